@@ -7,7 +7,7 @@ from prefect.client.schemas.objects import State
 
 from helmsman.records.alignment import AlignRequest
 from tasks.alignment.run import STOPPED, advanced, concluded, making, started
-from tasks.engine.end_states import ending_with_reason
+from tasks.engine.runs import ending_with_reason
 
 
 @flow(name="align", persist_result=False)

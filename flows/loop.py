@@ -9,7 +9,7 @@ from flows.iteration import iteration
 from helmsman.records.advance import advance
 from helmsman.records.request import LoopRequest
 from tasks.approvals.ask import passed
-from tasks.engine.end_states import ending_with_reason
+from tasks.engine.runs import ending_with_reason
 from tasks.loop.finish import finish
 from tasks.loop.rollback import left_at_best
 from tasks.loop.run import STOPPED_FROM_OUTSIDE, begun, driving, end_from_outside, engine_state, landed, tidy, wait_if_due

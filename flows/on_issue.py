@@ -8,8 +8,7 @@ from prefect.client.schemas.objects import State
 from flows.loop import loop
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import IssueEvent
-from tasks.engine.end_states import ending_with_reason
-from tasks.engine.runs import driven_here
+from tasks.engine.runs import driven_here, ending_with_reason
 from tasks.system.clock import now_utc
 from tasks.triggers.issues import handle
 from tasks.triggers.push_runs import nothing_to_do

@@ -7,7 +7,7 @@ from prefect.client.schemas.objects import State
 
 from flows.loop import loop
 from helmsman.records.triggers import Ignored, Push
-from tasks.engine.end_states import ending_with_reason
+from tasks.engine.runs import ending_with_reason
 from tasks.system.clock import now_utc
 from tasks.triggers.push_runs import nothing_to_do
 from tasks.triggers.pushes import begin

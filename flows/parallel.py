@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from helmsman.records.request import ParallelRequest
-from tasks.engine.end_states import ending_with_reason
+from tasks.engine.runs import ending_with_reason
 from tasks.groups.members import chosen, concluded, running_group, work
 from tasks.groups.parallel import group_result
 from tasks.observers.artifacts import publish_group

@@ -5,7 +5,7 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from tasks.engine.end_states import ending_with_reason
+from tasks.engine.runs import ending_with_reason
 from tasks.loop.sweep import SETTLED_SECONDS, UNSTARTED_SECONDS, forget_idle, swept
 
 

@@ -1,9 +1,9 @@
 """What memory keeps of an iteration and of a loop that has ended: small, whatever they were."""
 
+import re
 from collections.abc import Iterator, Sequence
 
-from helmsman.memory.task_type import task_type
-from helmsman.memory.words import joined
+from helmsman.memory.words import WORDS, joined
 from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean_lines, short_line
 from helmsman.records.control import Movement, Overseen
@@ -15,6 +15,14 @@ LONGEST_REASON = 160
 MOST_TESTS, MOST_FILES, MOST_ERRORS, MOST_TROUBLES, MOST_CRITERIA = 20, 20, 5, 3, 20
 OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
 """How subjects of commits begin that do not say what was done."""
+LONGEST_READ, SENTENCES = 2_000, 8  # of a goal, as far as it says what kind of work it is
+_PLACEHOLDERS = re.compile("|".join(WORDS["placeholders"]))
+_RULES = tuple(
+    (TaskType(row["kind"]), re.compile(_PLACEHOLDERS.sub(lambda found: WORDS["placeholders"][found[0]], row["pattern"])))
+    for row in WORDS["kinds"]
+)
+_FILLER = re.compile(r"^(?:(?:please|now|can|could|we|you|i|the|your|our|task|goal|is|want|need|must|should|have|to)\b\W*)+")
+_SENTENCE_END = re.compile(r"\n|(?<=[.!?;:])\s")
 
 
 def subject_of(state: LoopState, project: str, known: TaskType | None = None) -> Subject:
@@ -39,6 +47,23 @@ def failing_tests(state: LoopState) -> tuple[str, ...]:
     failures = state.checks.failures if state.checks else ()
     names = (name for result in failures if result.counts for name in result.counts.failing)
     return _names(names, MOST_TESTS)
+
+
+def task_type(goal: str, failing: tuple[str, ...] = (), preset: str = "") -> TaskType:
+    """What kind of work a loop does: by its preset, else by the verb and the object that its goal begins with, else `other`.
+
+    `failing`: tests that fail before any work.
+    """
+    named = WORDS["presets"].get(preset, preset)
+    if named in set(TaskType):
+        return TaskType(named)
+    sentences = [line.strip("#>*+-` \t") for line in _SENTENCE_END.split(goal[:LONGEST_READ].casefold())]
+    for sentence in [line for line in sentences if line][:SENTENCES]:
+        order = _FILLER.sub("", sentence)
+        found = next((kind for kind, pattern in _RULES if pattern.search(order)), None)
+        if found:
+            return found
+    return TaskType.TEST_FIX if failing else TaskType.OTHER
 
 
 def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled: Recalled) -> Episode:

@@ -21,8 +21,7 @@ from tasks.alignment.aligning import Work
 from tasks.alignment.config import configured
 from tasks.alignment.people import UnansweredError, answered
 from tasks.alignment.steps import ask, gather
-from tasks.engine.end_states import EndState
-from tasks.engine.runs import driving_run
+from tasks.engine.runs import EndState, driving_run
 from tasks.engine.step import with_retries
 from tasks.loop.alignment_file import read_alignment, with_kept
 from tasks.models.asking import writing_model

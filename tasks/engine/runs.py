@@ -1,28 +1,34 @@
-"""Talking to the engine about flow runs: naming ours, ending those that a dead driver left, hearing of a cancel."""
+"""Talking to the engine about flow runs: naming ours, ending those that a dead driver left, hearing of a cancel.
+
+And how ours end: as a state that says why and what comes next, without a traceback.
+"""
 
 import logging
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 import httpx
 from prefect import tags as run_tags
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.context import FlowRunContext, TagsContext
 from prefect.events.worker import EventsWorker
 from prefect.exceptions import Abort, Pause
 from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
-from prefect.states import Crashed
+from prefect.states import Crashed, Scheduled
 
+from helmsman.errors import Cancelled, HelmsmanError
 from tasks.system.environment import hide_process, survive_broken_pipe
+from tasks.system.secrets import redacting_errors
 
 POLL_SECONDS = 2.0
 """How often the engine is asked whether somebody cancelled; a cancel must be through within 10 s."""
@@ -36,6 +42,7 @@ REPOSITORY = "helmsman.repository"
 SUPERSEDED = "Superseded"
 """How a dead driver's run shows. No automation starts it again, as one that is merely `Crashed`: its loop goes on elsewhere."""
 
+SLEEPING = "Sleeping"
 CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 ABOUT_TO_START = frozenset({StateType.SCHEDULED, StateType.PENDING})
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED, StateType.SCHEDULED]
@@ -222,3 +229,46 @@ def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
 def _elsewhere(run: FlowRun) -> bool:
     known = _starts.get(run.id)
     return known is not None and (run.run_count > known or run.state_type in ABOUT_TO_START)
+
+
+# --- how a run ends ------------------------------------------------------------------------------------------------------
+
+
+class EndState(State[dict[str, Any]]):
+    """The end of a run that decided to end so.
+
+    Prefect raises at the end of a run whose state is failed or cancelled, and its log closes with a screenful of traceback. That
+    is right for a fault; a limit that is reached or a person's stop is none.
+    """
+
+    def result(self, raise_on_failure: bool = True, retry_result_failure: bool = True, **_: Any) -> Any:  # noqa: ARG002 - as Prefect calls it
+        """What the run came to; nothing is raised."""
+        return cast("Any", super()).result(raise_on_failure=False, _sync=True)
+
+
+def sleep_until(moment: datetime, reason: str) -> NoReturn:
+    """Leave the process, and have a worker start the run again at that moment. Raises Pause, which ends it without a word."""
+    state: State[Any] = Scheduled(name=SLEEPING, scheduled_time=moment, message=reason)
+    with get_client(sync_client=True) as client:
+        client.set_flow_run_state(run_id(), state, force=True)
+    raise Pause(state=state)
+
+
+def ending_with_reason(flow: Callable[P, State[dict[str, Any]]]) -> Callable[P, State[dict[str, Any]]]:
+    """Under a worker, end a run with the sentence of the error that ends it. A fault of ours keeps its traceback.
+
+    Whoever drives a flow in its own process is given the error. No error says a secret.
+    """
+
+    @wraps(flow)
+    def call(*args: P.args, **kwargs: P.kwargs) -> State[dict[str, Any]]:
+        try:
+            with redacting_errors():
+                return flow(*args, **kwargs)
+        except HelmsmanError as error:
+            if not is_under_a_worker():
+                raise
+            kind, name = (StateType.CANCELLED, "Cancelled") if isinstance(error, Cancelled) else (StateType.FAILED, "Failed")
+            return EndState(type=kind, name=name, message="; ".join(map(str.strip, str(error).splitlines())))
+
+    return call

@@ -29,8 +29,7 @@ from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from tasks.credentials import judge_credentials
 from tasks.engine.embedded import FOREVER, is_embedded
-from tasks.engine.end_states import EndState
-from tasks.engine.runs import driving_run
+from tasks.engine.runs import EndState, driving_run
 from tasks.groups.parallel import Group, WorkerExit, departed, due_loops, group_result, keep, opened
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.models.asking import Asking, written

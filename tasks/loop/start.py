@@ -43,7 +43,7 @@ from tasks.system.lock import exclusive_driver
 from tasks.system.paths import LoopFolder
 from tasks.system.secrets import settings_with_secrets, without_secrets
 from tasks.system.trust import consent_of
-from tasks.trackers.remembering import forget
+from tasks.trackers.thread import forget
 
 SUFFIXES = 6, 12, 24
 """Digits that make a loop's id its own; more of them where another run's loop has the shorter id already."""

@@ -6,11 +6,16 @@
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from helmsman.errors import OperatorError, TransientError
 from tasks.memory.guardrails_file import delete, guardrails_place, sync_edits, write_down
-from tasks.memory.projects import chosen_url, file_of, is_server, project_of
 from tasks.memory.recalling import recall
+from tasks.repository.git import Repository, git, succeeds
+from tasks.system.environment import ours
+from tasks.system.paths import helmsman_folder, state_home
 
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
@@ -33,18 +38,24 @@ __all__ = [
     "write_down",
 ]
 
+URL = "HELMSMAN_MEMORY_URL"  # wins over memory.url, and may hold a password
+FILE = "sqlite:///"
+LENGTH = 16  # characters of the id: enough that no two projects of anybody share one
+WRITTEN_DOWN = "project-2"
+"""Not `project`: an earlier version wrote a wrong one there, of whatever root was the smallest, be it a loop's own state."""
+
 
 @contextmanager
 def opening(url: str, now: datetime) -> Generator[Store]:
     """A store while the block runs; an empty URL is this user's own file. Raises TransientError when there can be none."""
-    if is_server(url):
+    if _is_server(url):
         from tasks.memory.postgres import opened_server  # brings the database library in
 
         opened = opened_server(url)
     else:
         from tasks.memory.sqlite import opened_file
 
-        opened = opened_file(file_of(url), now, ours=not url)
+        opened = opened_file(_file_of(url), now, ours=not url)
     with opened as store:
         yield store
 
@@ -56,14 +67,64 @@ def looking(url: str) -> Generator[Reads | None]:
     A server's as it stands, of a file a copy: nothing of it is made, repaired or moved on.
     """
     with ExitStack() as stack:
-        if is_server(url):
+        if _is_server(url):
             from tasks.memory.postgres import PostgresServer
 
             store = PostgresServer(url)
         else:
             from tasks.memory.sqlite import copied_file
 
-            store = stack.enter_context(copied_file(file_of(url)))
+            store = stack.enter_context(copied_file(_file_of(url)))
         if store:
             stack.callback(store.close)
         yield store if store and store.is_of_this_version() else None
+
+
+def chosen_url(configured: str) -> str:
+    """Where the memory is, given what the configuration says; empty: in this user's own file."""
+    return ours().get(URL) or configured
+
+
+def _is_server(url: str) -> bool:
+    return bool(url) and not url.startswith("sqlite:")
+
+
+def _file_of(url: str) -> Path:
+    """The file that a URL names, which is no server's. Raises TransientError."""
+    if not url:
+        return state_home() / "memory" / "memory.db"
+    named = Path(url.removeprefix(FILE)).expanduser()
+    if not url.startswith(FILE) or not named.is_absolute() or "?" in url or "\x00" in url:
+        raise TransientError(
+            "memory.url names no file",
+            expected="four slashes and a whole path, as sqlite:////folder/memory.db",
+            found=repr(url)[:200],
+            remedy="set it by HELMSMAN_MEMORY__URL",
+        )
+    return named
+
+
+@lru_cache(maxsize=64)
+def project_of(repository: Repository) -> str:
+    """The beginning of the first commit's id, of several first ones the smallest. A shallow clone is a project of its own.
+
+    Written down beside the loops: to find the first of a million commits takes seconds. Of the work alone: the states of loops
+    and what `git stash` keeps begin with a commit of their own. A bare repository may point to a branch that is not there, while
+    its worktrees have others. Raises OperatorError where there is no commit.
+    """
+    common = repository.common
+    known = helmsman_folder(common) / WRITTEN_DOWN
+    try:
+        text = known.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        text = ""
+    if len(text) == LENGTH and set(text) <= set("0123456789abcdef"):
+        return text
+    work = ("HEAD",) if succeeds(common, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") else ("--branches", "--remotes")
+    roots = git(common, "rev-list", "--max-parents=0", *work).split()
+    if not roots:
+        raise OperatorError("the project has no first commit to be known by", found=str(common), remedy="make a commit")
+    found = min(roots)[:LENGTH]
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.write_text(f"{found}\n", encoding="ascii")
+    return found

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from helmsman.sandbox.box import Mount
+from tasks.system.files import write_atomic
 
 FOLDER = ".claude"
 CREDENTIALS = ".credentials.json"
@@ -36,8 +37,8 @@ def lent_login(private: Path, environment: Mapping[str, str], *, renewed: bool) 
     elif laid_over.is_dir():
         with suppress(OSError):
             laid_over.rename(sessions / f"{CREDENTIALS}.aside")
-    write_secret(private / LENT, before)
-    write_secret(private / COPY, before)
+    for name in (LENT, COPY):
+        write_atomic(private / name, before, mode=0o600)
     try:
         way = "write" if renewed else "read"
         yield Mount(seen, "write", str(sessions)), Mount(f"{seen}/{CREDENTIALS}", way, str(private / COPY))
@@ -54,7 +55,7 @@ def _settle(private: Path, environment: Mapping[str, str], *, renewed: bool) -> 
     if renewed and before is not None and after is not None and after != before and _read(own) == before:
         shape = _shape(after)
         if shape is not None and shape == _shape(before):
-            write_secret(own, after)
+            write_atomic(own, after, mode=0o600)
     for name in (COPY, LENT):
         (private / name).unlink(missing_ok=True)
 
@@ -62,15 +63,6 @@ def _settle(private: Path, environment: Mapping[str, str], *, renewed: bool) -> 
 def _users_own(environment: Mapping[str, str]) -> Path:
     named = os.environ.get("CLAUDE_CONFIG_DIR")
     return (Path(named) if named else Path(environment["HOME"]) / FOLDER) / CREDENTIALS
-
-
-def write_secret(path: Path, text: str) -> None:
-    """Whole or not at all, and for nobody else to read at any time."""
-    part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
-        file.write(text)
-    part.replace(path)
 
 
 def _read(path: Path) -> str | None:

@@ -10,18 +10,23 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
+from pydantic import Field, ValidationError
+
+from helmsman.config import TrackerConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.commands_said import answer_in, command_in
 from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
+from helmsman.records.base import Record
 from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Escalation, Found, IssueLink, TrackedIssue, TrackerAction
 from helmsman.render import issue as texts
 from helmsman.render.gate import evidence
 from tasks.repository.loop_context import LoopContext
+from tasks.system.files import write_atomic
+from tasks.system.paths import LoopFolder
 from tasks.trackers.forges import IssueTracker, open_tracker
 from tasks.trackers.notify import notify
-from tasks.trackers.remembering import remember, remembered
 
 POLL_SECONDS = 30.0
 """Between two looks for an answer while a question is open."""
@@ -248,3 +253,40 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
 
 def _stage(body: str) -> str | None:
     return texts.read_mark(body).get("stage")
+
+
+# --- what this machine remembers of a loop's issues ---------------------------------------------------------------------
+
+# It saves calls, and a second issue where a list lacks the first one yet. What is forgotten is found again by its marks.
+_MEMORY = "tracker.json"
+
+
+class ThreadMemory(Record):
+    """Of one loop, at one tracker."""
+
+    where: str
+    issues: dict[str, int] = Field(default_factory=dict[str, int])
+    """Number of the issue for each detection."""
+    told: dict[str, str] = Field(default_factory=dict[str, str])
+    """The loop's concerns as the tracker was told of them last: stage by detection."""
+
+
+def remembered(folder: LoopFolder, tracker: TrackerConfig) -> ThreadMemory:
+    """Nothing of another tracker."""
+    where = f"{tracker.kind} {tracker.url} {tracker.repository}"
+    try:
+        found = ThreadMemory.model_validate_json((folder.root / _MEMORY).read_bytes())
+    except (OSError, ValidationError):
+        return ThreadMemory(where=where)
+    return found if found.where == where else ThreadMemory(where=where)
+
+
+def remember(folder: LoopFolder, what: ThreadMemory) -> None:
+    """As a whole or not at all: a driver may die in the midst of it."""
+    folder.root.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder.root / _MEMORY, what.model_dump_json())
+
+
+def forget(folder: LoopFolder) -> None:
+    """Whatever it was: another loop has the name now."""
+    (folder.root / _MEMORY).unlink(missing_ok=True)

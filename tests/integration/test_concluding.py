@@ -13,8 +13,7 @@ from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Episode, Lesson, LessonKind
 from helmsman.records.state import LoopState
 from tasks.loop.remember import conclude, to_be_asked
-from tasks.memory import opening, project_of
-from tasks.memory.projects import URL
+from tasks.memory import URL, opening, project_of
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import Work
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson

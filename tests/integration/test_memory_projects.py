@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.memory import project_of
-from tasks.memory.projects import LENGTH
+from tasks.memory import LENGTH, project_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state
 from tests.fakes.repositories import commit, loop_state, make_repository, sh, write

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.task_type import LONGEST_READ, task_type
+from helmsman.memory.episodes import LONGEST_READ, task_type
 from helmsman.records.lessons import TaskType
 
 pytestmark = pytest.mark.feature("L1")
