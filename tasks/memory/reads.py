@@ -2,9 +2,8 @@
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -18,6 +17,7 @@ from tasks.memory.search import asked_words, facet, fit, holders, key, marks, we
 
 SPARE = 10  # lessons more than are wanted that are looked at: common words may turn the order
 MOST_FOUND = 500  # lessons in one answer
+SIMILAR = 10  # lessons that a new one is compared with
 
 _ROWS = select(tables.lessons.c.number, tables.lessons.c.words, tables.lessons.c.body).where(
     tables.lessons.c.number.in_(bindparam("numbers", expanding=True))
@@ -51,9 +51,8 @@ class Reads(ABC):
         limit: int = 1_000,
     ) -> list[Lesson]:
         """The one that was seen last first; with `retired`, those that are told no more as well."""
-        wanted = _given(project=project, kind=kind, task_type=task_type, tier=tier)
-        question = _listing(tables.lessons, "updated_at", *wanted, alive=not retired)
-        return self._all(Lesson, question, {**wanted, "most": max(limit, 0)})
+        question = _newest(tables.lessons, "updated_at", limit, project=project, kind=kind, task_type=task_type, tier=tier)
+        return self._all(Lesson, question if retired else question.where(tables.lessons.c.retired.is_(False)))
 
     def search(
         self, text: str, kind: LessonKind | None = None, tier: Tier | None = None, limit: int = 50, *, project: str | None = None
@@ -67,9 +66,9 @@ class Reads(ABC):
         groups = [everywhere] if project is None else [everywhere, [*everywhere, facet("project", project)]]
         return self._found(text, marks(Tier if tier is None else [tier]), limit, *groups)
 
-    def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType, limit: int = 10) -> list[Lesson]:
+    def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType) -> list[Lesson]:
         """Lessons of the same sort, project and type of task that share telling words, the most fitting first."""
-        return [one.lesson for one in self._found(text, marks(), limit, [facet("merging", kind, task_type, project)])]
+        return [one.lesson for one in self._found(text, marks(), SIMILAR, [facet("merging", kind, task_type, project)])]
 
     def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - the record's own word
         return next(iter(self._all(Guardrail, _bodies(tables.guardrails, id=id))), None)
@@ -93,8 +92,7 @@ class Reads(ABC):
 
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
         """The newest first."""
-        wanted = _given(task_type=task_type, project=project)
-        return self._all(Summary, _listing(tables.summaries, "ended_at", *wanted), {**wanted, "most": max(limit, 0)})
+        return self._all(Summary, _newest(tables.summaries, "ended_at", limit, task_type=task_type, project=project))
 
     def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
         """In how many of the project's checked iterations a check failed so, and how many there are. Only kept ones count."""
@@ -104,9 +102,9 @@ class Reads(ABC):
         with self.reading() as connection:
             return connection.scalar(seen) or 0, connection.scalar(checked) or 0
 
-    def _all(self, record: type[R], question: Select[Any], values: Mapping[str, str | int] | None = None) -> list[R]:
+    def _all(self, record: type[R], question: Select[Any]) -> list[R]:
         with self.reading() as connection:
-            return read_all(record, connection.scalars(question, values).all())
+            return read_all(record, connection.scalars(question).all())
 
     def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
         """So many of each group: of the lessons that have all of its facets."""
@@ -125,19 +123,10 @@ class Reads(ABC):
         return [Found(lesson, fits, words) for fits, _, words, body in ranked for lesson in read_all(Lesson, [body])]
 
 
-def _given(**wanted: str | None) -> dict[str, str | int]:
-    """The columns that are asked for."""
-    return {name: key(value) for name, value in wanted.items() if value is not None}
-
-
-@lru_cache(maxsize=64)
-def _listing(table: TableClause, age: str, *wanted: str, alive: bool = False) -> Select[Any]:
-    """The newest first. Kept, because to build a question takes longer than to answer it."""
-    question = _bodies(table).where(*(table.c[name] == bindparam(name) for name in wanted))
-    if alive:
-        question = question.where(table.c.retired.is_(False))
-    ordered = question.order_by(table.c[age].desc(), table.c.number.desc())
-    return ordered.limit(bindparam("most"))
+def _newest(table: TableClause, age: str, most: int, **wanted: str | None) -> Select[Any]:
+    """The newest first, of those that have what is asked for in these columns."""
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return _bodies(table, **given).order_by(table.c[age].desc(), table.c.number.desc()).limit(max(most, 0))
 
 
 def _bodies(table: TableClause, **names: str) -> Select[Any]:

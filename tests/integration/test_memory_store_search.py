@@ -115,7 +115,6 @@ def test_candidates_for_merging_are_of_one_kind_project_and_type_of_task(store_u
         )
         answer = store.similar("First, warm that cache", LessonKind.STRATEGY, "shop", TaskType.FEATURE)
         assert {one.id for one in answer} == {"same", "told"}
-        assert len(store.similar("warm cache", LessonKind.STRATEGY, "shop", TaskType.FEATURE, limit=1)) == 1
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:12]))
