@@ -11,8 +11,8 @@ from helmsman.records.state import LoopState
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import is_marked_finished, loop_context, worktree_of
-from tasks.repository.products import remove
 from tasks.repository.state_ref import list_loops, loop_names, refused
+from tasks.system.files import remove
 from tasks.system.supervised import end_tagged, supervised_tags, tags
 
 SHOWN = 5

@@ -23,10 +23,9 @@ from helmsman.verify.flaky import after_rerun, suspects
 from helmsman.verify.required import ran
 from tasks.repository import setup
 from tasks.repository.clean_checkout import Checkout, CleanCheckout
-from tasks.repository.products import remove
 from tasks.sandbox.enter import Command, check_box
 from tasks.system.environment import check_environment, ours
-from tasks.system.files import leads_out, read_within, remove_within
+from tasks.system.files import leads_out, read_within, remove, remove_within
 from tasks.system.journal import publish
 from tasks.system.process import Ended, run
 from tasks.system.secrets import redact

@@ -31,8 +31,8 @@ from tasks.models.judge import ask_judge
 from tasks.repository.clean_checkout import CleanCheckout, own_checkout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree
-from tasks.repository.products import remove
 from tasks.repository.worktree import dirty_paths
+from tasks.system.files import remove
 from tasks.system.process import never
 
 NAMES = Names("the base", "the head")

@@ -30,11 +30,10 @@ from tasks.repository.git import commit_and_tree
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.own_template import own_template
 from tasks.repository.plan import plan_in_hand
-from tasks.repository.products import remove
 from tasks.repository.setup import copy_included, lay_included
-from tasks.repository.staging import open_up, own_folder
+from tasks.repository.staging import own_folder
 from tasks.repository.worktree import Worktree, commits_between
-from tasks.system.files import read_within
+from tasks.system.files import open_up, read_within, remove
 from tasks.system.journal import publish
 from tasks.system.secrets import redact
 

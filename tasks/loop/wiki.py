@@ -20,10 +20,8 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.products import remove
-from tasks.repository.staging import open_up
 from tasks.repository.state_ref import read_records
-from tasks.system.files import FOR_ALL, read_within, write_atomic
+from tasks.system.files import FOR_ALL, open_up, read_within, remove, write_atomic
 from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
 

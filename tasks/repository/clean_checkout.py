@@ -28,10 +28,9 @@ from tasks.repository.hidden import lay_over
 from tasks.repository.loop_context import repository_name
 from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import read_object
-from tasks.repository.products import Products, remove
-from tasks.repository.setup import copy_included, fingerprint, lay_included
+from tasks.repository.setup import Products, copy_included, fingerprint, lay_included
 from tasks.repository.worktree import Worktree
-from tasks.system.files import locked, write_atomic
+from tasks.system.files import locked, remove, write_atomic
 from tasks.system.paths import state_home
 
 REFERENCES = "heads", "tags", "remotes"  # kinds of references that checks may want to name; as they were when the loop began

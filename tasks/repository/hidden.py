@@ -18,8 +18,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult, Probe
 from helmsman.records.state import LoopState
 from tasks.repository.git import Repository
-from tasks.repository.products import remove
-from tasks.system.files import lies_within, write_atomic
+from tasks.system.files import lies_within, remove, write_atomic
 from tasks.system.paths import state_home
 
 _PROBES = TypeAdapter(tuple[Probe, ...])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from tasks.repository.git import GitError, Repository, git, git_bytes
-from tasks.repository.products import remove
 from tasks.system.faults import OF_THE_MACHINE
+from tasks.system.files import remove
 
 NEUTRAL = (
     "core.attributesFile=/dev/null",

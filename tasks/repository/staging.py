@@ -10,7 +10,7 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from tasks.repository.branch_files import an_index
 from tasks.repository.git import GitError, commit_and_tree, git, git_bytes, succeeds
-from tasks.system.files import read_plain
+from tasks.system.files import open_up, read_plain
 
 _FOLDERS = "__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis node_modules .venv"
 JUNK = (*(f"**/{name}/**" for name in _FOLDERS.split()), "**/*.pyc", "**/.coverage", "**/.DS_Store")
@@ -96,20 +96,6 @@ def stage_holds_work(path: Path) -> bool:
     if added:
         git(path, "update-index", "-z", "--force-remove", "--stdin", stdin=b"\0".join(added))
     return len(parts) // 2 > len(added)
-
-
-def open_up(path: Path) -> None:
-    """Give ourselves the rights that git needs: tools write read-only caches, and agents play with modes."""
-
-    def permit(path: Path) -> None:
-        if not path.is_symlink():
-            with contextlib.suppress(OSError):  # somebody else's: git will say so
-                path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
-
-    permit(path)
-    for folder, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            permit(Path(folder, name))
 
 
 def submodules(path: Path) -> list[Path]:

@@ -16,9 +16,8 @@ from helmsman.errors import TransientError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
-from tasks.repository.staging import open_up
 from tasks.system.faults import OF_THE_MACHINE
-from tasks.system.files import read_within
+from tasks.system.files import open_up, read_within
 
 _log = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -109,6 +110,32 @@ def remove_within(top: Path, name: str) -> None:
         path = (top / name).parent.resolve(strict=True) / Path(name).name
         with _folder_of(top, path) as folder:
             os.unlink(path.name, dir_fd=folder)
+
+
+def remove(path: Path) -> None:
+    """Remove what lies there, whatever it is; a folder that was made read-only too, as Go makes those of its modules."""
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    try:
+        shutil.rmtree(path)
+    except PermissionError:
+        open_up(path)
+        shutil.rmtree(path)
+
+
+def open_up(path: Path) -> None:
+    """Give ourselves the rights that git needs: tools write read-only caches, and agents play with modes."""
+
+    def permit(path: Path) -> None:
+        if not path.is_symlink():
+            with contextlib.suppress(OSError):  # somebody else's: git will say so
+                path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
+
+    permit(path)
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            permit(Path(folder, name))
 
 
 def _read(handle: int, most: int) -> bytes:
