@@ -28,8 +28,8 @@ from tasks.agents.call_folder import CallFolder, has_begun
 from tasks.approvals.ask import passed
 from tasks.checks.ready import require_ready
 from tasks.engine import runs
-from tasks.engine.results import is_kept, require_results
 from tasks.engine.runs import EndState, sleep_until
+from tasks.engine.step import is_kept, require_results
 from tasks.loop import steps
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.merge_lock import merging_alone

@@ -51,8 +51,7 @@ from tasks.checks.targets import Shown, Target, failed_by_setup, run_on_start, r
 from tasks.checks.trusted_run import changed_since_start, tests_as_they_were
 from tasks.checks.worktree_only import explained
 from tasks.credentials import agent_credentials, judge_credentials
-from tasks.engine.results import step_key
-from tasks.engine.step import again_if, step
+from tasks.engine.step import again_if, step, step_key
 from tasks.loop.merge_work import stand_on
 from tasks.loop.oversee import oversee as observe_and_oversee
 from tasks.loop.prepare import prepare, read_notes

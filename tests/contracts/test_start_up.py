@@ -25,7 +25,6 @@ KNOW_PREFECT = (
     "tasks.alignment.steps",
     "tasks.approvals.pause",
     "tasks.credentials",
-    "tasks.engine.results",
     "tasks.engine.runs",
     "tasks.engine.step",
     "tasks.groups.members",

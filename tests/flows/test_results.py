@@ -46,8 +46,7 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
     from prefect import flow
     from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
 
-    from tasks.engine.results import is_kept, require_results
-    from tasks.engine.step import step
+    from tasks.engine.step import is_kept, require_results, step
     from tasks.loop.steps import by_step
 
     @step(by_step)
