@@ -170,7 +170,7 @@ def _judgement(said: Mapping[str, tuple[bool, str]]) -> Judgement:
 def recorded(repository: Repository) -> Iterator[Observation]:
     """What the loops of a repository teach by their records. Only rules are asked, whatever a model was asked in its time."""
     project = repository.top.name
-    for shown in list_loops(repository, lambda _: None):
+    for shown in list_loops(repository):
         state, lived = shown.state, list[Episode]()
         for record in reversed([*read_records(repository, state.loop)]):
             subject = record.recalled.subject or subject_of(state, project)

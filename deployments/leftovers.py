@@ -94,7 +94,7 @@ def unread(repository: Repository) -> list[OperatorError]:
 
 def _undriven(repository: Repository) -> Iterator[LoopState]:
     """But for forged ones. Of other versions and machines as well: what is cleared away of those nobody can miss either."""
-    known = (one for one in list_loops(repository, lambda _: None) if not one.forged)
+    known = (one for one in list_loops(repository) if not one.forged)
     return (one.state for one in known if driver_of(repository, one.state.loop) is None)
 
 

@@ -39,7 +39,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
     if loop is not None and is_group(repository, loop):
         # its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason
-        loops = [shown for shown in list_loops(repository, lambda _: None) if shown.state.loop.startswith(f"{loop}-")]
+        loops = [shown for shown in list_loops(repository) if shown.state.loop.startswith(f"{loop}-")]
         driver = held_by(group_folder(repository, loop).lock)
         who = driver or "nobody now; the command that began it goes on with it"
         rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", who)])

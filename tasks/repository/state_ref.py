@@ -210,18 +210,13 @@ def parse_state(text: str, loop: str) -> LoopState:
         raise _unreadable(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
 
 
-def list_loops(repository: Repository, unreadable: Callable[[OperatorError], None] | None = None) -> list[Shown]:
-    """Every loop of the repository, to look at, most recently changed first.
-
-    `unreadable` is told of each that cannot be read; without it, the first such raises OperatorError.
-    """
+def list_loops(repository: Repository, unreadable: Callable[[OperatorError], object] = lambda _: None) -> list[Shown]:
+    """Every loop that can be read, to look at, most recently changed first. `unreadable` is told of the others."""
     found: list[Shown] = []
     for loop in loop_names(repository):
         try:
             found.append(show_state(repository, loop))
         except OperatorError as error:
-            if unreadable is None:
-                raise
             unreadable(error)
     return found
 
