@@ -21,7 +21,7 @@ from helmsman.records.agent import Change
 from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight
 from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
 from tasks.checks.run import CheckContext, run_boxed
-from tasks.repository.added_text import Part, added_text
+from tasks.repository.diffs import Part, added_text
 from tasks.repository.git import GitError, git
 from tasks.system.secrets import redact, register
 

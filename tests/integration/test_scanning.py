@@ -11,7 +11,7 @@ from helmsman.records.agent import Change
 from helmsman.records.checks import Leak, Weight
 from tasks.checks.run import CheckContext
 from tasks.checks.scan import MOST_LEAKS, Scanned, secrets_in, security_findings
-from tasks.repository.added_text import LARGEST_FILE, MOST_COMMITS
+from tasks.repository.diffs import LARGEST_SEARCHED, MOST_COMMITS
 from tasks.repository.worktree import Worktree
 from tasks.system.process import never
 from tests.fakes.repositories import commit, make_repository, sh
@@ -226,7 +226,7 @@ def test_a_large_file_is_read_and_takes_no_other_s_room(top: Path) -> None:
     lines = "".join(f"value {number} and some more words\n" for number in range(60_000))
     commit(top, "work", {"a.sql": f"{lines}{AWS}\n", "b.sql": lines[:-1] * 2, "z.py": f"KEY = '{GITHUB}'\n"})
     assert sorted(places(top, start)) == ["a.sql:60001", "z.py:1"]
-    commit(top, "more", {"c.sql": lines * 2 + "x" * 900_000, "d.bin": "y" * (LARGEST_FILE + 1)})
+    commit(top, "more", {"c.sql": lines * 2 + "x" * 900_000, "d.bin": "y" * (LARGEST_SEARCHED + 1)})
     scanned = since(top, start)
     assert len(scanned.leaks) == 2
     assert scanned.unread == (
