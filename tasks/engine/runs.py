@@ -198,22 +198,18 @@ def is_started_elsewhere() -> bool:
 @contextmanager
 def leaving_what_others_drive() -> Generator[None]:
     """However the block ends: a run that the engine has started anew is not ours to end, and this process ends without a word."""
+    paused = False
     try:
         yield
     except Pause:  # it was suspended, and may have been woken by now
+        paused = True
         raise
-    except BaseException:
-        _leave_to_others()
-        raise
-    _leave_to_others()
-
-
-def _leave_to_others() -> None:
-    if is_started_elsewhere():
-        get_run_logger().error(
-            "this run is left to the machine that drives it now: it was started again, while nobody heard of us"
-        )
-        raise Abort("this run was started again elsewhere")
+    finally:
+        if not paused and is_started_elsewhere():
+            get_run_logger().error(
+                "this run is left to the machine that drives it now: it was started again, while nobody heard of us"
+            )
+            raise Abort("this run was started again elsewhere")
 
 
 def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:

@@ -5,7 +5,7 @@ By their public descriptions, GitHub's of version 2022-11-28. A table says where
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -75,9 +75,8 @@ def open_tracker(config: TrackerConfig, patience: float) -> "IssueTracker":
             found=clean(config.url),
             remedy=f"name the host in {HOSTS} where the loops run, if it is yours",
         )
-    forge, token = FORGES[config.kind or "github"], tracker_token(config)
-    headers = {name: value.format(token=token) for name, value in forge.headers.items()}
-    return IssueTracker(forge, Api(config.url or f"https://{PUBLIC}", headers, patience), config.repository)
+    forge, base = FORGES[config.kind or "github"], config.url or f"https://{PUBLIC}"
+    return IssueTracker(forge, base, tracker_token(config), config.repository, patience)
 
 
 def tracker_token(config: TrackerConfig) -> str:
@@ -98,50 +97,44 @@ def tracker_token(config: TrackerConfig) -> str:
     return token
 
 
-class IssueTracker:
+class IssueTracker(Api):
     """Issues and pull requests of one repository. Everything that is not there yet is told apart from what cannot be asked.
 
     Every method raises OperatorError for what the operator can fix and TransientError for what may pass by itself.
     """
 
-    def __init__(self, forge: Forge, api: Api, repository: str) -> None:
+    def __init__(self, forge: Forge, base: str, token: str, repository: str, patience: float) -> None:
         """Nothing is asked yet."""
-        self._forge, self._api, self._repository = forge, api, repository
-        self._home = f"/repos/{repository}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._api.__exit__(*exception)
+        super().__init__(base, {name: value.format(token=token) for name, value in forge.headers.items()}, patience)
+        self._forge, self._repository, self._home = forge, repository, f"/repos/{repository}"
 
     def find(self, since: datetime) -> Sequence[Found]:
         """Issues under our label, open or not, that were changed since then."""
         query = {"state": "all", "labels": OURS, "since": _stamp(since), **self._forge.listing}
-        found = (_issue(one) for one in self._api.pages(f"{self._home}/issues", **query))
+        found = (_issue(one) for one in self.pages(f"{self._home}/issues", **query))
         return [issue for issue in found if issue is not None and OURS in issue.labels]  # Gitea knows no unknown label
 
     def get(self, number: int) -> Found | None:
         """An issue, None where there is none of that number any more."""
-        reply = self._api.call("GET", self._issue(number), accept=MISSING)
+        reply = self.call("GET", self._issue(number), accept=MISSING)
         return None if reply.status in MISSING else _issue(reply.content)
 
     def create(self, title: str, body: str, labels: Sequence[str]) -> Found:
         """A new issue; labels that are missing are made."""
         content = {"title": title, "body": body, "labels": self._made(labels)}
-        made = _issue(self._api.call("POST", f"{self._home}/issues", content).content)
+        made = _issue(self.call("POST", f"{self._home}/issues", content).content)
         if made is None:
             raise unknown_form("a pull request in place of an issue")
         return made
 
     def comment(self, number: int, body: str) -> None:
-        self._api.call("POST", f"{self._issue(number)}/comments", {"body": body})
+        self.call("POST", f"{self._issue(number)}/comments", {"body": body})
 
     def comments(self, number: int, since: datetime | None = None) -> Sequence[Comment]:
         """Those that were written or changed since then, oldest first."""
         query = {**self._forge.commenting, **({"since": _stamp(since)} if since else {})}
         found: list[Comment] = []
-        for read in self._api.pages(f"{self._issue(number)}/comments", **query):
+        for read in self.pages(f"{self._issue(number)}/comments", **query):
             # at Gitea, one that was brought from elsewhere has an original author: nobody here has written it
             author = "" if read.get("original_author") else _login(read)
             made, identity, body = read.get("created_at"), identity_of(read), read.get("body") or ""
@@ -151,20 +144,20 @@ class IssueTracker:
         return sorted(found, key=lambda one: (one.created_at, one.identity))
 
     def set_open(self, number: int, *, is_open: bool) -> None:
-        self._api.call("PATCH", self._issue(number), {"state": "open" if is_open else "closed"})
+        self.call("PATCH", self._issue(number), {"state": "open" if is_open else "closed"})
 
     def label(self, number: int, *, add: Sequence[str], remove: Iterable[str]) -> None:
         """Labels that are missing are made; other people's labels stay."""
         if add:
-            self._api.call("POST", f"{self._issue(number)}/labels", {"labels": self._made(add)})
+            self.call("POST", f"{self._issue(number)}/labels", {"labels": self._made(add)})
         for label in remove:
             handle = self._labels().get(label) if self._forge.labels_by_id else quote(label, safe="")
             if handle is not None:
-                self._api.call("DELETE", f"{self._issue(number)}/labels/{handle}", accept=MISSING)
+                self.call("DELETE", f"{self._issue(number)}/labels/{handle}", accept=MISSING)
 
     def login(self) -> str:
         """Whose the token is; empty where it may not know."""
-        reply = self._api.call("GET", "/user", accept=NAMELESS)
+        reply = self.call("GET", "/user", accept=NAMELESS)
         login = "" if reply.status in NAMELESS else mapping(reply.content).get("login")
         if not isinstance(login, str):
             raise unknown_form("a user without a login")
@@ -174,21 +167,21 @@ class IssueTracker:
         """The newest one from a branch of this repository into another, open or not."""
         path, query, first = f"{self._home}/pulls", {"state": "all", **self._forge.listing}, list[Mapping[str, Any]]()
         if self._forge is FORGES["gitea"]:  # of several from one branch into another, its path gives whichever was there first
-            reply = self._api.call("GET", f"{path}/{quote(base, safe='')}/{quote(head, safe='')}", accept=MISSING)
+            reply = self.call("GET", f"{path}/{quote(base, safe='')}/{quote(head, safe='')}", accept=MISSING)
             if reply.status in MISSING:
                 return None
             first.append(mapping(reply.content))
         else:
             query |= {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
         enough = first and _request_of(first[0]).is_open
-        pulls = first if enough else [*first, *self._api.pages(path, **query)]
+        pulls = first if enough else [*first, *self.pages(path, **query)]
         found = (one for one in pulls if [mapping(one.get(side)).get("ref") for side in ("head", "base")] == [head, base])
         return max(map(_request_of, found), key=lambda one: one.number, default=None)
 
     def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
         """A new one, or the open one that is there. Raises OperatorError where the forge wants none."""
         content = {"title": title, "body": body, "head": head, "base": base}
-        reply = self._api.call("POST", f"{self._home}/pulls", content, accept=REFUSED)
+        reply = self.call("POST", f"{self._home}/pulls", content, accept=REFUSED)
         if reply.status not in REFUSED:
             return _request_of(reply.content)
         found = self.pull_request(head, base)
@@ -205,7 +198,7 @@ class IssueTracker:
 
     def _labels(self) -> dict[str, int]:
         """Ids of the repository's labels by their names."""
-        known = self._api.pages(f"{self._home}/labels", **self._forge.listing)
+        known = self.pages(f"{self._home}/labels", **self._forge.listing)
         return {str(label.get("name")): identity_of(label) for label in known}
 
     def _made(self, labels: Sequence[str]) -> list[Any]:
@@ -214,7 +207,7 @@ class IssueTracker:
         for label in labels:
             if label not in known:
                 content = {"name": label, "color": self._forge.colour, "description": ABOUT_LABEL}
-                known[label] = identity_of(self._api.call("POST", f"{self._home}/labels", content).content)
+                known[label] = identity_of(self.call("POST", f"{self._home}/labels", content).content)
         return [known[label] for label in labels] if self._forge.labels_by_id else list(labels)
 
 
