@@ -5,14 +5,14 @@ an antipattern a class of failure that two of them show, a convention a loop tha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
 from helmsman.memory.words import orders, tells, terms
-from helmsman.parsers.answers import NUMBER, TEXT, StrictAnswer, closed, many, one_of, printable, read_answer
+from helmsman.parsers.answers import StrictAnswer, form_of, printable, read_answer
 from helmsman.plain import clean, short_line
 from helmsman.prompts import render, render_pieces
 from helmsman.records.agent import FailureClass
@@ -37,11 +37,6 @@ _CHOICES, _LINE = 10, 300
 _FAILURES = tuple(map(str, FailureClass))
 _Kind = Literal["strategy", "antipattern", "convention"]
 
-_LESSON = closed(
-    kind=one_of(get_args(_Kind)), lesson=TEXT, why=TEXT, failure=one_of((*_FAILURES, "none")), iterations=many(NUMBER)
-)
-FORM = closed(lessons=many(_LESSON))
-
 
 class _Answer(StrictAnswer):
     lessons: list[Any] = Field(max_length=100)
@@ -52,8 +47,12 @@ class _Found(StrictAnswer):
     kind: _Kind
     lesson: str = Field(min_length=1, max_length=LONGEST)
     why: str = Field(max_length=LONGEST_WHY)
-    failure: str
+    failure: str = Field(json_schema_extra={"enum": [*_FAILURES, "none"]})
     iterations: list[int] = Field(min_length=1, max_length=SHOWN)
+
+
+class _Asked(StrictAnswer):
+    lessons: list[_Found]
 
 
 def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> Question:
@@ -72,7 +71,7 @@ def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episo
         task=render("lessons_task", goal=fence(trim(clean(state.config.goal.strip()), GOAL_TOKENS))),
         facts=fit(facts, FACTS_TOKENS),
         closing=render("lessons_form", most=MOST_LESSONS, lesson=LONGEST, why=LONGEST_WHY, failures=", ".join(_FAILURES)),
-        form=FORM,
+        form=form_of(_Asked),
     )
 
 

@@ -15,7 +15,7 @@ from helmsman.errors import OperatorError
 from helmsman.orient.checks import commands
 from helmsman.parsers.alignment_file import AGREED
 from helmsman.parsers.alignment_file import render as alignment_text
-from helmsman.parsers.answers import TEXT, StrictAnswer, closed, many, read_answer
+from helmsman.parsers.answers import StrictAnswer, form_of, read_answer
 from helmsman.plain import shortened
 from helmsman.prompts import render, render_pieces
 from helmsman.records.alignment import (
@@ -80,9 +80,7 @@ class _Answer(StrictAnswer):
     blocking_questions: list[str] = Field(max_length=MOST_QUESTIONS)
 
 
-_SHAPES = {"approach": TEXT, "sequence": many(closed(stage=TEXT, artifact=TEXT))}
-FORM = closed(**{to_camel(name): _SHAPES.get(name, many(TEXT)) for name in _Answer.model_fields})
-"""The same as structured output knows it."""
+FORM = form_of(_Answer)
 
 
 def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None = None, complaint: str = "") -> Question:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.oversee.advice import advise, planned_anew
-from helmsman.parsers.answers import ONE_LINE, TEXT, Said, StrictAnswer, closed, many, printable, read_answer
+from helmsman.parsers.answers import ONE_LINE, Said, StrictAnswer, form_of, printable, read_answer
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import shortened
 from helmsman.prompts import Piece, render, render_pieces
@@ -29,8 +29,6 @@ FACTS_TOKENS = 12_000
 GOAL, PROSE, LINE, DONE, STEPS = 1000, 1500, 300, 20, 10
 _CHOICES = 5
 _FAILING = 10
-
-FORM = closed(endGoal=TEXT, approach=TEXT, completed=many(TEXT), currentState=TEXT, nextSteps=many(TEXT))
 
 
 class Past(NamedTuple):
@@ -85,7 +83,7 @@ def compaction_request(past: Past) -> Question:
         task=f"# The goal\n{fence(trim(past.goal.strip(), GOAL_TOKENS))}",
         facts=fit(facts, FACTS_TOKENS),
         closing=render("compaction_form", goal=f"{GOAL:,}", prose=f"{PROSE:,}", done=DONE, line=LINE, steps=STEPS),
-        form=FORM,
+        form=form_of(_Answer),
     )
 
 

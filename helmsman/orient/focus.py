@@ -4,13 +4,13 @@ The focus is an additional section. Objective, checks, phases, invariants and gu
 """
 
 from collections.abc import Sequence
-from typing import Annotated, get_args
+from typing import Annotated
 
 from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.orient.checks import commands
-from helmsman.parsers.answers import ONE_LINE, TEXT, Said, StrictAnswer, closed, many, one_of, read_answer
+from helmsman.parsers.answers import ONE_LINE, Said, StrictAnswer, form_of, read_answer
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.control import Oversight
 from helmsman.records.iteration import Focus, Question, Urgency
@@ -20,8 +20,6 @@ from helmsman.tokens import trim
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 4_000
 PROMPT, CONTEXT, AREA, AREAS = 4000, 2000, 200, 5
-
-FORM = closed(prompt=TEXT, systemContext=TEXT, focusAreas=many(TEXT), urgency=one_of(get_args(Urgency)))
 
 
 class _Answer(StrictAnswer):
@@ -41,7 +39,7 @@ def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str]
         task=render("focus_task", goal=objective, checks=commands(check.command for check in state.config.checks)),
         facts=fit(render_pieces("focus_facts", state=state, oversight=oversight, lessons=lessons), FACTS_TOKENS),
         closing=render("focus_form", prompt=f"{PROMPT:,}", context=f"{CONTEXT:,}", areas=AREAS, area=AREA),
-        form=FORM,
+        form=form_of(_Answer),
     )
 
 

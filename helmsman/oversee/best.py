@@ -14,7 +14,7 @@ from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.config import LoopConfig
-from helmsman.parsers.answers import TEXT, StrictAnswer, closed, printable, read_answer
+from helmsman.parsers.answers import StrictAnswer, form_of, printable, read_answer
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
 from helmsman.records.advance import most_tests, taken_back, undone_after
@@ -99,8 +99,6 @@ GOAL_TOKENS, DIFFS_TOKENS = 5_000, 40_000  # of all candidates together, in equa
 REASON = 400
 LETTERS = tuple(f"{first}{letter}" for first in ("", "A") for letter in ascii_uppercase)  # a, B … Z, AA: loops are at most fifty
 
-FORM = closed(best=TEXT, reason=TEXT)
-
 
 class _Answer(StrictAnswer):
     best: str = Field(min_length=1, max_length=20)
@@ -141,7 +139,7 @@ def compare_request(config: LoopConfig, candidates: Sequence[Candidate]) -> Ques
         task=render("compare_task", goal=fence(trim(config.goal.strip(), GOAL_TOKENS)), criteria=criteria),
         facts=fit(render_pieces("compare_facts", solutions=solutions), DIFFS_TOKENS),
         closing=render("compare_form"),
-        form=FORM,
+        form=form_of(_Answer),
     )
 
 

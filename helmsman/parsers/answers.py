@@ -1,10 +1,7 @@
-"""A model's answer in JSON, whoever asked for it: the form it is asked in, and how it is found between fences or prose and read.
-
-Forms stay within what structured output supports: no lengths, no bounds, everything required.
-"""
+"""A model's answer in JSON, whoever asked for it: its form, and how it is found between fences or prose and read."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -15,28 +12,24 @@ _OBJECTS = 20  # beginnings of an object that are tried; each may cost the whole
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-# --- the form that is asked for ------------------------------------------------------------------------------------
-
 Form = dict[str, Any]
 
-TEXT: Form = {"type": "string"}
-NUMBER: Form = {"type": "integer"}
 
+def form_of(answer: type[BaseModel]) -> Form:
+    """What a model is asked to fill in, as a JSON schema: no lengths, no bounds, everything required."""
+    whole = answer.model_json_schema()
 
-def closed(**properties: Form) -> Form:
-    """An object with exactly these."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    def plain(part: Form) -> Form:
+        part = whole["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+        kept: Form = {name: part[name] for name in ("type", "enum") if name in part}
+        if "items" in part:
+            kept["items"] = plain(part["items"])
+        if "properties" in part:
+            fields = {name: plain(one) for name, one in part["properties"].items()}
+            kept |= {"properties": fields, "required": [*fields], "additionalProperties": False}
+        return kept
 
-
-def many(of: Form) -> Form:
-    return {"type": "array", "items": of}
-
-
-def one_of(names: Iterable[str]) -> Form:
-    return {"type": "string", "enum": list(names)}
-
-
-# --- the answer -----------------------------------------------------------------------------------------------------
+    return plain(whole)
 
 
 class StrictAnswer(BaseModel):
@@ -63,10 +56,14 @@ def read_answer(text: str, name: str, form: type[_Model]) -> _Model | str:
     try:
         return form.model_validate(found)
     except ValidationError as error:
-        # the first thing that is wrong, without the answer's words
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = printable(".".join(str(part) for part in first["loc"]))[:60]
-        return f"the answer has another form: {place}: {first['msg']}"
+        return other_form(error)
+
+
+def other_form(error: ValidationError) -> str:
+    """The first thing that is wrong with an answer, without its words."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = printable(".".join(str(part) for part in first["loc"])).replace("`", "'")[:60]
+    return f"the answer has another form: {place or 'all of it'}: {first['msg']}"
 
 
 def find_object(text: str, name: str) -> Mapping[str, Any] | str:

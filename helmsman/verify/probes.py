@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from posixpath import splitext
 from shlex import quote
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.answers import NUMBER, TEXT, StrictAnswer, closed, many, one_of, read_answer
+from helmsman.parsers.answers import StrictAnswer, form_of, read_answer
 from helmsman.parsers.source import Source, matches
 from helmsman.plain import short_line
 from helmsman.prompts import render
@@ -111,14 +111,13 @@ def probe_request(
 ) -> Question:
     """What is asked for: `changed` has the new sources, of which only the interface is told, `tests` those of the start."""
     heads = {path: interface(path, text) for path, text in changed.items()}
-    form = closed(cases=many(closed(code=TEXT, says=TEXT)))
     most, where = config.proof.probes, f"the folder `{folder}`" if folder else "the root of the repository"
     return Question(
         rules=render("probe_system"),
         task=_ordered(config),
         facts=render("probe_facts", interface=_files(heads, INTERFACE_TOKENS), tests=_files(tests, TESTS_TOKENS)),
         closing=render("probe_form", most=most, runner=runner.name, folder=where, manner=runner.manner),
-        form=form,
+        form=form_of(_Cases),
     )
 
 
@@ -148,13 +147,12 @@ def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], so
         }
         for probe, said in failing
     ]
-    reading = closed(case=NUMBER, reason=TEXT, verdict=one_of(get_args(Reading)))
     return Question(
         rules=render("probe_read_system"),
         task=_ordered(config),
         facts=render("probe_read_facts", source=_files(sources, SOURCE_TOKENS), cases=cases),
         closing=render("probe_read_form", number=len(cases)),
-        form=closed(readings=many(reading)),
+        form=form_of(_Readings),
     )
 
 

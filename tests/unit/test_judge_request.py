@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from helmsman.records.checks import Finding, TestCounts, Weight
 from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.judge.request import answer_schema, build_request
+from helmsman.verify.judge.request import build_request
+from helmsman.verify.judge.votes import answer_schema
 from tests.fakes.judge_questions import INJECTION, SLUGS, is_fenced, judge_config, output, poisoned, question
 
 pytestmark = pytest.mark.feature("V7")

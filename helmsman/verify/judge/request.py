@@ -1,12 +1,9 @@
 """The judge's request: who it is and by which rules, the rubric, the work. What stays the same comes first, for the cache."""
 
 from collections.abc import Sequence
-from typing import Any, get_args
 
 from helmsman.config import JudgeConfig
-from helmsman.parsers.answers import TEXT, closed, many, one_of
 from helmsman.prompts import render
-from helmsman.records.checks import Given
 from helmsman.records.iteration import Briefing, Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.judge.fence import fence, name_list
@@ -22,6 +19,7 @@ from helmsman.verify.judge.view import (
     view_paths,
     view_sources,
 )
+from helmsman.verify.judge.votes import answer_schema
 
 GENERATED = 20  # names of generated files that are told
 SOURCE_TOKENS = 24_000  # of the changed files that it is shown
@@ -88,12 +86,6 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
         form=answer_schema(criteria),
         view=changed.plus(named),
     )
-
-
-def answer_schema(criteria: tuple[str, ...]) -> dict[str, Any]:
-    """The form of an answer, within what structured output supports: no lengths, no bounds, everything required."""
-    criterion = closed(id=one_of(criteria), reason=TEXT, verdict=one_of(get_args(Given)), fix=TEXT, need=many(TEXT))
-    return closed(criteria=many(criterion), principle=TEXT)
 
 
 def _rubric(goal: str, config: JudgeConfig) -> str:

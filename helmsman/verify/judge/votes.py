@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from helmsman.config import CriterionConfig
-from helmsman.parsers.answers import StrictAnswer
+from helmsman.parsers.answers import Form, StrictAnswer, form_of, other_form
 from helmsman.records.base import Reply
 from helmsman.records.checks import CriterionVerdict, Given, Judgement, JudgementOutcome
 from helmsman.verify.judge.answers import LONGEST
@@ -36,6 +36,13 @@ class _CriterionAnswer(StrictAnswer):
 class _Answer(StrictAnswer):
     criteria: list[_CriterionAnswer]
     principle: str
+
+
+def answer_schema(criteria: Sequence[str]) -> Form:
+    """The form of a vote on these criteria, by their ids."""
+    form = form_of(_Answer)
+    form["properties"]["criteria"]["items"]["properties"]["id"]["enum"] = [*criteria]
+    return form
 
 
 @dataclass(frozen=True)
@@ -100,9 +107,7 @@ def _parsed(text: str) -> _Answer:
     try:
         return _Answer.model_validate(json.loads(text, object_pairs_hook=_each_name_once))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = label(".".join(str(part) for part in first["loc"]))
-        raise UnreadableError(f"the answer has another form: {place or 'all of it'}: {first['msg']}") from error
+        raise UnreadableError(other_form(error)) from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"the answer is no JSON object: {label(str(error))}") from error
 
