@@ -16,8 +16,8 @@ from deployments.settings import configuration, from_here, repository_if_any, un
 from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.orient.hats import hat_rows, setting_rows
-from helmsman.parsers.problem import Problem
 from helmsman.parsers.rubric import Rubric
+from helmsman.parsers.rubric_items import Problem
 from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
 from helmsman.records.hats import LONGEST_NAME, is_name

@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 MOST_PARTS = 50
@@ -19,6 +21,12 @@ def toml_of(text: str) -> dict[str, Any]:
         line = text.count("\n", 0, found.start()) + 1
         raise ValueError(f"a dotted name of more than {MOST_PARTS} parts (at line {line}, column 1)")
     return tomllib.loads(text)
+
+
+@cache
+def bundled(package: str, name: str) -> Any:
+    """A table that comes with a package of Helmsman."""
+    return tomllib.loads(files(package).joinpath(name).read_text("utf-8"))
 
 
 _TABLE = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")

@@ -37,8 +37,7 @@ from helmsman.parsers.alignment_file import render as render_alignment
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
 from helmsman.parsers.failure_lines import listed
-from helmsman.parsers.failures import failure_of
-from helmsman.parsers.hidden_failures import failed_by_output
+from helmsman.parsers.failures import failed_by_output, failure_of
 from helmsman.parsers.plan_files import read_plan, ticked
 from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.project import read_table

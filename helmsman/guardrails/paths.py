@@ -4,7 +4,7 @@ from posixpath import dirname, join, normpath
 from typing import Literal, NamedTuple
 
 from helmsman.guardrails.rules import AGENTS_FILE, OWN_FOLDER, RESEARCH_FILE, Finding, Rules
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 from helmsman.parsers.shell import HOME, placed
 from helmsman.parsers.shell_words import UNKNOWN
 from helmsman.plain import word_set

@@ -6,12 +6,10 @@ A stream is hostile input: the agent writes parts of it. Every field may have an
 import json
 import re
 import shlex
-import tomllib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +20,7 @@ from helmsman.parsers.shell_words import script_of
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability, Condition, Rule, Spent, Stream, ToolEnd, Tools, ToolUse, Value
 from helmsman.records.base import Usage
+from helmsman.toml_of import bundled
 
 Event = Mapping[str, Any]
 _LONGEST_COMMAND = 20_000
@@ -251,8 +250,7 @@ def without_prompt(said: str, prompt: str) -> str:
 @cache
 def streams() -> Mapping[str, Stream]:
     """Those that come with Helmsman, by the name of their format."""
-    table = tomllib.loads(files("helmsman.parsers").joinpath("streams.toml").read_text("utf-8"))
-    return {name: Stream.model_validate(stream) for name, stream in table.items()}
+    return {name: Stream.model_validate(stream) for name, stream in bundled("helmsman.parsers", "streams.toml").items()}
 
 
 def reader_of(kind: AgentKind) -> DialectReader:

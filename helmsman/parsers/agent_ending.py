@@ -1,16 +1,15 @@
 """How a call of an agent ended, from literal tables, in the order of what is believed first. The unknown is a crash, no guess."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Literal
 
 from helmsman.parsers.loose import text
 from helmsman.parsers.usage_limits import REJECTED, names_a_limit
 from helmsman.records.agent import AgentOutcome, RateLimit
 from helmsman.records.agents import AgentKind, Capability
+from helmsman.toml_of import bundled
 
 EndedBy = Literal["itself", "deadline", "idle", "stop"]
 WORDS = 2000
@@ -28,11 +27,9 @@ _CLOCK: Mapping[EndedBy, AgentOutcome] = {
 }
 # TERM, HUP and INT are requests, as the CLI reports them or as the system does; any other signal is a death.
 _SIGNAL: Mapping[int | None, AgentOutcome] = dict.fromkeys((143, -15, 129, -1, 130, -2), AgentOutcome.ABORTED)
-_TABLES: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
-    files("helmsman.parsers").joinpath("endings.toml").read_text("utf-8")
-)
 ENDINGS: Mapping[str, Mapping[str, AgentOutcome]] = {
-    name: {word: AgentOutcome(outcome) for outcome, words in table.items() for word in words} for name, table in _TABLES.items()
+    name: {word: AgentOutcome(outcome) for outcome, words in table.items() for word in words}
+    for name, table in bundled("helmsman.parsers", "endings.toml").items()
 }
 """By what tells it and its word."""
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.failure_rules import Programs, hit, is_strange, own_frame, rules
-from helmsman.parsers.failure_words import excerpt
+from helmsman.parsers.failure_words import Programs, excerpt, hit, is_strange, own_frame, rules
 from helmsman.parsers.failures import HEADING, headings, programs, ran, recapped, telling
 from helmsman.plain import short_line
 

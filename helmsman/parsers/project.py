@@ -7,12 +7,10 @@ nothing that it writes there.
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from importlib.resources import files
 from itertools import takewhile
 from posixpath import splitext
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from helmsman.parsers.loose import at, mapping
-from helmsman.toml_of import toml_of
+from helmsman.toml_of import bundled, toml_of
 
 MOST_CANDIDATES = 16  # commands at most; whoever has more of them knows better which ones count
 MOST_FOLDERS = 20  # folders below the root that are looked into at most
@@ -105,7 +103,7 @@ class Row(NamedTuple):
     own_environment: bool = False  # whether it sets up its own, and needs no `uv run` before it
 
 
-_TABLE: Mapping[str, Any] = tomllib.loads(files("helmsman.parsers").joinpath("projects.toml").read_text("utf-8"))
+_TABLE: Mapping[str, Any] = bundled("helmsman.parsers", "projects.toml")
 NAMES: Mapping[Kind, Sequence[str]] = {Kind(kind): names for kind, names in _TABLE["names"].items()}
 OWN, PYTHON, USUAL = (TypeAdapter(tuple[Row, ...]).validate_python(_TABLE[name]) for name in ("own", "python", "usual"))
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from helmsman.config.base import Section
 from helmsman.errors import OperatorError
 from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
-from helmsman.parsers.globs import matches, pieces_of
+from helmsman.parsers.paths import matches, pieces_of
 from helmsman.records.base import Record
 from helmsman.records.triggers import Ignored, Push, is_commit
 

@@ -14,8 +14,7 @@ from helmsman.config import CheckConfig, CriterionConfig, LoopConfig
 from helmsman.config.layers import LONGEST_VALUE, describe, display
 from helmsman.errors import OperatorError
 from helmsman.parsers.markdown_text import Block, blocks, unix_lines
-from helmsman.parsers.problem import MOST_PROBLEMS, Problem
-from helmsman.parsers.rubric_items import RubricItem, read_checks, read_criteria
+from helmsman.parsers.rubric_items import MOST_PROBLEMS, Problem, RubricItem, read_checks, read_criteria
 from helmsman.plain import did_you_mean, short_line
 
 LONGEST_ENVISIONING = 20_000  # characters, as the configuration has it

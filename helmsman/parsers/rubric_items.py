@@ -10,14 +10,23 @@ from pydantic import ValidationError
 
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.markdown_text import Block
-from helmsman.parsers.problem import Problem
 from helmsman.plain import short_line
 
+MOST_PROBLEMS = 50  # that are told of one file
 MOST_ITEMS = 200  # checks, or criteria; more are a mistake
 _TOO_MANY = (f"there are more than {MOST_ITEMS} items", "cut the work into several loops")
 MOST_VOTES = 9  # as the configuration has it
 _LONGEST_SHOWN = 60
 _Config = TypeVar("_Config", CheckConfig, CriterionConfig)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong."""
+
+    line: int  # counted from 1, in the file
+    cause: str
+    remedy: str  # what to do, as an instruction
 
 
 @dataclass(frozen=True)

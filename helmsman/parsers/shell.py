@@ -13,8 +13,7 @@ from itertools import islice
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from helmsman.parsers.shell_text import Here, prepared
-from helmsman.parsers.shell_words import ASSIGNMENT, UNKNOWN, name_of, operands, script_of, unwrap
+from helmsman.parsers.shell_words import ASSIGNMENT, UNKNOWN, Here, name_of, operands, prepared, script_of, unwrap
 from helmsman.plain import word_set
 
 if TYPE_CHECKING:

@@ -1,13 +1,11 @@
 """Words of a command: options and operands, what only says how it is run, the script that it is given."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
 from helmsman.plain import word_set
+from helmsman.toml_of import bundled
 
 UNKNOWN = "\0"  # stands for what the text does not tell; no argument can hold it
 SHELLS = word_set("sh bash zsh dash ksh")
@@ -46,9 +44,7 @@ def has_flag(words: Iterable[str], flags: str) -> bool:
     )
 
 
-@cache
-def _wrappers() -> Mapping[str, str]:
-    return tomllib.loads(files("helmsman.parsers").joinpath("shell.toml").read_text("utf-8"))["wrappers"]
+_WRAPPERS: Mapping[str, str] = bundled("helmsman.parsers", "shell.toml")["wrappers"]
 
 
 def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -59,15 +55,15 @@ def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         while rest and (ASSIGNMENT.match(rest[0]) or rest[0] in KEYWORDS):
             del rest[0]
         program = name_of("".join(rest[:1]))
-        name = program if program in _wrappers() else " ".join((program, *rest[1:2]))
+        name = program if program in _WRAPPERS else " ".join((program, *rest[1:2]))
         if INTERPRETER.fullmatch(program) and "-m" in rest[1:3] and rest[-1] != "-m":
             end = rest.index("-m") + 1
-        elif name not in _wrappers() or (program == "command" and has_flag(rest[1:2], "-vV")):  # it only says where a program is
+        elif name not in _WRAPPERS or (program == "command" and has_flag(rest[1:2], "-vV")):  # it only says where a program is
             break
         else:
             end = name.count(" ") + 1
             while end < len(rest) and rest[end].startswith("-"):
-                end += 2 if rest[end] in _wrappers()[name].split() else 1
+                end += 2 if rest[end] in _WRAPPERS[name].split() else 1
             end += name == "timeout"
         found.append(program)
         del rest[:end]
@@ -108,3 +104,51 @@ def script_of(words: Sequence[str], stdin: str) -> str:
     if "c" in call.letters:
         return call.first
     return stdin if "s" in call.letters or not call.first else ""
+
+
+_MARK = "\ue001"
+_HERE = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:(\\?)([\w.-]+)|'([^'\n]+)'|"([^"\n]+)")(?![^\s;&|<>()])""")
+_SCRIPTS = re.compile(r"(?<!\\)(?:`([^`]+)`|\$\(((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+)\))")
+_MISREAD = re.compile(r"(?<=\s)\\[<>](?=\s)|\$(?=[\s/;|])|(?<![\w./-])time(?=[ \t]+\[\[)")
+"""Valid, and read wrongly by the grammar: `[ a \\> b ]`, `sed /^$/d`, `time [[ a > b ]]`. Nothing is lost without them."""
+
+
+class Here(NamedTuple):
+    """A here-document."""
+
+    body: str
+    expands: bool  # whether its substitutions are run
+
+    @property
+    def scripts(self) -> list[str]:
+        return [match[1] or match[2] for match in _SCRIPTS.finditer(self.body)] if self.expands else []
+
+
+def prepared(text: str, bodies: dict[str, Here]) -> str:
+    """A script for the grammar: here-documents, whose ends it does not find for certain, are words that are read from.
+
+    `bodies` gets what each of these words stands for.
+    """
+    lines, found, missing, at = text.replace(_MARK, "").split("\n"), list[str](), set[str](), 0
+
+    def as_word(match: re.Match[str]) -> str:
+        nonlocal at
+        tabs, escape, plain, *quoted = match.groups()
+        delimiter = plain or quoted[0] or quoted[1]
+        ends = (line.rstrip("\r").lstrip("\t" if tabs else "") for line in lines[at:])
+        length = next((number for number, line in enumerate(ends) if line == delimiter), -1) if delimiter not in missing else -1
+        if length < 0:
+            missing.add(delimiter)
+            return match[0]
+        word = f"{_MARK}{len(bodies)}{_MARK}"
+        bodies[word] = Here("\n".join(lines[at : at + length]), expands=bool(plain) and not escape)
+        at += length + 1
+        return f"< {word}"
+
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        while line.endswith("\\") and at < len(lines):
+            line, at = f"{line}\n{lines[at]}", at + 1
+        found.append(_HERE.sub(as_word, line) if "<<" in line else line)
+    return _MISREAD.sub(lambda match: {"time": " ", "$": "_"}.get(match[0], "="), "\n".join(found))

@@ -4,7 +4,6 @@ What is looked for stands in `queries/`, one file for each grammar. Grammars are
 """
 
 import re
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from functools import cached_property, lru_cache
 from importlib import import_module, resources
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from helmsman.toml_of import bundled
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -28,7 +29,7 @@ class Grammar(NamedTuple):
     function: str
 
 
-TABLE: Mapping[str, Any] = tomllib.loads(resources.files("helmsman.parsers").joinpath("languages.toml").read_text("utf-8"))
+TABLE: Mapping[str, Any] = bundled("helmsman.parsers", "languages.toml")
 GRAMMARS: Mapping[str, Grammar] = {
     suffix: Grammar(*grammar) for suffixes, grammar in TABLE["grammars"].items() for suffix in suffixes.split()
 }

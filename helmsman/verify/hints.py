@@ -13,7 +13,7 @@ from posixpath import basename
 from typing import NamedTuple
 
 from helmsman.config import InvariantsConfig
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 from helmsman.parsers.source import Place, Source, Test
 from helmsman.parsers.test_files import is_generated, is_source, is_test_file, is_test_support
 from helmsman.records.checks import Finding, Weight

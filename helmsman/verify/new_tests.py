@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence

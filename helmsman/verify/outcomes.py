@@ -15,7 +15,7 @@ from posixpath import basename
 from typing import Literal, NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun, Weight

@@ -6,23 +6,19 @@ Where anything but plain source differs from the start, the checks run once more
 import configparser
 import json
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
-from helmsman.toml_of import toml_of
+from helmsman.toml_of import bundled, toml_of
 from helmsman.verify.commands import path_of, scripts, simple_commands
 
 
-@cache
 def tables() -> Mapping[str, Any]:
     """Files by what they are to the checks."""
-    return tomllib.loads(resources.files("helmsman.verify").joinpath("touched.toml").read_text(encoding="utf-8"))
+    return bundled("helmsman.verify", "touched.toml")
 
 
 Read = Callable[[str], str]  # the text of a file by its path; empty where there is none, or none that is read

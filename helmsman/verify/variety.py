@@ -4,15 +4,14 @@ The counts are only compared over time, so nothing is parsed: what a pattern tak
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
 
 from helmsman.parsers.test_files import is_generated, is_test_file, is_test_support, language_of
 from helmsman.plain import word_set
 from helmsman.records.control import Variety
+from helmsman.toml_of import bundled
 
 LONGEST = 200_000  # characters that are read of one file; a longer one is generated, or data
 _BY_HAND = word_set(
@@ -29,7 +28,7 @@ _OF_TESTS = ("tests", "skips")
 
 @cache
 def _patterns() -> Mapping[str, Mapping[str, re.Pattern[str]]]:
-    table = tomllib.loads(resources.files("helmsman.verify").joinpath("variety.toml").read_text(encoding="utf-8"))
+    table = bundled("helmsman.verify", "variety.toml")
     return {kind: {name: re.compile(rf"(?m)(?:{pattern}).*") for name, pattern in rows.items()} for kind, rows in table.items()}
 
 

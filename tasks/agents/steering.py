@@ -13,8 +13,7 @@ from helmsman.guardrails.context import WARN_AT, advice, closing, filled, rotati
 from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
 from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
 from helmsman.parsers.failure_words import fingerprint, merge
-from helmsman.parsers.failures import failure_of
-from helmsman.parsers.hidden_failures import failed_by_output
+from helmsman.parsers.failures import failed_by_output, failure_of
 from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, Guarded, StopAttempt
 from tasks.agents.hook_server import HEADER, TOKEN, HookServer

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 from helmsman.records.agent import Execution
 from helmsman.records.checks import Finding
 from helmsman.records.state import LoopState

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 from helmsman.parsers.source import Source, with_inline_tests
 from helmsman.parsers.test_files import is_test_file
 from helmsman.verify.hints import Change

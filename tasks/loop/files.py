@@ -12,8 +12,8 @@ import yaml
 
 from helmsman.config.layers import Layer, display, pairs
 from helmsman.errors import OperatorError
-from helmsman.parsers.problem import MOST_PROBLEMS, Problem
 from helmsman.parsers.rubric import Rubric, from_front_matter, read_rubric, said_twice, settings
+from helmsman.parsers.rubric_items import MOST_PROBLEMS, Problem
 from helmsman.parsers.status import promises
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.toml_of import toml_of

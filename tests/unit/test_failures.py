@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.failure_words import MESSAGE, WHERE, merge, same_error
-from helmsman.parsers.failures import failure_of
-from helmsman.parsers.hidden_failures import failed_by_output
+from helmsman.parsers.failures import failed_by_output, failure_of
 from helmsman.records.agent import ErrorVector
 from helmsman.records.agent import FailureClass as Class
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from helmsman.parsers.hidden_failures import failed_by_output
+from helmsman.parsers.failures import failed_by_output
 
 pytestmark = pytest.mark.feature("A3")
 

@@ -1,6 +1,6 @@
 """Patterns that name paths of a repository."""
 
-from helmsman.parsers.globs import matches_any
+from helmsman.parsers.paths import matches_any
 
 
 def test_a_pattern_means_what_people_expect() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.runner_sessions import NAME_LENGTH, NAMES_KEPT
+from helmsman.parsers.runner_formats import NAME_LENGTH, NAMES_KEPT
 from helmsman.parsers.test_report import files_of, read_junit
 from helmsman.records.checks import TestCounts
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.problem import MOST_PROBLEMS
 from helmsman.parsers.rubric import read_rubric, settings
-from helmsman.parsers.rubric_items import MOST_ITEMS
+from helmsman.parsers.rubric_items import MOST_ITEMS, MOST_PROBLEMS
 
 pytestmark = pytest.mark.feature("V1")
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.problem import MOST_PROBLEMS
 from helmsman.parsers.rubric import read_rubric, settings
+from helmsman.parsers.rubric_items import MOST_PROBLEMS
 
 pytestmark = pytest.mark.feature("V1")
 

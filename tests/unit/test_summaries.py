@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.parsers.runner_tables import runners, runs_in
-from helmsman.parsers.test_report import clean_lines, read_summary
+from helmsman.parsers.test_report import clean_lines, read_summary, runners, runs_in
 from helmsman.records.checks import TestCounts
 from tests.unit.runner_situations import RECORDED
 
