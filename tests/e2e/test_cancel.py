@@ -1,4 +1,4 @@
-"""A loop stopped from outside in the middle of its agent's work, and a loop that another process drives already."""
+"""A loop stopped from outside in the middle of its agent's work."""
 
 import signal
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from helmsman.records.decision import Outcome
-from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
+from helmsman.records.result import EXIT_CODES
 from tests.e2e.conftest import Undisturbed
 from tests.fakes.bench import Bench, Process, ended, eventually, one_call_more
 from tests.fakes.prefect_server import PrefectServer
@@ -40,13 +40,11 @@ WAYS: Mapping[str, Callable[[Bench, Process, PrefectServer], Process | None]] = 
     "a service manager": by_termination,
     "the engine's API": by_engine,
 }
-QUICK = "the command"
-"""The one way that the quick run tries, too; each takes some twenty seconds."""
 
 
 @pytest.mark.slow
 @pytest.mark.feature("E9")
-@pytest.mark.parametrize("way", [QUICK, *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != QUICK)])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
     way: str, loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
 ) -> None:
@@ -69,21 +67,4 @@ def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
     assert loop_bench.sessions() == [(1, 3), *TWO_WHOLE_SESSIONS]
     ends = [run["state_type"] for run in prefect_server.loop_runs(loop_bench.state.uid)]
     assert ends == ["CANCELLED", "COMPLETED"]
-    assert loop_bench.is_quiet(), loop_bench.processes()
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E10")
-def test_a_second_driver_is_told_who_drives_the_loop_and_does_not_disturb_it(loop_bench: Bench, undisturbed: Undisturbed) -> None:
-    loop_bench.hold()
-    driver = loop_bench.run()
-    loop_bench.wait_until_held()
-    second = ended(loop_bench.helmsman("resume", LOOP))
-    assert second.exit_code == OPERATOR_EXIT_CODE
-    assert f"found: process {driver.pid} on " in second.errors
-    loop_bench.let_go()
-    first = ended(driver)
-    assert first.exit_code == 0, first.errors
-    assert loop_bench.ending() == undisturbed.ending
-    assert loop_bench.sessions() == TWO_WHOLE_SESSIONS
     assert loop_bench.is_quiet(), loop_bench.processes()

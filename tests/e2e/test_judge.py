@@ -1,4 +1,4 @@
-"""The judge in a real loop: killed, cancelled, and asked by the command line."""
+"""The judge in a real loop: killed while it deliberates."""
 
 import signal
 import threading
@@ -8,21 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo_model import Request, Turn, say
+from deployments.demo_model import Request, Turn
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import read_records, show_state
+from tasks.repository.state_ref import show_state
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.faults import Fault
-from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script, verdict
+from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("V7")]  # the first test of a worker also starts the engine
 
 PATIENCE = 60
-FORM = "StructuredOutput"
-"""The tool by which the command line has a schema filled in."""
 AGENT = Agent("does it at once", [(FIX, done("It is done."))], honest=True, verdicts=[MET])
 START = ("run", GOAL, "--check", CHECK, "--max-iterations", "3", "--name", "loop", "--yes", "--json", "--repo")
 
@@ -37,8 +35,6 @@ class Court:
         self._answer = script(AGENT)
 
     def __call__(self, request: Request) -> Turn:
-        if any(tool.get("name") == FORM for tool in request.body.get("tools", ())):
-            return say("So it is.") if request.turn else Turn(tools=((FORM, verdict(MET)),))
         turn = self._answer(request)
         if "format" not in request.body.get("output_config", {}):
             return turn
@@ -78,16 +74,3 @@ def test_a_loop_killed_while_its_judge_deliberates_asks_the_judge_again_and_no_a
         assert (state_of(helmsman).outcome, state_of(helmsman).iteration) == (Outcome.COMPLETED, 1)
         assert agent_sessions(helmsman) == 1
         assert court.times == 2
-
-
-@pytest.mark.slow
-def test_the_command_line_judges_in_a_session_of_its_own_where_that_is_configured(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    court = Court()
-    with trial(tmp_path, prefect_server, court) as helmsman:
-        told = helmsman.run(*START, helmsman.repository, "--set", "judge.way=claude")
-    assert told.exit_code == 0, told.errors
-    (record,) = read_records(open_repository(helmsman.repository), "loop")
-    assert record.judgement
-    assert (record.judgement.way, record.judgement.calls, record.judgement.approved) == ("claude", 1, True)

@@ -1,6 +1,5 @@
 """A loop is better the second time: real agent, real engine, real store; only the model is scripted."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -98,32 +97,3 @@ def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and
         drive(helmsman, "fifth", VAIN, 1)
         assert LEARNT not in prompts[-1]
         assert useless.instruction not in page.read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.feature("L6")
-def test_a_store_that_was_destroyed_is_restored_and_a_loop_without_any_goes_on(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    prompts: list[str] = []
-    repository(tmp_path / "repository", WANDERERS[0])
-    with driving(tmp_path, prefect_server.url, script(prompts)) as helmsman:
-        assert drive(helmsman, "first", SLOW, 6)[0] == 0
-        file = database(helmsman)
-        for beside in (*file.parent.glob("*.backup-*"), *file.parent.glob("*.checked")):
-            beside.unlink()
-        (born,) = guardrails(helmsman)  # as the first opening of a day, it makes the day's copy
-        assert list(file.parent.glob("*.backup-*"))
-        file.write_bytes(b"not a database" * 1000)
-        code, output = drive(helmsman, "second", WISE, 3)
-        assert code == 0, output
-        assert "restored" in output
-        assert born.instruction in prompts[-1]
-        assert list(file.parent.glob("*.damaged-*"))
-
-        subprocess.run(["rm", "-rf", file.parent], check=True)
-        file.parent.write_text("a file where the folder should be")
-        code, output = drive(helmsman, "third", SLOW, 1)
-        assert code == 0, output  # it was in vain three times before
-        assert "nothing could be done (recall)" in output
-        assert "nothing could be done (remember)" in output

@@ -47,12 +47,6 @@ def cut_off(page: Page) -> list[str]:
     return [one.inner_text() for one in found if one.evaluate("one => one.scrollWidth > one.clientWidth")]
 
 
-def ground(page: Page) -> int:
-    """How bright the page's ground is, 0 to 255."""
-    colour = str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-    return max(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
-
-
 def assert_quiet(heard: Heard, address: str) -> None:
     assert heard.complaints == []
     assert heard.requests == [address]
@@ -70,30 +64,6 @@ def test_charts_are_large_enough_to_be_read_and_nothing_has_to_be_scrolled_sidew
             assert len(charts(page)) == 9
             assert cut_off(page) == []
             assert_quiet(heard, address)
-
-
-def test_light_and_dark_follow_the_system_and_paper_is_white(tmp_path: Path) -> None:
-    address = keep(tmp_path, full_page())
-    with browser_page(scheme="dark") as (page, _):
-        page.goto(address)
-        assert ground(page) < 40
-        page.emulate_media(color_scheme="light")
-        assert ground(page) > 230
-        page.emulate_media(color_scheme="dark", media="print")
-        assert ground(page) == 255
-
-
-def test_an_iteration_opens_by_mouse_and_by_keyboard_without_a_script(tmp_path: Path) -> None:
-    with browser_page() as (page, _):
-        page.goto(keep(tmp_path, full_page()))
-        newest, before = page.locator("summary.row").nth(0), page.locator("summary.row").nth(1)
-        inside = page.locator(".inside")
-        assert (inside.nth(0).is_visible(), inside.nth(1).is_visible()) == (True, False)
-        before.click()
-        assert inside.nth(1).is_visible()
-        newest.focus()
-        page.keyboard.press("Enter")
-        assert not inside.nth(0).is_visible()
 
 
 @pytest.mark.feature("X3")

@@ -70,31 +70,3 @@ def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_
     kept = sh(tmp_path / "repository", "log", "-1", "--format=%s", "refs/helmsman/loop/failed/1-1").strip()
     assert kept == "Done at once"
     assert "research.md" not in sh(tmp_path / "repository", "ls-tree", "-r", "--name-only", "helmsman/loop")
-
-
-@pytest.mark.slow
-@pytest.mark.feature("M6", "A2")
-def test_a_hook_keeps_research_from_changing_a_source_and_its_end_is_not_held_up_by_failing_checks(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    prompts: dict[int, str] = {}
-    repository(tmp_path / "repository", WANDERERS[0])
-    hasty, wrote = put("shop.py", SOLVED), put(".helmsman/research.md", FOUND)
-    work = scripted(prompts, wrote, hasty + keep("Subtract the discount"))
-
-    def script(request: Request) -> Turn:
-        if request.call == 0:
-            prompts.setdefault(0, request.prompt)
-            return (call(bash(hasty)), call(bash(wrote)), say("The approach is written down."))[min(request.turn, 2)]
-        return work(request)
-
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
-        ended = helmsman.run_loop(GOAL, "--check", CHECK, *ALONE)
-        assert ended.exit_code == 0, ended
-        first, _ = helmsman.tell("log", "loop")
-        requests = [request for request in helmsman.model.requests if request.call == 0]
-    (denied,) = [one for one in first["execution"]["call"]["guarded"] if one["denied"]]
-    assert denied["rule"] == "protected"
-    assert first["execution"]["put_back"] == []
-    assert first["memory"]["research"]["problems"] == []
-    assert len(requests) == 3  # nobody sent it back to work

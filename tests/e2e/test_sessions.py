@@ -83,7 +83,8 @@ THREE = [*works(1), *works(2), *works(3)]
 
 
 @pytest.mark.slow
-def test_a_resumed_session_is_one_conversation_over_all_iterations(drive: Drive) -> None:
+@pytest.mark.feature("E6")
+def test_a_resumed_session_is_one_conversation_over_all_iterations_and_is_charged_once(drive: Drive) -> None:
     driven = drive(by_call([THREE]), "claude.session=resume")
     assert driven.resumed == [False, True, True]
     assert len({agent.session_id for agent in driven.agents}) == 1
@@ -92,12 +93,6 @@ def test_a_resumed_session_is_one_conversation_over_all_iterations(drive: Drive)
     assert "Step 2 is done." in driven.said_to(4)
     assert driven.state.session
     assert (driven.state.session.id, driven.state.session.calls) == (driven.agents[0].session_id, 3)
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E2", "E6")
-def test_a_resumed_session_is_charged_once(drive: Drive) -> None:
-    driven = drive(by_call([THREE]), "claude.session=resume")
     in_all = driven.result(3)
     assert in_all["total_cost_usd"] > 2.9 * driven.agents[0].usage.cost_usd  # the account goes on over all calls
     assert driven.state.spending.cost_usd == pytest.approx(in_all["total_cost_usd"])

@@ -60,11 +60,3 @@ def test_what_is_nobodys_business_in_an_iteration_is_denied(tmp_path: Path, pref
     assert len(requests) == len(commands) + 4
     assert "no file change in between" in answers(requests)
     assert not OUTSIDE.exists()
-
-
-@pytest.mark.slow
-def test_parallel_calls_and_a_subagent_are_judged_as_well(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    many = Turn(tools=tuple(bash(f"echo {number} > f{number}" if number else "git push") for number in range(8)))
-    record, _ = drive(tmp_path, prefect_server, many, STOP)
-    assert rules(record) == ["push"]
-    assert record.execution.change.files_changed == 7

@@ -153,38 +153,6 @@ def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, pre
     assert sh(tmp_path / "repository", "rev-parse", "helmsman/loop") == sh(tmp_path / "repository", "rev-parse", "main")
 
 
-FOCUS = {
-    "prompt": "Look at cheapest() first.",
-    "systemContext": "Prices are whole numbers.",
-    "focusAreas": ["shop.py"],
-    "urgency": "high",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.feature("O5")
-def test_a_model_writes_the_focus(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    wanderer = BY_NAME["looks around first"]
-    wanderers.repository(tmp_path / "repository", wanderer)
-    prompts: list[str] = []
-
-    def script(request: Request) -> Turn:
-        if "format" in request.body.get("output_config", {}):
-            return say(json.dumps(FOCUS))
-        prompts.extend([request.prompt] if request.turn == 0 else [])
-        return wanderers.script(wanderer)(request)
-
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
-        ended = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE, "--set", "prompt.written=true")
-        records = helmsman.tell("log", "loop")
-    assert ended.exit_code == 0
-    assert len(prompts) == 3
-    assert ["Look at cheapest() first." in prompt for prompt in prompts] == [False, True, True]
-    assert all("<goal>" in prompt and "<checks>" in prompt for prompt in prompts)
-    assert [record["writing"]["input_tokens"] > 0 for record in records] == [False, True, True]
-    assert "no model wrote for the prompt" not in ended.output
-
-
 @pytest.mark.slow
 @pytest.mark.feature("S13")
 def test_a_new_finding_of_the_security_scan_ejects(tmp_path: Path, prefect_server: PrefectServer) -> None:

@@ -1,4 +1,4 @@
-"""Under a worker, a loop that waits for a person leaves its process, and goes on in another one."""
+"""Under a worker, a loop runs to its end; one that waits for a person leaves its process, and goes on in another one."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,6 +10,7 @@ import pytest
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
 from tasks.approvals import answers
+from tasks.repository.git import git
 from tasks.system.clock import now_utc
 from tasks.system.lock import holder
 from tests.fakes.bench import eventually
@@ -40,6 +41,26 @@ def swept(team: Team) -> str:
     return str(told[0]["message"]) if told else ""
 
 
+@pytest.mark.feature("D1")
+def test_a_worker_runs_a_loop_to_its_end_under_the_loop_s_name_and_the_api_refuses_what_is_no_request(
+    team: Team, tmp_path: Path
+) -> None:
+    bench = team.bench(tmp_path / "a")
+    where = f"/deployments/{team.id_of('loop/loop')}/create_flow_run"
+    for request, words in (
+        ({"goal": "g"}, "'repository' is a required property"),
+        ({"repository": "/r", "gaol": "g"}, "'gaol' was unexpected"),
+    ):
+        refused = team.post(where, {"state": {"type": "SCHEDULED"}, "parameters": {"request": request}})
+        assert (refused.status_code, words in refused.json()["detail"]) == (409, True), refused.text
+    run = team.ended(team.start(bench, "an answer", "test -e answer"))
+    assert (run["state_type"], run["name"]) == ("COMPLETED", LOOP), run["state"]
+    assert {"helmsman", f"loop:{LOOP}", f"uid:{bench.state.uid}"} <= set(run["tags"])
+    assert "completion.verified" in run["state"]["message"]
+    assert (bench.state.outcome, bench.state.iteration) == (Outcome.COMPLETED, 1)
+    assert git(bench.repository, "show", f"helmsman/{LOOP}:answer") == "42\n"
+
+
 @pytest.mark.slow
 @pytest.mark.feature("H2", "D1")
 def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(team: Team, tmp_path: Path) -> None:
@@ -67,18 +88,6 @@ def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(
     whole = [session for session in team.sessions(seen) if session in TWO_WHOLE_SESSIONS]
     assert whole == TWO_WHOLE_SESSIONS
     assert team.states(run).count("Running") == 2
-
-
-@pytest.mark.slow
-@pytest.mark.feature("H2", "H1")
-def test_an_answer_by_the_command_line_wakes_a_loop_that_has_left_its_process(team: Team, tmp_path: Path) -> None:
-    bench = team.bench(tmp_path / "a")
-    run = team.start(bench, "an answer", "test -e answer", **PLAN_FIRST)
-    assert team.is_asleep(run), team.states(run)
-    approved = team.helmsman.run("approve", LOOP, "--repo", bench.repository, "--by", "Bob", "--guidance", "Do.")
-    assert (approved.exit_code, "A worker goes on with that" in approved.output) == (0, True), approved
-    assert team.ended(run)["state_type"] == "COMPLETED"
-    assert [(answer.by, answer.via) for answer in bench.state.answers] == [("Bob", "command line")]
 
 
 @pytest.mark.slow
