@@ -25,7 +25,6 @@ from helmsman.orient.alignment import STANDARD
 from helmsman.records.alignment import Alignment, AlignRequest
 from tasks.loop.alignment_file import align_folder, align_name, read_alignment
 from tasks.repository.git import open_repository
-from tasks.system.lock import exclusive_driver
 from tests.fakes.answerer import answering, posted
 from tests.fakes.asking import login
 from tests.fakes.faults import Fault
@@ -152,17 +151,6 @@ def answer_in_file(at: Desk) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1")
-def test_answers_in_the_file_end_the_wait_for_a_form(desk: Desks, engine_url: str) -> None:
-    at = desk([ASKS, KNOWS])
-    with answering(engine_url, at.name, lambda: answer_in_file(at)):
-        state = at.run()
-    assert ending(state) == (StateType.COMPLETED, "Aligned")
-    assert "- a TSV export" in at.api.requests[1].prompt
-    assert at.written().gaps.answered[0].answer == "a tab"
-
-
-@pytest.mark.slow
 @pytest.mark.feature("H1", "E9")
 def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
@@ -203,14 +191,6 @@ def test_credentials_that_are_refused_are_an_error_and_nothing_is_written(desk: 
     with pytest.raises(OperatorError, match="credentials were refused"):
         state.result()
     assert not at.path.exists()
-
-
-def test_one_alignment_is_made_by_one_process(desk: Desks) -> None:
-    at = desk([KNOWS])
-    with exclusive_driver(align_folder(open_repository(at.repository), at.file).lock, "another"):
-        state = at.run()
-    with pytest.raises(OperatorError, match="is being driven already"):
-        state.result()
 
 
 # --- whatever dies ------------------------------------------------------------------------------------------------

@@ -99,18 +99,6 @@ def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None
 
 
 @pytest.mark.feature("H5")
-def test_one_that_somebody_deleted_is_made_anew() -> None:
-    def show() -> None:
-        publish_artifacts(ended(iteration=10), troubled_record())
-        with get_client(sync_client=True) as client:
-            client.delete_artifact(next(one.id for one in artifacts_of(run_id()) if str(one.key).startswith("progress")))
-        publish_artifacts(ended(iteration=11, notes=("changed",)), troubled_record())
-        publish_artifacts(ended(iteration=12), troubled_record())
-
-    assert "12 of 30 iterations" in by_key(in_a_run(show))["dashboard-mend-it"]
-
-
-@pytest.mark.feature("H5")
 def test_where_nobody_can_look_only_an_end_and_a_question_are_shown() -> None:
     going = ended(ending=None)
     assert artifacts_of(in_a_run(lambda: publish_artifacts(going, troubled_record()))) == []

@@ -63,20 +63,3 @@ def test_a_showing_asks_an_engine_that_hangs_once_and_is_over(monkeypatch: pytes
     look = "POST /api/artifacts/filter HTTP/1.1"
     assert asked == [[look], [look, look]]
     assert artifacts_of(run) == []
-
-
-def test_one_that_hangs_in_the_middle_costs_one_try_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once it is known what is there, and something has to be written."""
-    monkeypatch.setattr(artifacts, "ANSWER_SECONDS", 0.5)
-    asked: list[str] = []
-
-    def show() -> None:
-        artifacts.publish_artifacts(ended(iteration=10), troubled_record())
-        with Deaf().listening() as deaf, temporary_settings({PREFECT_API_URL: deaf.url}):
-            artifacts.publish_artifacts(ended(iteration=11), troubled_record())
-            asked.extend(deaf.asked)
-
-    assert len(artifacts_of(in_a_run(show))) > 0
-    assert [[line.split()[0], line.split()[1].rpartition("/")[0]] for line in asked if "logs" not in line] == [
-        ["PATCH", "/api/artifacts"]
-    ]

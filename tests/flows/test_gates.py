@@ -91,26 +91,6 @@ def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1")
-def test_silence_comes_to_what_was_declared(drive: Drive) -> None:
-    driven = drive([SOLVED], gates={"ask": True, "plan": True, "timeout_hours": 0.0005, "at_timeout": "approve"})
-    assert driven.state.outcome is Outcome.COMPLETED
-    assert driven.state.answers[-1].via == "timeout"
-
-
-@pytest.mark.slow
-@pytest.mark.feature("H1", "M7")
-def test_a_loop_that_does_not_ask_ends_as_waiting_and_the_answer_counts_when_it_is_driven_again(drive: Drive) -> None:
-    driven = drive([NOISE, NOISE, SOLVED], gates={"milestone_every": 2})
-    assert driven.state.ending is not None
-    assert (driven.state.outcome, driven.state.ending.rule, driven.state.iteration) == (Outcome.WAITING, "gate.milestone", 2)
-    put(driven.repository, Choice.APPROVE, guidance="Look at answer.")
-    after = resume(driven.repository)
-    assert after.outcome is Outcome.COMPLETED
-    assert "Look at answer." in prompt_of(driven.agent, 2)
-
-
-@pytest.mark.slow
 @pytest.mark.feature("H1", "M7")
 def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, engine_url: str, repository: Path) -> None:
     def commit_by_hand() -> None:

@@ -139,15 +139,6 @@ def driven(what: str, path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_where_nothing_goes_wrong_what_the_model_cost_is_charged_and_lines_are_proposed(left: Left) -> None:
-    work = left.works[NOTHING]
-    state, _ = read_state(work.repository, work.state.loop)
-    assert left.stays_done(NOTHING)
-    assert state.spending.cost_usd > work.state.spending.cost_usd
-    assert state.proposed == ("Check your work with `make test`.",)
-
-
-@pytest.mark.slow
 def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_stays_done(left: Left) -> None:
     work = left.works[CANCELLED]
     assert left.stays_done(CANCELLED)

@@ -19,7 +19,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.request import LoopRequest
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, read_state
-from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken, usage_limit
+from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken
 from tests.flows.conftest import Drive
 
 SOLVE = 'echo 42 > answer; git add answer; git commit -qm "Answer"'
@@ -34,38 +34,6 @@ def test_a_claim_with_failing_checks_is_not_believed_and_the_next_prompt_says_so
 
 
 @pytest.mark.slow
-@pytest.mark.feature("M2")
-def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
-    driven = drive([says(PROMISE, shell=SOLVE)], workspace={"in_place": True})
-    assert git(driven.repository, "log", "-1", "--format=%s", "main") == "Answer\n"
-    assert driven.state.branch == "main"
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E6", "S6")
-def test_a_limit_stops_the_loop_once_its_calls_have_used_it_up(drive: Drive) -> None:
-    driven = drive([says(shell="date +%N > noise")], limits={"cost_usd": 0.018})
-    assert (driven.state.outcome, driven.state.iteration) == (Outcome.STOPPED, 2)
-    assert driven.state.ending is not None
-    assert driven.state.ending.rule == "limits.cost_usd"
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E7")
-def test_a_usage_limit_is_waited_out_until_its_reset_and_costs_no_iteration(drive: Drive) -> None:
-    resets = int(time.time()) + 12
-    driven = drive([usage_limit(resets), says(PROMISE, shell=SOLVE)], usage_limit={"margin_seconds": 0})
-    assert driven.state.outcome is Outcome.COMPLETED
-    assert driven.state.iteration == 1
-    assert driven.state.spending.agent_calls == 2
-    second = (driven.agent / "1.prompt").stat().st_mtime
-    assert second >= resets
-    first = list(read_records(open_repository(driven.repository), "loop"))[-1]
-    assert first.decision.until == datetime.fromtimestamp(resets, UTC)
-    assert first.checks is None
-
-
-@pytest.mark.slow
 @pytest.mark.feature("E4")
 def test_an_overloaded_model_is_tried_again_with_delays_and_costs_no_iteration(drive: Drive) -> None:
     retry = {"attempts": 3, "first_delay_seconds": 0.2}
@@ -74,15 +42,6 @@ def test_an_overloaded_model_is_tried_again_with_delays_and_costs_no_iteration(d
     assert driven.state.outcome is Outcome.COMPLETED
     assert (driven.state.iteration, calls_made(driven.agent)) == (1, 3)
     assert time.monotonic() - begun >= 0.2 + 0.4
-
-
-@pytest.mark.slow
-@pytest.mark.feature("E4")
-def test_when_the_world_stays_broken_the_loop_fails_with_the_world_at_fault(drive: Drive) -> None:
-    driven = drive([fails_with(529, "Overloaded")], retry={"attempts": 1, "first_delay_seconds": 0.1})
-    assert calls_made(driven.agent) == 2
-    assert driven.state.ending is not None
-    assert (driven.state.ending.outcome, driven.state.ending.fault) == (Outcome.FAILED, "world")
 
 
 @pytest.mark.slow

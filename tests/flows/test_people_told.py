@@ -27,13 +27,6 @@ def keep(url: str, name: str) -> None:
     CustomWebhookNotificationBlock.model_validate({"name": "ops", "url": url, "json_data": sent}).save(name, overwrite=True)  # pyright: ignore[reportUnusedCoroutine]
 
 
-def test_every_block_that_is_named_is_told(engine_url: str, webhook: Webhook) -> None:
-    keep(webhook.url, "told-one")
-    keep(webhook.url, "told-two")
-    notify(("custom-webhook/told-one", "custom-webhook/told-two"), "Helmsman, loop x: stuck", "It asks.")
-    assert webhook.heard == [{"subject": "Helmsman, loop x: stuck", "body": "It asks."}] * 2
-
-
 def test_a_block_that_cannot_be_told_is_a_line_in_the_log_and_keeps_no_other_from_being_told(
     engine_url: str, webhook: Webhook, caplog: pytest.LogCaptureFixture
 ) -> None:

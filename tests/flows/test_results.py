@@ -70,11 +70,6 @@ def test_a_step_is_known_by_its_result_in_the_configured_storage_for_the_version
 
 
 @pytest.mark.usefixtures("blocks")
-def test_a_folder_of_this_machine_is_nothing_that_others_share() -> None:
-    assert told(None)[0] is False
-
-
-@pytest.mark.usefixtures("blocks")
 def test_a_storage_that_cannot_be_used_is_told_before_anything_is_done() -> None:
     with pytest.raises(TransientError, match="the storage for the results of steps cannot be used") as caught:
         told(BROKEN)
