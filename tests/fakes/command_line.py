@@ -1,15 +1,11 @@
 """The installed command as a person starts it: in a folder of no importance, with an environment that is spelled out."""
 
-import fcntl
 import json
 import os
-import pty
 import signal
-import struct
 import subprocess
 import sys
-import termios
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +17,7 @@ from deployments.demo_model import Script, ScriptedModel, environment
 from tasks.repository.git import git
 from tasks.system import supervisor
 from tests.fakes.bench import Ended
+from tests.fakes.terminal import Terminal
 from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
 HELMSMAN = Path(sys.executable).with_name("helmsman")
@@ -75,29 +72,13 @@ class CommandLine:
 
     def run_in_terminal(self, *arguments: str | Path, typed: str) -> Ended:
         """Run it in a terminal of 120 columns in which somebody types beforehand. Everything shown is its output."""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        process = subprocess.Popen(
-            [HELMSMAN, *arguments],
-            cwd=self.folder,
-            env={**self.variables, "TERM": "xterm"},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
-        os.close(theirs)
-        os.write(ours, typed.encode())
-        shown = b"".join(_pieces(ours))
-        os.close(ours)
-        return Ended(process.wait(PATIENCE), shown.decode(errors="replace"), "")
-
-
-def _pieces(terminal: int) -> Iterator[bytes]:
-    """What a terminal shows until the last one who writes to it has gone, which Linux tells by an error."""
-    with suppress(OSError):
-        while piece := os.read(terminal, 65536):
-            yield piece
+        variables, size = {**self.variables, "TERM": "xterm"}, (120, 40)
+        if self.warm:
+            terminal = Terminal.running_warm([str(argument) for argument in arguments], self.folder, variables, size)
+        else:
+            terminal = Terminal.running([HELMSMAN, *arguments], self.folder, variables, size)
+        with terminal as person:
+            return person.types_beforehand(typed, PATIENCE)
 
 
 @dataclass(frozen=True)

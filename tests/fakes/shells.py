@@ -1,18 +1,15 @@
 """A person at a shell: keys go into a terminal, and what it shows is read until the words are there."""
 
 import os
-import pty
 import re
-import select
-import subprocess
 import sys
-import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from tests.fakes.bench import eventually
 from tests.fakes.needs import need
+from tests.fakes.terminal import Terminal
 
 PATIENCE = 12
 """Seconds until the words must be there, on a busy machine as well."""
@@ -20,25 +17,25 @@ INTERACTIVE = {"bash": ("--noprofile", "--norc", "-i"), "zsh": ("-f", "-i"), "fi
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cMDEHNOZ])|[\x07\x08\r]")
 
 
-@dataclass
 class Shell:
     """One that runs in a terminal."""
 
-    terminal: int
-    shown: str = ""
+    def __init__(self, terminal: Terminal) -> None:
+        """Nothing of it was looked at yet."""
+        self._terminal, self._seen = terminal, 0
+
+    @property
+    def shown(self) -> str:
+        """What came since the last keys."""
+        return _ESCAPES.sub("", self._terminal.written[self._seen :])
 
     def type(self, keys: str) -> None:
-        self.shown = ""
-        os.write(self.terminal, keys.encode())
+        self._seen = len(self._terminal.written)
+        self._terminal.press(keys)
 
     def see(self, *words: str) -> str:
         """What is shown, once all of it is there."""
-        until = time.monotonic() + PATIENCE
-        while not all(word in self.shown for word in words):
-            left = until - time.monotonic()
-            assert left > 0, f"not shown within {PATIENCE} s: {words}\n{self.shown}"
-            if select.select([self.terminal], [], [], left)[0]:
-                self.shown += _ESCAPES.sub("", os.read(self.terminal, 65536).decode(errors="replace"))
+        assert eventually(lambda: all(word in self.shown for word in words), PATIENCE), f"not shown: {words}\n{self.shown}"
         return self.shown
 
     def do(self, command: str) -> str:
@@ -51,18 +48,7 @@ class Shell:
 def shell(name: str, folder: Path, home: Path) -> Generator[Shell]:
     """Start it with nobody's settings in a session of its own. Skips the test where it is not installed."""
     need(name)
-    ours, theirs = pty.openpty()
-    process = _started(["setsid", "--ctty", name, *INTERACTIVE[name]], folder, home, theirs)
-    os.close(theirs)
-    try:
-        yield Shell(ours)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
-
-
-def _started(command: Sequence[str], folder: Path, home: Path, terminal: int) -> subprocess.Popen[bytes]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     own = {"PATH": path, "HOME": str(home), "TERM": "xterm", "LANG": "C.UTF-8", "PS1": "$ "}
-    return subprocess.Popen(command, cwd=folder, env=own, stdin=terminal, stdout=terminal, stderr=terminal)
+    with Terminal.running(["setsid", "--ctty", name, *INTERACTIVE[name]], folder, own) as terminal:
+        yield Shell(terminal)

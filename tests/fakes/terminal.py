@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from tests.fakes.bench import eventually
+from tests.fakes.bench import Ended, eventually
 from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
 PATIENCE = 100
@@ -92,15 +92,24 @@ class Terminal:
         """All lines, also those that have scrolled away: what a view without a screen of its own leaves behind."""
         return screen(self.written)
 
+    def press(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
     def type(self, line: str) -> None:
-        os.write(self._ours, f"{line}\n".encode())
+        self.press(f"{line}\n")
+
+    def types_beforehand(self, keys: str, patience: float = PATIENCE) -> Ended:
+        """Press the keys before anything asks for them, and wait for the end. Everything shown is the output."""
+        self.press(keys)
+        code = self.end(patience)
+        return Ended(code, self.written, "")
 
     def resize(self, columns: int, rows: int) -> None:
         _resize(self._ours, columns, rows)
 
-    def end(self) -> int:
+    def end(self, patience: float = PATIENCE) -> int:
         """Wait for the end of the command. Returns its exit status."""
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(patience)
         self._thread.join(PATIENCE)
         return code
 

@@ -2,11 +2,9 @@
 
 import json
 import os
-import pty
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from tasks.system.paths import state_home
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import trusted
 from tests.fakes.judge_api import JudgeApi
+from tests.fakes.terminal import Terminal
 from tests.flows.test_align import KNOWS, ROOT
 from tests.unit.test_alignment import GOOD
 
@@ -28,33 +27,15 @@ from pathlib import Path
 from deployments.align import align_goal
 sys.exit(align_goal(Path(sys.argv[1]), "export the rows", None, {ALIGNMENT!r}, yes=False, as_json=False))
 """
-PATIENCE = 100
 
 
 def typed(api: JudgeApi, engine_url: str, repository: Path, keys: str) -> Ended:
     """The command in a terminal in which somebody types beforehand."""
-    ours, theirs = pty.openpty()
     key = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", COMMAND, repository],
-        cwd=repository.parent,
-        env={**os.environ, **key, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    os.write(ours, keys.encode())
-    shown = b"".join(pieces(ours)).decode(errors="replace")
-    os.close(ours)
-    return Ended(process.wait(PATIENCE), shown.replace("\r\n", "\n"), "")
-
-
-def pieces(terminal: int) -> Iterator[bytes]:
-    with suppress(OSError):  # so Linux tells that the last one who wrote has gone
-        while piece := os.read(terminal, 65536):
-            yield piece
+    variables = {**os.environ, **key, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT)}
+    with Terminal.running([sys.executable, "-P", "-c", COMMAND, repository], repository.parent, variables) as terminal:
+        shown = terminal.types_beforehand(keys)
+    return replace(shown, output=shown.output.replace("\r\n", "\n"))
 
 
 def aligned(engine_url: str, repository: Path, turns: Sequence[Turn], keys: str) -> tuple[Ended, Alignment, list[str]]:
@@ -84,13 +65,3 @@ def test_whoever_sits_there_is_asked_one_by_one_until_nothing_is_open(engine_url
     assert [one.answer for one in written.gaps.answered] == ["a tab", ""]
     assert len(prompts) == 2
     assert "Which separator?\na tab" in prompts[1]
-
-
-@pytest.mark.slow
-def test_what_was_answered_is_kept_where_the_rest_is_left_open(engine_url: str, repository: Path) -> None:
-    first = asking("Which separator?", "Which columns?", "Which order?")
-    ended, written, prompts = aligned(engine_url, repository, [first], "\nall of them\n\x04")
-    assert ended.exit_code == 4, ended
-    assert "answer in ALIGNMENT.md" in ended.output
-    assert [one.answer for one in written.gaps.questions] == [None, "all of them", None]
-    assert len(prompts) == 1
