@@ -2,11 +2,13 @@
 
     python bench/reading.py [--objects 300] [--repo .]
 
-Printed are medians in milliseconds.
+Printed are medians in milliseconds, and the CPU time that GitPython's import costs a command once.
 """
 
 import argparse
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from tasks.repository.git import git, git_bytes
 from tasks.repository.objects import close_readers, read_objects
 
 ROOT = Path(__file__).parents[1]
+IMPORT = "import time, pydantic; a = time.process_time(); import git; print(time.process_time() - a)"
 
 
 def milliseconds(read: Callable[[str], object], names: list[str]) -> float:
@@ -36,8 +39,10 @@ def main() -> None:
     stays = milliseconds(lambda name: read_objects(given.repo, [name]), names)
     process = milliseconds(lambda name: git_bytes(given.repo, "cat-file", "blob", name), names)
     close_readers()
+    imported = [float(subprocess.check_output([sys.executable, "-c", IMPORT], cwd="/")) for _ in range(5)]
     print(f"one git that stays      {stays:7.2f} ms an object, median of {len(names)}")
     print(f"a process for each      {process:7.2f} ms an object, {process / stays:.0f} times as much")
+    print(f"GitPython's import      {statistics.median(imported) * 1000:7.0f} ms of CPU, once in a process that reads")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ OF_A_REPOSITORY = (
     "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
 )  # fmt: skip
 """What git tells a hook of its repository. A loop that a hook starts works in the one that it is told."""
+OF_GITPYTHON = "GIT_PYTHON_"
 STANDARD_STREAM = Path("-")
 _start: list[Path] = []
 
@@ -26,8 +27,8 @@ def leave_start_directory() -> None:
     for name in NAME_PATHS:
         if os.environ.get(name):
             os.environ[name] = str(from_start(os.environ[name]))
-    for name in OF_A_REPOSITORY:
-        os.environ.pop(name, None)
+    for name in [name for name in os.environ if name in OF_A_REPOSITORY or name.startswith(OF_GITPYTHON)]:
+        del os.environ[name]
     # an empty or relative element finds programs in the repository, once one of ours is started there
     elements = os.environ.get("PATH", os.defpath).split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, elements))

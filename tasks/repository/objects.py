@@ -1,58 +1,40 @@
 """Commits, folders and files of a repository, by id or by name, wherever a checkout of it lies.
 
-One `git cat-file` stays and answers for object after object, for a few repositories at most, until `close_readers` or the end of
-ours. What it is started with is ours: it runs no program of the repository, fetches nothing, and knows no secret.
+The processes that answer stay for the next question, a few repositories at most, until `close_readers` or the end of ours.
 """
 
 import atexit
 import os
-import select
-import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from helmsman.errors import OperatorError
-from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
+
+if TYPE_CHECKING:
+    from tasks.repository.cat_file import CatFile
 
 MOST_OPEN = 4  # Repositories. Each has two processes: one for contents, one for sizes.
 FOLDER = "040000"
 LINK = "120000"
 FILE_MODES = frozenset({"100644", "100755"})  # neither a symbolic link, which may lead anywhere, nor a submodule
 _LONGEST_LINK = 8192  # bytes of the file that leads from a worktree to its repository
-
-INHERITED = (
-    "PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
-    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
-)  # fmt: skip
-"""All that it sees of our environment: while it stays, an agent may read it in /proc."""
-FIXED = {
-    "LC_ALL": "C.UTF-8",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is missing
-    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
-    **AS_IT_IS,
-}
-LACKING = "from promisor remote"  # in the words with which git ends where a partial clone lacks an object and it may not fetch it
-CONTENTS, SIZES = "--batch", "--batch-check"
-_BATCH = "cat-file", CONTENTS
-_CHUNK = 1 << 20
-
 _open: dict[tuple[int, Path, int, int], "CatFile"] = {}
 """By process, as a fork does not speak with its parent's, and by folder: another one may be put in its place."""
 _lock = threading.Lock()
+R = TypeVar("R")
 
 
 def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
     """Ids and contents of those objects, in their order; None where there is no such object. Raises GitError where git fails."""
-    return [found and (found.id, found.content) for found in _ask(cwd, CONTENTS, names)]
+    return _ask(cwd, lambda reader: reader.contents(names)) if names else []
 
 
 def read_sizes(cwd: Path, names: Sequence[str]) -> list[int | None]:
     """Likewise the bytes of each."""
-    return [found and found.size for found in _ask(cwd, SIZES, names)]
+    return _ask(cwd, lambda reader: reader.sizes(names)) if names else []
 
 
 def read_object(cwd: Path, name: str) -> bytes:
@@ -138,9 +120,7 @@ def close_readers() -> None:
             _open.popitem()[1].close()
 
 
-def _ask(cwd: Path, form: str, names: Sequence[str]) -> "list[Answer | None]":
-    if not names:
-        return []
+def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
     folder = common_folder(cwd)
     try:
         at = folder.stat()
@@ -148,10 +128,16 @@ def _ask(cwd: Path, form: str, names: Sequence[str]) -> "list[Answer | None]":
         raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
     key = os.getpid(), folder, at.st_dev, at.st_ino
     with _lock:
-        _open[key] = reader = _open.pop(key, None) or CatFile(folder)
+        reader = _open.pop(key, None)
+        if reader is None:
+            os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git, our own error says so
+            from tasks.repository.cat_file import CatFile  # GitPython takes a while; a command that reads nothing does without
+
+            reader = CatFile(folder)
+        _open[key] = reader
         while len(_open) > MOST_OPEN:
             _open.pop(next(iter(_open))).close()  # the one that was asked longest ago
-        return reader.ask(form, names)
+        return question(reader)
 
 
 def common_folder(cwd: Path) -> Path:
@@ -169,93 +155,3 @@ def common_folder(cwd: Path) -> Path:
 def _line(path: Path) -> str:
     with path.open("rb") as file:
         return os.fsdecode(file.read(_LONGEST_LINK)).removesuffix("\n")
-
-
-class Answer(NamedTuple):
-    """What git says of an object that is there."""
-
-    id: str
-    size: int
-    content: bytes  # empty where only sizes were asked for
-
-
-class CatFile:
-    """The conversation with the processes of one repository, one for contents and one for sizes; no two questions at once."""
-
-    def __init__(self, folder: Path) -> None:
-        """Of the git folder that all worktrees share. No process is started yet."""
-        self._folder, self._running = folder, dict[str, "subprocess.Popen[bytes]"]()
-
-    def ask(self, form: str, names: Sequence[str]) -> list[Answer | None]:
-        """`form`: CONTENTS or SIZES. None where there is no such object."""
-        try:
-            return [self._answer(form, name) for name in names]
-        except BaseException:
-            self.close()  # half an answer may be under way, which the next question would take for its own
-            raise
-
-    def close(self) -> None:
-        """End its processes. What is asked later starts them again."""
-        while self._running:
-            with self._running.popitem()[1] as process:
-                process.kill()  # not asked politely: one that was stopped does not hear it
-
-    def _answer(self, form: str, name: str) -> Answer | None:
-        if "\n" in name:
-            raise ValueError(f"a name with a line feed: {name!r}")
-        for _ in range(2):  # somebody may have ended the first one
-            process = self._running.get(form) or self._started(form)
-            try:
-                cast("IO[bytes]", process.stdin).write(os.fsencode(f"{name}\n"))
-                return _heard(cast("IO[bytes]", process.stdout).fileno(), form)
-            except (EOFError, BrokenPipeError):
-                self.close()
-            except TimeoutError as error:
-                raise GitError(_BATCH, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
-        try:
-            git_bytes(self._folder, *_BATCH, stdin=os.fsencode(f"{name}\n"), env=FIXED)
-        except GitError as error:  # in git's words
-            if LACKING in error.stderr:
-                return None
-            raise
-        raise GitError(_BATCH, -1, "it ended without an answer")
-
-    def _started(self, form: str) -> "subprocess.Popen[bytes]":
-        try:
-            self._running[form] = subprocess.Popen(
-                ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", form],
-                cwd=self._folder,
-                env={name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                start_new_session=True,  # Ctrl-C is for us
-            )
-        except OSError as error:
-            raise cannot_start(self._folder, error) or error from error
-        return self._running[form]
-
-
-def _heard(pipe: int, form: str) -> Answer | None:
-    """One answer, to its end: `ID KIND SIZE`, and the content in a paragraph of its own. Raises EOFError and TimeoutError."""
-    ready, heard = select.poll(), bytearray()
-    ready.register(pipe, select.POLLIN)
-
-    def hear() -> None:
-        if not ready.poll(TIMEOUT_SECONDS * 1000):
-            raise TimeoutError
-        if not (more := os.read(pipe, _CHUNK)):
-            raise EOFError
-        heard.extend(more)
-
-    while (end := heard.find(b"\n") + 1) == 0:
-        hear()
-    match heard[:end].decode(errors="replace").split():
-        case [found, _, size] if size.isdigit():
-            whole = end + int(size)
-        case _:
-            return None
-    while form == CONTENTS and len(heard) <= whole:  # a line feed comes after it
-        hear()
-    return Answer(found, int(size), bytes(heard[end:whole]))

@@ -132,7 +132,7 @@ def test_the_command_line_forgets_the_repository_of_a_hook_that_starts_it(tmp_pa
         "import os; from deployments.start_directory import leave_start_directory as leave; leave(); "
         "print(*sorted(name for name in os.environ if name.startswith('GIT_')))"
     )
-    given = {"GIT_DIR": "x", "GIT_COMMON_DIR": "x", "GIT_INDEX_FILE": "x", "GIT_SSH": "x"}
+    given = {"GIT_DIR": "x", "GIT_COMMON_DIR": "x", "GIT_INDEX_FILE": "x", "GIT_PYTHON_REFRESH": "x", "GIT_SSH": "x"}
     command, env = [sys.executable, "-c", code], {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **given}
     assert subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "GIT_SSH\n"
 

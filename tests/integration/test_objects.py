@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.repository import objects
+from tasks.repository import cat_file
 from tasks.repository.git import GitError
 from tasks.repository.objects import (
     FOLDER,
@@ -119,7 +119,7 @@ def test_one_that_does_not_answer_is_ended_in_time(top: Path, monkeypatch: pytes
     of_head(top)
     (reader,) = readers(top)
     reader.suspend()
-    monkeypatch.setattr(objects, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(cat_file, "TIMEOUT_SECONDS", 0.2)
     with pytest.raises(GitError, match=r"no answer within 0\.2 s"):
         of_head(top)
     monkeypatch.undo()
@@ -134,7 +134,7 @@ def test_half_a_conversation_is_not_taken_for_the_next_answer(top: Path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(objects.CatFile, "_answer", interrupted)
+        patched.setattr(cat_file.CatFile, "_answer", interrupted)
         with pytest.raises(KeyboardInterrupt):
             of_head(top)
     with pytest.raises(ValueError, match="line feed"):

@@ -1,0 +1,146 @@
+"""One git that stays and answers for object after object: `git cat-file`, which GitPython speaks with.
+
+What it is started with is ours: it runs no program of the repository, fetches nothing, and knows no secret.
+"""
+
+import io
+import os
+import select
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import git
+
+from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
+
+INHERITED = (
+    "PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+)  # fmt: skip
+"""All that it sees of our environment: while it stays, an agent may read it in /proc."""
+FIXED = {
+    "LC_ALL": "C.UTF-8",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is missing
+    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
+    **AS_IT_IS,
+}
+LACKING = "from promisor remote"  # in the words with which git ends where a partial clone lacks an object and it may not fetch it
+_FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
+_BATCH = "cat-file", "--batch"
+_T = TypeVar("_T")
+
+
+class _InTime(io.RawIOBase):
+    """What the process prints. Raises TimeoutError where it prints nothing for too long."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        """Read from that pipe alone, which has no buffer of its own."""
+        self._source, self._ready = source, select.poll()
+        self._ready.register(source, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._ready.poll(TIMEOUT_SECONDS * 1000):
+            raise TimeoutError
+        return os.readv(self._source.fileno(), [buffer])
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
+class CatFile(git.Git):
+    """GitPython's side of the conversation, with processes that we start, and ids of any length; no two questions at once.
+
+    It is no Repo, which would read settings: an include may name a pipe that nobody writes to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Of the git folder that all worktrees share. No process is started yet."""
+        super().__init__(folder)
+        self.folder = folder
+
+    def _get_persistent_cmd(self, attr_name: str, cmd_name: str, *args: Any, **kwargs: Any) -> git.Git.AutoInterrupt:  # noqa: ARG002
+        if getattr(self, attr_name) is None:
+            setattr(self, attr_name, _started(self.folder, _FORMS[attr_name]))
+        return getattr(self, attr_name)
+
+    def _parse_object_header(self, header_line: str | bytes) -> tuple[str, str, int]:
+        """Raises KeyError where there is no such object, and EOFError where the process has ended instead of an answer."""
+        line = header_line.decode(errors="replace") if isinstance(header_line, bytes) else header_line
+        if not line.endswith("\n"):
+            raise EOFError
+        match line.split():
+            case [name, kind, size] if size.isdigit():
+                return name, kind, int(size)
+            case _:
+                raise KeyError(line)
+
+    def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
+        return self._ask(self._content, names)
+
+    def sizes(self, names: Sequence[str]) -> list[int | None]:
+        return self._ask(lambda name: int(self.get_object_header(name)[2]), names)
+
+    def close(self) -> None:
+        """End its processes. What is asked later starts them again."""
+        for process in (self.cat_file_all, self.cat_file_header):
+            if process is not None:
+                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
+        self.clear_cache()
+
+    def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
+        try:
+            return [self._answer(question, name) for name in names]
+        except BaseException:
+            self.close()  # half an answer may be under way, which the next question would take for its own
+            raise
+
+    def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
+        for _ in range(2):  # somebody may have ended the first one
+            try:
+                return question(name)
+            except KeyError:
+                return None
+            except (EOFError, BrokenPipeError):
+                self.close()
+            except TimeoutError as error:
+                raise GitError(_BATCH, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
+        try:
+            git_bytes(self.folder, *_BATCH, stdin=f"{name}\n".encode(), env=FIXED)
+        except GitError as error:  # in git's words
+            if LACKING in error.stderr:
+                return None
+            raise
+        raise GitError(_BATCH, -1, "it ended without an answer")
+
+    def _content(self, name: str) -> tuple[str, bytes]:
+        found, _, size, content = self.get_object_data(name)
+        if len(content) < size:
+            raise EOFError
+        return found, content
+
+
+def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:
+    command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", form]
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is for us
+        )
+    except OSError as error:
+        raise cannot_start(folder, error) or error from error
+    if process.stdout is not None:
+        process.stdout = io.BufferedReader(_InTime(process.stdout))
+    return git.Git.AutoInterrupt(process, command)
