@@ -4,9 +4,8 @@ Each kind is rare by construction: a false alarm ejects honest work. A limit tha
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
 
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
@@ -149,15 +148,14 @@ def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
     known, found = ([one for one in scan.findings if one.severity == "high"] for scan in (before, now))
     if before.error or (before.left_out and len(known) == len(before.findings)):
         return ()
-    left = Counter((one.rule, one.path, one.digest) for one in known)
-    fresh = [one for one in found if not _taken(left, (one.rule, one.path, one.digest))]
-    gone = Counter((rule, digest) for rule, _, digest in left.elements())
-    return tuple(one for one in fresh if not _taken(gone, (one.rule, one.digest)))
+    fresh, gone = (_beyond(*pair, lambda one: (one.rule, one.path, one.digest)) for pair in ((found, known), (known, found)))
+    return tuple(_beyond(fresh, gone, lambda one: (one.rule, one.digest)))
 
 
-def _taken(left: Counter[Any], key: object) -> bool:
-    """Take one of these away, where there is one."""
-    if left[key] <= 0:
-        return False
-    left[key] -= 1
-    return True
+def _beyond(some: Iterable[Weakness], others: Iterable[Weakness], key: Callable[[Weakness], Hashable]) -> list[Weakness]:
+    """Those that the others have no counterpart to, one for one."""
+    left, kept = Counter(map(key, others)), list[Weakness]()
+    for one in some:
+        left[key(one)] -= 1
+        kept += [one] if left[key(one)] < 0 else []
+    return kept

@@ -20,9 +20,8 @@ from helmsman.oversee.learning import learn
 from helmsman.oversee.pid import steer
 from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.oversee.progress import feedback_of, progress_of
-from helmsman.oversee.signals import SOURCES, IterationView
+from helmsman.oversee.signals import SOURCES, IterationView, issues_after, issues_before
 from helmsman.oversee.summary import checkpoint, moment_of
-from helmsman.oversee.validation import after, before
 from helmsman.oversee.variety import variety_signal
 from helmsman.records.advance import most_tests
 from helmsman.records.checks import Leak, Scan, Weight
@@ -204,7 +203,9 @@ def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     following = due.model_copy(update={"oversight": gathered, "history": view.history, "checks": evidence.checks})
     strategy = view.guard("strategy", Strategy(), lambda: strategy_of(following))
     planned = gathered.model_copy(update={"strategy": strategy})
-    issues = view.guard("validation", (), lambda: (*after(evidence, view.progress), *before(due, planned, view.history)))
+    issues = view.guard(
+        "validation", (), lambda: (*issues_after(evidence, view.progress), *issues_before(due, planned, view.history))
+    )
     return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})
 
 

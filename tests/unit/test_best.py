@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.orient.approaches import APPROACHES, approaches
@@ -64,11 +62,6 @@ def test_a_preference_for_what_comes_first_is_none_and_rules_decide_between_the_
     choice = agreed(Choice(loop="g-1", reason=""), Choice(loop="g-2", reason=""), [SMALL, LARGE, third])
     assert choice.loop == "g-1"
     assert "changed with the order" in choice.reason
-
-
-@given(st.text(max_size=200))
-def test_no_answer_whatever_breaks_the_reading(answer: str) -> None:
-    assert isinstance(read_choice(answer, [SMALL, LARGE]), Choice | str)
 
 
 def test_loops_get_the_approaches_that_were_given_and_others_of_the_table_each_once() -> None:

@@ -1,12 +1,9 @@
 """Instructions that contradict each other are found, with their kind, and honest documents are not accused."""
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
 from helmsman.oversee.imperatives import imperatives
-from helmsman.plain import word_set
 from helmsman.records.control import Conflict, Imperative
 from tests.unit.honest_projects import PROJECTS, orders_of
 
@@ -93,27 +90,6 @@ def test_the_gravest_come_first_and_no_more_than_five() -> None:
     found = between(goal, "- Use spaces instead of tabs.\n- Never touch `src/`.\n- Never use mocks.")
     assert [one.kind for one in found] == ["pattern", "scope", "scope", "scope", "scope"]
     assert len(found) == MOST_CONFLICTS
-
-
-WORDS = sorted(
-    word_set(
-        "must never do not add change tests `src/` `src/a.py` all every before only leave as it is use no , . ; : the keep be"
-    )
-)
-TEXTS = st.one_of(
-    st.text(max_size=200),
-    st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join),
-    st.lists(st.sampled_from(WORDS), max_size=25).map("\n- ".join),
-)
-
-
-@given(st.lists(TEXTS, max_size=6))
-@example(["\r0", "~~~\r~~~", "a\r\n# b\r"])
-def test_whatever_stands_there_nothing_raises_and_a_copy_changes_nothing(texts: list[str]) -> None:
-    orders = [order for number, text in enumerate(texts) for order in imperatives(f"{number}.md", text)]
-    found = conflicts(orders)
-    assert len(found) <= MOST_CONFLICTS
-    assert found == conflicts([*orders, *orders])
 
 
 def test_a_thousand_hostile_instructions_are_compared_to_the_end() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.oversee.decide import QUESTIONS, Situation, decide
 from helmsman.oversee.decide.questions import OPERATORS_FAULT, PAUSES
-from helmsman.records.agent import AgentOutcome, RateLimit, UsageWindow
+from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import (
     Checkpoint,
     Conflict,
@@ -53,8 +53,6 @@ def remembered(commit: str, start: str = "") -> IterationSummary:
 
 FELL = state(history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
 GREEN, RED = report(check(passed=True)), report(check(passed=False))
-FULL = config(usage_limit={"pause_at": 0.5})
-USED = RateLimit(status="allowed", windows=(UsageWindow(name="five_hour", utilization=0.9, resets_at=NOW + HOUR),))
 
 
 def overseen(rung: EscalationLevel = EscalationLevel.PATCH, **fields: Any) -> Oversight:
@@ -226,17 +224,9 @@ def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
 
 
 @pytest.mark.feature("S17")
-@pytest.mark.parametrize(
-    "meanwhile",
-    [
-        {"state": FELL.model_copy(update={"config": config(limits={"calls_per_hour": 1})})},
-        {"state": FELL.model_copy(update={"config": FULL}), "execution": execution(call(rate_limit=USED))},
-    ],
-    ids=["the hour is full", "the window is used up"],
-)
-def test_it_is_taken_back_before_a_wait_as_well(meanwhile: dict[str, Any]) -> None:
-    told = {"state": FELL, "signals": (REGRESSING,), "oversight": overseen(best=BEST), **meanwhile}
-    back = decide(situation(**told))
+def test_it_is_taken_back_before_a_wait_as_well() -> None:
+    full = FELL.model_copy(update={"config": config(limits={"calls_per_hour": 1})})
+    back = decide(situation(state=full, signals=(REGRESSING,), oversight=overseen(best=BEST)))
     assert (back.kind, back.back_to) == ("wait", BEST.commit)
 
 

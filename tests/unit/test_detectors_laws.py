@@ -1,4 +1,4 @@
-"""Laws of all detectors: names and clocks do not matter, nothing breaks them, a long past costs nothing."""
+"""What holds of all detectors: nothing breaks them, waits and a long past do not matter, honest work trips none."""
 
 from typing import Any, get_args
 
@@ -7,13 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import DetectConfig
-from helmsman.oversee.detectors import detect
+from helmsman.config.layers import Layer, resolve
+from helmsman.config.oversight import DetectorName
+from helmsman.errors import OperatorError
+from helmsman.oversee.detectors import DETECTORS, detect
 from helmsman.oversee.diagnosis import diagnose
 from helmsman.oversee.learning import learn
+from helmsman.oversee.plan_gap import divergence
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.control import Diagnosis, IterationSummary, Learning, Movement
-from helmsman.records.decision import Alert
-from tests.unit.histories import green, history
+from helmsman.records.decision import Alert, Severity
+from helmsman.records.iteration import WorkingMemory
+from tests.unit.histories import LEGITIMATE, green, history, step
 
 pytestmark = pytest.mark.feature("S5", "S10")
 NAMES = st.sampled_from("abc")
@@ -105,3 +110,42 @@ def test_nothing_that_a_moment_may_hold_breaks_a_detector(past: tuple[IterationS
 def test_what_lies_far_back_does_not_matter(long_ago: tuple[IterationSummary, ...], past: tuple[IterationSummary, ...]) -> None:
     between = history(*[green()] * 60)
     assert detect((*long_ago, *between, *past), DetectConfig()) == detect((*between, *past), DetectConfig())
+
+
+@pytest.mark.feature("S4", "S14")
+def test_legitimate_work_is_neither_told_of_nor_called_stuck_or_amnesiac_or_a_failure_to_learn() -> None:
+    for name, lived in LEGITIMATE.items():
+        learnt: tuple[Learning, ...] = ()
+        for end in range(len(lived) + 1):
+            past = lived[:end]
+            assert detect(past, DetectConfig()) == ((), ()), name
+            assert diagnose(past, ()) in {"none", "productive"}, name
+            learnt, told = learn(learnt, past, intervened=True)
+            assert {signal.severity for signal in told} <= {Severity.LOG}, name
+        assert all(item.level < 2 for item in learnt), name
+
+
+@pytest.mark.feature("M9")
+@pytest.mark.parametrize("gap", ["", "Mend src/parser.py", "Think about the design"])
+def test_a_plan_that_names_too_few_files_asks_nothing_of_the_tree(gap: str) -> None:
+    asked: list[str] = []
+    memory = WorkingMemory(remaining_gap=gap)
+    assert divergence(memory, lambda path: bool(asked.append(path)), history(step()), "") is None
+    assert asked == []
+
+
+@pytest.mark.feature("S4")
+def test_the_configuration_knows_the_detectors_that_there_are_in_their_order() -> None:
+    assert tuple(one.rule for one in DETECTORS) == get_args(DetectorName)
+
+
+@pytest.mark.feature("S4")
+@pytest.mark.parametrize("wrong", ["stuk", "amnesiac", "", "x" * 100_000, "{names}", "\x1b[2J", 3])
+def test_what_is_no_detector_is_refused_with_its_place_and_the_names_that_there_are(wrong: object) -> None:
+    with pytest.raises(OperatorError) as caught:
+        resolve([Layer("helmsman.toml", {"goal": "g", "detect": {"off": ["stuck", wrong]}})])
+    said = str(caught.value)
+    assert "detect.off[1] (helmsman.toml): expected 'denied', 'limit_cycle', " in said
+    assert "or 'test_only', found " in said
+    assert len(said) < 600
+    assert "\x1b" not in said

