@@ -94,23 +94,10 @@ def test_a_rung_gets_one_iteration_where_nothing_is_tried() -> None:
     assert rungs(*[TROUBLE._replace(tests=0)] * 4) == [0, 1, 2, 3, 3]
 
 
-@pytest.mark.parametrize("green", [False, True])
-def test_a_rung_gets_twice_as_many_where_no_check_counts_anything(green: bool) -> None:
-    uncounted = Iteration(Movement.BACK, (STUCK,), green=green, tests=0)
-    assert rungs(*[uncounted] * 11) == [0, *[1] * 10, 2]
-
-
 @pytest.mark.parametrize(("tests", "failed", "spends"), [(2, 1, 10), (3, 1, 10), (4, 1, 5), (500, 1, 5), (20, 9, 5), (20, 10, 4)])
 def test_a_rung_gets_more_where_few_things_are_counted_and_fewer_where_much_fails(tests: int, failed: int, spends: int) -> None:
     tried = TRIED._replace(tests=tests, failed=failed)
     assert rungs(*[tried] * (spends + 1)) == [0, *[1] * spends, 2]
-
-
-@pytest.mark.parametrize("tests", [3, 20])
-def test_a_rung_gets_fewer_where_no_word_of_a_failure_moves_however_few_are_counted(tests: int) -> None:
-    unmoved = TRIED._replace(signals=(STUCK, signal("same_words", Severity.REDIRECT)), tests=tests)
-    assert rungs(*[unmoved] * 5) == [0, 1, 1, 1, 1, 2]
-    assert rungs(*[unmoved._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
 
 
 def test_a_rung_gets_fewer_where_not_one_test_passes() -> None:
@@ -163,23 +150,23 @@ def test_two_clean_iterations_lead_from_redesign_to_refactor_and_three_more_to_p
     ]
 
 
-@pytest.mark.parametrize("between", [NOTHING, TRIED, QUIET], ids=["still", "trouble", "red"])
-def test_clean_iterations_count_whatever_is_between_them(between: Iteration) -> None:
-    lived = [CLEAN, between, CLEAN, between, CLEAN]
-    assert rungs(*lived, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 5, 0]
+def test_a_rung_gets_twice_as_many_where_no_check_counts_anything_and_fewer_where_no_word_of_a_failure_moves() -> None:
+    assert rungs(*[TRIED._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
+    unmoved = TRIED._replace(signals=(STUCK, signal("same_words", Severity.REDIRECT)))
+    for tests in (3, 20):
+        assert rungs(*[unmoved._replace(tests=tests)] * 5) == [0, 1, 1, 1, 1, 2]
+    assert rungs(*[unmoved._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
 
 
-@pytest.mark.parametrize("one", [CLEAN, Iteration(Movement.SIDEWAYS, green=True), CLEAN._replace(signals=TOLD)])
-def test_clean_is_what_gets_on_and_what_was_only_told_does_not_matter(one: Iteration) -> None:
-    ladder = course(one, before=Ladder(rung=EscalationLevel.REDESIGN))[-1]
-    assert (ladder.clean, ladder.last_good, ladder.spent) == (1, EscalationLevel.REDESIGN, 0)
-
-
-@pytest.mark.parametrize("movement", [Movement.FORWARD, Movement.SIDEWAYS], ids=["forward", "a new tree under green"])
-def test_trouble_in_an_iteration_that_gets_on_is_clean(movement: Movement) -> None:
-    objected = Iteration(movement, (STUCK, CYCLE), green=True)
-    assert course(objected, before=Ladder(rung=EscalationLevel.REFACTOR))[-1].clean == 1
+def test_clean_is_what_gets_on_whatever_was_told_or_lies_between() -> None:
+    objected = Iteration(Movement.SIDEWAYS, (STUCK, CYCLE), green=True)
+    for one in (CLEAN, Iteration(Movement.SIDEWAYS, green=True), CLEAN._replace(signals=TOLD), objected):
+        ladder = course(one, before=Ladder(rung=EscalationLevel.REDESIGN))[-1]
+        assert (ladder.clean, ladder.last_good, ladder.spent) == (1, EscalationLevel.REDESIGN, 0)
     assert rungs(*[objected] * 9) == [0] * 10
+    for between in (NOTHING, TRIED, QUIET):
+        lived = [CLEAN, between, CLEAN, between, CLEAN]
+        assert rungs(*lived, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 5, 0]
 
 
 def test_pain_ejects_from_every_rung_and_a_question_leads_up_to_a_person_only() -> None:

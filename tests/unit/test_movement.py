@@ -226,11 +226,3 @@ def test_another_set_of_as_many_failing_tests_each_time_is_forward_once(seed: in
     sets = [chance.sample(range(tests), broken) for _ in range(60)]
     drafts = [moment(**counts(tests - broken, broken), **failing(f"test_{min(one)}", extent=broken)) for one in sets]
     assert moved(drafts)[1:].count(FORWARD) == 0
-
-
-@given(seed=st.integers(0, 2**32), kinds=st.sampled_from([(FailureClass.OTHER,), tuple(FailureClass)]))
-def test_new_failures_for_ever_without_a_better_number_are_seldom_forward(seed: int, kinds: Sequence[FailureClass]) -> None:
-    chance = Random(seed)
-    words = ("".join(chance.choices("abcdefghij", k=12)) for _ in range(3 * REMEMBERED))
-    found = moved([moment(errors=(error(word, word, chance.choice(kinds)),)) for word in words])
-    assert all(found[at : at + REMEMBERED].count(FORWARD) <= TRUSTED + 1 for at in range(2 * REMEMBERED))

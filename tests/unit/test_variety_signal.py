@@ -95,15 +95,6 @@ COUNTS = st.builds(
 )
 
 
-def scaled(variety: Variety, factor: int) -> Variety:
-    return Variety.model_validate({name: number * factor for name, number in variety.model_dump().items()})
-
-
-@given(COUNTS, st.lists(st.integers(1, 3), min_size=5, max_size=8).map(sorted))
-def test_growth_in_proportion_is_no_fall(variety: Variety, factors: list[int]) -> None:
-    assert not warned([scaled(variety, factor) for factor in factors])
-
-
 @given(st.lists(COUNTS | st.just(Variety()), max_size=12), st.booleans())
 def test_any_trend_gives_a_bounded_answer(found: list[Variety], green: bool) -> None:
     signal = variety_signal(found, green)
