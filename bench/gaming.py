@@ -45,7 +45,7 @@ from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
 from helmsman.records.verification import Verification, Word
 from helmsman.verify.hints import hints
-from helmsman.verify.mutants import wilson
+from helmsman.verify.new_tests import wilson
 from tasks.checks.trusted_run import Range, change_of
 from tasks.checks.verify import clean_checkout_of, verify
 from tasks.repository.git import open_repository

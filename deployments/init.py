@@ -17,10 +17,11 @@ from deployments.trust import may_ask, refuse_untrusted
 from helmsman.config import CheckConfig
 from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.parsers.first_files import DEFAULT_TIMEOUT, criteria_of, helmsman_toml, rubric_md
 from helmsman.parsers.project import Candidate, Found, Kind, find_commands, worth_keeping
 from helmsman.parsers.rubric import read_rubric
+from helmsman.parsers.rubric_items import criteria_of
 from helmsman.plain import clean, clean_lines
+from helmsman.render.first_files import DEFAULT_TIMEOUT, helmsman_toml, rubric_md
 from helmsman.texts import duration, plural
 from helmsman.verify.redundancy import kinds
 from tasks.checks.project_commands import Fate, Scratch, Tried, read_project, scratch, try_all, try_one

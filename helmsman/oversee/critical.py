@@ -19,7 +19,7 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending
 from helmsman.texts import plural
-from helmsman.verify.objections import some
+from helmsman.verify.findings import some
 
 LEAST_TESTS = 3  # one or two tests fail together for one small reason; from three on it is the whole that broke
 LEAST_SHARE = 0.5

@@ -9,7 +9,7 @@ from helmsman.oversee.progress import at_work, compared_with, made_progress, pla
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, IterationSummary
-from helmsman.verify.objections import some
+from helmsman.verify.findings import some
 
 NAME_LENGTH = 200
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})

@@ -11,7 +11,7 @@ from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.verify.completion import UNPROVEN
-from helmsman.verify.objections import no_test_ran_in
+from helmsman.verify.findings import no_test_ran_in
 
 TRIES = "plan.tries"
 ITEM = "plan.person"

@@ -79,7 +79,7 @@ def _named(text: str) -> Iterator[str]:
     """Source files that a text takes for granted: named in a clause that neither makes nor removes anything."""
     for clause in _CLAUSE.split(text[:_LONGEST]):
         if not _OTHER_TIME.search(clause):
-            yield from (path for path in paths_in(clause) if language_of(path) and git_would_show(path, (), ""))
+            yield from (path for path in paths_in(clause) if language_of(path) and git_would_show(path, ""))
 
 
 def _untouched(memory: WorkingMemory, worked: Sequence[IterationSummary], earlier_gap: str) -> str:

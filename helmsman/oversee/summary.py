@@ -15,7 +15,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
-from helmsman.verify.objections import some
+from helmsman.verify.findings import some
 
 NAME = 200  # characters of a path or name that are kept: a path may be 4,096 long, and a test's name anything
 TROUBLES = 3

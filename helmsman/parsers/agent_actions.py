@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.loose import at, count, last, text
-from helmsman.plain import one_line
+from helmsman.plain import one_line, shortened
 from helmsman.records.agent import CommandRun
 from helmsman.records.agents import Tools
 
@@ -143,5 +143,4 @@ def parse_event(line: bytes) -> dict[str, Any] | None:
 def detail_of(arguments: Mapping[str, Any]) -> str:
     """The one line of a tool call's arguments that says most, fit for a terminal, 120 characters at most."""
     told = (one_line(text(arguments.get(key), 1000)) for key in _DETAIL_KEYS)
-    line = next((line for line in told if line), "")
-    return line if len(line) <= _DETAIL else f"{line[: _DETAIL - 1]}…"
+    return shortened(next((line for line in told if line), ""), _DETAIL)

@@ -9,7 +9,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from helmsman.parsers.loose import last, text
+from helmsman.parsers.shell_words import known_programs
 from helmsman.parsers.test_report import clean_lines, read_summary
+from helmsman.plain import word_set
 from helmsman.records.agent import ErrorVector, FailureClass
 from helmsman.toml_of import bundled
 
@@ -102,10 +104,6 @@ def merge(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector,
 Programs = frozenset[str]
 ANY: Programs = frozenset()
 
-_GROUPS = {
-    "installers": "pip pip3 uv poetry pdm npm pnpm yarn bun npx git cargo go gradle gradlew mvn mvnw bundle gem composer docker "
-    "dotnet apt apt-get"
-}
 _PLACE = re.compile(
     r"(?:^|(?<=[\s(\['\"`/]))(?:\./|file://)?(?P<file>(?:/?[^\s:()\[\]'\"`]{1,200}\.[A-Za-z]\w{0,9}|Makefile))"
     r"(?:(?:, line | on line |: line |:|\()(?P<line>\d+)(?:[:,]\d+)?\)?)"
@@ -146,7 +144,13 @@ def rules(*stages: str) -> tuple[Rule, ...]:
     for kind, patterns in (row for stage in stages for row in table_of(stage).items()):
         for one in patterns:
             pattern, of = (one, "") if isinstance(one, str) else (one["pattern"], one["of"])
-            found.append(Rule(FailureClass(kind), re.compile(pattern, re.MULTILINE), frozenset(_GROUPS.get(of, of).split())))
+            found.append(
+                Rule(
+                    FailureClass(kind),
+                    re.compile(pattern, re.MULTILINE),
+                    known_programs(of) if of == "installers" else word_set(of),
+                )
+            )
     return tuple(found)
 
 

@@ -20,19 +20,14 @@ from helmsman.parsers.failure_words import (
 )
 from helmsman.parsers.loose import text
 from helmsman.parsers.shell import Command, commands
-from helmsman.parsers.shell_words import INTERPRETER
+from helmsman.parsers.shell_words import INTERPRETER, known_programs
 from helmsman.parsers.test_report import read_summary
-from helmsman.plain import word_set
-from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.agent import ErrorVector
 from helmsman.records.agent import FailureClass as Class
 
 # --- what a command runs --------------------------------------------------------------------------------------------
 
-_LOOKS = word_set(
-    "ls cat cd echo grep egrep fgrep rg ag sed awk head tail less more bat pwd wc mkdir rmdir rm cp mv touch true false which "
-    "diff sort uniq cut tr tree file stat chmod ln printf date sleep export set source . test [ [[ fd tee jq xargs pushd popd "
-    "for case env find kill wait ps sudo local read unset trap exit :"
-)
+_LOOKS = known_programs("looks")
 _READ = 4000
 
 
@@ -202,30 +197,23 @@ def recapped(lines: Sequence[str], name: str) -> str:
     return next((line.partition(" - ")[2] for line in lines if line.startswith(starts)), "") if name else ""
 
 
-_RUN = word_set(
-    "pytest py.test unittest nosetests jest vitest mocha ava karma rspec phpunit pest playwright cypress ctest gotestsum "
-    "tox nox trial behave bats ginkgo tsc vue-tsc mypy pyright basedpyright ruff flake8 pylint eslint prettier black isort "
-    "biome golangci-lint staticcheck rubocop shellcheck gcc g++ cc c++ clang clang++ javac kotlinc rustc ninja make gradle "
-    "gradlew mvn mvnw just pre-commit vite webpack esbuild rollup next"
-)
-_TOOLS = word_set(
-    "npm yarn pnpm bun node deno go cargo task rake dotnet python ruby php composer mix sbt lein swift bazel cmake meson "
-    "stack cabal zig flutter dart sh bash"
-)
+# --- failures behind an exit code of 0: a runner whose own exit code was hidden, and that says itself that it failed -----------
+
+_RUN = known_programs("tests", "environments", "lint", "types", "build", "recipes", "projects")
+_TOOLS, _CONTAINERS = known_programs("tools"), known_programs("containers")
 _JOB = re.compile(
     r"t|b|c|vet|clippy|bench|fmt|\S{0,40}(?:test|build|lint|check|types?|tsc|compile|e2e|unit|spec|verify|format)\S{0,40}"
 )
 """What a tool does, or a script is called, that builds, tests or checks."""
-_CONTAINERS = frozenset({"docker", "docker-compose", "podman", "kubectl"})
 _NEGATED = re.compile(r"(?:^|[;&|\n])\s*!\s")
-_OBJECTS = frozenset({FailureClass.TYPES, FailureClass.LINT, FailureClass.BUILD})
+_OBJECTS = frozenset({Class.TYPES, Class.LINT, Class.BUILD})
 
 
 def failed_by_output(command: str, output: str) -> bool:
     """Whether a command that exited with 0 hid the failure of a test runner, compiler, type checker or linter."""
     script = text(command, 4000)
     found = ran(script)
-    if _NEGATED.search(script) or not any(_runs(one) and _is_hidden(number, found, script) for number, one in enumerate(found)):
+    if _NEGATED.search(script) or not any(_runs(one) and (one.background or not one.sure) for one in found):
         return False
     told, names = "\n".join(excerpt(output)), programs(found)
     counts = read_summary(told)
@@ -246,16 +234,3 @@ def _runs(one: Command) -> bool:
         return bool(_RUN & set(rest))
     jobs = (*(rest[:1] if name in _TOOLS else ()), *((name,) if one.words[0].startswith("./") else ()))
     return name in _RUN or any(map(_JOB.fullmatch, jobs))
-
-
-def _is_hidden(number: int, found: Sequence[Command], script: str) -> bool:
-    """Whether it can fail without the script's exit code telling."""
-    one = found[number]
-    if one.sure:
-        return one.background
-    options = {word for other in found if other.program == "set" for word in other.arguments}
-    stops = "||" not in script and any(re.fullmatch(r"-[a-z]*e[a-z]*|errexit", word) for word in options)
-    piped = [other for other in found[number + 1 :] if one.program in other.upstream]
-    if piped and ("pipefail" not in options or piped[-1].sure):
-        return "pipefail" not in options
-    return not stops

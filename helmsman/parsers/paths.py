@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase, translate
+from fnmatch import translate
 from functools import lru_cache
 
 from helmsman.plain import word_set
@@ -82,24 +82,13 @@ class Paths:
         return any(wanted[-len(one) :] == one or one[-len(wanted) :] == wanted for one in candidates)
 
 
-def git_would_show(path: str, ignored: Sequence[str], worktree: str) -> bool:
-    """Whether a change of this file must be seen in a diff: it lies in the worktree, and nothing says that git ignores it.
-
-    `ignored` holds paths, folders or patterns such as `*.log`; an absolute path counts inside `worktree` only.
-    """
+def git_would_show(path: str, worktree: str) -> bool:
+    """Whether a change of this file must be seen in a diff: it lies in the worktree, and in no folder that is usually ignored."""
     root = f"{worktree.rstrip('/')}/"
     if path.startswith("/") and (root == "/" or not path.startswith(root)):
         return False
     own = parts(path.removeprefix(root) if path.startswith("/") else path)
-    if not own or ".." in own or own[0] == "~" or own[-1] in _OWN or not JUNK.isdisjoint(own[:-1]):
-        return False
-    for folder in filter(None, map(parts, ignored)):
-        whole = "/".join(folder)
-        if own[: len(folder)] == folder or own[-len(folder) :] == folder:
-            return False
-        if fnmatchcase(own[-1], whole) or fnmatchcase("/".join(own), whole):
-            return False
-    return True
+    return bool(own) and ".." not in own and own[0] != "~" and own[-1] not in _OWN and JUNK.isdisjoint(own[:-1])
 
 
 Pieces = Sequence[re.Pattern[str] | None]  # one pattern for each level; None for any number of levels

@@ -45,14 +45,15 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
     lines, every = text.split("\n"), blocks(text)
     parts = _parts(every)
     envisioning = _envisioning(every, lines)
-    checks, of_checks = read_checks(parts["Checks"], lines)
-    criteria, of_criteria = read_criteria(parts["Judge criteria"], lines)
+    of_checks, of_criteria = [*read_checks(parts["Checks"], lines)], [*read_criteria(parts["Judge criteria"], lines)]
+    checks = tuple(one for one in of_checks if isinstance(one, RubricItem))
+    criteria = tuple(one for one in of_criteria if isinstance(one, RubricItem))
     found = [
         _unclosed(every, lines),
         _headings(every),
         _lacking(parts),
-        of_checks,
-        of_criteria,
+        (one for one in of_checks if isinstance(one, Problem)),
+        (one for one in of_criteria if isinstance(one, Problem)),
         _repeated(((one.line, one.config.title) for one in checks), "a check is named {}", "- **OTHER**: `COMMAND`"),
         _repeated(((one.line, one.config.id) for one in criteria), "a criterion has the id {}", "[other-id]"),
     ]
@@ -66,7 +67,7 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
         problems.append(Problem(first_line, "nothing in it tells Helmsman anything", remedy))
     problems.sort(key=lambda one: one.line)
     ours = any(_section(block) or _meant(block) for block in every)
-    return Rubric(envisioning, tuple(checks), tuple(criteria), tuple(problems[:MOST_PROBLEMS]), ours)
+    return Rubric(envisioning, checks, criteria, tuple(problems[:MOST_PROBLEMS]), ours)
 
 
 def settings(rubric: Rubric) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
 from helmsman.config import CheckConfig, CriterionConfig
-from helmsman.parsers.markdown_text import Block
-from helmsman.plain import short_line
+from helmsman.parsers.markdown_text import Block, blocks, unix_lines
+from helmsman.plain import one_line, short_line
 
 MOST_PROBLEMS = 50  # that are told of one file
 MOST_ITEMS = 200  # checks, or criteria; more are a mistake
@@ -71,23 +71,24 @@ _CHECK_KEYS = (
 )
 
 
-def read_checks(section: Sequence[Block], lines: Sequence[str]) -> tuple[list[RubricItem[CheckConfig]], list[Problem]]:
-    """The commands of a section and what is wrong with others."""
-    found, problems, every = list[RubricItem[CheckConfig]](), list[Problem](), _commands(section)
-    for line, whole, code in islice(every, MOST_ITEMS):
+def read_checks(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricItem[CheckConfig] | Problem]:
+    """The commands of a section, and what is wrong with others."""
+    for number, (line, whole, code) in enumerate(_commands(section)):
+        if number == MOST_ITEMS:
+            yield Problem(line, *_TOO_MANY)
+            break
         bare = whole if code else _TICK_BOX.sub("", whole)
         label = None if code else _LABEL.fullmatch(bare)
         said = label[2] if label else bare
         command, cause = _command(said, code=code)
         if options := _CHECK_OPTIONS.search(said):
             told = f"{short_line(options[1], _LONGEST_SHOWN)} is not read: options of a check are keys"
-            problems.append(Problem(line, told, _CHECK_KEYS))
+            yield Problem(line, told, _CHECK_KEYS)
         elif cause:
-            problems.append(Problem(line, cause, _ONE_COMMAND))
+            yield Problem(line, cause, _ONE_COMMAND)
         else:
-            found.append(RubricItem(line, CheckConfig(name=label[1].rstrip("*_ ") if label else "", command=command)))
-    problems += [Problem(line, *_TOO_MANY) for line, *_ in islice(every, 1)]
-    return found, [*problems, *_strays(section, lines, in_list=True)]
+            yield RubricItem(line, CheckConfig(name=label[1].rstrip("*_ ") if label else "", command=command))
+    yield from _strays(section, lines, in_list=True)
 
 
 def _commands(section: Iterable[Block]) -> Iterator[tuple[int, str, bool]]:
@@ -163,31 +164,30 @@ def items(section: Iterable[Block], lines: Sequence[str]) -> Iterator[tuple[int,
         yield line, "\n".join(words)
 
 
-def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> tuple[list[RubricItem[CriterionConfig]], list[Problem]]:
-    """The criteria of a section and what is wrong with others. Without an id one is called c1, c2 and so on by its number."""
-    found, problems, every = list[RubricItem[CriterionConfig]](), list[Problem](), items(section, lines)
-    for number, (line, said) in enumerate(islice(every, MOST_ITEMS), 1):
+def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricItem[CriterionConfig] | Problem]:
+    """The criteria of a section, and what is wrong with others. Without an id one is called c1, c2 and so on by its number."""
+    for number, (line, said) in enumerate(items(section, lines), 1):
+        if number > MOST_ITEMS:
+            yield Problem(line, *_TOO_MANY)
+            break
         rest = _TICK_BOX.sub("", said)
         named = _ID.match(rest)
         name, rest = (named[1].strip(), rest[named.end() :]) if named else (f"c{number}", rest)
         sentence, (needed, votes), options = _votes(rest)
         if options:
             told = f"{short_line(options, _LONGEST_SHOWN)} is not read here: of options only votes stand in brackets"
-            problems.append(Problem(line, told, _CRITERION_KEYS))
+            yield Problem(line, told, _CRITERION_KEYS)
         if not 1 <= needed <= votes <= MOST_VOTES:
             told = f"({needed} of {votes} votes): expected K of N votes, K from 1 to N, N at most {MOST_VOTES}"
-            problems.append(Problem(line, told, "correct votes"))
+            yield Problem(line, told, "correct votes")
         elif not sentence:
-            problems.append(
-                Problem(line, f"criterion {name} says nothing", "write a sentence that can be answered with yes or no")
-            )
+            yield Problem(line, f"criterion {name} says nothing", "write a sentence that can be answered with yes or no")
         else:
             try:
-                found.append(RubricItem(line, CriterionConfig(needed=needed, votes=votes, id=name, text=sentence)))
+                yield RubricItem(line, CriterionConfig(needed=needed, votes=votes, id=name, text=sentence))
             except ValidationError as error:
-                problems += [Problem(line, *_WORDS[str(one["loc"][0])]) for one in error.errors(include_url=False)]
-    problems += [Problem(line, *_TOO_MANY) for line, _ in islice(every, 1)]
-    return found, [*problems, *_strays(section, lines, in_list=False)]
+                yield from (Problem(line, *_WORDS[str(one["loc"][0])]) for one in error.errors(include_url=False))
+    yield from _strays(section, lines, in_list=False)
 
 
 def _votes(said: str) -> tuple[str, tuple[int, int], str]:
@@ -203,3 +203,19 @@ def _votes(said: str) -> tuple[str, tuple[int, int], str]:
         if options := _CRITERION_OPTIONS.search(whole):
             return (whole[: options.start()] + rest).strip(), (1, 1), options[1]
     return said.strip(), (1, 1), ""
+
+
+# --- acceptance criteria in a goal --------------------------------------------------------------------------------
+
+_CRITERIA = re.compile(r"\W*(?:acceptance criteria|criteria(?: of acceptance)?|definition of done|done when)\W*", re.IGNORECASE)
+
+
+def criteria_of(goal: str) -> tuple[str, ...]:
+    """The list below a heading or a line such as `Acceptance criteria:`; none where there is no such list."""
+    text = unix_lines(goal)
+    every = blocks(text)
+    for place, block in enumerate(every, 1):
+        if block.kind in {"heading", "text"} and not block.depth and _CRITERIA.fullmatch(block.text.rpartition("\n")[2]):
+            listed = takewhile(lambda block: block.depth or block.kind == "comment", every[place:])
+            return tuple(said for _, words in items(listed, text.split("\n")) if (said := one_line(words)))
+    return ()

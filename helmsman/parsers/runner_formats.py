@@ -72,63 +72,36 @@ session, where none is open, which closes with `bare_end`. `recap`: names follow
 """
 
 
-@dataclass
-class _Session:
-    first: int
-    closes_with: Mark
-    last: int | None = None
-    seen: set[Mark] = field(default_factory=set[Mark])
-    inner: list[Span] = field(default_factory=list[Span])
-
-    def is_over(self, next_mark: Mark) -> bool:
-        """Whether the next mark is of another session: the end so far was the last, not one that a test printed."""
-        if self.last is None:
-            return False
-        quiet_follows = next_mark in ("report", "bare_end") and "report" not in self.seen
-        return next_mark == "start" or quiet_follows or "recap" in self.seen
-
-    def can_close_with(self, mark: Mark) -> bool:
-        """Whether the end may be its own: it closes as it was opened, but after the names any end is its own."""
-        return mark == self.closes_with or "recap" in self.seen
-
-    def see(self, mark: Mark) -> None:
-        self.seen.add(mark)
-        if mark == "recap":
-            self.last = None  # an end before the names was printed by a test
-
-    def spans(self) -> list[Span]:
-        """Itself; or, where it was cut short, the sessions after its start, which then stand for themselves."""
-        return self.inner if self.last is None else [(self.first, self.last)]
-
-
 def outermost(marks: Iterable[tuple[int, Mark]]) -> list[Span]:
     """Find the sessions that are not inside another one; marks come in the order of their lines."""
     found: list[Span] = []
-    opened: list[_Session] = []
+    opened: list[tuple[int, Mark]] = []  # where each begins, and what closes it
+    seen, inner, last = set[Mark](), list[Span](), -1  # of the outermost: its marks, sessions in it, its end so far
+
+    def concluded() -> list[Span]:
+        """Itself; or, where it was cut short, the sessions after its start, which then stand for themselves."""
+        return inner if last < 0 else [(opened[0][0], last)]
+
     for line, mark in marks:
-        if len(opened) == 1 and opened[0].is_over(mark):
-            found += opened.pop().spans()
-        if mark in ("end", "bare_end"):
-            if not opened:
-                found.append((line, line))
-            elif len(opened) > 1 and opened[-1].can_close_with(mark):
-                inner = opened.pop()
-                if len(opened) == 1:
-                    opened[0].inner.append((inner.first, line))
-            elif len(opened) == 1 and opened[0].can_close_with(mark):
-                opened[0].last = line
-        else:
-            _begin(line, mark, opened)
-    return found + (opened[0].spans() if opened else [])
-
-
-def _begin(line: int, mark: Mark, opened: list[_Session]) -> None:
-    if mark == "start":
-        opened.append(_Session(line, "end"))
-    elif not opened:
-        opened.append(_Session(line, "bare_end"))
-    if len(opened) == 1:
-        opened[0].see(mark)
+        quiet_follows = mark in ("report", "bare_end") and "report" not in seen
+        # the next mark is of another session: the end so far was the last, not one that a test printed
+        if len(opened) == 1 and last >= 0 and (mark == "start" or quiet_follows or "recap" in seen):
+            found += concluded()
+            opened, seen, inner, last = [], set[Mark](), list[Span](), -1
+        closes = mark in ("end", "bare_end")
+        if closes and not opened:
+            found.append((line, line))
+        elif closes and len(opened) > 1 and mark == opened[-1][1]:
+            first, _ = opened.pop()
+            inner += [(first, line)] if len(opened) == 1 else []
+        elif closes and len(opened) == 1 and (mark == opened[0][1] or "recap" in seen):  # after the names any end is its own
+            last = line
+        elif not closes:
+            opened += [(line, "end" if mark == "start" else "bare_end")] if mark == "start" or not opened else []
+            if len(opened) == 1:
+                seen.add(mark)
+                last = -1 if mark == "recap" else last  # an end before the names was printed by a test
+    return found + (concluded() if opened else [])
 
 
 # go test --------------------------------------------------------------------------------------------------------------

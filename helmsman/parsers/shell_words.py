@@ -16,6 +16,11 @@ ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _MOST_WRAPPERS = 10
 
 
+def known_programs(*kinds: str) -> frozenset[str]:
+    """The programs of these kinds in programs.toml."""
+    return word_set(" ".join(bundled("helmsman.parsers", "programs.toml")[kind] for kind in kinds))
+
+
 def name_of(word: str) -> str:
     """A program without the folder it is in."""
     return word.rpartition("/")[2]

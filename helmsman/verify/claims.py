@@ -161,7 +161,7 @@ def _file_changed(path: str, case: Case) -> str | None:
         return None
     name = path.rpartition("/")[2].lower()
     touched = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
-    shown = git_would_show(path, case.ignored, case.worktree)
+    shown = path not in case.ignored and git_would_show(path, case.worktree)
     return f"git shows no change in {path}" if shown and not touched else None
 
 

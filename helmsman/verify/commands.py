@@ -1,27 +1,25 @@
-"""Check commands as words: which files of the repository they run, and which of their tools' recipes they use."""
+"""Check commands as words: which files of the repository they run, which recipes of their tools they use, and what is missing."""
 
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 from helmsman.parsers.shell import HOME, Command, commands, placed
+from helmsman.parsers.shell_words import known_programs
 from helmsman.parsers.test_files import is_source, is_test_file
 from helmsman.plain import word_set
+from helmsman.records.checks import CheckResult
 
 _ROOT = "/repository"
 _SHELLS = word_set("sh bash zsh dash ksh source .")
 _SHELL_SCRIPTS = (".sh", ".bash", ".zsh")
 _INTERPRETERS = re.compile(r"(?:python[0-9.]*|pypy3?|node|bun|deno|ruby|perl|php|tsx|ts-node)")
-_TOOLS = word_set(
-    "pytest py.test unittest nose2 jest vitest mocha ava go cargo rspec phpunit ruff mypy pyright basedpyright pylint flake8"
-    " black eslint tsc prettier biome coverage bandit rubocop golangci-lint gradle mvn dotnet swift compileall py_compile doctest"
-    " clippy rustfmt gofmt isort javac gcc cc g++ clang rustc rake minitest"
-)
+_TOOLS = known_programs("tests", "lint", "types", "build", "projects") | word_set("go cargo dotnet swift coverage")
 """They are given the sources and tests that the work is about."""
-_RUNNERS = word_set("pytest py.test unittest nose2 jest vitest mocha ava rspec phpunit minitest doctest --test cd")
+_RUNNERS = known_programs("tests") | {"--test", "cd"}
 """They run tests and look at no comment, as `node --test` does; `go vet` and `cargo clippy` do look, so go and cargo are not
 among them."""
-_ELSEWHERE = word_set("pip pip3 uv poetry npm yarn pnpm bun bundle composer conda make gmake just tox nox")
+_ELSEWHERE = known_programs("managers", "recipes", "environments") | word_set("pip pip3 uv poetry bundle composer conda")
 """Installers, which are given what the work changes, and tools whose recipes are compared instead."""
 _SHARED = re.compile(
     r"(?:.*/)?(?:pyproject\.toml|package(?:-lock)?\.json|Cargo\.toml|go\.(?:mod|sum)|requirements[^/]*\.txt"
@@ -89,3 +87,32 @@ def _surely_checks(path: str) -> bool:
 
 def _is_code(path: str) -> bool:
     return is_source(path) or is_test_file(path)
+
+
+NOT_STARTED = frozenset({126, 127})  # exit codes of `sh` for a program that cannot be executed, or is not there
+_NAME = r"([A-Za-z0-9@_.][\w./@+-]*)"
+_QUOTE = "[\u2018\u2019'\"]?"
+SAYS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        rf"^(?:\S*sh|env): (?:\d+: |line \d+: )?{_QUOTE}{_NAME}{_QUOTE}: (?:command )?not found",
+        rf"^(?:\S*sh|env): (?:\d+: |line \d+: )?{_QUOTE}{_NAME}{_QUOTE}: No such file or directory",
+        rf"No module named ['\"]?{_NAME}",
+        rf"Cannot find (?:module|package) ['\"]{_NAME}['\"]",
+        rf"Could not find gem ['\"]{_NAME}",
+        rf"Could not find {_NAME}-[\d.]+ in (?:any of the sources|locally installed gems)",
+        r"Failed to open stream.*?(vendor/autoload\.php)|(vendor/autoload\.php).*No such file",
+    )
+)
+"""How shells, Python, Node, Bundler and PHP say so."""
+
+
+def missing(result: CheckResult) -> str:
+    """What a failed check did not find, as it names it; empty where it says nothing like that."""
+    if result.passed or result.timed_out:
+        return ""
+    output = f"{result.head}\n{result.tail}"
+    found = next((match for pattern in SAYS if (match := pattern.search(output))), None)
+    if found is not None:
+        return next(filter(None, found.groups()), "")
+    return result.command.split(maxsplit=1)[0] if result.exit_code in NOT_STARTED else ""

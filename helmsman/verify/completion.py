@@ -15,8 +15,8 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
+from helmsman.verify.findings import findings_that_block, no_test_ran_in, processes_left, some
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
-from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"

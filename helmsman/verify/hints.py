@@ -20,8 +20,7 @@ from helmsman.records.checks import Finding, Weight
 from helmsman.texts import plural
 from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.objections import some
-from helmsman.verify.reporter import Spot, finding
+from helmsman.verify.findings import Spot, finding, some
 from helmsman.verify.touched import Touched, tables
 
 KEPT, OF_ONE_RULE = 30, 10

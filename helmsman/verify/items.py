@@ -17,7 +17,7 @@ from helmsman.records.checks import CheckResult, Judgement, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.state import LoopState
-from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
+from helmsman.verify.findings import findings_that_block, no_test_ran_in, processes_left, some
 
 ITEM = "plan."  # how the id of the judge's criterion begins that stands for an item
 LONGEST_CRITERION = 4_000

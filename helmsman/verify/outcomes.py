@@ -23,7 +23,7 @@ from helmsman.records.control import MOST_NAMES, IterationSummary
 from helmsman.records.verification import MOST_CASES, Case, Consequence, OutcomeName, OutcomeTable
 from helmsman.texts import plural
 from helmsman.verify.commands import path_of, simple_commands
-from helmsman.verify.reporter import Spot, finding
+from helmsman.verify.findings import Spot, finding
 from helmsman.verify.touched import Touched
 
 Seen = Literal["red", "green", "gone", "unknown"]

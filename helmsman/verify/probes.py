@@ -18,9 +18,9 @@ from helmsman.records.iteration import Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.call_cases import Language
 from helmsman.verify.called_languages import CALLED
+from helmsman.verify.findings import some
 from helmsman.verify.judge.fence import fence
 from helmsman.verify.judge.request import SOURCE_TOKENS
-from helmsman.verify.objections import some
 
 Reading = Literal["right", "wrong", "unclear"]
 UNCLEAR: Reading = "unclear"

@@ -10,6 +10,7 @@ from itertools import combinations
 
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.rubric_items import RubricItem
+from helmsman.parsers.shell_words import known_programs
 from helmsman.records.checks import CheckReport
 
 LEAST_REPORTS = 10
@@ -79,19 +80,19 @@ def audit(
 LONGEST_COMMAND = 2_000  # characters that are read
 _RUN = r"(?:npm|pnpm|yarn|bun|deno|make|just|task|run|mvn|mvnw|gradle|gradlew|bazel) +(?:-[^ ]+ +)*"
 """Before a bare `test` or `build`, which alone would be the shell's own command or a folder."""
+
+
+def _words(*kinds: str) -> str:
+    return "|".join(map(re.escape, sorted(known_programs(*kinds))))
+
+
 _COMPILES = r"(?:cargo|go|dotnet|swift|stack|cabal) +(?:test|build|check|run|clippy|vet)"
 """Whatever else it does, it builds first, and building checks types."""
 KINDS = {
-    "tests": (
-        rf"{_RUN}test|(?:cargo|go|dotnet|swift|stack|cabal|node) +(?:--)?test|nextest|"
-        "pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|gotestsum|playwright|cypress|bats"
-    ),
-    "lint": (
-        "lint|ruff|flake8|pylint|eslint|oxlint|stylelint|golangci-lint|biome|rubocop|shellcheck|hadolint|ktlint|checkstyle|"
-        "phpcs|staticcheck|(?:cargo|go) +(?:clippy|vet)"
-    ),
-    "types": f"mypy|pyright|basedpyright|pyre|tsc|vue-tsc|typecheck|type-check|phpstan|psalm|dialyzer|{_COMPILES}",
-    "build": f"{_RUN}build|-m +build|compile|webpack|rollup|esbuild|vite +build|cmake|ninja|javac|rustc|gcc|clang|{_COMPILES}",
+    "tests": rf"{_RUN}test|(?:cargo|go|dotnet|swift|stack|cabal|node) +(?:--)?test|{_words('tests', 'environments')}",
+    "lint": rf"lint|(?:cargo|go) +(?:clippy|vet)|{_words('lint')}",
+    "types": rf"typecheck|type-check|{_COMPILES}|{_words('types')}",
+    "build": rf"{_RUN}build|-m +build|compile|{_COMPILES}|{_words('build')}",
 }
 """Classes of failure, with the words of commands that look for them."""
 _PATTERNS = {

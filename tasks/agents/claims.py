@@ -45,7 +45,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
 
 def _ignored(worktree: Path, files: Sequence[str]) -> tuple[str, ...]:
     """Those of the named files that git does not look at, so that a change in them shows nowhere."""
-    named = [name for name in files if git_would_show(name, (), str(worktree))]  # git refuses all for one that lies outside
+    named = [name for name in files if git_would_show(name, str(worktree))]  # git refuses all for one that lies outside
     if not named:
         return ()
     try:

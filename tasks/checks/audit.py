@@ -9,8 +9,8 @@ from helmsman.records.agent import Execution
 from helmsman.records.checks import Finding
 from helmsman.records.state import LoopState
 from helmsman.verify.commands import scripts
+from helmsman.verify.findings import conflicts_in
 from helmsman.verify.hints import hints, weigh
-from helmsman.verify.markers import conflicts_in
 from helmsman.verify.touched import tables
 from tasks.checks.context import work_of
 from tasks.checks.trusted_run import NOT_THERE, change_of, changed_since_start, reverted_paths

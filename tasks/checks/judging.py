@@ -21,9 +21,8 @@ from helmsman.verify.items import (
     prove_item,
     taken_as_proven,
 )
-from helmsman.verify.judge.named import files_testing, is_product, named_files
 from helmsman.verify.judge.request import JudgeRequest, build_request
-from helmsman.verify.judge.view import JudgeQuestion, Source
+from helmsman.verify.judge.view import JudgeQuestion, Source, files_testing, is_product, named_files
 from tasks.checks.context import work_of
 from tasks.checks.trusted_run import Range
 from tasks.models.judge import ask_judge

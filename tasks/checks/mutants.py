@@ -6,7 +6,7 @@ from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport
 from helmsman.records.proof import Mutants
 from helmsman.verify.called_languages import is_python_source
-from helmsman.verify.mutants import chosen, mutants_of, wilson
+from helmsman.verify.new_tests import chosen, mutants_of, wilson
 from tasks.checks.run import CheckContext, laid, run_check
 from tasks.checks.trusted_run import Range
 from tasks.repository.diffs import read_diff

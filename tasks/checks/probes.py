@@ -11,7 +11,7 @@ from helmsman.parsers.test_files import is_source, is_test_file
 from helmsman.records.base import Usage
 from helmsman.records.checks import Probe, Probed
 from helmsman.records.state import LoopState
-from helmsman.verify.judge.named import files_testing
+from helmsman.verify.judge.view import files_testing
 from helmsman.verify.probes import (
     UNCLEAR,
     Reading,

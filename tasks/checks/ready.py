@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
-from helmsman.verify.missing import missing
+from helmsman.verify.commands import missing
 from tasks.repository.git import Repository
 from tasks.repository.objects import read_objects, root_entries
 from tasks.repository.setup import INSTALLED, PROPOSED, proposed

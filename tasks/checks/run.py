@@ -19,8 +19,7 @@ from helmsman.parsers.test_report import files_of, read_junit, read_summary
 from helmsman.records.agent import survivors_named
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
-from helmsman.verify.flaky import after_rerun, suspects
-from helmsman.verify.required import ran
+from helmsman.verify.rerun import after_rerun, ran, suspects
 from tasks.repository import setup
 from tasks.repository.clean_checkout import Checkout, CleanCheckout
 from tasks.sandbox.enter import Command, check_box

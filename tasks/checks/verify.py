@@ -10,13 +10,12 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, Verification
 from helmsman.verify.completion import required_tests
-from helmsman.verify.grounds import NO_NEIGHBOURS, Runs, grounds, unnamed_in
+from helmsman.verify.findings import findings_that_block
 from helmsman.verify.hints import hints, weigh
 from helmsman.verify.items import criteria_of_doubts
 from helmsman.verify.new_tests import asks_for_tests
-from helmsman.verify.objections import findings_that_block
 from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weighed
-from helmsman.verify.verdict import verdict
+from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, unnamed_in, verdict
 from tasks.checks.hidden import run_hidden
 from tasks.checks.judging import question_on
 from tasks.checks.mutants import mutants_in

@@ -17,8 +17,8 @@ from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.prices import priced
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
-from helmsman.verify.judge.answers import LONGEST
 from helmsman.verify.judge.request import ANSWER_TOKENS
+from helmsman.verify.judge.votes import LONGEST
 from tasks.system.secrets import redact
 
 if TYPE_CHECKING:

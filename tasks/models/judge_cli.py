@@ -13,8 +13,8 @@ from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.base import Reply
 from helmsman.records.iteration import Question
-from helmsman.verify.judge.answers import CliReader
 from helmsman.verify.judge.request import ANSWER_TOKENS
+from helmsman.verify.judge.votes import CliReader
 from tasks.system.claude_binary import find_binary
 from tasks.system.process import run
 from tasks.system.secrets import redact

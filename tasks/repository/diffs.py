@@ -52,7 +52,7 @@ def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
     read, beyond = entries[:MOST_FILES], entries[MOST_FILES:]
     # tests that were there before come first: what the agent adds beside them shall not take their room
     order = sorted(read, key=lambda one: (not (is_test_file(one.path) or is_test_file(one.old_path)), not one.before))
-    texts, unfit = _texts(cwd, [name for entry in order for name in entry.ids])
+    texts = _texts(cwd, [name for entry in order for name in entry.ids])
     files = [
         FileDiff(
             path=entry.path,
@@ -64,8 +64,7 @@ def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
         for entry in read
     ]
     unread = [entry.path for entry in read if any(name not in texts for name in entry.ids)]
-    no_room = [entry.path for entry in read if not unfit.isdisjoint(entry.ids)]
-    return TreeDiff(files=tuple(files), left_out=(*unread, *(entry.path for entry in beyond)), no_room=tuple(no_room))
+    return TreeDiff(files=tuple(files), left_out=(*unread, *(entry.path for entry in beyond)))
 
 
 def tree_of(cwd: Path, commit: str) -> tuple[Blob, ...]:
@@ -85,7 +84,7 @@ def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str
     """Texts of the test files that a diff does not touch, by path."""
     changed = {file.path for file in diff}
     tests = [blob for blob in tree if blob.path not in changed and is_test_file(blob.path)][:MOST_TESTS]
-    texts, _ = _texts(cwd, [blob.id for blob in tests])
+    texts = _texts(cwd, [blob.id for blob in tests])
     return {blob.path: texts[blob.id] for blob in tests if blob.id in texts}
 
 
@@ -93,7 +92,7 @@ def read_texts(cwd: Path, tree: Sequence[Blob], paths: Sequence[str]) -> list[tu
     """Those of these files that are in a tree, in their order; None for what is no text, or too large."""
     blobs = {blob.path: blob for blob in tree}
     wanted = [blobs[path] for path in dict.fromkeys(paths) if path in blobs]
-    texts, _ = _texts(cwd, [blob.id for blob in wanted])
+    texts = _texts(cwd, [blob.id for blob in wanted])
     return [(blob.path, texts.get(blob.id)) for blob in wanted]
 
 
@@ -118,23 +117,17 @@ def _name(path: bytes) -> str:
     return path.decode(errors="replace")
 
 
-def _texts(cwd: Path, names: Sequence[str]) -> tuple[dict[str, str], set[str]]:
-    """Texts of those blobs that are text, and of a size that somebody writes: the first ones first, until there is enough of it.
-
-    Also those that would be read if there were fewer of them.
-    """
-    chosen, no_room = list[str](), set[str]()
-    room, unique = LARGEST_DIFF, list(dict.fromkeys(names))
+def _texts(cwd: Path, names: Sequence[str]) -> dict[str, str]:
+    """Texts of those blobs that are text, and of a size that somebody writes: the first ones, until there is enough of it."""
+    chosen, room, unique = list[str](), LARGEST_DIFF, list(dict.fromkeys(names))
     for name, size in zip(unique, read_sizes(cwd, unique), strict=True):
         if size is None:
             raise missing_object(cwd, name)
-        if size > room and size <= LARGEST_FILE:
-            no_room.add(name)
-        elif size <= LARGEST_FILE:
+        if size <= min(room, LARGEST_FILE):
             chosen.append(name)
             room -= size
     found = filter(None, read_objects(cwd, chosen))
-    return {name: content.decode(errors="replace") for name, content in found if BINARY not in content[:8000]}, no_room
+    return {name: content.decode(errors="replace") for name, content in found if BINARY not in content[:8000]}
 
 
 # --- what was added, as lines --------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.changed_lines import changed_parts
+from helmsman.verify.diff import changed_parts
 
 LINES = st.lists(st.sampled_from("abcdefgh"), max_size=60)
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.config.layers import Layer, resolve
-from helmsman.parsers.first_files import criteria_of, helmsman_toml, rubric_md
 from helmsman.parsers.project import (
     MOST_CANDIDATES,
     NAMES,
@@ -29,7 +28,9 @@ from helmsman.parsers.project import (
     worth_keeping,
 )
 from helmsman.parsers.rubric import read_rubric
+from helmsman.parsers.rubric_items import criteria_of
 from helmsman.plain import one_line
+from helmsman.render.first_files import helmsman_toml, rubric_md
 from helmsman.toml_of import toml_string
 
 pytestmark = pytest.mark.feature("O1")

@@ -55,8 +55,6 @@ HONEST = [
     ("pytest -q | tail -3", "4 passed, 1 skipped, 1 xfailed in 0.12s"),
     ("pytest -q", PYTEST),
     ("pytest -q && echo done", f"{PYTEST}\ndone"),
-    ("set -o pipefail; pytest -q | tail -5", PYTEST),
-    ("set -e; pytest -q; echo done", f"{PYTEST}\ndone"),
     ("! pytest -q; echo red as it should be", PYTEST),
     ("cat test.log", PYTEST),
     ("tail -20 test.log | grep failed", "1 failed, 4 passed in 0.12s"),

@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.records.checks import CheckResult, TestCounts
-from helmsman.verify.flaky import after_rerun, suspects
+from helmsman.verify.rerun import after_rerun, suspects
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V3")

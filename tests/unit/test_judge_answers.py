@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.records.base import Reply, Usage
-from helmsman.verify.judge.answers import STRUCTURED, CliReader
+from helmsman.verify.judge.votes import STRUCTURED, CliReader
 
 pytestmark = pytest.mark.feature("V7")
 JSON = st.recursive(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.judge.hunks import hunks, view_diff
+from helmsman.verify.judge.view import hunks, view_diff
 
 pytestmark = pytest.mark.feature("V7")
 LINES = "".join(f"line {number}\n" for number in range(1, 41))

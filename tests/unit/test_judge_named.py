@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.verify.judge.named import is_product, named_files
+from helmsman.verify.judge.view import is_product, named_files
 
 pytestmark = pytest.mark.feature("V7")
 PATHS = ("calc.py", "check.sh", "tests/__init__.py", "tests/test_calc.py", "docs/a/README.md", "docs/b/README.md", ".ci/run")

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from helmsman.config import CriterionConfig
 from helmsman.records.base import Reply
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.verify.judge.answers import LONGEST
 from helmsman.verify.judge.view import View
-from helmsman.verify.judge.votes import Opinion, UnreadableError, Vote, count_votes, read_vote
+from helmsman.verify.judge.votes import LONGEST, Opinion, UnreadableError, Vote, count_votes, read_vote
 from tests.fakes.judge_questions import BAD, GOOD, answer, one, untold
 
 pytestmark = pytest.mark.feature("V7")

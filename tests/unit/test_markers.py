@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from helmsman.records.checks import Weight
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.markers import conflicts_in
+from helmsman.verify.findings import conflicts_in
 
 pytestmark = pytest.mark.feature("M4")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.mutants import Mutant, chosen, mutants_of, wilson
+from helmsman.verify.new_tests import Mutant, chosen, mutants_of, wilson
 
 pytestmark = pytest.mark.feature("V16")
 

@@ -50,4 +50,4 @@ def test_a_path_is_found_by_whole_folders_only() -> None:
     ],
 )
 def test_git_shows_what_lies_in_the_worktree_and_is_not_junk(path: str, shown: bool) -> None:
-    assert git_would_show(path, (), "/w") == shown
+    assert git_would_show(path, "/w") == shown

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.parsers.test_report import read_junit
-from helmsman.verify.required import ran
+from helmsman.verify.rerun import ran
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "summaries"
 pytestmark = pytest.mark.feature("V10")

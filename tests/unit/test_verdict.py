@@ -17,9 +17,8 @@ from helmsman.records.checks import (
 )
 from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verification, Word
 from helmsman.render.verification import MARK, table_lines, verification_markdown
-from helmsman.verify.grounds import Runs
 from helmsman.verify.outcomes import Names, outcome_table, weighed
-from helmsman.verify.verdict import verdict
+from helmsman.verify.verdict import Runs, verdict
 from tests.unit.builders import check, report
 from tests.unit.rendered import read
 

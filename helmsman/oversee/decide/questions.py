@@ -20,7 +20,7 @@ from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
 from helmsman.texts import are_allowed, plural
 from helmsman.verify.completion import UNCHANGED
-from helmsman.verify.grounds import grounds_of_loop
+from helmsman.verify.verdict import grounds_of_loop
 
 ASK_LIMIT = 5  # requests in a row under green checks that something else denies; then the loop stops for a person to look
 CONFLICTS_TOLD = 2

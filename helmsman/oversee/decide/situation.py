@@ -19,7 +19,7 @@ from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.verify.completion import ALL_TICKED
-from helmsman.verify.objections import findings_that_block, some
+from helmsman.verify.findings import findings_that_block, some
 
 NAME = 100  # characters of a check's name in a reason
 LEAST_LOSS = 0.01  # of completion; below it two tests of 500 that fail by chance would take work back

@@ -7,11 +7,12 @@ from helmsman.prompts import render
 from helmsman.records.iteration import Briefing, Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.judge.fence import fence, name_list
-from helmsman.verify.judge.hunks import DIFF_TOKENS, view_diff
 from helmsman.verify.judge.view import (
+    DIFF_TOKENS,
     JudgeQuestion,
     Source,
     View,
+    view_diff,
     view_earlier,
     view_findings,
     view_notes,

@@ -3,14 +3,15 @@
 All of it but the goal is data of the repository.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
+from helmsman.parsers.test_files import is_source, is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckResult, Finding
 from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens, trim
-from helmsman.verify.diff import FileDiff, lines_of
+from helmsman.verify.diff import FileDiff, Part, lines_of
 from helmsman.verify.judge.fence import fence, label, name_list, visible
 
 NOTES = 40  # lines of its own notes that the judge is shown, the last ones
@@ -156,3 +157,137 @@ def _excerpt(path: str, text: str, room: int) -> tuple[str, int] | None:
     note = f"[file cut after {len(kept):,} of {len(every):,} lines]"
     cut = fence(f"beginning of the file {label(path)}", "\n".join((*kept, note)))
     return (cut, len(kept)) if worthwhile and kept else None
+
+
+# --- the diff: hunks with their surroundings, the suspicious and the large ones first -------------------------------------
+
+DIFF_TOKENS = 8_000  # of the diff; what is new is shown with the files
+_CONTEXT = 3
+_HUNK_LINE = 300  # characters
+_LONGEST = 120  # lines of one hunk
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Lines that changed together."""
+
+    path: str
+    place: int  # which one of its file it is
+    heading: str
+    lines: tuple[str, ...]
+    changed: int
+    suspicious: bool
+
+
+def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str], allowance: int) -> str:
+    """The hunks of files that were there before, as many as fit into so many tokens; empty where there are none.
+
+    `suspects` are paths whose hunks come first, with those that take lines from tests.
+    """
+    every = (hunk for file in diff for hunk in hunks(file, suspects))
+    ranked = sorted(every, key=lambda one: (not one.suspicious, -one.changed, one.path, one.place))
+    chosen, left_out = dict[str, list[Hunk]](), list[str]()
+    for hunk in ranked:
+        size = tokens("\n".join((hunk.heading, *hunk.lines, "")))
+        if size <= allowance:
+            chosen.setdefault(hunk.path, []).append(hunk)
+            allowance -= size
+        else:
+            left_out.append(hunk.path)
+    lines: list[str] = []
+    for path, held in chosen.items():
+        lines += [f"--- a/{label(path)}", f"+++ b/{label(path)}"]
+        lines += [line for hunk in sorted(held, key=lambda hunk: hunk.place) for line in (hunk.heading, *hunk.lines)]
+    if left_out:
+        where = ", ".join(label(path) for path in list(dict.fromkeys(left_out))[:10])
+        lines.append(f"[{len(left_out)} more hunks are left out, in {where}]")
+    return fence(f"diff {label(commits)}".rstrip(), "\n".join(lines)) if lines else ""
+
+
+def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
+    """Those of one file; none of a file that is new, or that is no text."""
+    if file.before is None:
+        return
+    for place, parts in enumerate(_near(file.parts)):
+        first, last = max(0, parts[0][0] - _CONTEXT), min(len(file.old), parts[-1][1] + _CONTEXT)
+        removed, added = sum(b - a for a, b, _, _ in parts), sum(d - c for _, _, c, d in parts)
+        now = first + parts[0][2] - parts[0][0]
+        yield Hunk(
+            path=file.path,
+            place=place,
+            heading=f"@@ -{first + 1},{last - first} +{now + 1},{last - first - removed + added} @@",
+            lines=tuple(_shown(file, parts, first, last)),
+            changed=removed + added,
+            suspicious=file.path in suspects or (removed > 0 and is_test_file(file.old_path or file.path)),
+        )
+
+
+def _near(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Parts whose surroundings meet are one."""
+    found: list[Part] = []
+    for part in parts:
+        if found and part[0] - found[-1][1] > 2 * _CONTEXT:
+            yield found
+            found = []
+        found.append(part)
+    if found:
+        yield found
+
+
+def _shown(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iterator[str]:
+    """Both sides in one, each line behind its sign, removed ones before those that take their place."""
+    marked, at = list[tuple[str, str]](), first
+    for a, b, c, d in parts:
+        marked += [(" ", line) for line in file.old[at:a]]
+        marked += [("-", line) for line in file.old[a:b]]
+        marked += [("+", line) for line in file.new[c:d]]
+        at = b
+    marked += [(" ", line) for line in file.old[at:last]]
+    for sign, line in marked[:_LONGEST]:
+        cut = f"{line[:_HUNK_LINE]} [line cut: it has {len(line):,} characters]" if len(line) > _HUNK_LINE else line
+        yield sign + visible(cut)
+    if len(marked) > _LONGEST:
+        yield f"[hunk cut after {_LONGEST} of {len(marked):,} lines]"
+
+
+# --- unchanged files that it should see: those that are spoken of, and tests of what was changed ----------------------------
+
+_WORD = re.compile(r"[\w@+-][\w./@+-]*|\.[\w./@+-]+")
+_SHORTEST = 3  # letters of a source's name that says something in the name of a test
+_GENERATED = re.compile(
+    r"(?:^|/)(?:__pycache__|node_modules|\.git|vendor)/|\.(?:py[cod]|class|o|map|lock|snap)$|\.min\.(?:js|css)$"
+    r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
+)
+
+
+def is_product(path: str) -> bool:
+    """Whether a program writes it, by its name alone."""
+    return bool(_GENERATED.search(path))
+
+
+def named_files(texts: Iterable[str], paths: Collection[str]) -> list[str]:
+    """Paths that texts name: as they are, as a module, or by a file's name that is there once."""
+    by_name: dict[str, list[str]] = {}
+    for path in paths:
+        by_name.setdefault(path.rpartition("/")[2], []).append(path)
+    found: dict[str, None] = {}
+    for word in (word for text in texts for word in _WORD.findall(text)):
+        plain = word.rstrip(".").removeprefix("./")
+        module = f"{plain.replace('.', '/')}.py"
+        if plain in paths:
+            found[plain] = None
+        elif module in paths and "." in plain:
+            found[module] = None
+        elif "/" not in plain and "." in plain and len(by_name.get(plain, ())) == 1:
+            found[by_name[plain][0]] = None
+    return list(found)
+
+
+def files_testing(changed: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """Test files whose name holds the name of a changed source."""
+    stems = {stem for path in changed if is_source(path) and len(stem := _stem(path)) >= _SHORTEST}
+    return [path for path in paths if is_test_file(path) and any(stem in _stem(path) for stem in stems)]
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0].lower()
