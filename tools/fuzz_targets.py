@@ -44,7 +44,7 @@ from helmsman.parsers.project import read_table
 from helmsman.parsers.pushes import filter_updates, read_allowed, read_forge, read_hook
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
-from helmsman.parsers.test_files import why_test
+from helmsman.parsers.test_files import is_test_file
 from helmsman.parsers.test_report import read_junit, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import TemplateProblem, check_template
@@ -213,7 +213,7 @@ def _source(data: bytes) -> None:
     kind, said = SOURCES[data[0] % len(SOURCES) if data else 0], text(data[1:])
     name = f"src/test_it{kind}" if data[:1] > b"\x80" else f"src/it{kind}"
     counts_of(name, said)
-    why_test(name, said)
+    is_test_file(name, said)
     settings_of(name, said)
     read_table("package.json", said)
     read_table("pyproject.toml", said)

@@ -1,4 +1,4 @@
-"""What is a test, what only tests use, and what is source: by what the common runners collect, each with its reason."""
+"""What is a test, what only tests use, and what is source: by what the common runners collect."""
 
 import re
 from functools import lru_cache
@@ -33,28 +33,20 @@ def language_of(path: str) -> str:
     return LANGUAGES.get(path.rpartition(".")[2].lower(), "") if "." in path else ""
 
 
+@lru_cache(maxsize=4096)
 def is_test_file(path: str, text: str = "") -> bool:
     """Whether runners look for tests in it, by its path; of some files only the text tells."""
-    return bool(why_test(path, text))
-
-
-@lru_cache(maxsize=4096)
-def why_test(path: str, text: str = "") -> str:
-    """Why runners look for tests in it; empty where they do not."""
     *folders, name = path.split("/")
     language = language_of(path)
     if language not in _NAMES or any(folder in _PASSED_OVER or folder.startswith(".") for folder in folders):
-        return ""
+        return False
     if language == "go" and any(part.startswith(("_", ".")) or part in _GO_PASSES for part in (*folders, name)):
-        return ""
-    if _NAMES[language].fullmatch(name.rpartition(".")[0]):
-        return f"it is called {name}"
-    if _FOLDERS.get(language) in folders:
-        return f"it lies in {_FOLDERS[language]}"
-    if language == "java" and any(outer == "src" and inner in _JVM_SOURCE_SETS for outer, inner in pairwise(folders)):
-        return "it lies in a source set of tests"
+        return False
+    source_set = language == "java" and any(outer == "src" and inner in _JVM_SOURCE_SETS for outer, inner in pairwise(folders))
+    if _NAMES[language].fullmatch(name.rpartition(".")[0]) or _FOLDERS.get(language) in folders or source_set:
+        return True
     told = bool(text) and (language == "rust" or (language == "javascript" and "test" in folders))
-    return "there are tests in it" if told and Source(path, text).tests else ""
+    return told and bool(Source(path, text).tests)
 
 
 def only_text_tells(path: str) -> bool:
