@@ -65,11 +65,9 @@ def _of_result(
     result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], named: Mapping[str, Mapping[str, Any]], worktree: str
 ) -> Weakness:
     name, place = text(result.get("ruleId"), 100), result.get("ruleIndex")
-    # The place may be -1, or one in another list: of the rules of an extension, so the name has to fit.
-    rule = rules[count(place)] if count(place) == place and count(place) < len(rules) else mapping(None)
-    own = text(rule.get("id"), 100)
-    fits = rule and (not name or not own or f"{name}/".startswith(f"{own}/"))
-    rule = rule if fits else named.get(name, {})
+    # The place may be -1, or one in another list: of the rules of an extension, so a name counts more; `B602/1` is one of B602.
+    placed = rules[count(place)] if count(place) == place and count(place) < len(rules) else mapping(None)
+    rule = (named.get(name) or named.get(name.rpartition("/")[0], {})) if name else placed
     location = at(result, "locations.0.physicalLocation")
     words = text(at(location, "region.snippet.text"), 10_000) or text(at(result, "message.text"), 1000)
     return Weakness(
