@@ -97,7 +97,8 @@ def outermost(marks: Iterable[tuple[int, Mark]]) -> list[Span]:
         elif closes and len(opened) == 1 and (mark == opened[0][1] or "recap" in seen):  # after the names any end is its own
             last = line
         elif not closes:
-            opened += [(line, "end" if mark == "start" else "bare_end")] if mark == "start" or not opened else []
+            if mark == "start" or not opened:
+                opened.append((line, "end" if mark == "start" else "bare_end"))
             if len(opened) == 1:
                 seen.add(mark)
                 last = -1 if mark == "recap" else last  # an end before the names was printed by a test
