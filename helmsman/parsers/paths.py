@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
+from helmsman.parsers.source import TABLE
 from helmsman.plain import word_set
 
 _PATH = re.compile(r"(?:[\w.@+~-]*/)*[\w.@+-]+")
@@ -13,25 +14,9 @@ _PLACE = re.compile(r"(?:::[\w:\[\]-]+|:[0-9]+(?:[-:][0-9]+)*|#L?[0-9]+(?:-L?[0-
 _LINK = re.compile(r"\[`?([^\]`]+)`?\]\([^)\s]*\)")
 _LONGEST = 300
 
-_EXTENSIONS = word_set(
-    "astro bash bat c cc cfg cjs clj cmake conf cpp cs css csv cts dart ex exs fish go gql gradle graphql h hpp hs html ini "
-    "ipynb java jl js json jsonc jsx kt kts less lock lua m md mdx mjs ml mts nix php pl proto ps1 py pyi r rb rs rst sass "
-    "scala scss sh sql svelte swift tcl tex tf toml ts tsx txt vue xml yaml yml zig zsh"
-)
-_NAMES = word_set(
-    "makefile dockerfile gemfile rakefile procfile justfile jenkinsfile vagrantfile license readme changelog codeowners "
-    ".gitignore .gitattributes .dockerignore .editorconfig .env.example .eslintrc .prettierrc .npmrc .nvmrc .flake8"
-)
-_PRODUCTS = word_set(
-    "node.js next.js vue.js nuxt.js express.js three.js d3.js react.js discord.js chart.js ember.js moment.js nest.js"
-)
-_WEAK = frozenset({"js", "m", "r", "c", "h", "ex", "pl", "cs"})
-"""Extensions that ordinary words end in: such a name counts between backticks or with a folder only."""
-
-JUNK = word_set(
-    ".helmsman .git .claude .cache .venv venv env node_modules dist build out target coverage htmlcov tmp temp logs "
-    "__pycache__ .pytest_cache .ruff_cache .mypy_cache .tox .nox .next .nuxt .turbo .gradle .idea .vscode vendor"
-)
+_FILES = {kind: word_set(words) for kind, words in TABLE["files"].items()}
+_EXTENSIONS = _FILES["suffixes"] | word_set(" ".join(TABLE["suffixes"].values()))
+JUNK = _FILES["ignored"]
 """Folders that repositories usually ignore: that git shows nothing there says nothing."""
 _OWN = frozenset({"progress.md"})  # kept in `.helmsman/`, and named without it more often than not
 
@@ -45,12 +30,12 @@ def as_path(token: str) -> str:
         return ""
     name = path.rpartition("/")[2].lower()
     stem, _, extension = name.rpartition(".")
-    if name in _PRODUCTS or "..." in path:
+    if name in _FILES["products"] or "..." in path:
         return ""
     plain = not quoted and "/" not in path
-    if name in _NAMES:
+    if name in _FILES["names"]:
         return path if not plain or "." in name or path[0].isupper() else ""
-    known = stem.strip(".") and extension in _EXTENSIONS and not (plain and extension in _WEAK)
+    known = stem.strip(".") and extension in _EXTENSIONS and not (plain and extension in _FILES["weak"])
     return path if known else ""
 
 
