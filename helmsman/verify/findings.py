@@ -9,7 +9,7 @@ from helmsman.plain import shortened
 from helmsman.records.agent import survivors_named
 from helmsman.records.checks import SHOWN, Finding, Weight
 from helmsman.records.iteration import Evidence
-from helmsman.verify.diff import FileDiff, lines_of
+from helmsman.verify.diff import FileDiff
 
 LONGEST_PATH = 4096
 
@@ -63,33 +63,13 @@ def processes_left(evidence: Evidence) -> str:
 # --- markers of a merge that nobody finished --------------------------------------------------------------------------------
 
 _HONEST = "Merge what both sides wanted, take the markers out, and let tests show that both hold."
-_OPENS = re.compile(r"<{7}(?: .*)?")
-_PARTS = re.compile(r"={7}")
-_CLOSES = re.compile(r">{7}(?: .*)?")
-_LABELLED = re.compile(r"<{7} \S.*|>{7} (?:\S*[0-9a-f]{7}\S*|HEAD|refs/\S+)(?: .*)?")
-"""A marker that stands alone. Nothing else looks like the first; quoted mail looks like the second, where git names no side."""
+_MARKER = re.compile(r"<{7} \S.*|>{7} (?:\S*[0-9a-f]{7}\S*|HEAD|refs/\S+)(?: .*)?")
+"""With the name that git writes behind it: seven signs alone may be a heading, and quoted mail looks like the second."""
 
 
 def conflicts_in(file: FileDiff) -> Iterator[Finding]:
-    """One that blocks for each conflict of git's that came into a file, or for what is left of it.
-
-    A line of seven equals signs alone is a heading. All three kinds in their order are a conflict; where one of them is gone,
-    another is known by the name that git writes behind it.
-    """
-    after = file.after or ""
-    if "<<<<<<<" not in after and ">>>>>>>" not in after:
-        return
-    whole = dict[int, int]()  # lines that open a conflict which is parted below, with those that close it
-    opened, parted = 0, False
-    for number, line in enumerate((line.rstrip() for line in lines_of(after)), start=1):
-        if _OPENS.fullmatch(line):
-            opened, parted = number, False
-        elif opened and _PARTS.fullmatch(line):
-            parted = True
-        elif opened and parted and _CLOSES.fullmatch(line):
-            whole[opened], opened = number, 0
-    for line in file.added:
-        alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
-        if line.number in whole or alone:
-            spot = Spot(file.path, line.number, line.text)
-            yield finding("markers", _HONEST, Weight.BLOCK, spot, "a merge conflict was left unresolved")
+    """One that blocks for each conflict of git's that came into a file, or for what is left of it."""
+    marked = [line for line in file.added if _MARKER.fullmatch(line.text.rstrip())]
+    for line in [one for one in marked if one.text.startswith("<")] or marked:
+        spot = Spot(file.path, line.number, line.text)
+        yield finding("markers", _HONEST, Weight.BLOCK, spot, "a merge conflict was left unresolved")

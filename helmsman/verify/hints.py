@@ -85,16 +85,12 @@ class Hint(NamedTuple):
 
 def hints(change: Change) -> tuple[Finding, ...]:
     """What is protected first; of each rule ten at most."""
-    told: list[Finding] = []
-    for file in change.diff:
-        if any(matches_any(path, change.protected) for path in {file.path, file.old_path} - {""}):
-            message = f"{file.path} is protected and was {_DONE.get(file.status, 'changed')}"
-            told.append(finding("protected", _PUT_BACK, Weight.BLOCK, _first(file), message))
-    unread = ((path, f"{path} is protected and was changed") for path in change.diff.left_out)
-    told += [
-        finding("protected", _PUT_BACK, Weight.BLOCK, Spot(path), said)
-        for path, said in unread
-        if matches_any(path, change.protected)
+    places = [(_first(file), file.old_path or file.path, _DONE.get(file.status, "changed")) for file in change.diff]
+    places += [(Spot(path), path, "changed") for path in change.diff.left_out]
+    told = [
+        finding("protected", _PUT_BACK, Weight.BLOCK, spot, f"{spot.path} is protected and was {done}")
+        for spot, earlier, done in places
+        if any(matches_any(path, change.protected) for path in (spot.path, earlier))
     ]
     for rule, honest, find in HINTS:
         told += [finding(rule, honest, Weight.HINT, spot, message) for spot, message in islice(find(change), OF_ONE_RULE)]

@@ -37,7 +37,6 @@ def lines_of(after: str, before: str | None = None, path: str = "app.py") -> lis
         ("\x0c" + CONFLICT.replace("mine", "mi\u2028ne") + CONFLICT, [2, 11]),
         (CONFLICT.replace("||||||| 1234567\nold\n", ""), [2]),
         (CONFLICT + CONFLICT, [2, 11]),
-        ("<<<<<<<\na\n=======\nb\n>>>>>>>\n", [1]),
         ("a\n<<<<<<< HEAD\nmine\n", [2]),
         ("mine\n>>>>>>> 89abcdef0123\n", [2]),
     ],
