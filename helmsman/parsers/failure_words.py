@@ -88,18 +88,15 @@ def fingerprint(output: str) -> str:
 KEPT = 20
 
 
-def same_error(a: ErrorVector, b: ErrorVector) -> bool:
-    """Whether two failures are one: their class, their place and their message are the same."""
-    first, second = ((one.kind, place(one.where), normal(one.message)) for one in (a, b))
-    return first == second
-
-
 def merge(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
-    """Count a failure that is known and put it last; the newest are kept."""
-    times = new.times + sum(error.times for error in errors if same_error(error, new))
-    others = [error for error in errors if not same_error(error, new)]
-    return (*others, new.model_copy(update={"times": times}))[-KEPT:]
+    """Count a failure that is known, by its class, place and message, and put it last; the newest are kept."""
+    known = {(one.kind, one.where, one.message): one for one in errors}
+    before = known.pop((new.kind, new.where, new.message), None)
+    times = new.times + (before.times if before else 0)
+    return (*known.values(), new.model_copy(update={"times": times}))[-KEPT:]
 
+
+# --- the table of failures.toml: its rules, and what one finds ------------------------------------------------------------
 
 Programs = frozenset[str]
 ANY: Programs = frozenset()
