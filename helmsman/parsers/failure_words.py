@@ -1,5 +1,5 @@
 """Outputs and failures without what differs from run to run, so that the same failure is known again: the part of an output that
-is read, how much failed in it, its fingerprint, and which failures are one.
+is read, how much failed in it, its fingerprint, which failures are one; and what a rule of failures.toml finds in it.
 """
 
 import hashlib

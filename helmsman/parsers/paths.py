@@ -1,4 +1,4 @@
-"""Which words are paths of files, and whether two ways of naming a file can mean the same one."""
+"""Which words are paths of files, and whether two ways of naming a file can mean the same one; and glob patterns."""
 
 import re
 from collections import defaultdict
@@ -75,6 +75,8 @@ def git_would_show(path: str, worktree: str) -> bool:
     own = parts(path.removeprefix(root) if path.startswith("/") else path)
     return bool(own) and ".." not in own and own[0] != "~" and own[-1] not in _OWN and JUNK.isdisjoint(own[:-1])
 
+
+# --- patterns over paths and branches: `*` is anything but a slash, `**` any number of levels ---------------------------------
 
 Pieces = Sequence[re.Pattern[str] | None]  # one pattern for each level; None for any number of levels
 

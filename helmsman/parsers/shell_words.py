@@ -1,4 +1,4 @@
-"""Words of a command: options and operands, what only says how it is run, the script that it is given."""
+"""Words of a command: options and operands, the script that it is given, and its text for the grammar."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -110,6 +110,8 @@ def script_of(words: Sequence[str], stdin: str) -> str:
         return call.first
     return stdin if "s" in call.letters or not call.first else ""
 
+
+# --- what is done to the text of a script before the grammar reads it --------------------------------------------------------
 
 _MARK = "\ue001"
 _HERE = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:(\\?)([\w.-]+)|'([^'\n]+)'|"([^"\n]+)")(?![^\s;&|<>()])""")

@@ -1,4 +1,4 @@
-"""What a rule found, as a finding: bounded, on one line, with what to do instead."""
+"""What a rule found, as a finding: bounded, on one line, with what to do instead; and what stands against the work."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
