@@ -57,7 +57,6 @@ class Runs:
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
     judge_not_asked: str = ""
-    unnamed: Sequence[str] = ()  # checks that name no test, or only those that fail
     further: Sequence[str] = ()  # what else was not looked at
 
 
@@ -136,8 +135,9 @@ def _not_looked_at(runs: Runs) -> Iterator[str]:
         yield "answers that were looked up: no hidden checks were run"
     if runs.probed and runs.probed.reason:
         yield f"probes: {clean(runs.probed.reason)}"
-    if runs.unnamed:
-        names = some([f"`{clean(name)}`" for name in runs.unnamed])
+    unnamed = [result.name for result in runs.head.results if not result.passing] if runs.base.results else []
+    if unnamed:  # they name no test, or only those that fail
+        names = some([f"`{clean(name)}`" for name in unnamed])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
     if not runs.mutants:
         yield "whether the tests notice other mistakes: no mutants were made"
@@ -152,10 +152,6 @@ def _result(report: CheckReport) -> str:
     total = len(report.results)
     passing = "the check passes" if total == 1 else f"all {total} checks pass"
     return f"{checks_fail(failed, total) if failed else passing}{tests}"
-
-
-def unnamed_in(report: CheckReport) -> tuple[str, ...]:
-    return tuple(result.name for result in report.results if not result.passing)
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------

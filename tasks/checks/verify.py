@@ -15,7 +15,7 @@ from helmsman.verify.hints import hints, weigh
 from helmsman.verify.items import criteria_of_doubts
 from helmsman.verify.new_tests import asks_for_tests
 from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weighed
-from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, unnamed_in, verdict
+from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, verdict
 from tasks.checks.hidden import run_hidden
 from tasks.checks.judging import question_on
 from tasks.checks.mutants import mutants_in
@@ -147,7 +147,6 @@ def _run(check_context: CheckContext, work: Range, changed: Mapping[str, Sides],
         test_asked_for=asks_for_tests(config.goal),
         **(_further_runs(check_context, work, at_head, say) if at_head.passed else {}),
         judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
-        unnamed=unnamed_in(at_head),
     )
 
 
