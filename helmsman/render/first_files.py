@@ -41,4 +41,5 @@ def rubric_md(criteria: Sequence[str]) -> str:
     # Brackets at the end that are meant as options stay options. Those that would be wrong ones belong to the sentence.
     wrong = [line.endswith((")", ").", "):")) and read_rubric(f"## Judge criteria\n{line}").problems for line in lines]
     written = [f"{line} ." if broken else line for line, broken in zip(lines, wrong, strict=True)]
-    return f"{render('init_rubric', criteria=written)}\n"
+    text = render("init_rubric", criteria=written)
+    return f"{text}\n"
