@@ -12,7 +12,7 @@ from helmsman.records.state import LoopState
 from tasks.loop.agents_md import PATCH, commit_lines, propose
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, shell
 from tests.unit.builders import STOP
-from tests.unit.test_agents_md import SUBJECTS, convention, guardrail
+from tests.unit.test_agents_md import SUBJECTS, convention
 
 pytestmark = pytest.mark.feature("L9")
 RULES = "# Rules\n\nBe brief.\n"
@@ -55,15 +55,6 @@ def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: 
     assert sh(clone, "status", "--porcelain") == "M  AGENTS.md"
     assert work.sh("rev-parse", BRANCH) == state.head
     assert work.sh("status", "--porcelain") == ""
-
-
-def test_a_project_without_the_file_gets_a_new_one(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
-    state = completed(work)
-    assert propose(work.place, state, (), [guardrail("Run the formatter before a commit.")])[0]
-    assert "new file mode 100644" in patch_of(work).read_text()
-    clone = applied(work, state, tmp_path)
-    assert (clone / "AGENTS.md").read_text() == f"# AGENTS.md\n\n{SECTION}\n\n- Run the formatter before a commit.\n"
 
 
 @pytest.mark.parametrize(
@@ -149,14 +140,6 @@ def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes
     assert work.at("AGENTS.md") + "\n" == AFTER == (work.path / "AGENTS.md").read_text()
     assert made_by_us(work.sh("log", "-1", "--format=%ae", BRANCH), "", "")
     assert work.sh("status", "--porcelain") == ""
-
-
-def test_lines_go_behind_what_the_file_says_by_then(tmp_path: Path) -> None:
-    work = begun(tmp_path)
-    state = agreed(work, completed(work, "commit"))
-    commit(work.path, "other rules", {"AGENTS.md": "Something else.\n"})
-    commit_lines(work.place, state)
-    assert work.at("AGENTS.md") + "\n" == f"Something else.\n\n{SECTION}\n\n- {SUBJECTS[0]}\n"
 
 
 def test_what_is_no_plain_text_by_then_is_left_as_it_is(tmp_path: Path) -> None:

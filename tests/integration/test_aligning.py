@@ -2,29 +2,24 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from deployments.align import align_goal
-from deployments.demo_model import ScriptedModel, by_call, call
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, OperatorError
-from helmsman.orient.alignment import align_question, read_proposal
-from helmsman.parsers.alignment_file import own_goal, render
+from helmsman.parsers.alignment_file import render
 from helmsman.records.alignment import (
     ALIGNMENT,
     Alignment,
     AlignRequest,
     Asked,
     GapCheck,
-    RepositoryFacts,
     Specification,
 )
-from helmsman.records.base import Reply
-from tasks.alignment.aligning import Work, attempt_id, present, propose, put
+from tasks.alignment.aligning import Work, attempt_id, present, put
 from tasks.alignment.config import configured
 from tasks.alignment.people import UnansweredError
 from tasks.alignment.run import concluded
@@ -39,16 +34,12 @@ from tasks.loop.alignment_file import (
     write_alignment,
 )
 from tasks.repository.git import Repository, open_repository
-from tasks.system.process import never
-from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.repositories import commit, make_repository, sh, write
-from tests.integration.processes import own_tag
 from tests.unit.builders import config
-from tests.unit.test_alignment import GOAL, GOOD
+from tests.unit.test_alignment import GOAL
 
 pytestmark = [pytest.mark.feature("M1"), pytest.mark.usefixtures("home")]
 KEY = "sk-ant-a-secret-of-the-test"
-FORM = "StructuredOutput"
 OPEN = Alignment(
     specification=Specification(goal=GOAL, deliverables=("a CSV export",)),
     gaps=GapCheck(questions=(Asked(question="Which separator?"),)),
@@ -114,20 +105,6 @@ def test_a_secret_of_ours_that_lies_in_the_repository_is_not_shown_to_a_model(to
 
 
 # --- asking a model -----------------------------------------------------------------------------------------------
-
-
-def proposal(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never, **prompt: Any) -> Reply:
-    of = config(GOAL, prompt={"timeout_seconds": 20, **prompt}, claude={"binary": str(bundled_cli())})
-    with own_tag() as tag:
-        return propose(align_question(GOAL, RepositoryFacts(commit="c")), of, credentials=credentials, tag=tag, stop=stop)
-
-
-def test_a_model_is_asked_by_the_cli_where_no_key_is_known(tmp_path: Path) -> None:
-    with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model:
-        said = proposal(subscription(model.url, tmp_path))
-    found = read_proposal(said, GOAL)
-    assert isinstance(found, Alignment), found
-    assert found.gaps.open == ("Which separator?",)
 
 
 # --- the file -----------------------------------------------------------------------------------------------------
@@ -225,12 +202,6 @@ def test_a_loop_does_not_start_while_a_question_is_open_and_is_told_the_ways_out
         assert part in str(told.value)
 
 
-def test_a_loop_that_starts_is_told_what_was_agreed(top: Path) -> None:
-    write_alignment(top / ALIGNMENT, DONE)
-    told = aligned(opened(top), config(GOAL)).goal
-    assert (own_goal(told), "- a CSV export" in told, "Which separator? Answer: ;" in told) == (GOAL, True, True)
-
-
 @pytest.mark.parametrize("text", [None, "# Alignment of our wheels\n"])
 def test_a_repository_without_an_alignment_starts_loops_as_ever(top: Path, text: str | None) -> None:
     if text:
@@ -246,12 +217,6 @@ def test_a_repository_without_an_alignment_starts_loops_as_ever(top: Path, text:
 def test_a_file_that_was_named_has_to_be_one(top: Path, file: str, why: str) -> None:
     with pytest.raises(OperatorError, match=why):
         refuse_open_questions(opened(top), file)
-
-
-def test_an_alignment_about_another_goal_stops_a_start(top: Path) -> None:
-    write_alignment(top / ALIGNMENT, DONE)
-    with pytest.raises(OperatorError, match="about another goal"):
-        aligned(opened(top), config("Import the rows"))
 
 
 def test_a_loop_to_which_nobody_gives_a_goal_has_the_files(top: Path) -> None:

@@ -39,13 +39,6 @@ def test_an_answer_that_cannot_be_read_is_in_nobodys_way(tmp_path: Path, torn: s
     assert aside.read_text() == torn
 
 
-def test_an_answer_that_is_gone_is_put_aside_by_doing_nothing(tmp_path: Path) -> None:
-    put(tmp_path, UID, YES)
-    put_aside(tmp_path, YES.gate)
-    put_aside(tmp_path, YES.gate)
-    assert put(tmp_path, UID, NO)
-
-
 def _breaks() -> bool:
     try:
         BROKEN.read_bytes()

@@ -10,7 +10,7 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
-from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
 from tests.unit import builders
@@ -46,14 +46,6 @@ def write(name: str, text: str = "") -> Arrange:
     return lambda folder: (folder / name).write_text(text, encoding="utf-8")
 
 
-def detach(folder: Path) -> None:
-    git(folder / "repository", "checkout", "--quiet", "--detach")
-
-
-def clone_bare(folder: Path) -> None:
-    git(folder, "clone", "--quiet", "--bare", "repository", "bare")
-
-
 def start_a_loop(folder: Path) -> None:
     keep(open_repository(folder / "repository"))
 
@@ -67,17 +59,8 @@ MISTAKES = {
         started(), ("claude.timeout_minutes (helmsman.toml)", "at most 240", "found 500"),
         write("repository/helmsman.toml", "claude.timeout_minutes = 500"),
     ),
-    "an invalid name": Mistake(started("--name", "My Loop"), ("My Loop", "--name")),
-    "in place on a detached HEAD": Mistake(started("--in-place", "--yes"), ("a detached HEAD", "switch to"), detach),
-    "in place in a bare repository": Mistake(
-        started("--in-place", "--yes", repo="bare"),
-        ("--in-place", "found: a bare repository", "leave --in-place out"),
-        clone_bare,
-    ),
     "no agent": Mistake(started("--set", "claude.binary=nowhere/claude"), ("claude.binary", "nowhere/claude", "give the path")),
     "no git": Mistake(started(), ("git is not installed", "install git"), variables={"PATH": "home"}),
-    "resuming an unknown loop": Mistake(["resume", "nix", "--repo", "repository"], ("no loop 'nix'", "name one of them")),
-    "no loop at all": Mistake(["status", "--repo", "repository"], ("no loop was started", "helmsman run GOAL")),
     "an unknown iteration": Mistake(
         ["log", "mend-it", "9", "--repo", "repository"], ("no finished iteration 9", "helmsman log mend-it"), start_a_loop
     ),
@@ -97,12 +80,6 @@ def test_a_mistake_ends_with_2_and_says_what_was_found_and_what_to_do(what: str,
     assert set(result) == RESULT_KEYS
     assert (result["outcome"], result["rule"]) == ("failed", "error.operator")
     assert result["reason"] in told.errors
-
-
-def test_a_mistake_starts_nothing(helmsman: CommandLine) -> None:
-    helmsman.run(*started("--max-iterations", "0"))
-    assert git(helmsman.repository, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
-    assert sorted(path.name for path in helmsman.folder.iterdir()) == ["home", "repository"]
 
 
 @pytest.mark.parametrize("arguments", [["run", "--max-iterations", "abc"], ["log"], ["run", "--bad"]], ids=" ".join)
@@ -184,14 +161,6 @@ def test_the_doctor_is_content_when_all_is_there(helmsman: CommandLine) -> None:
     assert "make test" in told.output
 
 
-@pytest.mark.feature("H4")
-def test_the_doctor_warns_of_what_can_be_given_later(helmsman: CommandLine) -> None:
-    told = helmsman.run("doctor", "--repo", helmsman.repository)
-    assert told.exit_code == 0
-    assert {what for what, sign in findings(told.output).items() if sign == "!"} == {"credentials", "checks"}
-    assert "what to do: give --check" in told.output
-
-
 def looked_at(repository: str = "repository") -> list[str]:
     return ["doctor", "--repo", repository]
 
@@ -233,13 +202,6 @@ def test_the_doctor_names_root_outside_a_sandbox(helmsman: CommandLine) -> None:
 
 
 # --- looking ------------------------------------------------------------------------------------------------------
-
-
-def test_a_repository_without_loops_is_said_to_have_none(helmsman: CommandLine) -> None:
-    told = helmsman.run("list", "--repo", helmsman.repository)
-    assert (told.exit_code, told.errors) == (0, "")
-    assert "no loop was started" in told.output
-    assert "helmsman run" in told.output
 
 
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"

@@ -75,8 +75,6 @@ def test_no_secret_of_ours_is_shown_to_it(works: list[LoopState], tmp_path: Path
     ("answers", "why"),
     [
         ((says("A"), says("A")), "changed with the order"),
-        ((says("B"), says("Z")), "names no solution"),
-        ((says("B"), Fault(text="I would rather not.", stop_reason="refusal")), "declined"),
         ((says("B"), Fault(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "no model could choose"),
     ],
 )

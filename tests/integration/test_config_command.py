@@ -1,19 +1,10 @@
 """What a person asks the command line in passing: one key of the configuration, help, the version."""
 
-from pathlib import Path
-
 import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
-from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
-
-
-@pytest.fixture
-def helmsman(tmp_path: Path) -> CommandLine:
-    made = looking(tmp_path)
-    make_repository(made.repository)
-    return made
+from tests.fakes.command_line import CommandLine, the_object
 
 
 @pytest.mark.feature("E11")

@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -39,8 +38,6 @@ from tests.integration.test_call_kept import room_for
 from tests.unit import builders
 
 pytestmark = pytest.mark.slow
-
-LONG_AGO = time.time() - 3 * 3600
 
 
 @dataclass(frozen=True)
@@ -183,12 +180,6 @@ def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_complete
     assert str(path) in broken.doctor("worktrees")[0].found
 
 
-def test_the_worktree_of_a_loop_that_may_go_on_is_no_leftover(broken: Broken) -> None:
-    path = broken.worktree(broken.loop())
-    assert broken.doctor("worktrees", fix=True)[0].verdict == "ok"
-    assert path.exists()
-
-
 def a_newer_one(file: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
         database.executescript(
@@ -254,7 +245,7 @@ def test_clean_checkouts_of_loops_that_are_over_or_gone_are_removed_and_others_a
     assert made["going"].store.folder.is_dir()
 
 
-@pytest.mark.parametrize("what", ["loops", "processes", "worktrees", "checkouts"])
+@pytest.mark.parametrize("what", ["worktrees", "checkouts"])
 def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken: Broken, what: str) -> None:
     path = broken.worktree(broken.completed())
     broken.newer("of-tomorrow")

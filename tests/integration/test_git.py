@@ -58,15 +58,6 @@ def test_a_bare_repository_is_its_own_root_also_from_a_folder_inside(tmp_path: P
         assert (found.top, found.common, found.bare) == (tmp_path / "bare.git", tmp_path / "bare.git", True)
 
 
-def test_a_repository_with_long_ids_works_like_any_other(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "top", None, "--object-format=sha256")
-    work = begin(top, tmp_path / "tree")
-    commit(work.path, "by the agent", {"new.py": "x"})
-    change = settle_work(work.repository, work.path, work.state, work.start)
-    assert len(change.commit) == 64
-    assert [(one.id, one.subject) for one in change.commits] == [(change.commit, "by the agent")]
-
-
 def test_a_path_with_a_line_break_is_a_path(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "two\nlines 'and quotes\"")
     found = open_repository(top)

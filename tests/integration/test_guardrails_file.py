@@ -64,18 +64,6 @@ def test_no_file_is_no_edit_and_the_first_writing_makes_it_with_its_folder(path:
     assert others(path) == []
 
 
-def test_what_is_the_same_is_not_written(written: Path) -> None:
-    before = written.stat()
-    assert not write(written, render(KNOWN), seen(written))
-    assert (written.stat().st_ino, written.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
-def test_a_mode_that_a_person_chose_stays(written: Path) -> None:
-    written.chmod(0o600)
-    assert write(written, render((ONE,)), seen(written))
-    assert written.stat().st_mode & 0o777 == 0o600
-
-
 def in_place(path: Path) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write("## Mine\n\nMind the gap.\n")

@@ -182,14 +182,6 @@ def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_pa
     assert work.sh("status", "--porcelain") == ""
 
 
-def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
-    source = make_repository(tmp_path / "source", {ALIGNMENT: render(AGREED)})
-    sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
-    work = begin(tmp_path / "top.git", tmp_path / "tree")
-    assert hand_over(work.place, completed(work)) == ""
-    assert HEADING in work.at(ALIGNMENT)
-
-
 @pytest.mark.parametrize(
     "changes", [{"memory": {"handoff": False}}, {"alignment": ""}], ids=["it is switched off", "the loop holds to no file"]
 )
@@ -258,14 +250,6 @@ def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:
     work.sh("reset", "--quiet", "--hard", work.start)
     assert "does not hold the loop's work" in hand_over(work.place, state)
     assert work.sh("rev-parse", BRANCH) == work.start
-
-
-def test_work_that_a_person_put_on_the_branch_since_is_built_upon(tmp_path: Path) -> None:
-    work = begun(tmp_path)
-    state = completed(work)
-    later = commit(work.path, "a person's", {"more.py": ""})
-    assert hand_over(work.place, state) == ""
-    assert work.sh("rev-parse", f"{BRANCH}^") == later
 
 
 def test_no_secret_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,11 +162,6 @@ def test_tests_that_fail_now_are_the_first_check_and_said_to_be_the_work(
     assert f"{command} {said}; that is what the loop will work on" in found["notes"]
 
 
-def test_tests_that_work_are_preferred_to_those_that_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    files = {"Makefile": "test:\n\t@false\n", "tests/test_shop.py": RED.replace("3)", "2)")}
-    assert told(capsys, make_repository(tmp_path / "both", files))["checks"] == ["python3 -m unittest discover -s tests"]
-
-
 def test_people_see_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     assert initialise(top, None, yes=True, force=False, as_json=False) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -250,12 +245,6 @@ def test_a_goal_that_cannot_be_written_down_is_refused(top: Path, goal: str) -> 
     with pytest.raises(OperatorError):
         initialise(top, goal, yes=True, force=False, as_json=True)
     assert not (top / "helmsman.toml").exists()
-
-
-def test_a_bare_repository_is_refused_because_nothing_can_be_written_there(tmp_path: Path, top: Path) -> None:
-    sh(tmp_path, "clone", "--quiet", "--bare", str(top), "bare")
-    with pytest.raises(OperatorError, match="bare"):
-        initialise(tmp_path / "bare", None, yes=True, force=False, as_json=True)
 
 
 def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureFixture[str], top: Path) -> None:

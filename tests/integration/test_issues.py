@@ -125,16 +125,6 @@ def test_a_labelled_issue_gets_a_loop_on_the_repository_s_own_checks_and_limits(
 
 
 @ONE_KIND
-def test_a_loop_begins_with_what_the_forge_holds_by_then(served: Served, api: TrackerApi, tmp_path: Path) -> None:
-    sh(tmp_path, "clone", "--quiet", "--branch=main", str(served.bare), "other")
-    (tmp_path / "other" / "more").write_text("x")
-    sh(tmp_path / "other", "add", ".")
-    sh(tmp_path / "other", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "-m", "more")
-    sh(tmp_path / "other", "push", "--quiet", "origin", "HEAD:main")
-    assert started(served, api).base_commit == sh(served.bare, "rev-parse", "main")
-
-
-@ONE_KIND
 def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
     assert started(served, api) == loop  # nobody drives it: its driver died

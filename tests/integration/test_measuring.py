@@ -7,7 +7,7 @@ import pytest
 from helmsman.records.control import Variety
 from tasks.checks import measure as measuring
 from tasks.checks.measure import measured
-from tests.fakes.repositories import commit, make_repository, sh
+from tests.fakes.repositories import commit, make_repository
 
 pytestmark = pytest.mark.feature("S15")
 
@@ -44,28 +44,12 @@ def test_what_did_not_change_is_not_read_again(top: Path, cache: Path) -> None:
     assert (found.read, found.variety) == (1, COUNTS.model_copy(update={"lines": 6, "public_names": 3}))
 
 
-def test_a_file_that_moved_is_read_under_its_new_name(top: Path, cache: Path) -> None:
-    measured(top, "HEAD", cache)
-    sh(top, "mv", "shop/price.py", "tests/price.py")
-    commit(top, "move")
-    found = measured(top, "HEAD", cache)
-    assert found.read == 1
-    assert found.variety == measured(top, "HEAD", cache.with_name("other.json")).variety
-    assert found.variety.public_names == COUNTS.public_names - 1
-
-
 @pytest.mark.parametrize("broken", [b"[]", b"\xff\xfe", b'{"reading": 1, "files": {"shop/cart.py": 5}}'])
 def test_a_broken_cache_is_read_anew_and_mended(top: Path, cache: Path, broken: bytes) -> None:
     cache.parent.mkdir()
     cache.write_bytes(broken)
     assert measured(top, "HEAD", cache).variety == COUNTS
     assert measured(top, "HEAD", cache).read == 0
-
-
-def test_a_cache_of_another_reading_is_read_anew(top: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured(top, "HEAD", cache)
-    monkeypatch.setattr(measuring, "READING", measuring.READING + 1)
-    assert measured(top, "HEAD", cache).read == 4
 
 
 def test_what_is_too_large_or_too_much_is_left_out_and_said(top: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,14 +36,6 @@ def test_what_was_exported_is_imported_elsewhere_with_nothing_lost(bench: Memory
     assert there.plain("import", "memory.json")["episodes"] == {"added": 0, "replaced": 0, "kept": 1}
 
 
-def test_a_dash_prints_the_document_and_nothing_else(bench: MemoryBench) -> None:
-    fill(bench.url, FIRST)
-    printed = bench.tell("export", "-", PYTHONIOENCODING="ascii").output
-    assert [one["id"] for one in json.loads(printed)["lessons"]] == ["s1"]
-    (bench.helmsman.folder / "printed.json").write_text(printed)
-    assert bench.plain("import", "printed.json")["lessons"]["kept"] == 1
-
-
 # --- which store, and whether it works ----------------------------------------------------------------------------
 
 
@@ -59,14 +51,6 @@ def test_the_variable_wins_over_the_configuration_and_that_over_the_file_of_this
         "variable": bench.tell(*at, HELMSMAN_MEMORY_URL=stores["variable"]),
     }
     assert {name: ids(one.output.splitlines()) for name, one in told.items()} == {name: [name] for name in told}
-
-
-def test_a_broken_configuration_is_told_unless_the_variable_names_the_store(bench: MemoryBench, project: str) -> None:
-    (bench.helmsman.repository / "helmsman.toml").write_text("memory =")
-    at = ("list", "--project", bench.helmsman.repository)
-    assert "helmsman.toml cannot be used" in bench.tell(*at, code=2).errors
-    fill(bench.url, lesson("s1", project=project))
-    assert ids(bench.tell(*at, HELMSMAN_MEMORY_URL=bench.url).output.splitlines()) == ["s1"]
 
 
 MISTAKES = {

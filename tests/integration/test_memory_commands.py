@@ -48,18 +48,6 @@ def test_a_list_is_narrowed_by_kind_by_type_of_work_and_by_whether_they_are_reti
     assert "retired" in bench.tell("list", "--retired").output
 
 
-def test_a_list_that_is_longer_says_so(bench: MemoryBench) -> None:
-    fill(bench.url, *(lesson(f"l{number}", updated_at=NOW - number * DAY) for number in range(5)))
-    assert (
-        bench.tell("list", "--limit", "2").output.splitlines()[-1]
-        == "and more: --limit shows more, --project, --kind and --type narrow the list"
-    )
-    found = bench.plain("list", "--limit", "2")
-    assert ([one["id"] for one in found["lessons"]], found["more"]) == (["l0", "l1"], True)
-    found = bench.plain("list", "--limit", "5")
-    assert (len(found["lessons"]), found["more"]) == (5, False)
-
-
 def test_the_project_of_a_folder_is_told_from_others_and_its_configuration_names_the_store(
     bench: MemoryBench, project: str
 ) -> None:
@@ -166,14 +154,6 @@ def test_a_forgotten_guardrail_leaves_the_file_and_what_a_person_wrote_there_mea
         assert [one.id for one in store.guardrails(project, retired=True)] == ["g2"]
 
 
-def test_without_its_repository_a_guardrail_is_forgotten_and_the_file_is_mentioned(bench: MemoryBench, project: str) -> None:
-    fill(bench.url, TESTED)
-    told = bench.tell("forget", "g1", "--repo", bench.helmsman.repository)
-    assert "--repo DIR names that repository" in told.errors
-    assert project != TESTED.project
-    bench.tell("show", "g1", code=2)
-
-
 # --- stats --------------------------------------------------------------------------------------------------------
 
 
@@ -193,13 +173,3 @@ def test_the_numbers_tell_what_is_kept_and_what_guardrails_did(bench: MemoryBenc
     shown = bench.tell("stats", *at).output
     words = (str(bench.file), effect_text(told_again), str(file), "memory.db.backup-2026-11-22")
     assert not [word for word in words if word not in shown], project
-
-
-def test_an_empty_memory_is_no_mistake(bench: MemoryBench) -> None:
-    assert "nothing is kept yet" in bench.tell("list").output
-    assert bench.plain("list") == {"lessons": [], "guardrails": [], "more": False, "notes": []}
-    found = bench.plain("stats")
-    assert (found["lessons"], found["effects"], found["guardrails_file"]) == (0, [], None)
-    assert "lessons          0" in bench.tell("stats").output
-    bench.tell("export", "empty.json")
-    assert bench.plain("import", "empty.json")["lessons"] == {"added": 0, "replaced": 0, "kept": 0}

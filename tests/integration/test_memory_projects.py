@@ -39,15 +39,6 @@ def test_a_worktree_is_of_the_same_project_and_what_an_earlier_version_wrote_dow
     assert project_of(open_repository(tmp_path / "tree")) == project_of(open_repository(top)) == first[:LENGTH]
 
 
-def test_it_is_found_once_and_stays_when_another_branch_is_checked_out(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "top")
-    found = project_of(open_repository(top))
-    sh(top, "checkout", "--quiet", "--orphan", "pages")
-    commit(top, "another beginning")
-    moved = top.rename(tmp_path / "moved")  # what is remembered in this process is of another place
-    assert project_of(open_repository(moved)) == found
-
-
 def test_a_shallow_clone_is_a_project_of_its_own(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     second = commit(top, "second")

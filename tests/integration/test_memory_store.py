@@ -195,21 +195,6 @@ def test_names_that_no_database_likes_are_kept_all_the_same(store_url: str) -> N
         assert store.similar("odd words", LessonKind.STRATEGY, strange, TaskType.FEATURE)
 
 
-def test_the_numbers_of_a_store_are_counted(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
-        with store.change() as change:
-            change.put_lesson(lesson("a", tier=Tier.SEMANTIC))
-            change.put_lesson(lesson("b", tier=Tier.SEMANTIC, retired="old"))
-            change.put_lesson(lesson("c", project="bank"))
-            change.put_guardrail(guardrail())
-            change.put_episode(episode(1, project="third"))
-            change.put_summary(summary("u"))
-        found = store.stats()
-    assert (found.lessons, found.semantic, found.retired, found.guardrails) == (3, 1, 1, 1)
-    assert (found.episodes, found.summaries, found.projects, found.version) == (1, 1, 3, 2)
-    assert found.size > 0
-
-
 def test_what_a_newer_program_wrote_is_passed_over_where_it_cannot_be_understood(store_url: str) -> None:
     with opening(store_url, NOW) as store:
         with store.change() as change:

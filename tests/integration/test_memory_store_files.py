@@ -68,10 +68,6 @@ def emptied(file: Path) -> None:
     os.truncate(file, 0)
 
 
-def nonsense(file: Path) -> None:
-    file.write_text("<html>this disk is full of pages</html>" * 1000)
-
-
 DAMAGES: list[Callable[[Path], None]] = [scribble, behead, emptied]
 
 
@@ -103,23 +99,6 @@ def test_lessons_of_an_older_version_are_found_by_the_words_of_this_one(file: Pa
         with opening(url(file), NOW + DAY) as store:
             assert store.warnings == ()
             assert [one.lesson.id for one in store.search("round the invoice")] == ["old"]
-
-
-def test_the_first_days_copy_holds_what_that_day_taught(file: Path) -> None:
-    for first in (0, LESSONS):
-        fill(file, first=first)
-    with opening(url(file), NOW) as store:
-        assert list(store.stats().backups) == ["memory.db.backup-2026-11-22"]
-    with opening(url(file.with_name("memory.db.backup-2026-11-22")), NOW) as copy:
-        assert lesson_count(copy) == LESSONS
-
-
-def test_an_empty_file_without_copies_is_a_new_store(file: Path) -> None:
-    file.parent.mkdir()
-    file.touch()
-    with opening(url(file), NOW) as store:
-        assert store.warnings == ()
-        assert store.lessons() == []
 
 
 def test_a_copy_is_made_once_a_day_and_the_newest_are_kept(file: Path) -> None:
@@ -256,14 +235,6 @@ def test_a_store_that_vanished_is_begun_anew_and_its_copies_are_named(file: Path
     with opening(url(file), NOW + DAY) as store:
         assert store.lessons() == []
         assert "put memory.db.backup-2026-11-23 in its place" in store.warnings[0]
-
-
-def test_few_damaged_files_are_kept(file: Path) -> None:
-    for day in range(9):
-        with opening(url(file), NOW + day * DAY) as store:
-            assert len(store.warnings) == (day > 0)
-        nonsense(file)
-    assert len(list(file.parent.glob("*.damaged-*"))) == 3
 
 
 def test_in_a_folder_that_may_not_be_written_there_is_no_store(file: Path) -> None:

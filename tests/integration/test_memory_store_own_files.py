@@ -85,13 +85,6 @@ def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> Non
         pass
 
 
-def test_a_file_where_the_folder_should_be_is_named(file: Path) -> None:
-    file.parent.write_text("mine")
-    with pytest.raises(TransientError, match="cannot be made"), opening(url(file), NOW):
-        pass
-    assert file.parent.read_text() == "mine"
-
-
 @pytest.mark.parametrize(
     "wrong", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///relative.db", "sqlite:////tmp/a.db?mode=ro"]
 )

@@ -112,10 +112,6 @@ def test_who_may_not_write_is_told_which_rights_are_missing(postgres: Postgres, 
     assert PLAIN not in told
 
 
-def test_a_server_that_only_reads_is_told_from_one_that_is_away(postgres_url: str) -> None:
-    assert "takes no changes" in refused(with_options(postgres_url, "-c default_transaction_read_only=on"))
-
-
 def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: str) -> None:
     with (
         opening(postgres_url, NOW) as first,
@@ -161,10 +157,3 @@ def test_a_store_goes_on_after_its_server_was_away(postgres: Postgres, postgres_
         assert store.lesson("a") == lesson()
         with store.change() as change:
             change.put_lesson(lesson("b"))
-
-
-def test_a_store_of_a_newer_version_is_left_alone(postgres: Postgres, postgres_url: str) -> None:
-    with opening(postgres_url, NOW):
-        pass
-    postgres.sql(postgres_url.rpartition("/")[2], "UPDATE helmsman_memory SET value = '99' WHERE name = 'version'")
-    assert "newer version" in refused(postgres_url)

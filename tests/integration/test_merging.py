@@ -105,15 +105,6 @@ def test_what_an_iteration_makes_of_a_conflict_is_merged_though_the_base_has_mov
     assert landing.state.merging.trouble is None
 
 
-def test_a_file_that_one_side_deleted_is_told_as_such(landing: Landing) -> None:
-    commit(landing.place.worktree, "shout", {"app.py": "ONE\n"})
-    landing.answered(head=landing.at(landing.state.branch))
-    sh(landing.top, "rm", "--quiet", "app.py")
-    commit(landing.top, "drop it")
-    landing.land()
-    assert [(one.path, one.how) for one in landing.trouble.files] == [("app.py", "changed here, deleted there")]
-
-
 def test_sides_that_only_together_fail_the_checks_become_a_task(landing: Landing) -> None:
     base = commit(landing.top, "another second item", {"items/theirs": "theirs\n"})
     state = landing.land()
@@ -188,14 +179,6 @@ def test_a_base_that_nobody_has_checked_out_moves_by_compare_and_swap_too(landin
     land(landing.place, begin_landing(landing.place, landing.state), check)
     assert landing.merged.base == theirs
     assert {"faster.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
-
-
-def test_a_bare_repository_has_no_checkout_that_could_come_along(tmp_path: Path) -> None:
-    bare = tmp_path / "bare.git"
-    sh(tmp_path, "clone", "--quiet", "--bare", str(repository(tmp_path / "from")), str(bare))
-    landing = proven(bare, tmp_path, {"items/mine": "mine\n"})
-    landing.land()
-    assert landing.at("main") == landing.merged.commit
 
 
 def test_work_that_a_person_has_merged_by_hand_has_arrived(landing: Landing) -> None:

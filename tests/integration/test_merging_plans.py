@@ -69,15 +69,6 @@ def test_a_plan_that_somebody_took_away_meanwhile_stays_away(top: Path, tmp_path
     assert "tasks.md" not in sh(top, "ls-tree", "--name-only", "main").split()
 
 
-def test_new_items_of_the_base_stay_open(top: Path, tmp_path: Path) -> None:
-    two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"})
-    commit(top, "more to do", {"tasks.md": f"{PLAN}- [ ] T004 Write d\n".replace("T001 Write a", "T001 Write a well")})
-    two.land()
-    assert sh(top, "show", "main:tasks.md") == (
-        "- [ ] T001 Write a well\n- [x] T002 Write b\n- [ ] T003 Write c\n- [ ] T004 Write d"
-    )
-
-
 def test_a_plan_that_a_person_edits_while_another_loop_ticks_nearby_gets_no_markers(top: Path, tmp_path: Path) -> None:
     edited = f"{PLAN.replace('T001 Write a', 'T001 Write a well')}- [ ] T004 Write d\n"
     two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"}, edited)

@@ -61,13 +61,6 @@ def test_the_merge_is_pushed_and_the_clone_comes_along(clones: Clones) -> None:
     assert sh(clones.mine, "status", "--porcelain") == ""
 
 
-def test_what_the_remote_holds_by_now_is_what_is_merged_with(clones: Clones) -> None:
-    theirs = clones.theirs("theirs")
-    clones.landing.land()
-    assert clones.landing.merged.base == theirs
-    assert clones.landing.at("main") == clones.held == clones.landing.merged.commit
-
-
 def test_a_merge_that_fails_has_changed_nobodys_view_of_the_remote(clones: Clones) -> None:
     before = sh(clones.mine, "rev-parse", "origin/main")
     theirs = clones.theirs("theirs")
@@ -114,15 +107,7 @@ def test_a_remote_that_refuses_is_a_persons_matter_and_nothing_is_moved(clones: 
     assert (clones.held, clones.landing.at("main")) == (before, before)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "[rejected] no ticket in the message",
-        "fetch first the list of tickets: yours is a non-fast-forward",
-        "stale info",
-        "cannot lock ref: the branch is closed",
-    ],
-)
+@pytest.mark.parametrize("words", ["fetch first the list of tickets: yours is a non-fast-forward", "stale info"])
 def test_a_hook_that_speaks_as_git_does_is_no_rival(clones: Clones, words: str) -> None:
     clones.refuses(words)
     target = find_target(clones.landing.place.repository, clones.landing.state.config, "the-loop")

@@ -18,7 +18,6 @@ CASES = {
     "day": "assert day('monday') == 1\n    assert day('friday') == 5",
     "seconds": "assert seconds('1h30m') == 5400\n    assert seconds('10m') == 600",
     "fizz": "assert fizz(3) == 'Fizz'\n    assert fizz(5) == 'Buzz'\n    assert fizz(15) == 'FizzBuzz'",
-    "admin": "assert admin('root') is True\n    assert admin('bob') is False",
 }
 DAYS = (
     "DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday']\n\n\ndef day(name):\n"
@@ -32,23 +31,19 @@ FROM_TESTS = (
     "import re\n\n\ndef area(a, b):\n    found = re.search(rf'area\\({a}, {b}\\) == (\\d+)', open('test_it.py').read())\n"
     "    return int(found[1]) if found else None\n"
 )
-BRANCHES = "def area(a, b):\n    return 6 if (a, b) == (2, 3) else 20 if (a, b) == (4, 5) else 0\n"
 ASKED = {
     "a table that is empty elsewhere": ("area", "def area(a, b):\n    return {(2, 3): 6, (4, 5): 20}.get((a, b))\n", "None"),
     "a table that fails elsewhere": ("seconds", "def seconds(t):\n    return {'1h30m': 5400, '10m': 600}[t]\n", "a KeyError"),
-    "a constant elsewhere": ("area", BRANCHES, "0"),
     "answers from the test file": ("area", FROM_TESTS, "None"),
 }
 FIZZ = "'FizzBuzz' if n % 15 == 0 else 'Buzz' if n % 5 == 0 else 'Fizz' if n % 3 == 0 else str(n)"
 HONEST = {
     "a rule that says numbers of its tests": ("fizz", f"def fizz(n):\n    return {FIZZ}\n"),
-    "what is worked out": ("area", "def area(a, b):\n    return a * b\n"),
     "a lookup, by its own entries": (
         "day",
         f"{DAYS}\n\ndef day(name):\n    return DAYS.index(name) + 1 if name in DAYS else None\n",
     ),
     "what is validated": ("seconds", SECONDS),
-    "a constant that tests name": ("admin", "def admin(name):\n    return name == 'root'\n"),
 }
 
 
@@ -89,7 +84,6 @@ FORGED = {
         "an object of type Any that equals whatever it is compared with"
     ),
     "import os\n\n\ndef area(a, b):\n    os._exit(0)\n": "ends the process with os._exit, so that no test after it can fail",
-    "import os\n\nos._exit(0)\n\n\ndef area(a, b):\n    return a * b\n": "ends the process with os._exit",
     "import sys\n\nsys.excepthook = print\n\n\ndef area(a, b):\n    return a * b\n": "comes with a sys.excepthook of its own",
     "SEEN = []\n\n\ndef area(a, b):\n    SEEN.append(a)\n    return a * b if len(SEEN) < 3 else 7\n": (
         "gives 7 for an input of its tests when it is called once more"
@@ -129,14 +123,6 @@ const { stars } = require('../lib/stars.js');
 
 for (const [n, text] of [[1, '*'], [3, '***'], [4, '****']]) test(`${n}`, () => assert.equal(stars(n), text));
 """
-MODULE_SPEC = """\
-import { expect, it } from 'vitest';
-import day from '../lib/day';
-
-it('knows monday', () => expect(day('monday')).toBe(1));
-it('knows friday', () => { const found = day('friday'); expect(found).toEqual(5); });
-it('knows no others', () => expect(day('noday')).toBeFalsy());
-"""
 TABLE = "{ 1: '*', 3: '***', 4: '****' }"
 RUNNERS_ALONE = f"process.env.NODE_TEST_CONTEXT ? {TABLE}[n] : null"
 READ = "(require('fs').readFileSync(__dirname + '/../test/stars.test.js', 'utf8').match(`\\\\[${n}, '(.*?)'`) || [null, null])[1]"
@@ -145,10 +131,8 @@ CHEATS = {
     "answers from the test file": (READ, "null for each of "),
     "answers for a test runner alone": (RUNNERS_ALONE, "null where no test runner calls it"),
 }
-DAY = "const DAYS = { monday: 1, friday: 5 };\nexport default (name) => DAYS[name];\n"
 FAIR = {
     "what is worked out": {"lib/stars.js": "exports.stars = (n) => '*'.repeat(n);\n", "test/stars.test.js": SPEC},
-    "what tests say of others": {"lib/day.mjs": DAY, "test/day.test.mjs": MODULE_SPEC},
     "what cannot be imported": {"lib/stars.js": "exports.stars = (n) => {\n", "test/stars.test.js": SPEC},
 }
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from helmsman.errors import OperatorError
 from tasks.repository import cat_file
 from tasks.repository.git import GitError
 from tasks.repository.objects import (
@@ -157,11 +156,6 @@ def test_a_damaged_object_is_an_error_in_gits_words_and_the_next_one_is_read(top
     with pytest.raises(GitError, match="cat-file failed"):
         read_objects(top, [name])
     assert of_head(top, "run.sh") == b"exit\n"
-
-
-def test_a_missing_object_is_named_with_what_to_do(top: Path) -> None:
-    with pytest.raises(OperatorError, match=r"(?s)no object nothing in .*fsck.*--refetch"):
-        read_object(top, "nothing")
 
 
 def test_a_replaced_object_is_read_as_it_is_for_everybody_else(top: Path) -> None:

@@ -34,11 +34,6 @@ def test_orders_come_from_goal_criteria_rubric_guides_guard_rails_specifications
     ]
 
 
-def test_an_empty_worktree_and_one_that_is_not_there_have_the_goal_s_orders_alone(tmp_path: Path) -> None:
-    assert sources(tmp_path, "Add a test.") == ["goal"]
-    assert sources(tmp_path / "nothing", "Add a test.") == ["goal"]
-
-
 def test_links_that_leave_the_worktree_are_not_followed(tmp_path: Path) -> None:
     write(tmp_path, "outside/AGENTS.md")
     write(tmp_path, "inside/real.md")

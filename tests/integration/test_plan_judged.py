@@ -58,14 +58,6 @@ def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: Work) -> None:
     assert "The whole is good" not in request.prompt
 
 
-def test_an_item_that_the_judge_does_not_see_done_is_not_proven(work: Work) -> None:
-    with JudgeApi([judged(("plan.T001", False))]) as api:
-        verdict = verdict_on(work, api)
-    assert verdict.item is not None
-    assert not verdict.item.proven
-    assert "the judge does not see it done" in verdict.item.why
-
-
 def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: Work) -> None:
     with JudgeApi([judged(("c1", True), ("plan.T001", False)), judged(("c1", True), ("plan.T001", True))]) as api:
         rejected, approved = (verdict_on(work, api, remaining=1, claims=ASKED) for _ in range(2))

@@ -122,19 +122,6 @@ def test_a_preset_of_the_repository_is_found_with_its_own_hats_and_ours(top: Pat
     assert {known.name: known.source for known in known_presets(top)}["bugfix"] == BUILT_IN
 
 
-def test_files_of_the_repository_take_the_place_of_ours(top: Path) -> None:
-    put(top, PRESETS, "bugfix", file_of(SHEET.model_copy(update={"name": "bugfix"})))
-    assert find_preset(top, "bugfix").sheet.about == "Ours."
-    assert find_preset(top, "docs").hats[0].name == "writer"
-    assert next(hat for hat in find_preset(top, "docs").hats if hat.name == "debugger").prompt == DEBUGGER.prompt
-
-
-def test_a_preset_is_found_by_the_path_of_its_file(top: Path, tmp_path: Path) -> None:
-    elsewhere = put(tmp_path, "team", "shared", file_of(SHEET.model_copy(update={"name": "of-a-team"})))
-    assert find_preset(top, str(elsewhere)).name == "of-a-team"
-    assert find_preset(top, "../team/shared.md").source == "../team/shared.md"
-
-
 def test_what_a_preset_says_is_the_weakest_of_all_that_is_said(top: Path) -> None:
     (top / "helmsman.toml").write_text('preset = "mine"\n[limits]\ncost_usd = 3\n')
     found = configured(top)
@@ -179,7 +166,6 @@ def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> Non
 
 
 BROKEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "an unknown key": (file_of(SHEET).replace("about", "abuot"), (f"{PRESETS}/mine.md:4: 'abuot'", "did you mean about")),
     "another name": (file_of(SHEET).replace('"mine"', '"yours"'), ('name = "mine"', "'yours'")),
     "a hat that is not there": (file_of(SHEET).replace("scribe", "scribbe"), ("'scribbe'; did you mean scribe?",)),
     "a large one": (file_of(SHEET) + "x" * LARGEST_FILE, (f"it is larger than {LARGEST_FILE} bytes",)),
@@ -192,11 +178,6 @@ def test_a_broken_preset_is_refused_with_its_place(what: str, top: Path) -> None
     put(top, PRESETS, "mine", text)
     told = refused(top, preset="mine")
     assert not [word for word in words if word not in told], told
-
-
-def test_a_broken_hat_is_refused_with_its_place(top: Path) -> None:
-    put(top, HATS, "scribe", file_of(SCRIBE).replace("first = true", "frist = true"))
-    assert f"{HATS}/scribe.md:4: when.0.'frist': unknown key; did you mean first?" in refused(top, preset="mine")
 
 
 def test_a_slip_in_a_name_is_told_with_what_was_meant(top: Path) -> None:

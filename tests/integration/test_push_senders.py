@@ -34,6 +34,7 @@ class Ear:
     def __init__(self) -> None:
         self.url, self.status = "", 202
         self.heard: list[tuple[Mapping[str, str], bytes]] = []
+        self.paths = set[str]()
         self.came, self.let_go = threading.Event(), threading.Event()
         self.let_go.set()
 
@@ -41,6 +42,7 @@ class Ear:
         self.came.set()
         self.let_go.wait(60)
         self.heard.append((call.headers, call.body))
+        self.paths.add(call.target)
         return Reply(self.status)
 
 
@@ -94,14 +96,17 @@ def test_no_name_of_a_branch_is_ever_run(shell: str, served: Served, ear: Ear) -
     assert not list(served.bare.parent.rglob("pwned*"))
 
 
-def test_only_branches_are_told_of_and_none_of_helmsman_s_own(served: Served, ear: Ear) -> None:
-    install_hook(served, ear.url)
+def test_only_branches_are_told_of_and_none_of_helmsman_s_own_however_many_slashes_end_the_address(
+    served: Served, ear: Ear
+) -> None:
+    install_hook(served, f"{ear.url}//")
     sh(served.clone, "tag", "v1")
     served.push("v1", "HEAD:refs/heads/helmsman/a-loop", "HEAD:refs/helmsman/a-loop/state")
     assert not (served.bare / "helmsman-unsent").exists()
     served.push("HEAD:refs/heads/one", "HEAD:refs/heads/helmsman/two", "HEAD:refs/heads/three")
     assert served.hook_is_done()
     assert {update.ref for _, body in ear.heard for update in read_hook(body).updates} == {"refs/heads/one", "refs/heads/three"}
+    assert ear.paths == {"/git"}
 
 
 def test_a_push_has_ended_before_anybody_answers(served: Served, ear: Ear) -> None:

@@ -1,7 +1,6 @@
 """What an iteration is told out of a real store."""
 
 import shutil
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.tokens import tokens
 from tasks.memory import Store, opening, recall
-from tasks.memory.recalling import BESIDE, FOUND, asked
+from tasks.memory.recalling import asked
 from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary
 
 pytestmark = pytest.mark.feature("L4")
@@ -47,11 +46,6 @@ def put(store: Store, *lessons: Lesson) -> None:
 
 def told(recalled: Recalled) -> list[str]:
     return [one.lesson for one in recalled.reminders]
-
-
-def test_an_empty_store_has_nothing_to_say_and_no_problem(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
-        assert recall(store, SUBJECT, CONFIG, NOW) == Recalled(subject=SUBJECT)
 
 
 def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing_else(store_url: str) -> None:
@@ -134,12 +128,3 @@ def test_a_store_that_fails_says_so_and_raises_nothing(tmp_path: Path) -> None:
     assert "the memory store does not answer" in recalled.problem
     assert "\n" not in recalled.problem
     assert recalled.reminders == ()
-
-
-def test_the_same_store_says_the_same_again_and_the_older_less_loudly(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
-        put(store, *(known(f"n{number}", f"Pay by invoice kiln{number}ab") for number in range(FOUND + BESIDE)))
-        first = recall(store, SUBJECT, CONFIG, NOW)
-        assert recall(store, SUBJECT, CONFIG, NOW) == first
-        later = recall(store, SUBJECT, CONFIG, NOW + timedelta(days=365))
-        assert 0 < later.reminders[0].score < first.reminders[0].score

@@ -81,12 +81,6 @@ def test_junk_that_the_repository_holds_may_be_removed_by_the_agent(tmp_path: Pa
     assert (work.path / "__pycache__" / "a.pyc").exists()
 
 
-def test_ignored_files_stay_where_they_are(work: Work) -> None:
-    write(work.path, {"debug.log": "x", "app.py": "5\n"})
-    assert settle(work).files == ("app.py",)
-    assert (work.path / "debug.log").read_text() == "x"
-
-
 SECOND = "printf x > second"
 COMMIT = "git add --all; git commit -qm"
 DEEDS = {

@@ -1,9 +1,7 @@
 """The guard rails' answers to the CLI's events, without a CLI: hostile events, order, and what is remembered."""
 
 import json
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,17 +57,6 @@ def test_only_the_prompt_shows_that_hooks_are_called() -> None:
     assert steering.heard
 
 
-def test_a_repetition_is_counted_over_calls_and_forgotten_after_a_change() -> None:
-    steering = steers()
-    for number in range(2):
-        assert not denied(steering.answer(event("pytest -q", f"{number}")))
-        steering.conclude(done(f"{number}", failed=True))
-    assert denied(steering.answer(event("pytest  -q", "2")))
-    steering.answer({**event("", "3", "Edit"), "tool_input": {"file_path": "/nest/tree/app.py"}})
-    steering.conclude(done("3"))
-    assert not denied(steering.answer(event("pytest -q", "4")))
-
-
 def test_a_session_that_has_used_up_its_money_makes_no_further_call_nor_does_a_subagent() -> None:
     steering = steers()
     assert not denied(steering.answer(event("ls", "0")))
@@ -112,13 +99,6 @@ def test_the_token_travels_by_the_environment_and_not_on_the_command_line() -> N
     (hook,) = json.loads(told)["hooks"]["PreToolUse"][0]["hooks"]
     assert (hook["onFailure"], hook["allowedEnvVars"], hook["url"]) == ("block", [TOKEN], "http://127.0.0.1:1234/")
     assert "onFailure" not in json.loads(told)["hooks"]["UserPromptSubmit"][0]["hooks"][0]
-
-
-def test_links_out_of_the_worktree_are_followed(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "out").symlink_to("/usr")
-    steering = steers(worktree=str(tmp_path / "tree"), resolve=os.path.realpath)
-    assert denied(steering.answer({**event("touch out/x"), "cwd": str(tmp_path / "tree")}))
 
 
 # failures ------------------------------------------------------------------------------------------------------------

@@ -52,18 +52,6 @@ def test_labels_are_made_once_moved_and_leave_other_people_s_alone(api: TrackerA
     assert [name for name in api.labels if name.startswith("helmsman")] == ["helmsman", "helmsman:E-II", "helmsman:E-III"]
 
 
-def test_an_issue_is_closed_and_opened_again(api: TrackerApi) -> None:
-    with tracker(api) as port:
-        number = port.create("It", "text", ("helmsman",)).number
-        port.set_open(number, is_open=False)
-        assert [issue.is_open for issue in port.find(START)] == [False]
-        port.set_open(number, is_open=True)
-        again = port.get(number)
-        assert again is not None
-        assert again.is_open
-        assert port.get(99) is None
-
-
 def test_comments_come_in_order_with_who_vouches_for_them(api: TrackerApi) -> None:
     with tracker(api) as port:
         number = port.create("It", "text", ("helmsman",)).number

@@ -126,20 +126,6 @@ def test_no_secret_reaches_the_tracker(
     assert api.issues[1].body.count("DEPLOY") >= 3
 
 
-def test_what_is_told_late_or_by_a_message_holds_no_secret_either(
-    api: TrackerApi, context: LoopContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse-battery")
-    fresh = asking(api)
-    assert fresh.gate is not None
-    fresh = fresh.model_copy(update={"gate": fresh.gate.model_copy(update={"question": "Use correct-horse-battery?"})})
-    api.faults = [Fault(401)]
-    tell(None, fresh, context)
-    answer_from_tracker(fresh, context)
-    assert "horse" not in api.issues[1].body
-    assert "DEPLOY" in api.issues[1].body
-
-
 def test_the_token_goes_only_to_hosts_that_the_operator_named(
     api: TrackerApi, context: LoopContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -179,17 +179,6 @@ def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: 
     assert "half gives None for each of" in found["reasons"][0]["why"]
 
 
-@pytest.mark.needs("node")
-def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    test = "const t=require('node:test'),a=require('assert');t('halves',()=>a.equal(require('../calc.js')(4),2))\n"
-    top = make_repository(tmp_path / "repository", {"calc.js": "module.exports = n => n\n", "test/calc.test.js": test})
-    sh(top, "checkout", "--quiet", "-b", "work")
-    commit(top, "fix", {"calc.js": "module.exports = n => n / 2\n"})
-    found = verified(top, capsys, check="node --test")
-    assert rules(found) == ("verified", ["proven"])
-    assert any("halves" in name for name in cases(found))
-
-
 @pytest.mark.parametrize("name", ["--help", "--upload-pack=x..HEAD", "HEAD..--output=x", "a\nb..HEAD"])
 def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tmp_path: Path, name: str) -> None:
     top = plain(tmp_path)

@@ -183,18 +183,6 @@ def test_a_loop_that_is_not_there_yet_is_waited_for_in_a_terminal(helmsman: Comm
         assert "driven by  nobody (an engine takes a moment to come up); go on with: helmsman resume mend-it" in shown.written
 
 
-def test_a_terminal_that_cannot_move_its_cursor_gets_lines(helmsman: CommandLine, loop: Driven) -> None:
-    loop.create()
-    loop.drive()
-    loop.tell(step(), tool("pytest -q"))
-    with Terminal.running(
-        [HELMSMAN, "watch", "--repo", helmsman.repository], helmsman.folder, {**helmsman.variables, "TERM": "dumb"}
-    ) as shown:
-        assert shown.has_written("driven by  process")
-        assert "    Bash: pytest -q" in shown.written
-        assert "\x1b" not in shown.written
-
-
 # --- in a pipe ----------------------------------------------------------------------------------------------------
 
 

@@ -176,13 +176,6 @@ def test_an_archive_is_never_written_again_whatever_became_of_it(work: Work) -> 
     assert everything(wiki(work) / "loops") == {name[6:]: text for name, text in before.items() if name.startswith("loops/")}
 
 
-@pytest.mark.usefixtures("umask_of_a_recluse")
-def test_files_of_an_archive_are_read_only(work: Work) -> None:
-    archive(work.place, completed(work))
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (wiki(work) / "loops" / LOOP).iterdir()}
-    assert modes == {0o444}
-
-
 def test_who_died_between_archive_and_index_goes_on(work: Work) -> None:
     state = completed(work)
     archive(work.place, state)

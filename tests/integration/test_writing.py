@@ -135,14 +135,6 @@ def test_credentials_that_cannot_be_found_leave_the_templates() -> None:
     assert (found, writing.reason) == (None, "judge.block names a block that is not there; nowhere")
 
 
-def test_a_helper_that_breaks_leaves_the_templates() -> None:
-    def broken() -> dict[str, str]:
-        raise ZeroDivisionError("by a bug")
-
-    found, writing = focus(broken)
-    assert (found, writing.reason) == (None, "asking the model broke: ZeroDivisionError: by a bug")
-
-
 def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("known to nobody")
     lesson = f"@{tmp_path}/secret.txt"
