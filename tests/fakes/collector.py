@@ -5,11 +5,12 @@ import threading
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.fakes.answering import Call, Reply, answering
 
 
 class Arrived(NamedTuple):
@@ -95,31 +96,17 @@ def collecting(**how: Any) -> Generator[Collector]:
     """A collector that listens while the block runs."""
     collector = Collector(**how)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if collector.deaf:
-                collector.requests.append(self.path)
-                collector.leave.wait()
-                return
-            collector.take(self.path, gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body)
-            self.send_response(collector.status)
-            self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def respond(call: Call) -> Reply:
+        if collector.deaf:
+            collector.requests.append(call.target)
+            collector.leave.wait()
+        else:
+            is_packed = call.headers.get("content-encoding") == "gzip"
+            collector.take(call.target, gzip.decompress(call.body) if is_packed else call.body)
+        return Reply(collector.status, headers={"content-type": "application/x-protobuf"})
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name for it
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    collector.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield collector
-    finally:
-        collector.leave.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(respond) as collector.url:
+        try:
+            yield collector
+        finally:
+            collector.leave.set()

@@ -3,13 +3,13 @@
 import json
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from http.server import ThreadingHTTPServer
 from typing import Any, Self
 
 from deployments.demo_model import Exchange, Json, Turn, say
+from tasks.loopback import LoopbackServer, serving
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,20 @@ class JudgeApi:
         self.requests: list[Asked] = []
         self.stopping = threading.Event()
         self._counting = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Exchange, self))
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._server = LoopbackServer(("127.0.0.1", 0), partial(_Exchange, self))
+        self._running = ExitStack()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._running.enter_context(serving(self._server, "judge-api"))
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._running.close()
 
     def next_answer(self, asked: Asked) -> Turn | Raw:
         with self._counting:

@@ -2,13 +2,12 @@
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from deployments.run import GONE, SILENT, UNDER_WAY, first_word
 from tasks.agents.catalogue import LoopSettings
 from tasks.loop.start import create_loop
+from tasks.loopback import LoopbackServer, serving
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.system.environment import OF_A_SESSION
@@ -97,21 +97,12 @@ class Engine:
 def slow_engine() -> Generator[Engine]:
     asked = threading.Semaphore(0)
 
-    class Exchange(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.release()
+    def hang_up(connection: socket.socket, *_: object) -> None:
+        connection.recv(65536)
+        asked.release()
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-            """Keep quiet."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Exchange) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield Engine(f"http://127.0.0.1:{server.server_address[1]}/api", asked)
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(LoopbackServer(("127.0.0.1", 0), hang_up), "slow-engine") as server:
+        yield Engine(f"http://127.0.0.1:{server.server_address[1]}/api", asked)
 
 
 def drivers(helmsman: CommandLine) -> list[psutil.Process]:

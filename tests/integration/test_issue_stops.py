@@ -35,8 +35,6 @@ from tests.integration.travellers import at_once
 __all__ = ["api", "at_once", "served"]
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D4", "D6"), ONE_KIND, pytest.mark.usefixtures("home")]
 
-STOPS = pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
-
 
 def stop(served: Served, api: TrackerApi, text: str, number: int = 7) -> IssueEvent:
     closed = event(served, api, "withdrawn", moment=str(number), delivery=f"delivery-{number}")
@@ -84,7 +82,7 @@ def away(served: Served) -> Path:
     return served.bare.rename(served.bare.with_suffix(".away"))
 
 
-@STOPS
+@pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
 def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: Served, api: TrackerApi) -> None:
     loop = begun(served, api)
     other, theirs = gone_elsewhere(served, loop)
@@ -96,15 +94,12 @@ def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: Serv
     assert is_told_of_a_stop(api)
 
 
-@STOPS
-def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done_and_how_to_do_it(
-    text: str, served: Served, api: TrackerApi
-) -> None:
+def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done_and_how_to_do_it(served: Served, api: TrackerApi) -> None:
     loop = begun(served, api)
     gone_elsewhere(served, loop)
     hidden = away(served)
     with pytest.raises(TransientError, match="was not stopped") as caught:
-        handle(stop(served, api, text), NOW)
+        handle(stop(served, api, ""), NOW)
     (told,) = comments(api)
     for words in (told, caught.value.remedy):
         assert f"helmsman cancel {loop.loop}" in words
