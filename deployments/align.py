@@ -20,7 +20,7 @@ from helmsman.config.layers import Layer, display
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
-from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
+from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, result_of
 from helmsman.records.forms import LEFT
 from helmsman.render.lines import aligned_lines
 from helmsman.texts import plural
@@ -70,7 +70,7 @@ def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool)
                     console.print(f"asking     {of}", markup=False, soft_wrap=True)
                 state = drive("align", without_secrets(request.model_copy(update={"goal": work.goal})))
                 if state.is_cancelled():
-                    return result_of(alignment or Alignment(specification=Specification(goal=work.goal)), work.file, "cancelled")
+                    return result_of(alignment or Alignment(goal=work.goal), work.file, "cancelled")
                 if state.name not in {"Aligned", "Waiting"}:
                     state.result(raise_on_failure=True)
             elif not (alignment.due and asks and _asked(work, alignment)):
@@ -80,10 +80,10 @@ def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool)
 def _asked(work: Work, alignment: Alignment) -> bool:
     """Ask one by one; each answer is written down at once. Returns whether none is open any more."""
     say(
-        f"{plural(len(alignment.gaps.open), 'question')} before a loop may start. "
+        f"{plural(len(alignment.open), 'question')} before a loop may start. "
         f"An empty line leaves one open, {LEFT} leaves it to the agent."
     )
-    for number, question in enumerate(alignment.gaps.open, 1):
+    for number, question in enumerate(alignment.open, 1):
         said = typed(f"{number}. {clean(question)}\n>")
         if said is None:
             break
@@ -91,7 +91,7 @@ def _asked(work: Work, alignment: Alignment) -> bool:
             after = with_answers(alignment, {question: "" if said == LEFT else said})
             put(work, after, over=alignment)
             alignment = after
-    return not alignment.gaps.open
+    return not alignment.open
 
 
 def _following(repo: Path, result: AlignResult) -> Iterator[str]:

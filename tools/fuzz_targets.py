@@ -50,7 +50,7 @@ from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import TemplateProblem, check_template
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import TELLS, AgentKind, Format
-from helmsman.records.alignment import Alignment, Specification
+from helmsman.records.alignment import Alignment
 from helmsman.records.base import Reply
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
@@ -70,7 +70,7 @@ from tasks.system.secrets import redact
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - a place that costs no disk; each run has its own
-AGREED = Alignment(specification=Specification(goal="a goal"))
+AGREED = Alignment(goal="a goal")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = {"API_TOKEN": "s3cr3t-value-xyz"}
 SOURCES = (

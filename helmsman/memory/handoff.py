@@ -159,5 +159,5 @@ def handoff_section(handed: str) -> Sequence[Piece]:
 
 def spent(alignment: Alignment) -> bool:
     """Whether a loop has completed the goal that was agreed on: a loop with another goal may then start beside it."""
-    goal = _goal(alignment.specification.goal)
+    goal = _goal(alignment.goal)
     return any(goal in section.body.split("\n") for section in _sections(alignment.more) if section.name)

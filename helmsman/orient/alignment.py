@@ -25,12 +25,8 @@ from helmsman.records.alignment import (
     MOST_QUESTIONS,
     Alignment,
     Asked,
-    Evaluation,
-    GapCheck,
     Made,
-    Process,
     RepositoryFacts,
-    Specification,
     one_line,
 )
 from helmsman.records.base import Reply
@@ -147,10 +143,12 @@ def _alignment(answer: _Answer, goal: str, present: Alignment | None) -> Alignme
     lists = {name.removesuffix("_gaps"): _lines(getattr(answer, name)) for name in names}
     return Alignment.model_validate(
         {
-            "specification": {"goal": goal, **lists},
-            "process": {"approach": answer.approach, "sequence": tuple(stages), **lists},
-            "evaluation": lists,
-            "gaps": {**lists, "questions": new, "answered": known},
+            **lists,
+            "goal": goal,
+            "approach": answer.approach,
+            "sequence": tuple(stages),
+            "questions": new,
+            "answered": known,
             "more": present.more if present else "",
         }
     )
@@ -166,10 +164,10 @@ def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
     proving = _shortened(facts.checks or [*facts.commands])
     questions = (*STANDARD, *(() if proving else (NO_COMMAND,)))
     return Alignment(
-        specification=Specification(goal=goal),
-        process=Process(),
-        evaluation=Evaluation(machine_checks=proving, behavioural_checks=_shortened(facts.criteria)),
-        gaps=GapCheck(questions=tuple(Asked(question=question) for question in questions)),
+        goal=goal,
+        machine_checks=proving,
+        behavioural_checks=_shortened(facts.criteria),
+        questions=tuple(Asked(question=question) for question in questions),
         made=Made(by="template", round=1, commit=facts.commit, reason=one_line(reason)[:_REASON]),
     )
 
@@ -183,41 +181,38 @@ def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
     known = {Asked(question=question).key: one_line(answer) for question, answer in answers.items()}
     if (longest := max(map(len, known.values()), default=0)) > LONGEST_ANSWER:
         raise OperatorError("an answer is too long", expected=f"{LONGEST_ANSWER:,} characters at most", found=f"{longest:,}")
-    questions = [
-        one.model_copy(update={"answer": known[one.key]}) if one.open and one.key in known else one
-        for one in present.gaps.questions
-    ]
-    return present.with_questions(questions)
+    questions = (
+        one.model_copy(update={"answer": known[one.key]}) if one.open and one.key in known else one for one in present.questions
+    )
+    return present.model_copy(update={"questions": tuple(questions)})
 
 
 def settled(present: Alignment, reason: str) -> Alignment:
     """With its answers among what is settled, and no other change. `reason`: why no model worked them in."""
-    still = tuple(one for one in present.gaps.questions if one.open)
-    gaps = present.gaps.model_copy(update={"questions": still, "answered": tuple(_all_answers(present))})
+    still = tuple(one for one in present.questions if one.open)
     made = present.made.model_copy(update={"reason": one_line(reason)[:_REASON]})
-    return present.model_copy(update={"gaps": gaps, "made": made})
+    return present.model_copy(update={"questions": still, "answered": tuple(_all_answers(present)), "made": made})
 
 
 def _all_answers(present: Alignment) -> Iterator[Asked]:
     """The newest count where there is no room for all."""
-    every = [*present.gaps.answered, *(one for one in present.gaps.questions if not one.open)]
+    every = [*present.answered, *(one for one in present.questions if not one.open)]
     latest = {one.key: one for one in every}
     yield from tuple(latest.values())[-MOST_LINES:]
 
 
 def goal_text(goal: str, alignment: Alignment) -> str:
     """The goal, and below it what was agreed on, for the agent. Entries are single lines, so none of them is a heading."""
-    process, evaluation = alignment.process, alignment.evaluation
-    stages = [f"{one.what}" + (f" (done when there is: {one.proof})" if one.proof else "") for one in process.sequence]
+    stages = [f"{one.what}" + (f" (done when there is: {one.proof})" if one.proof else "") for one in alignment.sequence]
     parts = {
-        "Deliverables": alignment.specification.deliverables,
-        "Out of scope": alignment.specification.out_of_scope,
-        "Approach": process.approach.split("\n"),
+        "Deliverables": alignment.deliverables,
+        "Out of scope": alignment.out_of_scope,
+        "Approach": alignment.approach.split("\n"),
         "In this order": stages,
-        "Assumptions": process.assumptions,
-        "Commands that should pass": evaluation.machine_checks,
-        "Behaviour that should be seen": evaluation.behavioural_checks,
-        "Edge cases": evaluation.edge_cases,
+        "Assumptions": alignment.assumptions,
+        "Commands that should pass": alignment.machine_checks,
+        "Behaviour that should be seen": alignment.behavioural_checks,
+        "Edge cases": alignment.edge_cases,
         "Questions and answers": [f"{one.question} Answer: {one.answer or ON_YOUR_OWN}" for one in _all_answers(alignment)],
     }
     said = {title: [line.strip() for line in lines if line.strip()] for title, lines in parts.items()}

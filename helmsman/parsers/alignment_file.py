@@ -34,32 +34,31 @@ A tick alone leaves it to whoever does the work. A loop does not start while a q
 
 _Kind = Literal["prose", "lines", "commands", "stages", "questions", "answered"]  # what stands under a heading
 _Parts = Mapping[str, tuple[str, _Kind]]
-_LAYOUT: Mapping[str, tuple[str, _Parts]] = {
-    "Specification": ("specification", {
+_LAYOUT: Mapping[str, _Parts] = {
+    "Specification": {
         "Goal": ("goal", "prose"),
         "Deliverables": ("deliverables", "lines"),
         "Out of scope": ("out_of_scope", "lines"),
-    }),
-    "Process": ("process", {
+    },
+    "Process": {
         "Approach": ("approach", "prose"),
         "Sequence": ("sequence", "stages"),
         "Stack assumptions": ("assumptions", "lines"),
-    }),
-    "Evaluation": ("evaluation", {
+    },
+    "Evaluation": {
         "Machine checks": ("machine_checks", "commands"),
         "Behavioural checks": ("behavioural_checks", "lines"),
         "Edge cases": ("edge_cases", "lines"),
-    }),
-    "Gap check": ("gaps", {
+    },
+    "Gap check": {
         "Capability": ("capability", "lines"),
         "Instruction": ("instruction", "lines"),
         "Intentionality": ("intentionality", "lines"),
         "Blocking questions": ("questions", "questions"),
         "Answered questions": ("answered", "answered"),
-    }),
+    },
 }  # fmt: skip
-"""The file's headings: each section with its field, and below it each heading with its field and what stands there."""
-_NO_SECTION: tuple[str, _Parts] = ("", {})
+"""The file's sections, and below each its headings with the field and what stands there."""
 
 _HEADING = re.compile(r"(#{2,3})[ \t]+(.*\S)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
@@ -86,10 +85,10 @@ def render(alignment: Alignment) -> str:
         noted = json.dumps(made.model_dump(mode="json", exclude_defaults=True))
         inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # nothing in it ends the comment
         lines += ["", f"<!-- helmsman {inert} -->"]
-    for title, (section, parts) in _LAYOUT.items():
+    for title, parts in _LAYOUT.items():
         lines += ["", f"## {title}"]
         for heading, (name, kind) in parts.items():
-            written = list(_written(kind, getattr(getattr(alignment, section), name)))
+            written = list(_written(kind, getattr(alignment, name)))
             lines += ["", f"### {heading}", "", *(written or [NOTHING])]
     return "\n".join([*lines, "", *([alignment.more, ""] if alignment.more else [])])
 
@@ -157,17 +156,16 @@ def read(text: str) -> Alignment | str:
 
 
 def _alignment(lines: Sequence[str]) -> Alignment:
-    found, sections, end = dict[str, dict[str, Any]](), list[str](), len(lines)
+    found, sections, end = dict[str, Any](), list[str](), len(lines)
     headings = [(number, match) for number, line in enumerate(lines) if (match := _HEADING.fullmatch(line.rstrip()))]
     ends = [*(number for number, _ in headings), len(lines)][1:]
     for (number, heading), following in zip(headings, ends, strict=False):
         body = lines[number + 1 : following]
         if heading[1] == "###":
-            section, parts = _LAYOUT[sections[-1]] if sections else _NO_SECTION
-            read = found.setdefault(section, {})
-            before = [title for title, (name, _) in parts.items() if name in read]
+            parts: _Parts = _LAYOUT[sections[-1]] if sections else {}
+            before = [title for title, (name, _) in parts.items() if name in found]
             name, kind = parts[_new(heading[2], parts, before, number)]  # which refuses one without a section before it
-            read[name] = _read(kind, body)
+            found[name] = _read(kind, body)
         elif len(sections) == len(_LAYOUT) and _known(heading[2], _LAYOUT) is None:
             end = number
             break
@@ -271,7 +269,7 @@ _GULF_SECTIONS = {
     "gulf of envisioning - gap check": "Gap check",
 }
 _GULF_PARTS = {
-    **{heading.casefold(): heading for _, parts in _LAYOUT.values() for heading in parts},
+    **{heading.casefold(): heading for parts in _LAYOUT.values() for heading in parts},
     "behavioral checks": "Behavioural checks",
     "capability gaps": "Capability",
     "instruction gaps": "Instruction",

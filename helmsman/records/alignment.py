@@ -1,7 +1,7 @@
 """Alignment: what is agreed before a loop starts, the request for one, what is known of the repository, and what came of it."""
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator
@@ -37,34 +37,9 @@ Lines = Annotated[tuple[Line, ...], Field(max_length=MOST_LINES)]
 Inside = Annotated[str, AfterValidator(inside)]
 
 
-class Specification(Record):
-    """What is wanted: it bridges the gulf of envisioning."""
-
-    goal: Annotated[str, Field(max_length=LONGEST_GOAL), AfterValidator(prose), _SAID]
-    """In the words of whoever ordered it; no model changes them."""
-    deliverables: Lines = ()
-    out_of_scope: Lines = ()
-
-
 class Stage(Record):
     what: Line
     proof: Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line)] = ""
-
-
-class Process(Record):
-    """How it is to be reached: it bridges the gulf of execution."""
-
-    approach: Annotated[str, Field(max_length=LONGEST_PROSE), AfterValidator(prose)] = ""
-    sequence: Annotated[tuple[Stage, ...], Field(max_length=MOST_LINES)] = ()
-    assumptions: Lines = ()
-
-
-class Evaluation(Record):
-    """How it is known to be reached: it bridges the gulf of evaluation."""
-
-    machine_checks: Lines = ()
-    behavioural_checks: Lines = ()
-    edge_cases: Lines = ()
 
 
 class Asked(Record):
@@ -82,30 +57,6 @@ class Asked(Record):
         return self.question.casefold().rstrip(SAME)
 
 
-class GapCheck(Record):
-    """What stands between the wish and the work."""
-
-    capability: Lines = ()
-    """What it is not certain that the agent can do here."""
-    instruction: Lines = ()
-    """What can be read in more than one way."""
-    intentionality: Lines = ()
-    """What of the result's form and quality nobody has pictured yet."""
-    questions: Annotated[tuple[Asked, ...], Field(max_length=MOST_QUESTIONS)] = ()
-    answered: Annotated[tuple[Asked, ...], Field(max_length=MOST_LINES)] = ()
-
-    @field_validator("answered")
-    @classmethod
-    def _are_answered(cls, answered: tuple[Asked, ...]) -> tuple[Asked, ...]:
-        if any(one.open for one in answered):
-            raise PydanticCustomError("open", "expected an answer to each")
-        return answered
-
-    @property
-    def open(self) -> tuple[str, ...]:
-        return tuple(one.question for one in self.questions if one.open)
-
-
 class Made(Record):
     """How an alignment came about."""
 
@@ -120,22 +71,44 @@ class Made(Record):
 
 
 class Alignment(Record):
-    specification: Specification
-    process: Process = Process()
-    evaluation: Evaluation = Evaluation()
-    gaps: GapCheck = GapCheck()
+    """What bridges the three gulfs: what is wanted, how it is to be reached, how it is known to be reached."""
+
+    goal: Annotated[str, Field(max_length=LONGEST_GOAL), AfterValidator(prose), _SAID]
+    """In the words of whoever ordered it; no model changes them."""
+    deliverables: Lines = ()
+    out_of_scope: Lines = ()
+    approach: Annotated[str, Field(max_length=LONGEST_PROSE), AfterValidator(prose)] = ""
+    sequence: Annotated[tuple[Stage, ...], Field(max_length=MOST_LINES)] = ()
+    assumptions: Lines = ()
+    machine_checks: Lines = ()
+    behavioural_checks: Lines = ()
+    edge_cases: Lines = ()
+    capability: Lines = ()
+    """What it is not certain that the agent can do here."""
+    instruction: Lines = ()
+    """What can be read in more than one way."""
+    intentionality: Lines = ()
+    """What of the result's form and quality nobody has pictured yet."""
+    questions: Annotated[tuple[Asked, ...], Field(max_length=MOST_QUESTIONS)] = ()
+    answered: Annotated[tuple[Asked, ...], Field(max_length=MOST_LINES)] = ()
     made: Made = Made()
     more: Annotated[str, Field(max_length=LONGEST_MORE), AfterValidator(str.rstrip)] = ""
+
+    @field_validator("answered")
+    @classmethod
+    def _are_answered(cls, answered: tuple[Asked, ...]) -> tuple[Asked, ...]:
+        if any(one.open for one in answered):
+            raise PydanticCustomError("open", "expected an answer to each")
+        return answered
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        return tuple(one.question for one in self.questions if one.open)
 
     @property
     def due(self) -> Literal["answers", "folding", ""]:
         """What it takes to finish: answers of a person, working them in, or nothing."""
-        if self.gaps.open:
-            return "answers"
-        return "folding" if self.gaps.questions else ""
-
-    def with_questions(self, questions: Iterable[Asked]) -> "Alignment":
-        return self.model_copy(update={"gaps": self.gaps.model_copy(update={"questions": tuple(questions)})})
+        return "answers" if self.open else "folding" if self.questions else ""
 
 
 class AlignRequest(Request):
@@ -182,11 +155,6 @@ class AlignResult(Record):
     cost_usd: float
     reason: str
 
-    @field_validator("cost_usd")
-    @classmethod
-    def _in_parts_of_a_cent(cls, cost: float) -> float:
-        return round(cost, 6)
-
 
 def result_of(
     alignment: Alignment, file: str, outcome: Literal["stopped", "cancelled"] | None = None, why: str = ""
@@ -194,12 +162,12 @@ def result_of(
     """Summarise an alignment for people and machines."""
     made = alignment.made
     return AlignResult(
-        outcome=outcome or ("questions" if alignment.gaps.open else "aligned"),
+        outcome=outcome or ("questions" if alignment.open else "aligned"),
         file=file,
-        goal=alignment.specification.goal,
-        questions=alignment.gaps.open,
+        goal=alignment.goal,
+        questions=alignment.open,
         by=made.by,
         round=made.round,
-        cost_usd=made.cost_usd,
+        cost_usd=round(made.cost_usd, 6),
         reason=why or made.reason,
     )

@@ -88,7 +88,7 @@ def with_checkout(repository: Repository) -> Repository:
 def present(work: Work) -> Alignment | None:
     """What the file says now; None where there is none. Raises OperatorError for another's file, or one about another goal."""
     found = read_alignment(work.path)
-    if found is not None and not same_goal(found.specification.goal, work.goal):
+    if found is not None and not same_goal(found.goal, work.goal):
         if spent(with_kept(work.repository, work.file, found)):
             return None
         raise another_goal(

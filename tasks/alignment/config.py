@@ -18,7 +18,7 @@ def configured(request: AlignRequest) -> LoopConfig:
     repository = open_repository(Path(request.repository))
     found = None if request.goal else read_alignment(place_of(repository.top, request.out))
     said = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
-    stronger = [Layer(request.out, {"goal": found.specification.goal})] if found else []
+    stronger = [Layer(request.out, {"goal": found.goal})] if found else []
     config = configure(repository.top, said, consent=consent_of(repository.common), stronger=stronger).config
     if len(config.goal) > LONGEST_GOAL:
         raise OperatorError(

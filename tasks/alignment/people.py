@@ -25,7 +25,7 @@ class UnansweredError(Exception):
 
 def answered(work: Work, alignment: Alignment) -> Alignment:
     """With answers to what is open: all, from the file, or as much as a form answers. Raises UnansweredError and Cancelled."""
-    questions = alignment.gaps.open  # the key says which: an answer to others is none to these
+    questions = alignment.open  # the key says which: an answer to others is none to these
     fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
     gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
     gate = gate.model_copy(update={"evidence": question_evidence(alignment, str(work.path))})
@@ -56,7 +56,7 @@ def _from_file(work: Work, gate: Gate) -> Alignment | None:
     """What the file says, once it answers everything."""
     found = aligning.readable(work)
     asked = {Asked(question=one).key for one in gate.questions}
-    return found if found is not None and not asked & {Asked(question=one).key for one in found.gaps.open} else None
+    return found if found is not None and not asked & {Asked(question=one).key for one in found.open} else None
 
 
 def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:

@@ -14,7 +14,7 @@ from prefect.exceptions import TerminationSignal
 
 from helmsman.errors import Cancelled, TransientError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
-from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Made, Specification, result_of
+from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Made, result_of
 from helmsman.render.lines import aligned_lines
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
@@ -65,7 +65,7 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
     """How the flow run ends. Whoever cancelled it goes on with what is paid for; every other end is one."""
     why = None if isinstance(why, LeftOpen) else why
     found = aligning.present(work) if why is None else aligning.readable(work)
-    alignment = found or Alignment(specification=Specification(goal=work.goal))
+    alignment = found or Alignment(goal=work.goal)
     if why is None:
         result = result_of(alignment, work.file)
         kind, name = (StateType.FAILED, "Waiting") if result.questions else (StateType.COMPLETED, "Aligned")
@@ -94,7 +94,7 @@ def advanced(work: Work, alignment: Alignment) -> Alignment:
     """One step further: people are asked, or their answers worked in. Raises LeftOpen, UnansweredError, Cancelled."""
     if alignment.due == "answers":
         after = _written(work, answered(work, alignment), over=alignment)
-        if after.gaps.open:
+        if after.open:
             raise LeftOpen
         return after
     enough = alignment.made.round >= ROUNDS

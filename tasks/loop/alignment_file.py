@@ -80,7 +80,7 @@ def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignm
 
 
 def another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:
-    goal = clean(found.specification.goal.partition("\n")[0])[:200]
+    goal = clean(found.goal.partition("\n")[0])[:200]
     return OperatorError(f"{path} is about another goal", found=goal, remedy=remedy)
 
 
@@ -103,7 +103,7 @@ def aligned_by(text: str, where: Path, config: LoopConfig) -> LoopConfig:
 def _held_to(path: Path, alignment: Alignment | None, config: LoopConfig, *, others: bool) -> LoopConfig:
     if alignment is None:
         return config
-    if not same_goal(alignment.specification.goal, config.goal):
+    if not same_goal(alignment.goal, config.goal):
         if others or spent(alignment):
             return config
         remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
@@ -119,10 +119,10 @@ def refuse_open_questions(repository: Repository, file: str) -> Alignment | None
 
 
 def _without_questions(path: Path, alignment: Alignment | None) -> Alignment | None:
-    if alignment is not None and alignment.gaps.open:
+    if alignment is not None and alignment.open:
         raise OperatorError(
-            f"{plural(len(alignment.gaps.open), 'question')} in {path} must be answered before a loop starts",
-            found="; ".join(clean(question) for question in alignment.gaps.open[:QUESTIONS_SHOWN]),
+            f"{plural(len(alignment.open), 'question')} in {path} must be answered before a loop starts",
+            found="; ".join(clean(question) for question in alignment.open[:QUESTIONS_SHOWN]),
             remedy="answer them: helmsman align, or in the file, each ticked with its answer below it; or start without "
             "the file: --set alignment=",
         )
@@ -135,7 +135,7 @@ def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
         return []
     file = next((layer.values["alignment"] for layer in layers if "alignment" in layer.values), ALIGNMENT)
     alignment = _for_a_loop(top, file) if isinstance(file, str) and file else None
-    return [Layer(file, {"goal": alignment.specification.goal})] if alignment else []
+    return [Layer(file, {"goal": alignment.goal})] if alignment else []
 
 
 def _for_a_loop(top: Path, file: str) -> Alignment | None:

@@ -11,7 +11,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.handoff import Handoff, handed_down, handoff_of, with_handoff, with_section
 from helmsman.parsers.alignment_file import is_alignment, own_goal, render
 from helmsman.plain import clean, one_line
-from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, inside
+from helmsman.records.alignment import ALIGNMENT, Alignment, inside
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.loop.alignment_file import align_folder, place_of, read_text, understood, with_kept
@@ -87,7 +87,7 @@ def _hand_over(context: LoopContext, state: LoopState, handoff: Handoff) -> None
             _put_beside(repository, name, found, handoff)
         if found is not None or name == ALIGNMENT:
             return
-    begun = Alignment(specification=Specification(goal=own_goal(state.config.goal)))
+    begun = Alignment(goal=own_goal(state.config.goal))
     after = _with_handoff(name, text_of(held.content, name) if held else render(begun), handoff)
     if after is not None:
         put_on_branch(repository, state, tip, name, after, SUBJECT.format(state.loop))

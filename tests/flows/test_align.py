@@ -104,7 +104,7 @@ def test_a_goal_that_leaves_nothing_open_is_written_down_and_done(desk: Desks) -
     assert ending(state) == (StateType.COMPLETED, "Aligned")
     assert at.file in (state.message or "")
     written = at.written()
-    assert (written.due, written.specification.goal, written.process.approach) == ("", "export the rows", "With semicolons.")
+    assert (written.due, written.goal, written.approach) == ("", "export the rows", "With semicolons.")
     assert (written.made.by, written.made.round, written.made.cost_usd > 0) == ("model", 1, True)
     assert list(align_folder(open_repository(at.repository), at.file).root.iterdir()) == [
         align_folder(open_repository(at.repository), at.file).lock
@@ -122,8 +122,8 @@ def test_questions_pause_the_run_for_a_form_and_the_answers_go_into_a_second_req
     assert "export the rows" in person.forms[0]["description"]
     assert "Which separator?\na semicolon" in at.api.requests[1].prompt
     written = at.written()
-    assert [(one.question, one.answer) for one in written.gaps.answered] == [("Which separator?", "a semicolon")]
-    assert (written.made.round, written.process.approach, at.asked) == (2, "With semicolons.", 2)
+    assert [(one.question, one.answer) for one in written.answered] == [("Which separator?", "a semicolon")]
+    assert (written.made.round, written.approach, at.asked) == (2, "With semicolons.", 2)
 
 
 def test_a_run_that_does_not_ask_leaves_the_questions_in_the_file(desk: Desks) -> None:
@@ -131,7 +131,7 @@ def test_a_run_that_does_not_ask_leaves_the_questions_in_the_file(desk: Desks) -
     state = at.run(ask=False)
     assert ending(state) == (StateType.FAILED, "Waiting")
     assert "Which separator?" in (state.message or "")
-    assert at.written().gaps.open == ("Which separator?",)
+    assert at.written().open == ("Which separator?",)
     assert ending(at.run(ask=False)) == (StateType.FAILED, "Waiting")
     assert at.asked == 1
 
@@ -141,8 +141,8 @@ def test_answers_that_a_person_wrote_into_the_file_are_worked_in_by_the_next_run
     at.run(ask=False)
     answer_in_file(at)
     assert ending(at.run(ask=False)) == (StateType.COMPLETED, "Aligned")
-    assert at.written().process.approach == "With semicolons."
-    assert (at.written().gaps.answered[0].answer, at.asked) == ("a tab", 2)
+    assert at.written().approach == "With semicolons."
+    assert (at.written().answered[0].answer, at.asked) == ("a tab", 2)
 
 
 def answer_in_file(at: Desk) -> None:
@@ -172,7 +172,7 @@ def test_without_an_answer_of_use_the_template_asks_and_says_why(desk: Desks, tu
     state = at.run(ask=False)
     assert ending(state) == (StateType.FAILED, "Waiting")
     written = at.written()
-    assert (written.made.by, written.gaps.open[: len(STANDARD)], at.asked) == ("template", STANDARD, 2)
+    assert (written.made.by, written.open[: len(STANDARD)], at.asked) == ("template", STANDARD, 2)
     assert why in written.made.reason
     assert "no model looked for gaps" in (state.message or "")
 
@@ -227,7 +227,7 @@ def test_a_form_that_was_filled_in_after_its_process_was_killed_counts_and_nothi
         pass
     assert person.statuses == ["ACCEPT"]
     assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
-    assert (at.written().gaps.answered[0].answer, at.asked) == ("a semicolon", 2)
+    assert (at.written().answered[0].answer, at.asked) == ("a semicolon", 2)
 
 
 def kill_while_it_waits(at: Desk, engine_url: str, folder: Path) -> None:
@@ -257,7 +257,7 @@ def test_under_a_worker_the_run_leaves_its_process_and_goes_on_where_it_was_once
         again = client.read_flow_run(run.id)
         state = run_flow(align, flow_run=again, parameters={"request": at.request()}, return_type="state")
     assert ending(cast("State[Any]", state)) == (StateType.COMPLETED, "Aligned")
-    assert (at.written().gaps.answered[0].answer, at.asked) == ("a semicolon", 2)
+    assert (at.written().answered[0].answer, at.asked) == ("a semicolon", 2)
 
 
 def fill_in(engine_url: str, run: str, form: Mapping[str, Any]) -> str:

@@ -62,6 +62,6 @@ def test_whoever_sits_there_is_asked_one_by_one_until_nothing_is_open(engine_url
     assert "2. Which [2Jcolumns?" in ended.output
     assert "\x1b[2J" not in ended.output
     assert "then: helmsman run" in ended.output
-    assert [one.answer for one in written.gaps.answered] == ["a tab", ""]
+    assert [one.answer for one in written.answered] == ["a tab", ""]
     assert len(prompts) == 2
     assert "Which separator?\na tab" in prompts[1]

@@ -16,8 +16,6 @@ from helmsman.records.alignment import (
     Alignment,
     AlignRequest,
     Asked,
-    GapCheck,
-    Specification,
 )
 from tasks.alignment.aligning import Work, attempt_id, present, put
 from tasks.alignment.config import configured
@@ -41,10 +39,11 @@ from tests.unit.test_alignment import GOAL
 pytestmark = [pytest.mark.feature("M1"), pytest.mark.usefixtures("home")]
 KEY = "sk-ant-a-secret-of-the-test"
 OPEN = Alignment(
-    specification=Specification(goal=GOAL, deliverables=("a CSV export",)),
-    gaps=GapCheck(questions=(Asked(question="Which separator?"),)),
+    goal=GOAL,
+    deliverables=("a CSV export",),
+    questions=(Asked(question="Which separator?"),),
 )
-DONE = OPEN.with_questions(()).model_copy(update={"gaps": GapCheck(answered=(Asked(question="Which separator?", answer=";"),))})
+DONE = OPEN.model_copy(update={"questions": (), "answered": (Asked(question="Which separator?", answer=";"),)})
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.alignment_file import own_goal, render
-from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
+from helmsman.records.alignment import ALIGNMENT, Alignment, Asked
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.agents.catalogue import LoopSettings
@@ -27,7 +27,7 @@ NO_HANDOFF = {"memory": {"handoff": False}}
 
 
 def agreed(goal: str) -> str:
-    return render(Alignment(specification=Specification(goal=goal, deliverables=(f"all of {goal.lower()}",))))
+    return render(Alignment(goal=goal, deliverables=(f"all of {goal.lower()}",)))
 
 
 def aligned_repository(tmp_path: Path, *options: str) -> Path:
@@ -123,7 +123,7 @@ def test_an_alignment_about_another_goal_in_the_work_before_it_is_not_its_own(tm
 
 
 def test_a_question_that_is_open_in_the_work_before_it_stops_a_start(tmp_path: Path) -> None:
-    asking = Alignment(specification=Specification(goal=TWO), gaps=GapCheck(questions=(Asked(question="Which colour?"),)))
+    asking = Alignment(goal=TWO, questions=(Asked(question="Which colour?"),))
     top = make_repository(tmp_path / "top")
     completed(top, begun(top, 1, ONE), {ALIGNMENT: render(asking)})
     with pytest.raises(OperatorError, match=r"helmsman/num-1:ALIGNMENT\.md must be answered before a loop starts"):

@@ -11,7 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_section
 from helmsman.parsers.alignment_file import read, render
 from helmsman.parsers.pushes import made_by_us
-from helmsman.records.alignment import ALIGNMENT, Alignment, GapCheck, Specification
+from helmsman.records.alignment import ALIGNMENT, Alignment
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.loop.alignment_file import align_folder, aligned
@@ -25,7 +25,7 @@ from tests.unit.builders import STOP
 
 pytestmark = pytest.mark.feature("L7")
 GOAL = "make it work"
-AGREED = Alignment(specification=Specification(goal=GOAL, deliverables=("a tool",)))
+AGREED = Alignment(goal=GOAL, deliverables=("a tool",))
 HEADING = f"## Handoff of loop {LOOP} (2026-11-22)"
 MEMORY = WorkingMemory(completed=(Completed(text="the parser"),), remaining_gap="You must mend the printer.")
 
@@ -101,7 +101,7 @@ def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_
     assert "You must mend the printer." in told
     found = read((work.repository.top / ALIGNMENT).read_text())
     assert isinstance(found, Alignment)
-    assert (found.due, found.gaps) == ("", GapCheck())
+    assert (found.due, found.questions, found.answered) == ("", (), ())
 
 
 def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_pa
     assert hand_over(work.place, configured(state, alignment="docs/deep/a b,c.md")) == ""
     found = read(work.at("docs/deep/a b,c.md"))
     assert isinstance(found, Alignment)
-    assert (found.specification.goal, HEADING in found.more) == (GOAL, True)
+    assert (found.goal, HEADING in found.more) == (GOAL, True)
     assert work.sh("status", "--porcelain") == ""
 
 

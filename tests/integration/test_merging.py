@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.parsers.alignment_file import render
-from helmsman.records.alignment import Alignment, Specification
+from helmsman.records.alignment import Alignment
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome
 from tasks.loop.merge import begin_landing, land
@@ -212,7 +212,7 @@ def test_required_tests_have_to_be_seen_on_both_sides_together(tmp_path: Path) -
 
 
 def test_what_the_loop_hands_over_is_part_of_what_is_checked_and_merged(tmp_path: Path) -> None:
-    text = render(Alignment(specification=Specification(goal="make it work")))
+    text = render(Alignment(goal="make it work"))
     top = make_repository(tmp_path / "top", {**AT_MOST_TWO, "ALIGNMENT.md": text})
     landing = proven(top, tmp_path, {"items/mine": "mine\n"})
     trees = checked_trees(landing)

@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.alignment_file import own_goal, render
-from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
+from helmsman.records.alignment import ALIGNMENT, Alignment, Asked
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Push
@@ -31,10 +31,11 @@ checks = ["make test"]
 branches = ["main"]
 """
 OPEN = Alignment(
-    specification=Specification(goal=GOAL, deliverables=("a CSV export",)),
-    gaps=GapCheck(questions=(Asked(question="Which separator?"),)),
+    goal=GOAL,
+    deliverables=("a CSV export",),
+    questions=(Asked(question="Which separator?"),),
 )
-DONE = OPEN.model_copy(update={"gaps": GapCheck(answered=(Asked(question="Which separator?", answer=";"),))})
+DONE = OPEN.model_copy(update={"questions": (), "answered": (Asked(question="Which separator?", answer=";"),)})
 
 
 @pytest.fixture

@@ -36,12 +36,8 @@ from helmsman.records.alignment import (
     Alignment,
     AlignRequest,
     Asked,
-    Evaluation,
-    GapCheck,
     Made,
-    Process,
     RepositoryFacts,
-    Specification,
     Stage,
 )
 from helmsman.records.base import Reply
@@ -130,16 +126,15 @@ def test_what_is_foreign_stays_inside_of_fences() -> None:
 def test_what_a_model_is_asked_is_bounded_whatever_the_repository() -> None:
     huge = "word " * 100_000
     facts = FACTS.model_copy(update={"readme": huge, "guides": huge, "files": (huge,) * 10})
-    present = proposed(deliverables=["y" * 500] * 30).with_questions(
-        asked(*(f"{n}{'z' * 900}" for n in range(20)), answer="x" * 4000)
-    )
+    questions = asked(*(f"{n}{'z' * 900}" for n in range(20)), answer="x" * 4000)
+    present = proposed(deliverables=["y" * 500] * 30).model_copy(update={"questions": questions})
     question = align_question(huge[:50_000], facts, present)
     assert tokens(question.facts) <= FACTS_TOKENS
     assert tokens(question.task) <= GOAL_TOKENS + 2 * PRESENT_TOKENS + 200
 
 
 def test_a_second_request_shows_what_is_agreed_with_the_answers_and_why_the_last_answer_was_of_no_use() -> None:
-    present = proposed().with_questions(asked("Which separator?", answer="a semicolon"))
+    present = proposed().model_copy(update={"questions": asked("Which separator?", answer="a semicolon")})
     shown = text_of(present, complaint="the answer holds no JSON object")
     assert "Which separator?\na semicolon" in shown
     assert "### Deliverables\n\n- a CSV export" in shown
@@ -156,24 +151,24 @@ def test_the_longest_answer_that_is_asked_for_can_be_read() -> None:
     questions = lists["blockingQuestions"][:QUESTIONS]
     said: dict[str, Any] = {**lists, "approach": "z" * PROSE, "sequence": stages, "blockingQuestions": questions}
     full = proposed(**said)
-    assert (len(full.evaluation.edge_cases), len(full.gaps.questions)) == (LINES, QUESTIONS)
+    assert (len(full.edge_cases), len(full.questions)) == (LINES, QUESTIONS)
 
 
 def test_an_answer_becomes_the_four_sections_and_the_goal_stays_the_persons() -> None:
     assert proposed() == Alignment(
-        specification=Specification(goal=GOAL, deliverables=("a CSV export",), out_of_scope=("the UI",)),
-        process=Process(
-            approach="Write export.py.",
-            sequence=(Stage(what="write it", proof="tests/test_export.py passes"),),
-            assumptions=("Python 3.11",),
-        ),
-        evaluation=Evaluation(machine_checks=("pytest -q",), behavioural_checks=("a file appears",), edge_cases=("no rows",)),
-        gaps=GapCheck(
-            capability=("no network",),
-            instruction=("which columns",),
-            intentionality=("how it looks",),
-            questions=asked("Which separator?"),
-        ),
+        goal=GOAL,
+        deliverables=("a CSV export",),
+        out_of_scope=("the UI",),
+        approach="Write export.py.",
+        sequence=(Stage(what="write it", proof="tests/test_export.py passes"),),
+        assumptions=("Python 3.11",),
+        machine_checks=("pytest -q",),
+        behavioural_checks=("a file appears",),
+        edge_cases=("no rows",),
+        capability=("no network",),
+        instruction=("which columns",),
+        intentionality=("how it looks",),
+        questions=asked("Which separator?"),
     )
 
 
@@ -209,16 +204,16 @@ def test_blank_and_repeated_lines_of_an_answer_are_left_out_and_control_characte
     found = proposed(
         deliverables=["a\x1b[2Jb", "  ", "c\ud800d", "a\n## b", "a ## b"], sequence=[{"stage": " ", "artifact": "x"}]
     )
-    assert found.specification.deliverables == ("a [2Jb", "c d", "a ## b")
-    assert found.process.sequence == ()
+    assert found.deliverables == ("a [2Jb", "c d", "a ## b")
+    assert found.sequence == ()
 
 
 def test_a_question_that_was_answered_is_not_asked_again_and_its_answer_stays() -> None:
     present = proposed(blockingQuestions=["Which separator?", "Which columns?"])
     present = with_answers(present, {"Which separator?": ";", "Which columns?": "all"})
     after = proposed(present, blockingQuestions=["which separator", "Which encoding?", "Which  encoding??"])
-    assert after.gaps.open == ("Which encoding?",)
-    assert [(one.question, one.answer) for one in after.gaps.answered] == [("Which separator?", ";"), ("Which columns?", "all")]
+    assert after.open == ("Which encoding?",)
+    assert [(one.question, one.answer) for one in after.answered] == [("Which separator?", ";"), ("Which columns?", "all")]
 
 
 # --- answers and the template -------------------------------------------------------------------------------------
@@ -231,18 +226,18 @@ def test_an_answer_that_is_too_long_is_refused() -> None:
 
 def test_the_template_holds_what_is_known_says_that_no_model_wrote_it_and_asks_what_fits_any_goal() -> None:
     found = by_template(GOAL, FACTS, "no model could be asked")
-    assert found.evaluation.machine_checks == ("make test",)
-    assert found.gaps.open == STANDARD
+    assert found.machine_checks == ("make test",)
+    assert found.open == STANDARD
     assert found.made == Made(by="template", round=1, commit="c" * 40, reason="no model could be asked")
     assert "**No model wrote this**, so nobody has looked for gaps: no model could be asked" in render(found)
 
 
 def test_the_template_asks_for_a_command_where_none_is_known_and_prefers_the_operators() -> None:
-    assert by_template(GOAL, RepositoryFacts(commit="c"), "").gaps.open[-1] == NO_COMMAND
+    assert by_template(GOAL, RepositoryFacts(commit="c"), "").open[-1] == NO_COMMAND
     configured = FACTS.model_copy(update={"checks": ("tox", "x" * 2000), "criteria": ("It is fast.",)})
     found = by_template(GOAL, configured, "")
-    assert found.evaluation.machine_checks == ("tox", "x" * (LONGEST_LINE - 1) + "…")
-    assert found.evaluation.behavioural_checks == ("It is fast.",)
+    assert found.machine_checks == ("tox", "x" * (LONGEST_LINE - 1) + "…")
+    assert found.behavioural_checks == ("It is fast.",)
 
 
 # --- for the loop -------------------------------------------------------------------------------------------------
@@ -266,7 +261,7 @@ def test_a_loop_is_told_its_goal_first_and_what_was_agreed_below_it() -> None:
 
 def test_what_a_loop_is_told_is_bounded() -> None:
     many = tuple(f"{n} {'x' * 900}" for n in range(MOST_LINES))
-    alignment = Alignment(specification=Specification(goal=GOAL, deliverables=many, out_of_scope=many))
+    alignment = Alignment(goal=GOAL, deliverables=many, out_of_scope=many)
     assert tokens(goal_text(GOAL, alignment)) < AGREED_TOKENS + 100
 
 

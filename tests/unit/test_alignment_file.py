@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.orient.alignment import goal_text
 from helmsman.parsers.alignment_file import LARGEST, NOTHING, read, render
-from helmsman.records.alignment import Alignment, Asked, Evaluation, GapCheck, Made, Process, Specification, Stage
+from helmsman.records.alignment import Alignment, Asked, Made, Stage
 from tests.unit.test_alignment import GOAL
 
 pytestmark = pytest.mark.feature("M1")
@@ -44,22 +44,13 @@ def questions(answer: st.SearchStrategy[str | None]) -> st.SearchStrategy[tuple[
 ANSWER = st.one_of(st.just(""), WORD, TRICKY)
 ALIGNMENTS = st.builds(
     Alignment,
-    specification=st.builds(Specification, goal=st.one_of(WORD, TRICKY, st.just(GOAL)), deliverables=LINES, out_of_scope=LINES),
-    process=st.builds(
-        Process,
-        approach=TEXT,
-        sequence=st.lists(st.builds(Stage, what=st.one_of(WORD, TRICKY), proof=ANSWER), max_size=4),
-        assumptions=LINES,
-    ),
-    evaluation=st.builds(Evaluation, machine_checks=LINES, behavioural_checks=LINES, edge_cases=LINES),
-    gaps=st.builds(
-        GapCheck,
-        capability=LINES,
-        instruction=LINES,
-        intentionality=LINES,
-        questions=questions(st.one_of(st.none(), ANSWER)),
-        answered=questions(ANSWER),
-    ),
+    goal=st.one_of(WORD, TRICKY, st.just(GOAL)),
+    approach=TEXT,
+    sequence=st.lists(st.builds(Stage, what=st.one_of(WORD, TRICKY), proof=ANSWER), max_size=4),
+    **dict.fromkeys(("deliverables", "out_of_scope", "assumptions", "machine_checks", "behavioural_checks", "edge_cases"), LINES),
+    **dict.fromkeys(("capability", "instruction", "intentionality"), LINES),
+    questions=questions(st.one_of(st.none(), ANSWER)),
+    answered=questions(ANSWER),
     made=st.builds(
         Made,
         by=st.sampled_from(["model", "template", "person"]),
@@ -141,17 +132,17 @@ that opens anywhere.
 def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
     found = read(BY_HAND.replace("\n", "\r\n"))
     assert isinstance(found, Alignment), found
-    assert found.specification.goal == "Export the rows\nas CSV"
-    assert found.specification.deliverables == ("A CSV export that opens anywhere.", "`x export`, a command of one line")
-    assert found.process.sequence == (Stage(what="Write it", proof="the tests of it pass"), Stage(what="Document it"))
-    assert found.evaluation.machine_checks == ("pytest -q", "make lint")
-    assert [(one.question, one.answer) for one in found.gaps.questions] == [
+    assert found.goal == "Export the rows\nas CSV"
+    assert found.deliverables == ("A CSV export that opens anywhere.", "`x export`, a command of one line")
+    assert found.sequence == (Stage(what="Write it", proof="the tests of it pass"), Stage(what="Document it"))
+    assert found.machine_checks == ("pytest -q", "make lint")
+    assert [(one.question, one.answer) for one in found.questions] == [
         ("Which separator?", None),
         ("Which columns? all of them?", "name and age"),
         ("Which encoding?", ""),
         ("Which order?", None),
     ]
-    assert found.gaps.open == ("Which separator?", "Which order?")
+    assert found.open == ("Which separator?", "Which order?")
     assert (found.made, found.more) == (Made(), "## Notes\n- [ ] not a question")
 
 
@@ -209,14 +200,13 @@ COMPLETED: the writer
 def test_an_alignment_of_gulf_loop_is_read_as_it_is() -> None:
     found = read(GULF)
     assert isinstance(found, Alignment), found
-    assert found.specification == Specification(
-        goal="Export the rows as CSV", deliverables=("a CSV export",), out_of_scope=("XLSX", "the web page")
-    )
-    assert found.process.approach == "The csv module\nof the library"
-    assert found.process.sequence == (Stage(what="write it, then document it"),)
-    assert found.evaluation.machine_checks == ("pytest -q", "make lint")
-    assert found.evaluation.edge_cases == ()
-    assert [(one.question, one.answer) for one in found.gaps.questions] == [
+    assert (found.goal, found.deliverables) == ("Export the rows as CSV", ("a CSV export",))
+    assert found.out_of_scope == ("XLSX", "the web page")
+    assert found.approach == "The csv module\nof the library"
+    assert found.sequence == (Stage(what="write it, then document it"),)
+    assert found.machine_checks == ("pytest -q", "make lint")
+    assert found.edge_cases == ()
+    assert [(one.question, one.answer) for one in found.questions] == [
         ("Which separator?", "The comma."),
         ("Which encoding?", None),
     ]
@@ -249,7 +239,7 @@ def test_what_would_be_lost_of_an_alignment_of_gulf_loop_is_reported(old: str, n
 def test_whatever_stands_behind_or_below_a_ticked_question_is_its_answer(answered: str) -> None:
     found = read(BY_HAND.replace("- Which order?", answered))
     assert isinstance(found, Alignment), found
-    last = found.gaps.questions[-1]
+    last = found.questions[-1]
     assert (last.question, last.answer) == ("Which word?", "The first one.")
 
 
@@ -266,7 +256,7 @@ def test_the_file_that_the_documentation_shows_is_an_alignment() -> None:
     )
     found = read(shown)
     assert isinstance(found, Alignment), found
-    assert found.gaps.open == ("Which separator?",)
+    assert found.open == ("Which separator?",)
 
 
 @pytest.mark.parametrize("noted", ["{}", "[]", '{"round": -1}', '{"cost_usd": Infinity}', "{" * 5000 + "}", '{"by": "nobody"}'])
@@ -278,9 +268,7 @@ def test_a_note_of_ours_that_somebody_changed_counts_as_none(noted: str) -> None
 
 def test_nothing_that_is_noted_ends_the_comment_that_it_is_noted_in() -> None:
     noted = Made(by="template", model="--> <!--", reason="--> <script>")
-    (line,) = [
-        line for line in render(Alignment(specification=Specification(goal=GOAL), made=noted)).split("\n") if "<!--" in line
-    ]
+    (line,) = [line for line in render(Alignment(goal=GOAL, made=noted)).split("\n") if "<!--" in line]
     assert (line.count("<!--"), line.count("-->"), line.endswith("} -->")) == (1, 1, True)
 
 

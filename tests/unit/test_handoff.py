@@ -22,7 +22,7 @@ from helmsman.memory.handoff import (
 )
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.alignment_file import read, render
-from helmsman.records.alignment import Alignment, Specification
+from helmsman.records.alignment import Alignment
 from helmsman.records.checks import TestCounts
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
@@ -30,7 +30,7 @@ from tests.unit.builders import MINUTE, NOW, STOP, check, config, report, state
 
 pytestmark = pytest.mark.feature("L7")
 GOAL = "Export the rows as CSV"
-AGREED = Alignment(specification=Specification(goal=GOAL, deliverables=("a command",)))
+AGREED = Alignment(goal=GOAL, deliverables=("a command",))
 MEMORY = WorkingMemory(
     completed=(Completed(text="the writer", confidence=90),),
     decisions=(Choice(chose="csv", rejected="pandas", reason="no new dependency", revisit_if="it is slow"),),
@@ -158,5 +158,5 @@ def test_an_alignment_is_spent_once_a_loop_has_completed_its_goal() -> None:
     assert not spent(AGREED)
     done = AGREED.model_copy(update={"more": with_section("", numbered(1))})
     assert spent(done)
-    another = done.model_copy(update={"specification": Specification(goal="Import the rows")})
+    another = done.model_copy(update={"goal": "Import the rows"})
     assert not spent(another)
