@@ -131,8 +131,7 @@ def create(
         conflict = contradiction(proposed.instruction, orders, active)
         giving_way = _giving_way(proposed.id, active, episodes, most, now)
         if conflict is not None:
-            sides = ((one, f"{one.source}:{one.line}" if one.line else one.source) for one in (conflict.first, conflict.second))
-            first, second = (f"“{clean(one.text)}” ({clean(where)})" for one, where in sides)
+            first, second = (f"“{clean(one.text)}” ({clean(one.place)})" for one in (conflict.first, conflict.second))
             why = f"{first} contradicts {second}: both speak of {clean(conflict.about)}"
             refused.append(Refused(guardrail=proposed, why=why))
             continue

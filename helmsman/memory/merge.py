@@ -76,19 +76,14 @@ def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, to
     `told`: ids of lessons that the loop had been told of, so that `credited` counts that loop.
     """
     new = Lesson(
+        **seen.model_dump(include={"kind", "text", "detail", "failure", "confidence", "by"}),
         id=id,
-        kind=seen.kind,
         project=seen.subject.project,
         task_type=seen.subject.task_type,
-        text=seen.text,
-        detail=seen.detail,
-        failure=seen.failure,
         tests=seen.subject.tests[:MOST_TESTS],
-        confidence=seen.confidence,
         # borne out by work that got on, an antipattern by work that did not
         successes=int(seen.good is not (seen.kind is LessonKind.ANTIPATTERN)),
         sources=(seen.source,),
-        by=seen.by,
         created_at=now,
         updated_at=now,
     )

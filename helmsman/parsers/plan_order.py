@@ -140,12 +140,9 @@ def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
         names = {*done, *list(coming)[: MOST_SKETCHED - len(done)]}
     return tuple(
         Sketched(
-            id=item.id,
+            **item.model_dump(include={"id", "done", "parallel", "verify"}),
             title=shortened(item.title, SKETCHED_TITLE),
             needs=tuple(name for name in item.needs if name in names),
-            done=item.done,
-            parallel=item.parallel,
-            verify=item.verify,
         )
         for item in plan.items
         if item.id in names

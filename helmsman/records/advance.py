@@ -14,23 +14,14 @@ from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation
 from helmsman.records.lessons import Learned
 from helmsman.records.plan import NOTHING_TRIED, InHand, PlanProgress, Tick, sketched
-from helmsman.records.proof import (
-    NEEDS_WORD,
-    NOTES_KEPT,
-    PAST_REASON_KEPT,
-    REASON_KEPT,
-    REJECTIONS_KEPT,
-    VERDICTS_KEPT,
-    Denial,
-    DoneSignals,
-    JudgeMemory,
-    PastVerdict,
-    Rejection,
-)
+from helmsman.records.proof import NEEDS_WORD, Denial, DoneSignals, JudgeMemory, PastVerdict, Rejection
 from helmsman.records.state import FRUITFUL, LoopState, Waiting, failed_calls, recent_calls, spend
 
 LAST_WORDS = 600
 """Characters of what the agent said last that people are shown: its summary comes at the end."""
+REJECTIONS_KEPT, NOTES_KEPT, VERDICTS_KEPT = 10, 40, 40
+"""Of the judge: what the agent is told of, and what goes back to it."""
+REASON_KEPT, PAST_REASON_KEPT = 1500, 300
 SALVAGES_REMEMBERED, INDICATORS_KEPT, CHECKS_KEPT, WINDOWS_KEPT = 5, 5, 100, 20
 GOES_ON = FRUITFUL | {
     AgentOutcome.TIMED_OUT,  # it was asked to end while at work; the CLI repairs the tool call that was cut off
@@ -115,17 +106,9 @@ def record_of(
     learned: Learned | None = None,
 ) -> IterationRecord:
     """All that is known of the iteration that is due, before anything follows from the decision."""
-    return IterationRecord(
-        **dict(evidence),
-        **dict(overseen),
-        loop=state.loop,
-        iteration=state.due,
-        attempt=state.attempt,
-        started_at=orientation.started_at,
-        decision=decision,
-        recalled=orientation.recalled,
-        hat=orientation.hat,
-        learned=learned or Learned(),
+    known: dict[str, Any] = {**dict(orientation), **dict(evidence), **dict(overseen), "learned": learned or Learned()}
+    return IterationRecord.model_validate(
+        {**known, "loop": state.loop, "iteration": state.due, "attempt": state.attempt, "decision": decision}
     )
 
 

@@ -294,18 +294,23 @@ class Commit(Record):
     subject: str
 
 
-class Change(Record):
-    """What an iteration did to the tree, read from git."""
+class Moved(Record):
+    """From which commit an iteration came to which."""
 
-    start: str
-    commit: str
-    tree: str
-    commits: tuple[Commit, ...] = ()
-    """Newest first, 50 at most."""
+    start: str = ""
+    commit: str = ""
+    tree: str = ""
     files: tuple[str, ...] = ()
     files_changed: int = 0
     insertions: int = 0
     deletions: int = 0
+
+
+class Change(Moved):
+    """What an iteration did to the tree, read from git."""
+
+    commits: tuple[Commit, ...] = ()
+    """Newest first, 50 at most."""
     leftovers_committed: bool = False
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Literal
 
-from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass, Moved
 from helmsman.records.base import Record
 from helmsman.records.checks import Scan
 from helmsman.records.decision import Alert
@@ -115,8 +115,8 @@ class Movement(StrEnum):
     """The agent never got to work: a limit, a refused start. It says nothing about the work."""
 
 
-class IterationSummary(Record):
-    """One iteration, in numbers and identities."""
+class Figures(Record):
+    """What is kept of an iteration wherever one is remembered."""
 
     iteration: int
     attempt: int = 1
@@ -125,27 +125,26 @@ class IterationSummary(Record):
     cost_usd: float = 0.0
     tokens: int = 0
     """In and out, cache reads included."""
-    written: int = 0
-    outcome: AgentOutcome
     movement: Movement
     completion: float
     checked: bool = True
+    """Whether checks ran: where not, nothing is known of failures."""
     green: bool = False
-    start: str = ""
-    commit: str = ""
-    tree: str = ""
-    files: tuple[str, ...] = ()
-    files_changed: int = 0
-    insertions: int = 0
-    deletions: int = 0
-    commits: int = 0
-    passing_tests: int = 0
-    failing_tests: int = 0
-    failing: tuple[str, ...] = ()
     errors: tuple[ErrorVector, ...] = ()
     """What the failing checks say, one each, 5 at most."""
     troubles: tuple[ErrorVector, ...] = ()
     """What failed inside the session, 3 at most, the most frequent first."""
+
+
+class IterationSummary(Figures, Moved):
+    """One iteration, in numbers and identities."""
+
+    written: int = 0
+    outcome: AgentOutcome
+    commits: int = 0
+    passing_tests: int = 0
+    failing_tests: int = 0
+    failing: tuple[str, ...] = ()
     tool_calls: int = 0
     untold: tuple[str, ...] = ()
     """What the agent's program does not tell, as `Capability` names it."""

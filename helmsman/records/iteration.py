@@ -8,8 +8,8 @@ from helmsman.records.agent import Commit, Drift, Execution
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
 from helmsman.records.claims import Claims, Contradiction
-from helmsman.records.control import Failed, IterationSummary, Oversight
-from helmsman.records.decision import Alert, Decision
+from helmsman.records.control import Failed, Overseen
+from helmsman.records.decision import Decision
 from helmsman.records.hats import Worn
 from helmsman.records.lessons import Learned, Recalled
 from helmsman.records.plan import InHand, ItemProof, Tick
@@ -66,8 +66,6 @@ class Writing(Record):
     """Why nothing of a model's could be used, 500 characters at most; empty where it could."""
     usage: Usage = Usage()
     """To be charged, also where the answer was of no use."""
-    model: str = ""
-    seconds: float = 0.0
 
 
 class Planned(Record):
@@ -208,17 +206,14 @@ class Evidence(Record):
         return self.execution.call.seconds + sum(result.seconds for report in reports for result in report.results)
 
 
-class IterationRecord(Evidence):
+class IterationRecord(Evidence, Overseen):
     """What happened in one attempt at one iteration and what was decided."""
 
     loop: str
     iteration: int
     attempt: int
     started_at: datetime
-    signals: tuple[Alert, ...]
     decision: Decision
-    oversight: Oversight = Oversight()
-    moment: IterationSummary | None = None
     failed: Failed | None = None
     recalled: Recalled = Recalled()
     hat: Worn | None = None

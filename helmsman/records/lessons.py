@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from helmsman.records.agent import ErrorVector, FailureClass
+from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record, Usage
-from helmsman.records.control import Learning, Movement
+from helmsman.records.control import Figures, Learning
 from helmsman.records.decision import Outcome
 
 LONGEST_TEXT = 600
@@ -64,27 +64,12 @@ class Graded(Record):
     reason: str = ""
 
 
-class Episode(Record):
+class Episode(Figures):
     """One iteration as memory keeps it: bounded, whatever the iteration was."""
 
     uid: str
     loop: str
-    iteration: int
-    attempt: int
     subject: Subject
-    at: datetime
-    seconds: float
-    cost_usd: float
-    tokens: int = 0
-    movement: Movement
-    checked: bool
-    """Whether checks ran: where not, nothing is known of failures."""
-    green: bool
-    completion: float
-    errors: tuple[ErrorVector, ...] = ()
-    """What the failing checks say afterwards, 5 at most."""
-    troubles: tuple[ErrorVector, ...] = ()
-    """What failed inside the session, 3 at most."""
     approach: str = ""
     """What was done, by its commits' subjects, 300 characters at most."""
     files: tuple[str, ...] = ()
@@ -114,19 +99,23 @@ class Summary(Record):
     ended_at: datetime
 
 
-class Observation(Record):
-    """Something that an iteration or a loop teaches, before it is compared with what is known."""
-
+class _Taught(Record):
     kind: LessonKind
     text: str = Field(max_length=LONGEST_TEXT)
     """For an agent: what to do, or what to do instead."""
     detail: str = Field(default="", max_length=LONGEST_DETAIL)
-    subject: Subject
     failure: FailureClass | None = None
     confidence: float = Field(ge=0, le=1)
+    """Of a lesson averaged over all that was merged into it."""
+    by: Literal["rules", "model", "person"] = "rules"
+
+
+class Observation(_Taught):
+    """Something that an iteration or a loop teaches, before it is compared with what is known."""
+
+    subject: Subject
     good: bool
     source: str
-    by: Literal["rules", "model", "person"] = "rules"
 
 
 class Learned(Record):
@@ -139,25 +128,18 @@ class ExtractedLessons(Record):
     reason: str = ""
 
 
-class Lesson(Record):
+class Lesson(_Taught):
     id: str
-    kind: LessonKind
     tier: Tier = Tier.EPISODIC
     project: str
     task_type: TaskType
-    text: str = Field(max_length=LONGEST_TEXT)
-    detail: str = Field(default="", max_length=LONGEST_DETAIL)
-    failure: FailureClass | None = None
     tests: tuple[str, ...] = ()
-    confidence: float = Field(ge=0, le=1)
-    """Averaged over all that was merged into it."""
     observed: int = Field(default=1, ge=1)
     uses: int = Field(default=1, ge=0)
     """Times that it was put to the test: seen in a loop, or told to one that has ended since."""
     successes: int = Field(default=0, ge=0)
     sources: tuple[str, ...] = ()
     """uids of loops that it was seen in, newest last, 20 at most."""
-    by: Literal["rules", "model", "person"] = "rules"
     created_at: datetime
     updated_at: datetime
     used_at: datetime | None = None

@@ -20,22 +20,27 @@ MOST_SKETCHED = 80
 ItemState = Literal["done", "now", "ready", "blocked", "escalated"]
 
 
-class PlanItem(Record):
-    """One piece of work that can be proven by itself."""
+class Sketched(Record):
+    """An item in short, for pictures and tables."""
 
     id: str
     title: str
-    details: str = ""
-    acceptance: tuple[str, ...] = ()
-    priority: int = LAST_RANK
-    """1 comes first."""
     needs: tuple[str, ...] = ()
+    done: bool = False
     parallel: bool = False
     """Whether another loop may work on it beside this one."""
     verify: bool = False
     """Whether it looks at what is there, and need not change anything."""
+
+
+class PlanItem(Sketched):
+    """One piece of work that can be proven by itself."""
+
+    details: str = ""
+    acceptance: tuple[str, ...] = ()
+    priority: int = LAST_RANK
+    """1 comes first."""
     check: str = ""
-    done: bool = False
     line: int = 0
 
 
@@ -50,17 +55,6 @@ class Plan(Record):
     def left(self) -> tuple[PlanItem, ...]:
         """What is not done yet."""
         return tuple(item for item in self.items if not item.done)
-
-
-class Sketched(Record):
-    """An item in short, for pictures and tables."""
-
-    id: str
-    title: str
-    needs: tuple[str, ...] = ()
-    done: bool = False
-    parallel: bool = False
-    verify: bool = False
 
 
 class InHand(Record):

@@ -90,14 +90,6 @@ class Proof(Record):
         return "; ".join(denial.why for denial in self.denied)
 
 
-REJECTIONS_KEPT = 10
-NOTES_KEPT = 40
-"""Lines that go back to the judge."""
-VERDICTS_KEPT = 40
-REASON_KEPT = 1500
-PAST_REASON_KEPT = 300
-
-
 class Rejection(Record):
     """One verdict that was no approval, as the agent is told of it."""
 

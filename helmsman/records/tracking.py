@@ -23,13 +23,6 @@ class IssueLink(Record):
     """Why there is none, although the work is proven."""
 
 
-class PullRequest(Record):
-    number: int
-    url: str
-    is_open: bool = True
-    body: str = ""
-
-
 OURS = "helmsman"
 """The label by which our issues are found, and the beginning of all others that we give."""
 
@@ -63,6 +56,10 @@ class Found(Record):
     author: str = ""
     body: str = ""
     labels: tuple[str, ...] = ()
+
+
+class PullRequest(Found):
+    url: str
 
 
 class TrackedIssue(Found):

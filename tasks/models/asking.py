@@ -56,7 +56,7 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
 
     `read` gives a text where the answer is of no use: the reason. Raises nothing but Cancelled.
     """
-    started, usage = time.monotonic(), Usage()
+    usage = Usage()
     try:
         answer = ask(by, question())
         usage = answer.usage
@@ -70,10 +70,9 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
             found = "; ".join(filter(None, parts))
         else:
             found = f"asking the model broke: {type(error).__name__}: {error}"
-    reason = found[:_REASON] if isinstance(found, str) else ""
-    model = writing_model(by.config, judging=by.judging)
-    writing = Writing(reason=reason, usage=usage, model=model, seconds=time.monotonic() - started)
-    return (None if isinstance(found, str) else found), writing
+    if isinstance(found, str):
+        return None, Writing(reason=found[:_REASON], usage=usage)
+    return found, Writing(usage=usage)
 
 
 def ask(by: Asking, question: Question) -> Reply:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from helmsman.records.advance import done_signals, last_call, most_tests, remember, trust, windows
+from helmsman.records.advance import NOTES_KEPT, REJECTIONS_KEPT, done_signals, last_call, most_tests, remember, trust, windows
 from helmsman.records.agent import ContextUse, Drift, ErrorVector, FailureClass, LastCall
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome, TestCounts
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.proof import NOTES_KEPT, REJECTIONS_KEPT, Denial, DoneSignals, JudgeMemory, Proof
+from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Proof
 from tests.unit.builders import ASKED as WANTS
 from tests.unit.builders import SILENT, WAIT, call, check, execution, record, report
 
