@@ -218,8 +218,8 @@ class CriterionVerdict(Record):
     met: bool
     cannot_tell: bool = False
     """Whether votes that could not tell would make the difference: it counts neither as met nor as unmet."""
-    votes_met: int
-    votes_cast: int
+    votes_met: int = 0
+    votes_cast: int = 0
     votes_needed: int = 1
     reason: str = ""
     """In the words of the vote that decided, 1,000 characters at most."""

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from helmsman.config import CriterionConfig
 from helmsman.records.base import Reply
-from helmsman.records.checks import Judgement, JudgementOutcome
+from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.verify.judge.view import View
-from helmsman.verify.judge.votes import LONGEST, Opinion, UnreadableError, Vote, count_votes, read_vote
+from helmsman.verify.judge.votes import LONGEST, UnreadableError, Vote, count_votes, read_vote
 from tests.fakes.judge_questions import BAD, GOOD, answer, one, untold
 
 pytestmark = pytest.mark.feature("V7")
@@ -32,7 +32,10 @@ def judge(*votes: Vote, **criterion: Any) -> Judgement:
 
 def test_a_clean_answer_is_read_as_it_is() -> None:
     vote = read(GOOD)
-    assert vote.opinions == {name: Opinion("met", reason=f"I saw {name} at slugs.py:2.", evidence="slugs.py:2") for name in IDS}
+    assert vote.opinions == {
+        name: CriterionVerdict(criterion=name, met=True, reason=f"I saw {name} at slugs.py:2.", evidence="slugs.py:2")
+        for name in IDS
+    }
     assert vote.principle == "look at the edges"
 
 
@@ -136,7 +139,7 @@ def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(me
 )
 def test_the_evidence_is_the_first_place_of_the_reason_that_was_shown(reason: str, evidence: str) -> None:
     vote = read(answer(one("c1", reason=reason), one("c2")))
-    assert vote.opinions["c1"] == Opinion("met", reason=reason, evidence=evidence)
+    assert vote.opinions["c1"] == CriterionVerdict(criterion="c1", met=True, reason=reason, evidence=evidence)
 
 
 def test_a_fix_belongs_to_what_is_not_met_and_a_need_to_what_cannot_be_told() -> None:

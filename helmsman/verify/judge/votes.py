@@ -46,21 +46,10 @@ def answer_schema(criteria: Sequence[str]) -> Form:
 
 
 @dataclass(frozen=True)
-class Opinion:
-    """What one vote says of one criterion."""
-
-    given: Given
-    reason: str
-    evidence: str = ""  # the first place in the reason that was shown
-    fix: str = ""
-    need: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Vote:
-    """One answer, read: an opinion on every criterion."""
+    """One answer, read: a verdict on every criterion, as far as it goes."""
 
-    opinions: Mapping[str, Opinion]
+    opinions: Mapping[str, CriterionVerdict]
     principle: str = ""
 
     @property
@@ -132,7 +121,7 @@ def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _Criterio
     return given
 
 
-def _opinion(one: _CriterionAnswer, view: View) -> Opinion:
+def _opinion(one: _CriterionAnswer, view: View) -> CriterionVerdict:
     """Its evidence is the first file that the reason names and that was shown, or is gone, with its line where there is one."""
     reason, needed, evidence = visible(one.reason).strip()[:_REASON], list[str](), ""
     known = {**dict.fromkeys(view.gone, 0), **view.lines}
@@ -146,7 +135,15 @@ def _opinion(one: _CriterionAnswer, view: View) -> Opinion:
         plain = (path.strip().removeprefix("./").partition(":")[0] for path in one.need)
         needed = list(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
     fix = _one_line(one.fix, _FIX) if one.verdict == "not_met" else ""
-    return Opinion(one.verdict, reason, evidence, fix, tuple(needed))
+    return CriterionVerdict(
+        criterion=one.id,
+        met=one.verdict == "met",
+        cannot_tell=one.verdict == "cannot_tell",
+        reason=reason,
+        fix=fix,
+        need=tuple(needed),
+        evidence=evidence,
+    )
 
 
 def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerdict:
@@ -155,19 +152,10 @@ def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerd
     met = agreeing >= criterion.needed
     cannot_tell = not met and agreeing + open_ones >= criterion.needed
     word = "met" if met else "cannot_tell" if cannot_tell else "not_met"
-    decisive = next((opinion for opinion in cast if opinion.given == word), None)
-    return CriterionVerdict(
-        criterion=criterion.id,
-        met=met,
-        cannot_tell=cannot_tell,
-        votes_met=agreeing,
-        votes_cast=len(cast),
-        votes_needed=criterion.needed,
-        reason=decisive.reason if decisive else "",
-        fix=decisive.fix if decisive else "",
-        need=decisive.need if decisive else (),
-        evidence=decisive.evidence if decisive else "",
-    )
+    silent = CriterionVerdict(criterion=criterion.id, met=met, cannot_tell=cannot_tell)
+    decisive = next((opinion for opinion in cast if opinion.given == word), silent)
+    counted = {"votes_met": agreeing, "votes_cast": len(cast), "votes_needed": criterion.needed}
+    return decisive.model_copy(update=counted)
 
 
 def _one_line(text: str, longest: int) -> str:
