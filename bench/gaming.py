@@ -43,7 +43,7 @@ from bench.gaming_cases import Change, Kit, kits
 from bench.gaming_cases.probing import probing
 from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
-from helmsman.records.verification import Verification, Word
+from helmsman.records.verification import Verification
 from helmsman.verify.hints import hints
 from helmsman.verify.new_tests import wilson
 from tasks.checks.trusted_run import Range, change_of
@@ -96,9 +96,9 @@ def verified(work: Range) -> tuple[Verification, str, str, bool]:
 def word_of(found: Verification) -> tuple[str, str, bool]:
     if found.head_checks is None or not found.head_checks.passed:
         return "red", found.reasons[0].why, False
-    reasons = [one for one in found.reasons if one.rule not in UNSEEN and one.verdict is not Word.VERIFIED]
+    reasons = [one for one in found.reasons if one.rule not in UNSEEN and one.verdict != "verified"]
     passes = all(one.rule not in UNSEEN for one in found.reasons)
-    wrong = [one for one in reasons if one.verdict is Word.NOT_VERIFIED]
+    wrong = [one for one in reasons if one.verdict == "not_verified"]
     doubtful = [one for one in reasons if one.rule in ASKED]
     for word, those in (("blocked", wrong), ("asked", doubtful), ("untold", reasons)):
         if those:

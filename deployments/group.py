@@ -31,7 +31,7 @@ from helmsman.records.request import (
     ParallelResult,
     is_loop_id,
 )
-from helmsman.records.result import OPERATOR_EXIT_CODE, exit_code
+from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE, exit_code
 from helmsman.texts import SIGNS, format_dollars, plural
 from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
@@ -47,8 +47,8 @@ from tasks.system.trust import consent_of
 PROBLEMS_SHOWN = 5
 NEXT_SHOWN = 5
 LARGEST_FILE = 1024 * 1024  # bytes; a file that is longer ends in the middle of a line, and says so
-STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5), (Outcome.BLOCKED, 8), (Outcome.STOPPED, 3))
-"""Exit statuses of a group by what the loops that did not complete came to, the most telling first; else 1."""
+TELLING = (Outcome.CANCELLED, Outcome.WAITING, Outcome.EJECTED, Outcome.BLOCKED, Outcome.STOPPED)
+"""What the loops that did not complete came to, the most telling first: a group exits as such a loop does, else with 1."""
 
 _Form = TypeVar("_Form", bound=BaseModel)
 
@@ -98,7 +98,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
         broken = known_state(repository, next(one.loop for one in result.loops if one.outcome is not Outcome.COMPLETED))
         return exit_code(broken) if broken else OPERATOR_EXIT_CODE
     outcomes = {one.outcome for one in ((result.kept,) if result.kept else result.loops)}
-    return next((status for outcome, status in STATUSES if outcome in outcomes), 1)
+    return next((EXIT_CODES[outcome] for outcome in TELLING if outcome in outcomes), 1)
 
 
 def parallel_request(repository: Repository, said: Said) -> ParallelRequest:

@@ -1,6 +1,6 @@
 """What a verification says of the work between two commits, and what it rests on."""
 
-from enum import StrEnum
+from collections.abc import Mapping
 from typing import Literal
 
 from helmsman.records.base import Record
@@ -62,14 +62,9 @@ class Grounds(Record):
     not_looked_at: tuple[str, ...] = ()
 
 
-class Word(StrEnum):
-    VERIFIED = "verified"
-    NOT_VERIFIED = "not_verified"
-    INCONCLUSIVE = "inconclusive"
-    """It cannot be told. Never a pass."""
-
-
-EXIT_STATUS = {Word.VERIFIED: 0, Word.NOT_VERIFIED: 1, Word.INCONCLUSIVE: 2}
+Word = Literal["verified", "not_verified", "inconclusive"]
+"""`inconclusive`: it cannot be told. Never a pass."""
+EXIT_STATUS: Mapping[Word, int] = {"verified": 0, "not_verified": 1, "inconclusive": 2}
 
 
 class Reason(Record):

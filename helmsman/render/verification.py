@@ -3,23 +3,22 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from helmsman.plain import clean, short_line
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Verification, Word
+from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Verification
 from helmsman.render.markdown_page import code, fence, prose, stacked
 from helmsman.texts import check_text, duration, plural
 
 SHOWN = 30  # cases that are listed; a machine gets all of them
 LONGEST_COMMENT = 20_000
-WORDS = {Word.VERIFIED: "VERIFIED", Word.NOT_VERIFIED: "NOT VERIFIED", Word.INCONCLUSIVE: "INCONCLUSIVE"}
 SIGNS = {
     "proves": "✔", "fails": "✘", "asks": "?", "reported": "·", "nothing": " "
 }  # fmt: skip
-NAMES: tuple[OutcomeName, ...] = "FAIL_TO_PASS", "PASS_TO_PASS", "PASS_TO_FAIL", "FAIL_TO_FAIL", "CHANGED", "GONE"
+NAMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
 MARK = "<!-- helmsman verify -->"  # by which the comment of an earlier run is found
 
 
@@ -31,7 +30,7 @@ def verification_lines(found: Verification) -> Iterator[str]:
     yield from table_lines(found.table)
     yield from _hint_lines(found)
     yield ""
-    yield f"{WORDS[found.verdict]} (exit status {found.exit_status})"
+    yield f"{found.verdict.replace('_', ' ').upper()} (exit status {found.exit_status})"
     for reason in found.reasons:
         yield f"  {clean(reason.why)}"
         yield from ([f"    what to do: {clean(reason.remedy)}"] if reason.remedy else ())
@@ -75,7 +74,7 @@ def verification_markdown(found: Verification) -> str:
     reasons = (f"- {prose(one.why)}{f' ({prose(one.remedy)})' if one.remedy else ''}" for one in found.reasons)
     return stacked(
         (
-            f"{MARK}\n### Helmsman verify: {WORDS[found.verdict]}",
+            f"{MARK}\n### Helmsman verify: {found.verdict.replace('_', ' ').upper()}",
             f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {plural(found.files_changed, 'file')} changed",
             "\n".join(reasons),
             fence("\n".join((*table_lines(found.table), *_hint_lines(found), *grounds_lines(found.grounds))), LONGEST_COMMENT),
@@ -91,7 +90,7 @@ def junit_of(found: Verification) -> str:
     suite = Element("testsuite", name="helmsman verify")
     verdict = SubElement(suite, "testcase", classname="helmsman", name="verdict")
     why = "; ".join(clean(reason.why) for reason in found.reasons)
-    if kind := {Word.NOT_VERIFIED: "failure", Word.INCONCLUSIVE: "skipped"}.get(found.verdict):
+    if kind := {"not_verified": "failure", "inconclusive": "skipped"}.get(found.verdict):
         SubElement(verdict, kind, message=why)
     for case in found.table.cases:
         one = SubElement(suite, "testcase", classname=clean(case.check), name=clean(case.name))
@@ -112,7 +111,7 @@ def sarif_of(found: Verification) -> str:
         region = {"region": {"startLine": hint.line}} if hint.line else {}
         place = {"physicalLocation": {"artifactLocation": {"uri": quote(hint.path, errors="replace")}, **region}}
         results.append({"ruleId": hint.rule, "level": "note", "message": {"text": clean(hint.message)}, "locations": [place]})
-    levels = {Word.NOT_VERIFIED: "error", Word.INCONCLUSIVE: "warning"}
+    levels = {"not_verified": "error", "inconclusive": "warning"}
     for one in (reason for reason in found.reasons if reason.verdict in levels):
         results.append({"ruleId": one.rule, "level": levels[one.verdict], "message": {"text": clean(one.why)}})
     driver = {"name": "Helmsman", "rules": [{"id": rule} for rule in rules]}

@@ -167,9 +167,9 @@ def verdict(runs: Runs) -> tuple[Word, tuple[Reason, ...]]:
         proofs = runs.table.of("proves")
         shown = [("proven", f"FAIL_TO_PASS: {_named(proofs)}")] if proofs else []
         shown += [("judge", "the judge finds every criterion met")] if runs.judgement else []
-        return Word.VERIFIED, tuple(Reason(rule=rule, verdict=Word.VERIFIED, why=why) for rule, why in shown)
-    worst = Word.NOT_VERIFIED if any(one.verdict is Word.NOT_VERIFIED for one in against) else Word.INCONCLUSIVE
-    return worst, tuple(sorted(against, key=lambda one: one.verdict is not worst))
+        return "verified", tuple(Reason(rule=rule, verdict="verified", why=why) for rule, why in shown)
+    worst = "not_verified" if any(one.verdict == "not_verified" for one in against) else "inconclusive"
+    return worst, tuple(sorted(against, key=lambda one: one.verdict != worst))
 
 
 def _of_checks(runs: Runs) -> Iterator[Reason]:
@@ -273,11 +273,11 @@ def _cannot_start(result: CheckResult) -> bool:
 
 
 def _wrong(rule: str, why: str) -> Reason:
-    return Reason(rule=rule, verdict=Word.NOT_VERIFIED, why=why)
+    return Reason(rule=rule, verdict="not_verified", why=why)
 
 
 def _unsure(rule: str, why: str, remedy: str = "") -> Reason:
-    return Reason(rule=rule, verdict=Word.INCONCLUSIVE, why=why, remedy=remedy)
+    return Reason(rule=rule, verdict="inconclusive", why=why, remedy=remedy)
 
 
 def _named(cases: tuple[Case, ...] | list[Case]) -> str:

@@ -62,19 +62,19 @@ ABSENT = plain(exit_code=127, tail="sh: 1: pytest: not found")
 
 def test_the_outcomes_of_all_runs_come_to_a_verdict() -> None:
     for base, head, trusted, on_base, expected in [
-        (ran(A), GREEN, None, None, (Word.VERIFIED, ["proven"])),
-        (ran(A), GREEN, GREEN, None, (Word.VERIFIED, ["proven"])),
-        (GREEN, GREEN, None, ran(NEW), (Word.VERIFIED, ["proven"])),
-        (plain(), plain(passed=True, exit_code=0), None, None, (Word.VERIFIED, ["proven"])),
-        (GREEN, GREEN, None, None, (Word.INCONCLUSIVE, ["unproven"])),
-        (GREEN, GREEN, None, GREEN, (Word.INCONCLUSIVE, ["unproven"])),
-        (ran(A), GREEN, ran(A), None, (Word.NOT_VERIFIED, ["changed_to_pass"])),
-        (ran(FILE), GREEN, ran(FILE), None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
-        (GREEN, GREEN, LATE, None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
-        (GREEN, GREEN, ran(B), None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
-        (ran(A), GREEN, ran(B), None, (Word.INCONCLUSIVE, ["expectations"])),
-        (GREEN, ran(A), None, None, (Word.NOT_VERIFIED, ["broken"])),
-        (ran(A, B), ran(B), None, None, (Word.INCONCLUSIVE, ["already_red"])),
+        (ran(A), GREEN, None, None, ("verified", ["proven"])),
+        (ran(A), GREEN, GREEN, None, ("verified", ["proven"])),
+        (GREEN, GREEN, None, ran(NEW), ("verified", ["proven"])),
+        (plain(), plain(passed=True, exit_code=0), None, None, ("verified", ["proven"])),
+        (GREEN, GREEN, None, None, ("inconclusive", ["unproven"])),
+        (GREEN, GREEN, None, GREEN, ("inconclusive", ["unproven"])),
+        (ran(A), GREEN, ran(A), None, ("not_verified", ["changed_to_pass"])),
+        (ran(FILE), GREEN, ran(FILE), None, ("inconclusive", ["expectations", "unproven"])),
+        (GREEN, GREEN, LATE, None, ("inconclusive", ["expectations", "unproven"])),
+        (GREEN, GREEN, ran(B), None, ("inconclusive", ["expectations", "unproven"])),
+        (ran(A), GREEN, ran(B), None, ("inconclusive", ["expectations"])),
+        (GREEN, ran(A), None, None, ("not_verified", ["broken"])),
+        (ran(A, B), ran(B), None, None, ("inconclusive", ["already_red"])),
     ]:
         assert judged(base, head, trusted, on_base) == expected
 
@@ -82,12 +82,12 @@ def test_the_outcomes_of_all_runs_come_to_a_verdict() -> None:
 @pytest.mark.parametrize(
     ("base", "head", "expected"),
     [
-        (ABSENT, ABSENT, (Word.INCONCLUSIVE, ["cannot_start"])),
-        (GREEN, ABSENT, (Word.NOT_VERIFIED, ["broken"])),
-        (GREEN, LATE, (Word.INCONCLUSIVE, ["no_end"])),
-        (LATE, GREEN, (Word.INCONCLUSIVE, ["base_unknown"])),
-        (GREEN, GONE, (Word.INCONCLUSIVE, ["no_test_ran", "unproven"])),
-        (GREEN, ran(A, flaky=(A,)), (Word.INCONCLUSIVE, ["flaky"])),
+        (ABSENT, ABSENT, ("inconclusive", ["cannot_start"])),
+        (GREEN, ABSENT, ("not_verified", ["broken"])),
+        (GREEN, LATE, ("inconclusive", ["no_end"])),
+        (LATE, GREEN, ("inconclusive", ["base_unknown"])),
+        (GREEN, GONE, ("inconclusive", ["no_test_ran", "unproven"])),
+        (GREEN, ran(A, flaky=(A,)), ("inconclusive", ["flaky"])),
     ],
 )
 def test_what_tells_nothing_is_never_a_pass(base: CheckReport, head: CheckReport, expected: tuple[Word, list[str]]) -> None:
@@ -95,23 +95,23 @@ def test_what_tells_nothing_is_never_a_pass(base: CheckReport, head: CheckReport
 
 
 def test_nothing_changed_is_inconclusive_whatever_passes() -> None:
-    assert judged(GREEN, GREEN, unchanged=True) == (Word.INCONCLUSIVE, ["unchanged"])
+    assert judged(GREEN, GREEN, unchanged=True) == ("inconclusive", ["unchanged"])
 
 
 def test_a_judge_stands_for_a_test_that_was_red_and_for_changed_expectations_but_not_for_a_broken_one() -> None:
-    assert judged(GREEN, GREEN, ran(B), judgement=APPROVED) == (Word.VERIFIED, ["judge"])
-    assert judged(GREEN, ran(A), judgement=APPROVED)[0] is Word.NOT_VERIFIED
+    assert judged(GREEN, GREEN, ran(B), judgement=APPROVED) == ("verified", ["judge"])
+    assert judged(GREEN, ran(A), judgement=APPROVED)[0] == "not_verified"
     rejected = Judgement(outcome=JudgementOutcome.REJECTED, cause="c1 is not met")
-    assert judged(ran(A), GREEN, judgement=rejected) == (Word.NOT_VERIFIED, ["judge"])
+    assert judged(ran(A), GREEN, judgement=rejected) == ("not_verified", ["judge"])
     undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="not shown")
-    assert judged(ran(A), GREEN, judgement=undecided) == (Word.INCONCLUSIVE, ["judge"])
+    assert judged(ran(A), GREEN, judgement=undecided) == ("inconclusive", ["judge"])
 
 
 def test_goal_and_operator_say_whether_an_expectation_may_change() -> None:
     asked = judged(ran(A), GREEN, ran(B), goal="Update test_b to expect kilometres.")
-    assert asked == (Word.VERIFIED, ["proven"])
+    assert asked == ("verified", ["proven"])
     blocking = InvariantsConfig(changed_expectations="block")
-    assert judged(ran(A), GREEN, ran(B), config=blocking) == (Word.NOT_VERIFIED, ["changed_to_pass"])
+    assert judged(ran(A), GREEN, ran(B), config=blocking) == ("not_verified", ["changed_to_pass"])
 
 
 def test_with_a_report_each_case_is_named_and_those_that_changed_come_first() -> None:
@@ -131,29 +131,29 @@ def test_with_a_report_each_case_is_named_and_those_that_changed_come_first() ->
 @pytest.mark.parametrize("head", [GONE, plain(passed=True, exit_code=0)], ids=["counts none", "ends before it counts"])
 def test_a_case_that_was_red_is_gone_where_the_check_passes_and_no_test_ran(head: CheckReport) -> None:
     assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
-    assert judged(ran(A), head) == (Word.INCONCLUSIVE, ["no_test_ran", "unproven"])
+    assert judged(ran(A), head) == ("inconclusive", ["no_test_ran", "unproven"])
     _, reasons = verdict(Runs(head, ran(A), outcome_table(head, ran(A), None, None, NAMES)))
     assert reasons[-1].why == f"what was red on the base did not run on the head: {A}"
 
 
 def test_only_verified_ends_with_zero() -> None:
-    assert {word.value: status for word, status in EXIT_STATUS.items()} == {"verified": 0, "not_verified": 1, "inconclusive": 2}
+    assert EXIT_STATUS == {"verified": 0, "not_verified": 1, "inconclusive": 2}
 
 
 @pytest.mark.feature("V16")
 @pytest.mark.parametrize("fails", ["a new test", "nothing but what was red"])
 def test_a_new_test_that_passes_on_the_base_stands_against_the_change_only_where_the_goal_asks_for_tests(fails: str) -> None:
     on_base = ran(A, NEW) if fails == "a new test" else ran(A)
-    assert judged(ran(A), GREEN, None, on_base) == (Word.VERIFIED, ["proven"])
+    assert judged(ran(A), GREEN, None, on_base) == ("verified", ["proven"])
     asked = judged(ran(A), GREEN, None, on_base, test_asked_for=True)
-    assert asked == ((Word.VERIFIED, ["proven"]) if fails == "a new test" else (Word.INCONCLUSIVE, ["no_new_test"]))
-    assert judged(ran(A), GREEN, None, on_base, test_asked_for=True, judgement=APPROVED)[0] is Word.VERIFIED
+    assert asked == (("verified", ["proven"]) if fails == "a new test" else ("inconclusive", ["no_new_test"]))
+    assert judged(ran(A), GREEN, None, on_base, test_asked_for=True, judgement=APPROVED)[0] == "verified"
 
 
 def test_what_is_protected_and_was_changed_is_not_verified() -> None:
     finding = Finding(rule="protected", weight=Weight.BLOCK, path="api.py", message="it was changed", honest="")
-    assert judged(ran(A), GREEN, findings=(finding,)) == (Word.NOT_VERIFIED, ["invariants"])
-    assert judged(ran(A), GREEN, findings=(finding.model_copy(update={"weight": Weight.HINT}),))[0] is Word.VERIFIED
+    assert judged(ran(A), GREEN, findings=(finding,)) == ("not_verified", ["invariants"])
+    assert judged(ran(A), GREEN, findings=(finding.model_copy(update={"weight": Weight.HINT}),))[0] == "verified"
 
 
 def test_cases_are_printed_in_the_order_of_what_they_do_to_the_verdict_and_those_without_change_by_number() -> None:
@@ -172,9 +172,9 @@ def test_the_comment_on_a_pull_request_holds_the_verdict_and_foreign_names_end_n
     name = "t::a\n```\n# done <b>"
     table = outcome_table(ran(passing=(name,)), ran(name), None, None, NAMES)
     grounds = Grounds(rests_on=("the check passes",), not_looked_at=("mutants",))
-    reason = Reason(rule="x", verdict=Word.VERIFIED, why="it <b>passes")
+    reason = Reason(rule="x", verdict="verified", why="it <b>passes")
     found = Verification(
-        verdict=Word.VERIFIED, exit_status=0, reasons=(reason,), base="a" * 40, head="b" * 40, table=table, grounds=grounds
+        verdict="verified", exit_status=0, reasons=(reason,), base="a" * 40, head="b" * 40, table=table, grounds=grounds
     )
     comment = verification_markdown(found)
     page = read(comment.partition("\n")[2])

@@ -42,7 +42,7 @@ def errors_page() -> str:
         "## Exit statuses",
         table(("status", "outcome", "meaning"), sorted(rows, key=lambda row: int(row[0].removeprefix("<code>")[:-7]))),
         "`helmsman verify` ends with",
-        table(("status", "verdict", "meaning"), [(code(str(at)), one.value, VERDICTS[one]) for one, at in EXIT_STATUS.items()]),
+        table(("status", "verdict", "meaning"), [(code(str(at)), one, VERDICTS[one]) for one, at in EXIT_STATUS.items()]),
         "## Errors",
         "An error names the problem, what was expected, what was found and what to do; `fault` says who can fix it.",
         table(("class", "fault", "meaning", "tried again"), _errors()),
