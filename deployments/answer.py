@@ -94,7 +94,7 @@ def _who_goes_on(repository: Repository, state: LoopState, gate: Gate, answer: A
         if configured_api(ours()) is not None:
             from tasks.approvals.pause import resume_paused, stand_in
 
-            if resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at):
+            if resume_paused(state.uid, stand_in(form_for(gate.kind), answer.choice), answer.at):
                 return f"A worker goes on with that; look with: helmsman watch {state.loop}"
     except TransientError as error:
         again = f"The loop takes it when it is driven again: helmsman resume {state.loop}"

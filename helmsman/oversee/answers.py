@@ -55,7 +55,7 @@ def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: dateti
     given: object = changed.get("limits", {})
     if not isinstance(given, Mapping):
         raise OperatorError("limits is a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(given))}")
-    limits = {**more.get("limits", {}), **cast("Mapping[str, Any]", given)}
+    limits = {**more, **cast("Mapping[str, Any]", given)}
     return Answer(
         gate=gate.key,
         kind=gate.kind,

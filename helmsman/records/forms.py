@@ -79,13 +79,9 @@ EXTENSIONS: Mapping[str, str] = {
 """Field of the budget form -> key below `limits`."""
 
 
-def form_for(gate: Gate) -> type[Form]:
-    """The form of a gate. The decision is required and has no default: an empty form decides nothing."""
-    return _form_of(gate.kind)
-
-
 @cache
-def _form_of(kind: GateKind) -> type[Form]:
+def form_for(kind: GateKind) -> type[Form]:
+    """The form of such a gate. The decision is required and has no default: an empty form decides nothing."""
     base = BudgetForm if kind is GateKind.BUDGET else Form
     one_of: Any = Literal[tuple(map(str, GATES[kind].choices))]  # pyright: ignore[reportInvalidTypeForm] - from the table
     decision = one_of, Field(title="Decision", description="One of the choices above.")
@@ -95,7 +91,7 @@ def _form_of(kind: GateKind) -> type[Form]:
 
 def read_form(gate: Gate, given: Mapping[str, Any]) -> Form:
     """Validate a filled-in form. Raises OperatorError with the field named."""
-    return _validated(form_for(gate), given)
+    return _validated(form_for(gate.kind), given)
 
 
 @cache
@@ -127,13 +123,9 @@ def _validated(form: type[F], given: Mapping[str, Any]) -> F:
 
 
 def extension(form: Form, limits: BaseModel) -> dict[str, Any]:
-    """The limits that a budget form raises, nested as in helmsman.toml. One that is not set needs no raising."""
-    raised = {
-        key: getattr(limits, key) + more
-        for field, key in EXTENSIONS.items()
-        if (more := getattr(form, field, 0)) and getattr(limits, key) is not None
-    }
-    return {"limits": raised} if raised else {}
+    """The limits that a budget form raises, by their keys below `limits`. One that is not set needs no raising."""
+    more = {key: getattr(form, field, 0) for field, key in EXTENSIONS.items()}
+    return {key: getattr(limits, key) + by for key, by in more.items() if by and getattr(limits, key) is not None}
 
 
 def _lines(settings: str) -> list[str]:

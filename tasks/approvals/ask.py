@@ -79,7 +79,7 @@ def _left_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
 
 def _asked(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     """Ask by a form until an answer can be followed."""
-    form = form_for(gate)
+    form = form_for(gate.kind)
     while state.gate is not None:
         description = form_text(state.gate, in_short(state))
         if is_under_a_worker():

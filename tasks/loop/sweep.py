@@ -85,7 +85,7 @@ def _woken(run: FlowRun, now: datetime) -> str:
         if state.gate is None or state.uid != tagged(run, "uid:") or holder(folder.lock) is not None:
             return ""
         answer = answers.find(folder.answers, state.uid, state.gate.key) or lapsed(state.gate, now)
-        if answer is None or not resume_paused(state.uid, stand_in(form_for(state.gate), answer.choice)):
+        if answer is None or not resume_paused(state.uid, stand_in(form_for(state.gate.kind), answer.choice)):
             return ""
     except HelmsmanError as error:
         _log.warning("the loop of run %s cannot be looked at: %s", run.name, error)

@@ -234,7 +234,7 @@ def _woken(at: _At, gate: Gate, answer: Answer) -> Found:
         return heard
     from tasks.approvals.pause import resume_paused, stand_in
 
-    if resume_paused(at.state.uid, stand_in(form_for(gate), answer.choice), answer.at):
+    if resume_paused(at.state.uid, stand_in(form_for(gate.kind), answer.choice), answer.at):
         return heard
     return at.request.model_copy(update={"reopen": True})
 
