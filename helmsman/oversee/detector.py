@@ -34,11 +34,5 @@ class Detector(Generic[P]):
     def alerts(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Alert]:
         """An alert for each thing found."""
         for found in self.evaluate(*args, **kwargs):
-            yield Alert(
-                rule=self.rule + found.rule,
-                severity=found.severity or self.severity,
-                message=found.message,
-                value=found.value,
-                threshold=found.threshold,
-                instruction=INSTRUCTIONS.get(self.rule, ""),
-            )
+            told = {"rule": self.rule + found.rule, "severity": found.severity or self.severity}
+            yield Alert.model_validate({**found._asdict(), **told, "instruction": INSTRUCTIONS.get(self.rule, "")})

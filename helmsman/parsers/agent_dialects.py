@@ -250,7 +250,8 @@ def without_prompt(said: str, prompt: str) -> str:
 @cache
 def streams() -> Mapping[str, Stream]:
     """Those that come with Helmsman, by the name of their format."""
-    return {name: Stream.model_validate(stream) for name, stream in bundled("helmsman.parsers", "streams.toml").items()}
+    table = bundled("helmsman.parsers", "streams.toml")
+    return {name: Stream.model_validate(stream, extra="forbid") for name, stream in table.items()}
 
 
 def reader_of(kind: AgentKind) -> DialectReader:

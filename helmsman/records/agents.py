@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, LiteralString, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config.infrastructure import Format, PromptWay
@@ -20,19 +20,13 @@ Paths = Annotated[tuple[Path, ...], Field(max_length=10)]
 Value = bool | int | str
 
 
-class Part(Record):
-    """Of an agent's file, which a person writes: an unknown key is a mistake."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class Condition(Part):
+class Condition(Record):
     when: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
     """Each of these has one of its values, or, with none named, any at all. `*` at the end stands for all that begin so."""
     unless: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
 
 
-class Tools(Part):
+class Tools(Record):
     """Which tools run commands, write files and read them, and the path of the argument that says which."""
 
     run: Mapping[str, Path] = Field(default_factory=dict[str, str])
@@ -40,13 +34,13 @@ class Tools(Part):
     read: Mapping[str, Path] = Field(default_factory=dict[str, str])
 
 
-class ToolUse(Part):
+class ToolUse(Record):
     id: Path
     name: Paths
     arguments: Path
 
 
-class ToolEnd(Part):
+class ToolEnd(Record):
     id: Path
     known: Path | None = None
     """Where it is empty, nobody knows what came of the call."""
@@ -56,7 +50,7 @@ class ToolEnd(Part):
     output: Paths = ()
 
 
-class Spent(Part):
+class Spent(Record):
     input: Path
     cached: Path | None = None
     cached_in_input: bool = False
@@ -92,7 +86,7 @@ class Rule(Condition):
     status: Path | None = None
 
 
-class Stream(Part):
+class Stream(Record):
     """Of a program that prints one JSON object on each line, with its kind under `type`."""
 
     tools: Tools = Tools()
@@ -217,17 +211,14 @@ class AgentKind(Record):
             raise PydanticCustomError(
                 "place", "{places} in braces, not {unknown}", {"places": " or ".join(PLACES), "unknown": unknown}
             )
-        expected: tuple[tuple[bool, LiteralString], ...] = (
-            ("prompt_file" not in named or self.prompt == "file", 'prompt = "file" where the command names {prompt_file}'),
-            (self.prompt != "file" or "prompt_file" in named, '{prompt_file} in the command where prompt = "file"'),
-            ("prompt" not in named or self.prompt == "argument", 'prompt = "argument" where the command names {prompt}'),
-            (
-                (self.output == "events") == (self.stream is not None),
-                'a table [stream] where output = "events", and nowhere else',
-            ),
+        missing: tuple[tuple[LiteralString, bool], ...] = (
+            ('prompt = "file" where the command names {prompt_file}', "prompt_file" in named and self.prompt != "file"),
+            ('{prompt_file} in the command where prompt = "file"', self.prompt == "file" and "prompt_file" not in named),
+            ('prompt = "argument" where the command names {prompt}', "prompt" in named and self.prompt != "argument"),
+            ('a table [stream] where output = "events", and nowhere else', (self.output == "events") != bool(self.stream)),
         )
-        for holds, what in expected:
-            if not holds:
+        for what, is_missing in missing:
+            if is_missing:
                 raise PydanticCustomError("command", what)
         return self
 

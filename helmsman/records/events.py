@@ -82,7 +82,6 @@ class StepFinished(Event):
 class AgentStarted(Event):
     iteration: int
     attempt: int
-    process_id: int
     cost_usd: float = 0.0
     """What the loop had used up before, and the tokens likewise."""
     tokens: int = 0

@@ -157,14 +157,7 @@ class ChainRequest(Request):
     @property
     def as_group(self) -> "ParallelRequest":
         """A chain is a group in a row."""
-        return ParallelRequest(
-            repository=self.repository,
-            group=self.chain,
-            loops=self.loops,
-            settings=self.settings,
-            reopen=self.reopen,
-            in_a_row=True,
-        )
+        return ParallelRequest.model_validate(self.model_dump(exclude={"chain"}) | {"group": self.chain, "in_a_row": True})
 
 
 MOST_ITEMS = 200

@@ -30,17 +30,13 @@ class Said(NamedTuple):
     text: str
 
 
-class Step(NamedTuple):
+class Timed(NamedTuple):
+    """A step, or a tool call."""
+
     name: str
     start: datetime
-    end: datetime | None
-
-
-class Tool(NamedTuple):
-    id: str  # as the agent's program names it; empty where it does not
-    name: str
-    start: datetime
-    end: datetime | None  # None: nobody heard what came of it
+    end: datetime | None = None  # None: nobody heard of it
+    id: str = ""  # as the agent's program names the call; empty where it does not
     failed: bool = False
 
 
@@ -71,10 +67,10 @@ class Activity:
     calls: tuple[Said, ...] = ()  # tool calls, and what guard rails and the stop gate answered; newest last
     checks: Mapping[str, Said] = field(default_factory=dict[str, Said])
     """The last word on each check, in the order in which they began."""
-    steps: Mapping[str, Step] = field(default_factory=dict[str, Step])
+    steps: Mapping[str, Timed] = field(default_factory=dict[str, Timed])
     """By name; of a step that was done again the last time counts."""
     agent: datetime | None = None  # when its program was started
-    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])  # in the order of their calls, by id or else by number
+    tools: Mapping[str, Timed] = field(default_factory=dict[str, Timed])  # in the order of their calls, by id or else by number
     finished: tuple[FinishedCheck, ...] = ()
 
 
@@ -108,7 +104,7 @@ def _moved_on(activity: Activity, at: datetime, event: events.Event) -> Activity
     match event:
         case events.StepStarted():
             now = _attempt(activity, event.iteration, event.attempt)
-            return replace(now, step=event.step, since=at, steps={**now.steps, event.step: Step(event.step, at, None)})
+            return replace(now, step=event.step, since=at, steps={**now.steps, event.step: Timed(event.step, at)})
         case events.StepFinished(step=name):
             known = activity.steps.get(name)
             now = replace(activity, steps={**activity.steps, name: known._replace(end=at)}) if known else activity
@@ -140,7 +136,7 @@ def _tool(activity: Activity, at: datetime, event: events.ToolCalled | events.To
         known = tools.get(event.id)
         return replace(activity, tools={**tools, event.id: known._replace(end=at, failed=event.failed)}) if known else activity
     if len(tools) < TOOLS_KEPT:
-        tools = {**tools, event.id or f"#{len(tools)}": Tool(event.id, event.tool, at, None)}
+        tools = {**tools, event.id or f"#{len(tools)}": Timed(event.tool, at, id=event.id)}
     # tools are called in one step only, so where its beginning lies further back than was read it is known all the same
     now = activity if activity.since else replace(activity, step="execute", since=at)
     now = replace(now, tools=tools, tool_calls=now.tool_calls + 1)

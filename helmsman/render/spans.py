@@ -19,7 +19,7 @@ from helmsman.records.base import Usage
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render.activity import Activity, Step
+from helmsman.render.activity import Activity, Timed
 
 Value = str | bool | int | float
 Attributes = Mapping[str, Value]
@@ -228,7 +228,7 @@ def _call(state: LoopState, operation: str, paid_for: str, usage: Usage, untold:
     }
 
 
-def _chat(whole: Span, step: Step | None, call: Known, seconds: float) -> Span:
+def _chat(whole: Span, step: Timed | None, call: Known, seconds: float) -> Span:
     """It ended with its step. One that nobody measured is a moment."""
     end = step.end if step and step.end else whole.end
     start = max(end - timedelta(seconds=seconds), step.start if step else whole.start)
@@ -236,7 +236,7 @@ def _chat(whole: Span, step: Step | None, call: Known, seconds: float) -> Span:
     return Span((*whole.path, "chat", str(call["helmsman.paid_for"])), _within(whole.path, step), name, start, end, _told(call))
 
 
-def _within(key: Path, step: Step | None) -> Path:
+def _within(key: Path, step: Timed | None) -> Path:
     """The step where it has a span, else the iteration."""
     return (*key, step.name) if step and step.end else key
 

@@ -66,7 +66,6 @@ def run_program(
             AgentStarted(
                 iteration=state.due,
                 attempt=state.attempt,
-                process_id=process,
                 cost_usd=state.spending.cost_usd,
                 tokens=state.spending.tokens,
                 cost_limit=limits.cost_usd,

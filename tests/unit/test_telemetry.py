@@ -70,7 +70,7 @@ def called(name: str = "Bash", identity: str = "t1") -> ToolCalled:
 
 WORK = (
     begun("execute"),
-    AgentStarted(iteration=1, attempt=1, process_id=7),
+    AgentStarted(iteration=1, attempt=1),
     called(),
     called("Read", "t2"),
     ToolReturned(id="t2", failed=False),

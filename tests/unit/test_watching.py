@@ -128,7 +128,7 @@ def lines(console: Console, *events: Event, names: Sequence[str] = ("mend-it",))
 
 
 def test_the_first_line_says_what_is_being_done_for_how_long_and_what_was_used() -> None:
-    begun = AgentStarted(iteration=2, attempt=1, process_id=7, cost_usd=1.0, tokens=800_000, cost_limit=50)
+    begun = AgentStarted(iteration=2, attempt=1, cost_usd=1.0, tokens=800_000, cost_limit=50)
     used = UsageCounted(usage=Usage(cost_usd=0.2, input_tokens=12_345))
     first = shown(EXECUTE, begun, tool("ls"), used)[0]
     assert first.startswith("● mend-it #2 execute 0:01:00 · 1 tool call · $1.20 of $50.00 · 812k tokens · ")
