@@ -24,12 +24,10 @@ from pathlib import Path
 import psutil
 
 from bench.memory_cases import NOW, Asked, Cases
-from helmsman.config.infrastructure import MemoryConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.lessons import LessonKind, Recalled
 from tasks.memory import Store, opening, recall
 
-CONFIG = MemoryConfig()
 WARMING = 20
 """Queries that are not counted: the first ones read the file."""
 ITERATIONS = 1_000
@@ -126,7 +124,7 @@ def _refuse_filled(store: Store) -> None:
 def _ask(store: Store, asked: Sequence[Asked], found: Measured) -> None:
     for number, one in enumerate(asked):
         wall, own = time.perf_counter(), time.process_time()
-        recalled = recall(store, one.subject, CONFIG, NOW)
+        recalled = recall(store, one.subject, NOW)
         wall, own = time.perf_counter() - wall, time.process_time() - own
         if number >= WARMING:
             found.wall.append(1000 * wall)

@@ -27,7 +27,6 @@ from helmsman.texts import plural
 from tasks.alignment.aligning import Work, present, put, with_checkout
 from tasks.alignment.config import configured
 from tasks.loop.files import resolve_goal_file
-from tasks.models.asking import writing_model
 from tasks.repository.git import open_repository
 from tasks.system.secrets import without_secrets
 
@@ -66,7 +65,7 @@ def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool)
             if alignment is None or alignment.due == "folding":
                 drive = drive or stack.enter_context(engine_here())
                 if (rounds := alignment.made.round if alignment else 0) < ROUNDS:
-                    of = f"{clean(writing_model(work.config))} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
+                    of = f"{clean(work.config.judge.model)} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
                     console.print(f"asking     {of}", markup=False, soft_wrap=True)
                 state = drive("align", without_secrets(request.model_copy(update={"goal": work.goal})))
                 if state.is_cancelled():

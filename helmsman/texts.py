@@ -158,7 +158,7 @@ def merging_lines(state: LoopState) -> Iterator[str]:
     if not config.into or state.merged:
         return
     trouble = f": {clean(merging.trouble.why)}" if merging.trouble else ""
-    yield f"merge      into {clean(config.into)}, {merging.failed} of {config.tries} tries failed{trouble}"
+    yield f"merge      into {clean(config.into)}, {plural(merging.failed, 'try', 'tries')} failed{trouble}"
 
 
 def plan_text(state: LoopState) -> str:

@@ -48,7 +48,7 @@ def _require_short(kind: AgentKind, line: Sequence[str]) -> None:
             f"the prompt is too long for {kind.name}, which takes it as an argument",
             expected=f"{LONGEST_ARGUMENT:,} bytes at most, which is all that the system lets one argument hold",
             found=f"{size:,} bytes",
-            remedy="shorten the goal or prompt.orientation_tokens, or describe the agent with its prompt by stdin or file",
+            remedy="shorten the goal, or describe the agent with its prompt by stdin or file",
         )
 
 

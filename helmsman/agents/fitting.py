@@ -51,8 +51,7 @@ def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> t
 
 def unused(config: LoopConfig, origins: Mapping[str, str]) -> tuple[str, ...]:
     """Settings that somebody made and that do nothing with an agent other than Claude Code."""
-    prompt = config.prompt
-    asked = bool(config.judge.criteria) or prompt.written or prompt.compact
+    asked = bool(config.judge.criteria) or config.prompt.written
     only_claude_s = (key for key in origins if key.startswith(_CLAUDE_S) and key not in _ANYBODY_S)
     return tuple(key for key in only_claude_s if _is_said(origins[key]) and not (asked and key in _ASKING))
 

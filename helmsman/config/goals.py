@@ -178,8 +178,6 @@ class JudgeConfig(Section):
     """Model that judges."""
     rejections: int = Field(default=5, ge=1)
     """Rejections in a row before the loop waits for a person."""
-    reset_strategy: bool = False
-    """After that many rejections demand another approach instead of waiting for a person."""
     timeout_seconds: float = Field(default=300, gt=0, le=3600)
     """Seconds that one vote may take."""
 
@@ -251,9 +249,8 @@ class UsageLimitConfig(Section):
     margin_seconds: float = Field(default=60, ge=0, le=LONGEST_HOURS * 3600)
     """Seconds added to the announced reset, for clocks that differ."""
     pause_at: Share = None
-    """Share of the 5-hour window at which the loop waits for its reset, and leaves the rest to people. "none": it uses it up."""
-    pause_at_weekly: Share = None
-    """The same of the weekly windows; their reset may be days away."""
+    """Share of a window, of 5 hours or a week, at which the loop waits for its reset, which may be days away, and leaves the rest
+    to people. "none": it uses it up."""
 
 
 class RetryConfig(Section):
@@ -273,13 +270,6 @@ class PromptConfig(Section):
     Empty: ours alone."""
     approach: str = Field(default="", max_length=2000)
     """How this loop shall go about it, where others with its goal go other ways (`helmsman parallel`). Empty: as it likes."""
-    orientation_tokens: int = Field(default=6000, ge=500)
-    """Tokens of orientation (history, failures, memory) at most, as `helmsman.tokens` counts them."""
     written: bool = False
-    """Have a model write the iteration's focus from objective, state, control and strategy; templates where that fails."""
-    model: str = ""
-    """Model that writes focus and compaction. Empty: the judge's."""
-    timeout_seconds: float = Field(default=90, gt=0, le=600)
-    """Seconds that each of them may take; then the loop goes on with templates."""
-    compact: bool = False
-    """Have a model rewrite history and working memory in short where they have grown long. False: the oldest is cut off."""
+    """Have the judge's model write the iteration's focus from objective, state, control and strategy, and history and working
+    memory in short where they have grown long. Templates write both otherwise, and where that fails."""

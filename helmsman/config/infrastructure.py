@@ -90,8 +90,6 @@ class ContextConfig(Section):
 class HatsConfig(Section):
     """The hats of the chosen preset. Without a preset there are none."""
 
-    use: bool = True
-    """Put the hat on that the situation calls for. False: of a preset, its words and its settings alone."""
     models: dict[str, str] = Field(default_factory=dict[str, str])
     """Models by hat, for example `{ reviewer = "opus" }`; they win over what the hat's own file says."""
 
@@ -178,10 +176,6 @@ class MergeConfig(Section):
     Empty: nothing is merged."""
     push: OperatorKey[bool] = False
     """Merge onto what the remote (`remote.name`) holds of that branch, and push it; the local branch comes along where it can."""
-    tries: int = Field(default=3, ge=1, le=20)
-    """Merges that may fail, by a conflict or by checks, before a person is asked."""
-    wait_minutes: float = Field(default=30, ge=0, le=24 * 60)
-    """Minutes to wait for other loops that merge. Then the merge is tried beside theirs, which costs time and spoils nothing."""
 
     @field_validator("into")
     @classmethod
@@ -211,14 +205,8 @@ class MemoryConfig(Section):
     url: OperatorKey[str] = ""
     """Where: `postgresql://user@host/helmsman` for a team, or `sqlite:////path/to/memory.db`. Empty: a file of this
     user's. A URL with a password stands in the variable HELMSMAN_MEMORY_URL instead, which wins and is in no record."""
-    tokens: int = Field(default=1200, ge=0, le=20_000)
-    """Tokens of a prompt that lessons and guardrails may take."""
-    guardrails: int = Field(default=8, ge=0, le=50)
-    """Guardrails that stand at a time in one project."""
     extraction: Literal["rules", "model"] = "rules"
     """Who draws lessons from a loop that has ended: rules alone, or a model as well (one cheap call a loop)."""
-    handoff: bool = True
-    """Append what a completed loop leaves to know to its alignment file, for the next one."""
     wiki: bool = False
     """Keep a wiki of the project in `.helmsman/wiki`, and archive each completed loop in it."""
     agents_md: Literal["off", "patch", "commit"] = "patch"
@@ -284,8 +272,6 @@ class TrackerConfig(Section):
     """Name of a Tracker block in Prefect that holds the token. Empty: the variable HELMSMAN_TRACKER_TOKEN."""
     allowed_users: tuple[str, ...] = ()
     """Logins whose comments may answer. Empty: nobody's."""
-    from_rung: int = Field(default=2, ge=1, le=4)
-    """Rung of the ladder from which a climb is told (2: a redesign; what is tried below it needs nobody)."""
     notify: tuple[str, ...] = ()
     """Prefect notification blocks that are told too, by type and name: `slack-webhook/ops`. They need no tracker."""
 

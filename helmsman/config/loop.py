@@ -70,5 +70,5 @@ class LoopConfig(Section):
 
     @property
     def resets_strategy(self) -> bool:
-        """Whether the judge's rejections lead to another approach: that is ordered, or it merges and nobody is to be asked."""
-        return self.judge.reset_strategy or (bool(self.merge.into) and not self.gates.merge)
+        """Whether the judge's rejections lead to another approach: the loop merges, and nobody is to be asked."""
+        return bool(self.merge.into) and not self.gates.merge

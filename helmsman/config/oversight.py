@@ -41,8 +41,6 @@ class LadderConfig(Section):
     simulation (bench/simulate.py): less stops too many agents that would finish, more costs too much on those that would not."""
     redesign_model: str = ""
     """Model for a redesign, and for any iteration under the controller's highest urgency. Empty: the loop's own."""
-    rollback: bool = True
-    """Return the branch to the best commit when the work gets worse twice in a row; the failed work stays on a ref."""
 
 
 class CriticalConfig(Section):

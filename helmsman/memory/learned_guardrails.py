@@ -22,6 +22,7 @@ from helmsman.records.lessons import Episode, Guardrail
 from helmsman.texts import plural
 
 GUARDRAIL_AFTER = 3  # iterations of a project in which one class of failure has to be seen until it makes a guardrail (L5)
+MOST_GUARDRAILS = 8  # that stand at a time in one project: more than a page of orders is read by nobody
 AGAIN = 2  # iterations that have to name one place until it counts as named again and again
 LONGEST_PLACE = 120
 REMOVED, GAVE_WAY = "a person removed it", "gave way"  # how the reason begins for which one is retired
@@ -137,7 +138,7 @@ def create(
             continue
         if giving_way is None:
             why = f"{most} guardrails stand at most, and those that do are a person's or needed now"
-            refused.append(Refused(guardrail=proposed, why=f"{why}; delete one in guardrails.md, or raise memory.guardrails"))
+            refused.append(Refused(guardrail=proposed, why=f"{why}; delete one in guardrails.md"))
             continue
         made = {one.id: one for one in (*giving_way, proposed)}
         by_id |= made

@@ -21,6 +21,7 @@ from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Re
 from helmsman.texts import plural
 from helmsman.tokens import tokens
 
+MEMORY_TOKENS = 1200  # of a prompt that lessons and guardrails may take: half a page, beside a goal and what fails
 MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6
 """Confidence, and share of uses that went well, from which a lesson is told (L4). Of an antipattern: of loops that heeded it."""
 MOST_LESSONS, MOST_ANTIPATTERNS = 5, 2  # strategies and conventions, and antipatterns, in one prompt (L4)

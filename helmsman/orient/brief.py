@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 
 from helmsman.budget import fit, whole
 from helmsman.memory.handoff import handoff_section
-from helmsman.memory.recall import lessons_section
+from helmsman.memory.recall import MEMORY_TOKENS, lessons_section
 from helmsman.orient.checks import failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section
@@ -32,6 +32,8 @@ from helmsman.texts import plural
 from helmsman.tokens import tokens
 
 CHECKS = "last checks"
+ORIENTATION_TOKENS = 6000
+"""Of orientation (history, failures, notes) at most: a page of a model's window that leaves it to the work."""
 RESERVED = 3
 """A third of the allowance is kept for the section of the checks, where it needs that much: without its headings a quarter is
 left for what they printed."""
@@ -58,11 +60,13 @@ Section = tuple[str, str]
 Fact = tuple[str, Sequence[Piece]]
 
 
-def brief(state: LoopState, orientation: Orientation, planned: Planned | None = None) -> Briefing:
+def brief(
+    state: LoopState, orientation: Orientation, planned: Planned | None = None, allowance: int = ORIENTATION_TOKENS
+) -> Briefing:
     """The prompt of the iteration that is due. `planned`: what a model wrote for it, where one was asked."""
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
-    fitted = _fit(facts, state.config.prompt.orientation_tokens)
-    lessons = fit(lessons_section(orientation.recalled), state.config.memory.tokens)
+    fitted = _fit(facts, allowance)
+    lessons = fit(lessons_section(orientation.recalled), MEMORY_TOKENS)
     remembered = [("memory", lessons)] if lessons else []  # at the end, where models weigh most
     config, hand, kept = state.config, orientation.plan, [section for section in fitted if section[1]]
     sheet, hat = state.preset.sheet if state.preset else None, worn_hat(state)

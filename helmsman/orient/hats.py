@@ -97,7 +97,7 @@ def worn(state: LoopState) -> Worn | None:
 
 
 def _chosen(state: LoopState) -> tuple[Hat, str] | None:
-    return choose(state.preset, scene_of(state)) if state.preset and state.config.hats.use else None
+    return choose(state.preset, scene_of(state)) if state.preset else None
 
 
 class Meaning(NamedTuple):

@@ -33,7 +33,7 @@ ENDS = frozenset({Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJ
 
 def better_to_leave(state: LoopState) -> Checkpoint | None:
     """The tree to leave an ended loop at; None where its last one is the best, or where not all that came after is the loop's."""
-    best, steers = state.oversight.best, state.config.ladder.act and state.config.ladder.rollback
+    best, steers = state.oversight.best, state.config.ladder.act
     if state.outcome not in ENDS or best is None or best.commit == state.head or not steers:
         return None
     # Work that measures better and has a finding against it is no best. Yet a person may find it honest, so it stays where the

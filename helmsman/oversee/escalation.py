@@ -42,8 +42,8 @@ def _by_detection(state: LoopState) -> dict[str, Escalation]:
         if by_person or ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
             return {}
     found: list[Escalation] = []
-    for climb in _in_force(state):  # those that are still in force, the highest last, from the rung on that is configured
-        if climb.after >= state.config.tracker.from_rung:
+    for climb in _in_force(state):  # those that are still in force, the highest last; what is tried below a redesign needs nobody
+        if climb.after >= EscalationLevel.REDESIGN:
             level, words = short_level(climb.after), (f"has come to {climb.after.title}", climb.reason)
             found.append(_escalation(state, _rule_of(climb), f"{level}-{climb.at:{_STAMP}}", level, words, climb.at))
     found += _ending(state)

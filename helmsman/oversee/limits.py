@@ -83,7 +83,6 @@ def many_iterations(limits: LimitsConfig) -> Alert | None:
     return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=given, threshold=most)
 
 
-WEEKLY = "seven_day"  # how the names of weekly windows begin
 NAMES: Mapping[str, str] = {
     "five_hour": "5-hour window",
     "seven_day": "weekly window",
@@ -112,9 +111,8 @@ def newly_near(before: RateLimit | None, after: RateLimit | None, now: datetime)
 
 def used_up(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows of which the loop has used the share that it may."""
-    weekly, known = config.pause_at_weekly, open_windows(limit, now)
-    shares = ((one, weekly if one.name.startswith(WEEKLY) else config.pause_at) for one in known)
-    return tuple(one for one, share in shares if share is not None and one.utilization >= share)
+    share = config.pause_at
+    return () if share is None else tuple(one for one in open_windows(limit, now) if one.utilization >= share)
 
 
 def in_words(window: UsageWindow) -> str:

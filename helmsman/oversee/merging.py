@@ -14,6 +14,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, Merging, Prepared, Trouble
 from helmsman.texts import plural
 
+MERGE_TRIES = 3  # merges that may fail, by a conflict or by checks, before a person is asked
 MERGE = "merge."  # how the rules begin of endings that merging brought about
 NOT_MERGED = "the work was proven and is not merged"
 LEFT = f"{GATE}{GateKind.UNMERGED}"  # the rule under which a person leaves proven work unmerged
@@ -53,9 +54,8 @@ def ready(state: LoopState, prepared: Prepared) -> LoopState:
 
 def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now: datetime) -> LoopState:
     """The loop goes on from work that holds both sides, with the trouble as its task; after too many, a person is asked."""
-    tries = state.config.merge.tries
     failed = state.merging.failed + 1
-    asks = failed >= tries
+    asks = failed >= MERGE_TRIES
     merging = Merging(failed=0 if asks else failed, trouble=trouble)
     moved: dict[str, Any] = {"ending": None, "merging": merging, "head": trouble.head, "base_commit": trouble.base}
     anew: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
@@ -64,7 +64,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     if not asks:
         return limited(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (
-        f"{plural(failed, 'merge')} into {trouble.into} failed ({tries} may), the last because {trouble.why}; "
+        f"{plural(failed, 'merge')} into {trouble.into} failed ({MERGE_TRIES} may), the last because {trouble.why}; "
         "a person has to look at what both sides want"
     )
     return _ended(after, f"{MERGE}tries", reason, Outcome.WAITING, now)

@@ -36,7 +36,7 @@ _BROKEN_OFF = {
     "model_context_window_exceeded": "the answer was cut off where the model's context was full",
     "pause_turn": "the model paused before its answer was whole",
     "structured_output_retry_exhausted": "the model kept answering in another form",
-    "late": "the model did not answer in time (prompt.timeout_seconds)",
+    "late": "the model did not answer in time",
 }
 
 

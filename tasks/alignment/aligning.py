@@ -26,14 +26,13 @@ from tasks.loop.alignment_file import (
     with_kept,
     write_alignment,
 )
-from tasks.models.asking import Asking, LateAnswer, ask
+from tasks.models.asking import WRITING_SECONDS, Asking, LateAnswer, ask
 from tasks.repository.git import Repository
 from tasks.system.files import write_atomic
 from tasks.system.paths import AlignFolder
 from tasks.system.process import never
 
-THOUGHT = 3  # times prompt.timeout_seconds that one answer may take: it reads and writes more than a focus
-LONGEST_TIMEOUT = 600
+THOUGHT_SECONDS = 3 * WRITING_SECONDS  # that one answer may take: it reads and writes more than a focus
 
 
 @dataclass(frozen=True)
@@ -122,15 +121,19 @@ def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None
 
 
 def propose(
-    question: Question, config: LoopConfig, *, credentials: Mapping[str, str], tag: str, stop: Callable[[], bool] = never
+    question: Question,
+    config: LoopConfig,
+    *,
+    credentials: Mapping[str, str],
+    tag: str,
+    stop: Callable[[], bool] = never,
+    seconds: float = THOUGHT_SECONDS,
 ) -> Reply:
     """A model's answer, unread. One that did not come in time is charged as such and not asked for again by itself.
 
     Raises OperatorError, TransientError where it may be asked again, Cancelled.
     """
-    seconds = min(LONGEST_TIMEOUT, THOUGHT * config.prompt.timeout_seconds)
-    patient = config.model_copy(update={"prompt": config.prompt.model_copy(update={"timeout_seconds": seconds})})
     try:
-        return ask(Asking(patient, lambda: credentials, tag, stop), question)
+        return ask(Asking(config, lambda: credentials, tag, stop, seconds), question)
     except LateAnswer as late:
         return Reply(text="", stop="late", usage=late.usage)

@@ -24,7 +24,6 @@ from tasks.alignment.steps import ask, gather
 from tasks.engine.runs import EndState, driving_run
 from tasks.engine.step import with_retries
 from tasks.loop.alignment_file import read_alignment, with_kept
-from tasks.models.asking import writing_model
 from tasks.repository.git import open_repository
 from tasks.system.environment import refuse_nested
 from tasks.system.lock import exclusive_folder
@@ -120,7 +119,7 @@ def _drafted(work: Work, before: Alignment | None) -> Alignment:
         cost += reply.usage.cost_usd
         found = read_proposal(reply, work.goal, before)
         if isinstance(found, Alignment):
-            by = Made(by="model", model=writing_model(work.config)[:200], round=number, commit=facts.commit, cost_usd=cost)
+            by = Made(by="model", model=work.config.judge.model[:200], round=number, commit=facts.commit, cost_usd=cost)
             return found.model_copy(update={"made": by})
         complaint = found
     without = settled(before, complaint) if before else by_template(work.goal, facts, complaint)

@@ -52,7 +52,8 @@ def probe_work(context: LoopContext, state: LoopState, commit: str, credentials:
     if not state.config.workspace.clean:
         return Probed(reason=NOT_CLEAN)
     work = work_of(context, state, commit)
-    asking = Asking(work.config, credentials, f"{context.tag(state)}/probes", context.folder.cancel.exists, judging=True)
+    tag, seconds = f"{context.tag(state)}/probes", work.config.judge.timeout_seconds
+    asking = Asking(work.config, credentials, tag, context.folder.cancel.exists, seconds)
     found, kept = probe(check_context(context, state), work, kept_probes(state.uid), asking)
     keep_probes(state.uid, kept)
     return found

@@ -173,7 +173,8 @@ def _probed(
     if not work.config.proof.probes or wrong or not runs.head.results:
         return None
     say("probes, cases of a model that has not seen the head's source")
-    return probe(check_context, work, (), Asking(work.config, credentials, f"{check_context.tag}/probes", judging=True))[0]
+    asking = Asking(work.config, credentials, f"{check_context.tag}/probes", seconds=work.config.judge.timeout_seconds)
+    return probe(check_context, work, (), asking)[0]
 
 
 def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:

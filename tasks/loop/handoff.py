@@ -29,7 +29,7 @@ def hand_over(context: LoopContext, state: LoopState) -> str:
 
     Done already: nothing happens. Never raises: the loop's work is done.
     """
-    if state.outcome is not Outcome.COMPLETED or not (state.config.memory.handoff and state.config.alignment):
+    if state.outcome is not Outcome.COMPLETED or not state.config.alignment:
         return ""
     kept = context.folder.root / NAME
     try:
@@ -45,7 +45,7 @@ def hand_over(context: LoopContext, state: LoopState) -> str:
 def handed_on(context: LoopContext, state: LoopState, tip: str) -> str:
     """A commit on top of `tip`, on no branch yet, that hands over what the loop leaves; `tip` where no file of it takes that."""
     try:
-        name = inside(state.config.alignment) if state.config.memory.handoff and state.config.alignment else ""
+        name = inside(state.config.alignment) if state.config.alignment else ""
         held = held_in(context.repository, tip, name) if name else None
         after = _with_handoff(name, text_of(held.content, name), handoff_of(state)) if held else None
         return tip if after is None else commit_with(context.repository, state, tip, name, after, SUBJECT.format(state.loop))

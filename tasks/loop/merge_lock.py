@@ -27,6 +27,8 @@ Stop = Callable[[], bool]
 
 LEASE_SECONDS = 60
 """After its holder's last word; the least that the engine allows. It is renewed while the holder lives."""
+PATIENCE_SECONDS = 30 * 60.0
+"""Until the merge is tried beside others, which costs time and spoils nothing: a merge takes as long as the checks do."""
 ONE_TRY_SECONDS = 3.0  # how long the engine is asked at a stretch: in between a cancel is heard
 NAP_SECONDS = 0.2
 SLOTS = "helmsman-merge-"  # how the names of the engine's limits begin
@@ -34,9 +36,9 @@ _AWAY = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
 
 
 @contextmanager
-def merging_alone(repository: Repository, minutes: float, stop: Stop) -> Generator[None]:
+def merging_alone(repository: Repository, stop: Stop, seconds: float = PATIENCE_SECONDS) -> Generator[None]:
     """While the block runs nobody else merges in this project, as far as that can be had. Raises Cancelled."""
-    until = time.monotonic() + minutes * 60
+    until = time.monotonic() + seconds
     with ExitStack() as held:
         if not is_embedded():
             hold_slot(held, slot_of(repository), until, stop)

@@ -71,9 +71,8 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
     config, notes = state.config, list[str]()
     if not state.iteration and state.checks is None and config.baseline and config.checks:
         notes.append("the checks run before the first iteration; what fails then stands in its prompt too")
-    if config.prompt.written or config.prompt.compact:
-        asked = "prompt.written or prompt.compact is set"
-        notes.append(f"a model may be asked before the iteration ({asked}); what it writes then stands in the prompt too")
+    if config.prompt.written:
+        notes.append("a model may be asked before the iteration (prompt.written); what it writes then stands in the prompt too")
     briefing = without_secrets(brief(state, orientation))
     return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=tuple(notes))
 

@@ -15,7 +15,7 @@ from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.guardrail_effect import after_iteration as with_effect
 from helmsman.memory.guardrail_effect import after_loop as concluded
 from helmsman.memory.guardrail_effect import failed
-from helmsman.memory.learned_guardrails import create
+from helmsman.memory.learned_guardrails import MOST_GUARDRAILS, create
 from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.memory.merge import credited, learn, reviewed
 from helmsman.oversee.oversee import Observed, oversee
@@ -70,7 +70,7 @@ def recalled(context: LoopContext, state: LoopState, now: datetime, *, only_look
         subject = _subject(context, state)
         if not only_look and isinstance(store, Store):
             sync_edits(context.repository, store, subject.project, now)
-        return recall(store, subject, config, now)
+        return recall(store, subject, now)
     return Recalled(problem="; ".join(problems))
 
 
@@ -197,7 +197,7 @@ def _guarded(change: Change, context: LoopContext, state: LoopState, kept: Episo
     known = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
     orders = read_orders(context.worktree, state.config)
-    made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, state.config.memory.guardrails, now)
+    made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, MOST_GUARDRAILS, now)
     for one in made.guardrails:
         change.put_guardrail(one)
     # told where it failed once more; what was refused before stays so without a word

@@ -255,7 +255,7 @@ def landed(context: LoopContext, state: LoopState) -> LoopState:
     """Merge what is proven, where that is wanted. Returns the loop as it goes on: merged, with a task, or with a question."""
     while landing_due(state):
         state = begin_landing(context, state)
-        with merging_alone(context.repository, state.config.merge.wait_minutes, context.folder.cancel.exists):
+        with merging_alone(context.repository, context.folder.cancel.exists):
             state = land(context, state, partial(steps.checked_for_merge, context, state))
         state = passed(context, state)
     return catch_up(context, state)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from helmsman.config.infrastructure import MemoryConfig
 from helmsman.errors import TransientError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
-from helmsman.memory.recall import Found, guardrails_cost, reminders
+from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
+from helmsman.memory.recall import MEMORY_TOKENS, Found, guardrails_cost, reminders
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, Tier
 
@@ -25,26 +25,26 @@ _PARTS = "test tests spec specs src lib py js jsx ts tsx mjs go rs rb java kt ph
 _IN_EVERY_NAME = frozenset(_PARTS.split())  # parts of the names of tests that say nothing
 
 
-def recall(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
-    """What memory has to say. A store that does not answer has nothing to say, and that is told."""
+def recall(store: "Reads", subject: Subject, now: datetime, allowance: int = MEMORY_TOKENS) -> Recalled:
+    """What memory has to say, in so many tokens. A store that does not answer has nothing to say, and that is told."""
     try:
-        return _recalled(store, subject, config, now)
+        return _recalled(store, subject, now, allowance)
     except TransientError as error:
         return Recalled(subject=subject, problem=" ".join(str(error).split()))
 
 
-def _recalled(store: "Reads", subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
+def _recalled(store: "Reads", subject: Subject, now: datetime, allowance: int) -> Recalled:
     # guardrails that the prompt has room for, a person's first, then those whose failure is there now, then the newest
     ranked = sorted(store.guardrails(subject.project), key=lambda one: one.created_at, reverse=True)
     ranked.sort(key=lambda one: (one.by != "person", one.failure not in subject.failures))
     guardrails: list[Guardrail] = []
     for one in ranked:
-        if len(guardrails) < config.guardrails and guardrails_cost([*guardrails, one]) <= config.tokens:
+        if len(guardrails) < MOST_GUARDRAILS and guardrails_cost([*guardrails, one]) <= allowance:
             guardrails.append(one)
     # all projects are asked what similar work took only where this one has too little to tell
     own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
     enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST
-    room = config.tokens - guardrails_cost(guardrails)
+    room = allowance - guardrails_cost(guardrails)
     return Recalled(
         subject=subject,
         guardrails=tuple(guardrails),

@@ -1,6 +1,6 @@
 """Asking a model one question in a fresh context: a focus, the past in short, contradictions, lessons, probes, an alignment.
 
-The way is the judge's, with its isolation and its credentials; only the question, the model and the time limit differ.
+The way is the judge's, with its isolation and its credentials; only the question and the time limit differ.
 """
 
 import time
@@ -23,6 +23,7 @@ T = TypeVar("T")
 Credentials = Callable[[], Mapping[str, str]]
 """Variables on top of the environment's own, looked up only where a model is asked."""
 
+WRITING_SECONDS = 90.0  # for what helps and is not needed (O5); templates serve after it
 _SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
 _REASON = 500
 
@@ -30,10 +31,10 @@ _REASON = 500
 class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFile
     """No answer in time. What was sent by then is paid for all the same, so it is charged."""
 
-    def __init__(self, limit: float, usage: Usage, key: str) -> None:
+    def __init__(self, limit: float, usage: Usage) -> None:
         """Nobody counted the tokens: `usage` is an estimate of the question alone, and says so."""
         self.usage = usage
-        expected = f"an answer within {limit:g} s ({key})"
+        expected = f"an answer within {limit:g} s"
         found = f"none; its question is charged, by estimate {usage.tokens:,} tokens"
         super().__init__("the model did not answer in time", expected=expected, found=found)
 
@@ -47,8 +48,8 @@ class Asking:
     tag: str
     """No other process may carry it meanwhile."""
     stop: Callable[[], bool] = never
-    judging: bool = False
-    """Whether the judge's model is asked, for `judge.timeout_seconds`."""
+    seconds: float = WRITING_SECONDS
+    """That the answer may take."""
 
 
 def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, Writing]:
@@ -76,27 +77,20 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
 
 
 def ask(by: Asking, question: Question) -> Reply:
-    """The answer, unread but free of our secrets, with its usage. It takes `prompt.timeout_seconds` at most.
+    """The answer, unread but free of our secrets, with its usage. It takes `by.seconds` at most.
 
     Raises OperatorError, TransientError (LateAnswer where the time is over), Cancelled.
     """
     config, credentials = by.config, by.credentials()
     register_credentials(credentials)
-    key, limits = ("judge", config.judge) if by.judging else ("prompt", config.prompt)
-    model, seconds = writing_model(config, judging=by.judging), limits.timeout_seconds
     environment = {**agent_environment(ours(), config.claude.environment), **credentials}
-    request, late = without_secrets(question), time.monotonic() + seconds
-    how = config.judge.model_copy(update={"model": model, "timeout_seconds": seconds + _SLACK})
+    request, late = without_secrets(question), time.monotonic() + by.seconds
+    how = config.judge.model_copy(update={"timeout_seconds": by.seconds + _SLACK})
     try:
         answer = send(request, how, config.claude, environment, by.tag, lambda: by.stop() or time.monotonic() > late)
     except Cancelled as cancelled:
         if by.stop():
             raise
-        spent = priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), model)
-        raise LateAnswer(seconds, spent, f"{key}.timeout_seconds") from cancelled
+        spent = priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), config.judge.model)
+        raise LateAnswer(by.seconds, spent) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})
-
-
-def writing_model(config: LoopConfig, *, judging: bool = False) -> str:
-    """The model that is asked."""
-    return (not judging and config.prompt.model) or config.judge.model

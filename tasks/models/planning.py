@@ -13,14 +13,16 @@ from tasks.repository.loop_context import LoopContext
 
 def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
     """A focus and the past in short, each where it is due. Raises nothing but Cancelled."""
-    prompt, planned, tag = state.config.prompt, Planned(), context.tag(state)
+    planned, tag = Planned(), context.tag(state)
+    if not state.config.prompt.written:
+        return planned
     by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
-    if prompt.written and state.worked:
+    if state.worked:
         lessons = [one.text for one in orientation.recalled.reminders]
         question = partial(focus_request, state, state.oversight, lessons)
         focus, writing = written(replace(by, tag=f"{tag}/focus"), question, read_focus)
         planned = _with(planned, writing, focus=focus)
-    if prompt.compact and compacts(state, orientation):
+    if compacts(state, orientation):
         past = past_of(state, orientation)
         short, writing = written(replace(by, tag=f"{tag}/compaction"), partial(compaction_request, past), read_compacted)
         planned = _with(planned, writing, compacted=short or compact_by_template(past))

@@ -32,7 +32,7 @@ from tests.flows.test_loop import SOLVE
 pytestmark = pytest.mark.feature("M4")
 
 SOLVED = says(PROMISE, shell=SOLVE)
-INTO_MAIN = {"into": "main", "wait_minutes": 1}
+INTO_MAIN = {"into": "main"}
 COMMIT = "git -c user.name=A -c user.email=a@localhost commit --quiet -am"
 
 

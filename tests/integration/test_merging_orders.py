@@ -53,9 +53,9 @@ def test_a_branch_that_only_the_remote_has_can_be_pushed_to(tmp_path: Path) -> N
 
 def test_a_point_stands_for_the_branch_that_is_checked_out(tmp_path: Path) -> None:
     top = repository(tmp_path / "top")
-    said = {"goal": "x", "check": ["true"], "merge": ".", "settings": ["merge.tries=7"]}
+    said = {"goal": "x", "check": ["true"], "merge": ".", "settings": ["merge.push=true"]}
     merge = configuration(open_repository(top), said).config.merge
-    assert (merge.into, merge.tries) == ("main", 7)
+    assert (merge.into, merge.push) == ("main", True)
     sh(top, "checkout", "--quiet", "--detach")
     with pytest.raises(OperatorError, match="no branch is checked out"):
         configuration(open_repository(top), said)

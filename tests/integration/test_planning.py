@@ -20,7 +20,7 @@ from tests.unit.histories import history, step
 @pytest.mark.feature("O5", "O8")
 @pytest.mark.parametrize("turn", [say("no"), Fault(status=401)])
 def test_where_no_model_can_write_the_templates_serve_with_the_reasons(tmp_path: Path, turn: Turn) -> None:
-    of = config("make it so", prompt={"written": True, "compact": True, "timeout_seconds": 20})
+    of = config("make it so", prompt={"written": True})
     redesign = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="stuck"))
     before = state(of, iteration=1, history=history(step()), oversight=redesign)
     git(tmp_path, "init", "--quiet", "--initial-branch=main")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.budget import whole
-from helmsman.config.infrastructure import MemoryConfig
+from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
 from helmsman.memory.recall import cost, guardrails_cost, lessons_section
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
@@ -25,7 +25,6 @@ SUBJECT = Subject(
     failures=(FailureClass.TYPES,),
     tests=("tests/test_checkout.py::test_gift_card",),
 )
-CONFIG = MemoryConfig()
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing
             known("elsewhere", "An invoice parser pays people back, card by card, at the checkout", project="bank"),
             known("unfit", "Rotate the certificates of the mail gateway"),
         )
-        recalled = recall(store, SUBJECT, CONFIG, NOW)
+        recalled = recall(store, SUBJECT, NOW)
     assert told(recalled) == ["tests", "words", "convention", "elsewhere", "class"]
     assert "of this project; the same type of work (feature)" in recalled.reminders[0].why
     assert "1 of its 1 test fails now" in recalled.reminders[0].why
@@ -71,7 +70,7 @@ def test_lessons_of_this_project_are_found_however_many_of_others_fit_better(sto
             known(f"n{number}", f"Pay by invoice: the voucher parser of shop {number}", project="bank") for number in range(200)
         )
         put(store, known("own", "Check the voucher before people pay; keep an invoice"), *others)
-        assert "own" in told(recall(store, SUBJECT, CONFIG, NOW))
+        assert "own" in told(recall(store, SUBJECT, NOW))
 
 
 def test_a_long_goal_leaves_room_for_the_names_of_failing_tests() -> None:
@@ -93,14 +92,16 @@ def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_
             change.put_guardrail(guardrail("fails", failure=FailureClass.TYPES, created_at=NOW - DAY))
             change.put_guardrail(guardrail("other", project="bank"))
             change.put_guardrail(guardrail("gone", retired="useless"))
-        whole_house = recall(store, SUBJECT, CONFIG, NOW)
+        whole_house = recall(store, SUBJECT, NOW)
         assert [one.id for one in whole_house.guardrails] == ["person", "fails", "new"]
         for allowance in range(0, 400, 7):
-            recalled = recall(store, SUBJECT, CONFIG.model_copy(update={"tokens": allowance}), NOW)
+            recalled = recall(store, SUBJECT, NOW, allowance)
             assert guardrails_cost(recalled.guardrails) + cost(recalled.reminders) <= allowance
             assert tokens(whole(lessons_section(recalled))) <= allowance
-        few = recall(store, SUBJECT, CONFIG.model_copy(update={"guardrails": 1}), NOW)
-        assert [one.id for one in few.guardrails] == ["person"]
+        with store.change() as change:
+            for number in range(MOST_GUARDRAILS):
+                change.put_guardrail(guardrail(f"more{number}"))
+        assert len(recall(store, SUBJECT, NOW).guardrails) == MOST_GUARDRAILS
 
 
 def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_else(store_url: str) -> None:
@@ -110,12 +111,12 @@ def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_el
                 change.put_summary(summary(f"own{number}", NOW - number * DAY))
             for number in range(9):
                 change.put_summary(summary(f"other{number}", NOW - number * DAY, "bank"))
-        seen = recall(store, SUBJECT, CONFIG, NOW).estimate
+        seen = recall(store, SUBJECT, NOW).estimate
         assert seen is not None
         assert (seen.project, seen.loops) == ("", 11)
         with store.change() as change:
             change.put_summary(summary("own2", NOW - 300 * DAY))
-        seen = recall(store, SUBJECT, CONFIG, NOW).estimate
+        seen = recall(store, SUBJECT, NOW).estimate
         assert seen is not None
         assert (seen.project, seen.loops, seen.iterations.median) == ("shop", 3, 4)
 
@@ -124,7 +125,7 @@ def test_a_store_that_fails_says_so_and_raises_nothing(tmp_path: Path) -> None:
     with opening(f"sqlite:///{tmp_path / 'memory' / 'memory.db'}", NOW) as store:
         put(store, known("a", "Pay by invoice"))
         shutil.rmtree(tmp_path / "memory")
-        recalled = recall(store, SUBJECT, CONFIG, NOW)
+        recalled = recall(store, SUBJECT, NOW)
     assert "the memory store does not answer" in recalled.problem
     assert "\n" not in recalled.problem
     assert recalled.reminders == ()

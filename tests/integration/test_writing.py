@@ -8,10 +8,10 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
-from helmsman.orient.compaction import Past, compaction_request, read_compacted
+from helmsman.orient.compaction import Past
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.records.control import Oversight
-from helmsman.records.iteration import Compacted, Focus, Writing
+from helmsman.records.iteration import Focus, Writing
 from helmsman.tokens import tokens
 from tasks.models.asking import Asking, Credentials, written
 from tasks.system.secrets import register
@@ -30,29 +30,21 @@ FOCUS = Focus(prompt="Mend it.", areas=("a.py",), urgency="high")
 PAST = Past(goal="make the tests pass", iteration=4)
 
 
-def settings(**prompt: Any) -> dict[str, Any]:
-    return {
-        "prompt": {"written": True, "compact": True, "timeout_seconds": 20, **prompt},
-        "claude": {"binary": str(bundled_cli())},
-    }
+SETTINGS: dict[str, Any] = {"prompt": {"written": True}, "claude": {"binary": str(bundled_cli())}}
 
 
-def focus(credentials: Credentials, *lessons: str, tag: str = "nobody", **prompt: Any) -> tuple[Focus | None, Writing]:
-    of = state(config(**settings(**prompt)), iteration=3)
-    return written(Asking(of.config, credentials, tag), lambda: focus_request(of, Oversight(), lessons), read_focus)
+def focus(
+    credentials: Credentials, *lessons: str, tag: str = "nobody", seconds: float = 20, **judge: Any
+) -> tuple[Focus | None, Writing]:
+    of = state(config(**SETTINGS, judge=judge), iteration=3)
+    by = Asking(of.config, credentials, tag, seconds=seconds)
+    return written(by, lambda: focus_request(of, Oversight(), lessons), read_focus)
 
 
-def compaction(*turns: Turn, **prompt: Any) -> tuple[Compacted | None, Writing]:
+def by_api(*turns: Turn | Raw) -> tuple[Focus | None, Writing]:
     with JudgeApi(turns) as api, own_tag() as tag:
         credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-        by = Asking(config(**settings(**prompt)), lambda: credentials, tag)
-        return written(by, lambda: compaction_request(PAST), read_compacted)
-
-
-def by_api(*turns: Turn | Raw, **prompt: Any) -> tuple[Focus | None, Writing]:
-    with JudgeApi(turns) as api, own_tag() as tag:
-        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-        return focus(lambda: credentials, tag=tag, **prompt)
+        return focus(lambda: credentials, tag=tag)
 
 
 def test_a_focus_is_written_by_the_api_with_what_it_cost() -> None:
@@ -111,7 +103,7 @@ def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: T
 
 def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
     with JudgeApi([Fault(delay=30)]) as api:
-        found, writing = focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
+        found, writing = focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, seconds=2)
         (sent,) = api.requests
     asked = f"{sent.body['system'][0]['text']}\n{sent.prompt}"
     assert writing.usage.tokens == pytest.approx(tokens(asked), abs=2)

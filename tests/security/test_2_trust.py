@@ -30,7 +30,7 @@ OPERATORS = {
     "sandbox.kind", "sandbox.network", "sandbox.hosts", "sandbox.login", "sandbox.checks", "sandbox.checks_network",
     "sandbox.read", "sandbox.write", "sandbox.hide",
     "tracker.kind", "tracker.url", "tracker.repository", "tracker.block", "tracker.allowed_users",
-    "tracker.from_rung", "tracker.notify", "hidden", "proof.probes",
+    "tracker.notify", "hidden", "proof.probes",
 }  # fmt: skip
 LOOKING = (["config"], ["list"], ["doctor"], ["rubric", "check"], ["trust", "--json"], ["memory", "list"], ["presets", "list"])
 PRESET = """+++

@@ -169,7 +169,7 @@ def test_settings_of_claude_code_that_somebody_made_are_named_where_nothing_uses
     said = ("claude.binary", "claude.permission_mode", "claude.timeout_minutes", "steering.hooks", "limits.iterations")
     origins = {**dict.fromkeys(said, "helmsman.toml"), "claude.block": "default", "claude.session": "preset bugfix"}
     assert unused(LoopConfig(goal="x"), origins) == ("claude.binary", "claude.permission_mode")
-    for asking in ({"judge": {"criteria": ["It reads well."]}}, {"prompt": {"written": True}}, {"prompt": {"compact": True}}):
+    for asking in ({"judge": {"criteria": ["It reads well."]}}, {"prompt": {"written": True}}):
         assert unused(LoopConfig.model_validate({"goal": "x", **asking}), origins) == ("claude.permission_mode",)
 
 

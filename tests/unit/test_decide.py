@@ -174,7 +174,7 @@ def test_what_the_judge_cannot_tell_is_for_a_person_at_once_and_no_rejection() -
 
 @pytest.mark.feature("M3")
 def test_where_another_approach_is_demanded_instead_nobody_is_waited_for() -> None:
-    sections = {"judge": {**JUDGED["judge"], "reset_strategy": True}}
+    sections = {**JUDGED, "merge": {"into": "main"}}
     assert asked(sections, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)}).kind == CONTINUE
 
 

@@ -238,7 +238,6 @@ def test_otherwise_the_branch_stays_where_it_is() -> None:
         "it is the best": {"oversight": overseen(best=BEST.model_copy(update={"commit": "c" * 40}))},
         "no worse than the best": {"oversight": overseen(best=BEST.model_copy(update={"completion": 0.0}))},
         "two tests of many": {"oversight": overseen(best=BEST.model_copy(update={"completion": 0.009}))},
-        "switched off": {"state": state(config(ladder={"rollback": False}), history=FELL.history)},
         "only watching": {"state": state(config(ladder={"act": False}), history=FELL.history)},
         "a person committed in between": {"state": state(history=(FELL.history[0], remembered("b" * 40, start="9" * 40)))},
     }

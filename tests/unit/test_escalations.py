@@ -67,11 +67,8 @@ def test_a_loop_that_gets_on_concerns_nobody() -> None:
     assert concerns(climbed(UP_TO_2[0])) == ()
 
 
-def test_a_climb_concerns_a_person_from_the_configured_rung_on() -> None:
+def test_a_climb_concerns_a_person_from_a_redesign_on() -> None:
     assert told(climbed(*UP_TO_2)) == [("limit_cycle", "E-II")]
-    tracker = {"goal": "x", "checks": ["true"], "tracker": {"from_rung": 3}}
-    assert told(climbed(*UP_TO_2, config=tracker)) == []
-    assert told(climbed(*UP_TO_3, config=tracker)) == [("regressing", "E-III")]
 
 
 def test_each_detection_that_is_still_in_force_is_a_concern_of_its_own() -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.orient.brief import brief
+from helmsman.orient.brief import ORIENTATION_TOKENS, brief
 from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import Contradiction
@@ -67,10 +67,9 @@ def prompt(of: LoopState, subjects: tuple[str, ...] = ()) -> str:
     return brief(of, orientation(commits=commits)).prompt
 
 
-def facts_tokens(of: LoopState) -> int:
-    return sum(
-        size for name, size in brief(of, orientation(commits=(Commit(id="a" * 40, subject="s"),))).sections if name not in FIXED
-    )
+def facts_tokens(of: LoopState, allowance: int = ORIENTATION_TOKENS) -> int:
+    found = brief(of, orientation(commits=(Commit(id="a" * 40, subject="s"),)), allowance=allowance)
+    return sum(size for name, size in found.sections if name not in FIXED)
 
 
 def test_the_first_iteration_is_told_the_task_and_nothing_else() -> None:
@@ -140,8 +139,7 @@ def test_a_failing_check_is_told_with_its_ending_its_tests_and_its_output(result
 @given(st.lists(st.builds(failing, head=OUTPUTS, tail=OUTPUTS), min_size=1, max_size=5), st.integers(500, 8000))
 @example([failing("x" * 16_000, "x" * 16_000)] * 2, 6000)
 def test_facts_never_take_more_than_their_allowance(results: list[CheckResult], allowance: int) -> None:
-    of = full_state(config(prompt={"orientation_tokens": allowance}), report(*results))
-    assert facts_tokens(of) <= allowance
+    assert facts_tokens(full_state(checks=report(*results)), allowance) <= allowance
 
 
 @given(st.lists(st.builds(failing, head=OUTPUTS, tail=OUTPUTS, names=st.tuples(OUTPUTS)), min_size=1, max_size=4))
@@ -243,7 +241,7 @@ def test_a_focus_that_was_paid_for_is_told_also_where_the_ladder_is_only_watched
     assert [name for name, _ in sections if name not in FIXED] == ["advice"]
 
 
-def loud(allowance: int, rung: EscalationLevel = EscalationLevel.REDESIGN) -> LoopState:
+def loud(rung: EscalationLevel = EscalationLevel.REDESIGN) -> LoopState:
     """Every section of control has much to say, and so has a check."""
     oversight = Oversight(
         ladder=Ladder(rung=rung, reason="stuck: 1 %"),
@@ -252,8 +250,7 @@ def loud(allowance: int, rung: EscalationLevel = EscalationLevel.REDESIGN) -> Lo
     )
     checks = report(*(failing("h" * 9000, "t" * 9000, ("test_" + "n" * 90,)) for _ in range(3)))
     moment = IterationSummary(iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.STILL, completion=0.1)
-    limited = config(prompt={"orientation_tokens": allowance})
-    return state(limited, iteration=1, oversight=oversight, checks=checks, history=(moment,))
+    return state(iteration=1, oversight=oversight, checks=checks, history=(moment,))
 
 
 FOCUS = Planned(focus=Focus(prompt="p" * 4000, system_context="c" * 2000, areas=("a" * 200,)))
@@ -262,7 +259,7 @@ FOCUS = Planned(focus=Focus(prompt="p" * 4000, system_context="c" * 2000, areas=
 @pytest.mark.parametrize("allowance", [2000, 6000])
 def test_what_the_checks_printed_keeps_a_quarter_of_the_allowance_whatever_there_is_to_order(allowance: int) -> None:
     commits = tuple(Commit(id="a" * 40, subject="s" * 900) for _ in range(9))
-    briefing = brief(loud(allowance, EscalationLevel.REFACTOR), orientation(commits=commits), FOCUS)
+    briefing = brief(loud(EscalationLevel.REFACTOR), orientation(commits=commits), FOCUS, allowance)
     told = briefing.prompt
     checks = told[told.index("\n# Checks\n") : told.index("\n# Commits of this loop")]
     quoted = len(checks) - len("\n".join(outside_of_fences(checks)))
@@ -272,7 +269,7 @@ def test_what_the_checks_printed_keeps_a_quarter_of_the_allowance_whatever_there
 
 @given(st.integers(500, 3000))
 def test_our_own_orders_are_given_whole_or_not_at_all(allowance: int) -> None:
-    generous = {*outside_of_fences(brief(loud(20_000), orientation()).prompt), "(left out: it does not fit)"}
-    tight = outside_of_fences(brief(loud(allowance), orientation()).prompt)
+    generous = {*outside_of_fences(brief(loud(), orientation(), allowance=20_000).prompt), "(left out: it does not fit)"}
+    tight = outside_of_fences(brief(loud(), orientation(), allowance=allowance).prompt)
     assert [line for line in tight if line not in generous] == []
     assert any("Replace earlier work where the plan needs it." in line for line in tight)  # the order of the rung itself

@@ -74,11 +74,10 @@ def test_it_waits_where_it_is_told_to_and_no_longer_than_it_may() -> None:
         "not asked for": ((window(0.99), window(0.99, "seven_day")), {}, None),
         "room": ((window(0.79),), {"pause_at": 0.8}, None),
         "reset": ((window(0.9, reset=NOW),), {"pause_at": 0.8}, None),
-        "weekly is another": ((window(0.9, "seven_day"),), {"pause_at": 0.8}, None),
-        "weekly": ((window(0.9, "seven_day_opus", NOW + 48 * HOUR),), {"pause_at_weekly": 0.8}, 48 * HOUR + MINUTE),
+        "weekly": ((window(0.9, "seven_day_opus", NOW + 48 * HOUR),), {"pause_at": 0.8}, 48 * HOUR + MINUTE),
         "the later": (
             (window(0.9), window(0.9, "seven_day", NOW + 48 * HOUR)),
-            {"pause_at": 0.8, "pause_at_weekly": 0.8},
+            {"pause_at": 0.8},
             48 * HOUR + MINUTE,
         ),
         "at most": ((window(0.9, reset=NOW + 999 * HOUR),), {"pause_at": 0.8}, 192 * HOUR),

@@ -273,10 +273,8 @@ def person(s: Situation) -> Answer:
 
 
 def _allowed(s: Situation) -> str:
-    config = s.state.config.usage_limit
-    shares = ("of the 5-hour window", config.pause_at), ("of a weekly window", config.pause_at_weekly)
-    told = ", ".join(f"{share:.0%} {name}" if share else f"any share {name}" for name, share in shares)
-    return f"less than {told} used (usage_limit.pause_at, pause_at_weekly)"
+    share = s.state.config.usage_limit.pause_at
+    return f"less than {f'{share:.0%}' if share else 'any share'} of a window used (usage_limit.pause_at)"
 
 
 @question("usage_limit.pause_at", _allowed)

@@ -227,8 +227,8 @@ def go_on(s: Situation, rule: str, reason: str) -> Decision:
 
 def on_better_tree(s: Situation, decision: Decision) -> Decision:
     """The same decision, on a better tree where the work got worse too often and the loop goes on. One that ends has its own."""
-    best, ladder = s.oversight.best, s.state.config.ladder
-    rolls = s.steers and ladder.rollback and not s.state.config.completion.force_max and not decision.repeat
+    best = s.oversight.best
+    rolls = s.steers and not s.state.config.completion.force_max and not decision.repeat
     fell = any(signal.rule == "regressing" for signal in s.signals) and decision.kind != "stop"
     if not rolls or not fell or best is None or best.commit == s.commit:
         return decision
