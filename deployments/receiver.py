@@ -36,7 +36,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
-from helmsman.issues import KINDS, IssueTold, filter_issue, read_issue
+from helmsman.parsers.issues import KINDS, IssueTold, filter_issue, read_issue
 from helmsman.parsers.pushes import Allowed, PushMessage, filter_updates, find_allowed, read_forge, read_hook
 from helmsman.plain import clean
 from helmsman.records.triggers import Ignored, Source

@@ -45,6 +45,11 @@ def inert(text: str, most: int = LONGEST_LINE) -> str:
     return short_line(_TAG.sub("< ", _CODE_FENCE.sub("'", text)), most)
 
 
+def block_quote(lines: list[str]) -> str:
+    """As a quotation: whoever looks for orders passes it over, and no line of it is a heading."""
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
 def cut_between_words(text: str, most: int) -> str:
     """A sentence of about so many characters: cut between words where there are any."""
     if len(text) <= most:

@@ -27,7 +27,6 @@ from helmsman.orient.compaction import read_compacted
 from helmsman.orient.focus import read_focus
 from helmsman.orient.research import read as read_research
 from helmsman.oversee.best import Candidate, read_choice
-from helmsman.oversee.commands_said import command_in
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers import progress_file as progress
 from helmsman.parsers.agent_actions import detail_of, parse_event
@@ -38,6 +37,7 @@ from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_c
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
 from helmsman.parsers.failure_lines import listed
 from helmsman.parsers.failures import failed_by_output, failure_of
+from helmsman.parsers.issues import command_in, read_mark
 from helmsman.parsers.plan_files import read_plan, ticked
 from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.project import read_table
@@ -54,7 +54,6 @@ from helmsman.records.alignment import Alignment
 from helmsman.records.base import Reply
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
-from helmsman.render.issue import read_mark
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints

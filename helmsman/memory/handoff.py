@@ -10,10 +10,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from helmsman.errors import OperatorError
-from helmsman.memory.words import block_quote
 from helmsman.parsers.alignment_file import own_goal, read
 from helmsman.parsers.markdown_text import upper_headings
-from helmsman.plain import clean_lines, inert
+from helmsman.plain import block_quote, clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
 from helmsman.records.state import LoopState

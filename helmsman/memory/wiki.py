@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from helmsman.memory.words import block_quote
 from helmsman.parsers.alignment_file import own_goal
-from helmsman.plain import inert
+from helmsman.plain import block_quote, inert
 from helmsman.prompts import render
 from helmsman.records.control import Imperative
 from helmsman.records.iteration import IterationRecord

@@ -62,11 +62,6 @@ VAGUE = frozenset(terms(WORDS["vague"]))
 _ORDER = re.compile("".join(WORDS["orders"]), re.IGNORECASE)
 
 
-def block_quote(lines: list[str]) -> str:
-    """As a quotation: whoever looks for orders passes it over, and no line of it is a heading."""
-    return "\n".join(f"> {line}".rstrip() for line in lines)
-
-
 def quoted(text: str, most: int) -> str:
     """A quotation that nothing in it can end."""
     return f"“{short_line(text.translate(_MARKS), most)}”"

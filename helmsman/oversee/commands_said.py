@@ -2,34 +2,19 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from helmsman.config.layers import display, from_assignments
 from helmsman.errors import OperatorError
 from helmsman.oversee.answers import EFFECTS, answer_of, answered
+from helmsman.parsers.issues import COMMAND, Command
 from helmsman.records.forms import LONGEST_SETTINGS, read_form
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 
-COMMAND = "/helmsman"  # how a comment begins that is meant for us
 SET = "set"
 MAY_BE_SET = frozenset({"limits"})
 """Sections that a comment may change. A check or a program's path would run what a tracker's account says."""
-
-
-class Command(NamedTuple):
-    """What a comment says to us."""
-
-    verb: str  # in lower case; empty where there is none
-    rest: str  # of its line
-    below: str  # the lines after it
-
-
-def command_in(comment: str) -> Command | None:
-    """The command in the first line; None where a comment is not meant for us."""
-    first, _, below = comment.strip().replace("\r\n", "\n").partition("\n")
-    word, verb, rest = [*first.split(maxsplit=2), "", "", ""][:3]
-    return Command(verb.lower(), rest.strip(), below.strip()) if word.lower() == COMMAND else None
 
 
 def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> Answer:

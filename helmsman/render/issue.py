@@ -8,9 +8,10 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from helmsman.oversee.commands_said import COMMAND, sets_limits
+from helmsman.oversee.commands_said import sets_limits
 from helmsman.oversee.escalation import OVER, concerns
 from helmsman.oversee.gates import BY_A_WORD
+from helmsman.parsers.issues import COMMAND, mark, read_mark
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
@@ -30,7 +31,6 @@ _LOADED = re.compile(r"@(?=[\w\\-])|#(?=\d)|(?<!\w)[Gg][Hh]\\?-(?=\d)|!(?=\d)|<(
 
 A backslash in front of them does not help: trackers look at what a text renders to.
 """
-_MARK = re.compile(r"<!-- helmsman:((?: [a-z]+=[\w.+-]+)+) -->", re.ASCII)
 _TITLES: Mapping[str, str] = {
     "limits": "a limit is reached",
     "judge.rejections": "the judge keeps rejecting the work",
@@ -121,21 +121,9 @@ def is_ours(comment: Comment, issue: Found) -> bool:
     return comment.author == issue.author and bool(read_mark(comment.body))
 
 
-def read_mark(body: str) -> dict[str, str]:
-    """What the first line hides; nothing where it hides nothing of ours."""
-    first = body.lstrip("\ufeff").partition("\n")[0].strip()
-    found = _MARK.fullmatch(first)
-    return dict(part.split("=", 1) for part in found[1].split()) if found else {}
-
-
 def harmless(text: str) -> str:
     """The same to the eye, and nothing in it notifies, refers or commands."""
     return _LOADED.sub(lambda found: f"{found[0]}{_BREAK}", text)
-
-
-def mark(**fields: str) -> str:
-    """What is hidden in a first line, for `read_mark`."""
-    return f"<!-- helmsman: {' '.join(f'{name}={value}' for name, value in fields.items())} -->"
 
 
 def under(hidden: str, text: str) -> str:

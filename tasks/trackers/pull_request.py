@@ -1,9 +1,10 @@
 """The result of a loop that was started for an issue: its branch pushed, and a pull request with the report."""
 
 from helmsman.errors import OperatorError
+from helmsman.parsers.issues import read_mark
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
-from helmsman.render.issue import pull_request_body, pull_request_title, read_mark
+from helmsman.render.issue import pull_request_body, pull_request_title
 from tasks.repository.branch_files import work_of
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_branch

@@ -14,8 +14,9 @@ from pydantic import Field, ValidationError
 
 from helmsman.config import TrackerConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.oversee.commands_said import answer_in, command_in
+from helmsman.oversee.commands_said import answer_in
 from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
+from helmsman.parsers.issues import command_in, read_mark
 from helmsman.records.base import Record
 from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
@@ -122,7 +123,7 @@ def _marks(tracker: IssueTracker, state: LoopState, link: IssueLink) -> list[dic
     """Those of our comments. Who may not know whose the token is takes every mark of this loop for ours."""
     ours = tracker.login().casefold()
     told = [one for one in tracker.comments(link.number) if not ours or one.author.casefold() == ours]
-    return [found for one in told if (found := texts.read_mark(one.body)).get("uid") == state.uid]
+    return [found for one in told if (found := read_mark(one.body)).get("uid") == state.uid]
 
 
 @contextmanager
@@ -231,7 +232,7 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
         upkeep.bring_up_to_date(concerns(state))
         return None
     after = comments[asked[0] + 1 :] if asked else comments
-    replied = {texts.read_mark(one.body).get("reply", "") for one in comments if texts.is_ours(one, found)}
+    replied = {read_mark(one.body).get("reply", "") for one in comments if texts.is_ours(one, found)}
     users = {user.casefold() for user in state.config.tracker.allowed_users}
     for comment in (one for one in after if one.author.casefold() in users and not texts.is_ours(one, found)):
         command = command_in(comment.body)
@@ -252,7 +253,7 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
 
 
 def _stage(body: str) -> str | None:
-    return texts.read_mark(body).get("stage")
+    return read_mark(body).get("stage")
 
 
 # --- what this machine remembers of a loop's issues ---------------------------------------------------------------------

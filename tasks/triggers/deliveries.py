@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from helmsman.errors import TransientError
-from helmsman.issues import event_key
+from helmsman.parsers.issues import event_key
 from helmsman.parsers.pushes import push_key
 from helmsman.records.triggers import IssueEvent, Push
 from tasks.system.paths import closed, state_home

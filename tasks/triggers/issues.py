@@ -8,8 +8,8 @@ from datetime import datetime
 
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
-from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
-from helmsman.oversee.commands_said import COMMAND, Command, answer_in, command_in
+from helmsman.oversee.commands_said import answer_in
+from helmsman.parsers.issues import COMMAND, OWN_SETTINGS, Command, command_in, issue_goal, issue_loop_id
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.forms import form_for

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError, TransientError
-from helmsman.issues import issue_loop_id
+from helmsman.parsers.issues import issue_loop_id
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import LoopRequest

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.oversee.commands_said import answer_in, command_in, sets_limits
+from helmsman.oversee.commands_said import answer_in, sets_limits
+from helmsman.parsers.issues import command_in
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
+from helmsman.parsers.issues import read_mark
 from helmsman.records.control import EscalationLevel, Ladder, LevelChange, Oversight
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Escalation, Found, TrackedIssue, TrackerAction
 from helmsman.render.gate import evidence
-from helmsman.render.issue import closing_comment, harmless, issue_body, notification, read_mark, title, tracked
+from helmsman.render.issue import closing_comment, harmless, issue_body, notification, title, tracked
 from tests.unit.builders import HOUR, MINUTE, NOW, state
 from tests.unit.markdown import outside_of_fences
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.issues import filter_issue, issue_goal, issue_loop_id, read_issue, seen
+from helmsman.parsers.issues import filter_issue, issue_goal, issue_loop_id, read_issue, read_mark, seen
 from helmsman.parsers.markdown_text import MOST_PARSED
 from helmsman.parsers.pushes import Allowed
 from helmsman.records.request import is_loop_id
 from helmsman.records.tracking import IssueLink
 from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, Ignored, IssueEvent
-from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title, read_mark
+from helmsman.render.issue import by_hand, due, pull_request_body, pull_request_title
 from tests.fakes.issues import Kind, comment_event, issue_event
 from tests.unit.builders import STOP, check, report, state
 

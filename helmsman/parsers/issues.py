@@ -7,16 +7,14 @@ a goal, and for nothing else: they choose no check, no command, no limit, no bra
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from helmsman.memory.words import block_quote
 from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
-from helmsman.oversee.commands_said import command_in
 from helmsman.parsers.markdown_text import rendered, visible
 from helmsman.parsers.pushes import Allowed, ForgeRepository, matches_branch
-from helmsman.plain import clean
+from helmsman.plain import block_quote, clean
 from helmsman.records.base import Record
 from helmsman.records.triggers import (
     HIGHEST_NUMBER,
@@ -27,8 +25,9 @@ from helmsman.records.triggers import (
     Ignored,
     IssueEvent,
 )
-from helmsman.render.issue import read_mark
 
+COMMAND = "/helmsman"  # how a comment begins that is meant for us
+_MARK = re.compile(r"<!-- helmsman:((?: [a-z]+=[\w.+-]+)+) -->", re.ASCII)
 Kind = Literal["issues", "issue_comment"]
 KINDS: tuple[Kind, ...] = ("issues", "issue_comment")  # events that are looked at, by the name that both forges give them
 INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
@@ -58,6 +57,33 @@ _ACTIONS: Mapping[str, tuple[Happened | None, Happened | None]] = {
     "transferred": ("withdrawn", None),
 }
 """Other actions: what they come to at an issue that bears the label, and at one that does not. Gitea tells no single label."""
+
+
+class Command(NamedTuple):
+    """What a comment says to us."""
+
+    verb: str  # in lower case; empty where there is none
+    rest: str  # of its line
+    below: str  # the lines after it
+
+
+def command_in(comment: str) -> Command | None:
+    """The command in the first line; None where a comment is not meant for us."""
+    first, _, below = comment.strip().replace("\r\n", "\n").partition("\n")
+    word, verb, rest = [*first.split(maxsplit=2), "", "", ""][:3]
+    return Command(verb.lower(), rest.strip(), below.strip()) if word.lower() == COMMAND else None
+
+
+def mark(**fields: str) -> str:
+    """What is hidden in a first line of ours, for `read_mark`."""
+    return f"<!-- helmsman: {' '.join(f'{name}={value}' for name, value in fields.items())} -->"
+
+
+def read_mark(body: str) -> dict[str, str]:
+    """What the first line hides; nothing where it hides nothing of ours."""
+    first = body.lstrip("\ufeff").partition("\n")[0].strip()
+    found = _MARK.fullmatch(first)
+    return dict(part.split("=", 1) for part in found[1].split()) if found else {}
 
 
 class _Person(Record):
