@@ -5,7 +5,7 @@ from typing import ClassVar
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr
 
-from blocks.credentials import credentials
+from blocks.claude import credentials
 
 
 class Judge(Block):

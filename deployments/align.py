@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.dialogue import readable, repo_option, say, typed
-from deployments.flow_runs import engine_here
 from deployments.output import answer, fields
+from deployments.run import engine_here
 from deployments.settings import goal_said
 from deployments.start_directory import start_directory
 from deployments.trust import consenting, settle

@@ -11,15 +11,13 @@ from helmsman.errors import HelmsmanError
 
 
 def report(error: HelmsmanError) -> int:
-    from helmsman.texts import clean
+    from helmsman.plain import clean_lines
     from tasks.engine.embedded import EngineAwayError
     from tasks.system.secrets import without_secrets_in
 
     without_secrets_in(error)
-    words = "\n".join(clean(line) for line in str(error).splitlines())
-    sys.stderr.write(f"{error.fault} error: {words}\n" if error.fault != "nobody" else f"{words}\n")
-    if "--json" in sys.argv:
-        print(json.dumps(failure(f"error.{error.fault}", str(error))))
+    words = clean_lines(str(error))
+    _tell(f"{error.fault} error: {words}" if error.fault != "nobody" else words, f"error.{error.fault}", str(error))
     status = {"operator": 2, "nobody": 130}.get(error.fault, 1)
     if isinstance(error, EngineAwayError):  # at the interpreter's own end Prefect tries for minutes to send what it has queued
         sys.stdout.flush()
@@ -35,10 +33,14 @@ def report_unforeseen(error: Exception) -> int:
     if told := transient_error(error):
         return report(told)
     what_now = "This was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops."
-    sys.stderr.write(f"{redact(''.join(traceback.format_exception(error)))}\n{what_now}\n")
-    if "--json" in sys.argv:
-        print(json.dumps(failure("error.unforeseen", redact(repr(error)))))
+    _tell(f"{redact(''.join(traceback.format_exception(error)))}\n{what_now}", "error.unforeseen", redact(repr(error)))
     return 1
+
+
+def _tell(words: str, rule: str, reason: str) -> None:
+    sys.stderr.write(f"{words}\n")
+    if "--json" in sys.argv:
+        print(json.dumps(failure(rule, reason)))
 
 
 def status_of(drive: Callable[[], int]) -> int:

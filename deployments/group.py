@@ -7,18 +7,16 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 from rich.console import Console
 
-from deployments.flow_runs import engine_here, result_or_raise
 from deployments.live import watching_group
 from deployments.output import answer
-from deployments.run import refuse_agent
+from deployments.run import engine_here, refuse_agent, result_or_raise
 from deployments.settings import Said, settings_of, unfit_name
 from deployments.trust import settle
 from helmsman.config import Section
 from helmsman.config.layers import from_assignments, merged, problem_of
 from helmsman.errors import OperatorError
 from helmsman.naming import loop_id
-from helmsman.orient.approaches import approaches
-from helmsman.orient.decomposition import chain_file
+from helmsman.orient.decomposition import approaches, chain_file
 from helmsman.plain import clean, short_line
 from helmsman.records.decision import Outcome
 from helmsman.records.request import (

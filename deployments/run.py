@@ -5,9 +5,10 @@ import secrets
 import select
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import reduce
+from importlib import import_module
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from rich.console import Console
 from deployments.answer import waits_for_answer
 from deployments.choosing import driver_of, interruption
 from deployments.dialogue import agreed, is_anybody_there, say
-from deployments.flow_runs import engine_here, result_or_raise
 from deployments.lines import show_on
 from deployments.live import display
 from deployments.output import answer, fields
@@ -67,6 +67,32 @@ GONE, SILENT = "", "…"  # what is heard of a driver that has gone without a wo
 LONGEST_WORD = 16
 PATIENCE_SECONDS = 100  # an embedded engine on an empty database was seen to need a minute. Editors give a command two
 OUTPUT_SHOWN = 4000  # bytes
+
+
+def result_or_raise(final: Any) -> Any:
+    """What a flow returned. Raises what broke it before it could write its end, or behind that."""
+    if isinstance(result := final.result(raise_on_failure=False), BaseException):
+        raise result
+    return result
+
+
+@contextmanager
+def engine_here() -> Generator[Callable[[str, Any], Any]]:
+    """Runs flows of ours in this process, by their names. The engine comes up while Prefect is being imported."""
+    from tasks.engine.embedded import engine
+
+    with engine() as engine_is_up:
+
+        def run(name: str, request: Any) -> Any:
+            flow = getattr(import_module(f"flows.{name}"), name)
+            from tasks.engine.runs import flush
+
+            engine_is_up()
+            final = flow(request, return_state=True)
+            flush()
+            return final
+
+        yield run
 
 
 def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False, **said: Any) -> int:

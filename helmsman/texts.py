@@ -4,12 +4,10 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from helmsman.plain import clean, short_line
-from helmsman.records.agent import ContextUse, Guarded, LastCall, StopAttempt
+from helmsman.records.agent import ContextUse, Guarded, StopAttempt
 from helmsman.records.checks import CheckResult
-from helmsman.records.claims import Trust
 from helmsman.records.decision import Alert, Outcome, Severity
 from helmsman.records.events import StepStarted
-from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink, Merged
@@ -89,18 +87,6 @@ def alert_word(signal: Alert) -> str:
     return "limit" if signal.severity is Severity.ABORT and signal.rule.startswith("limits.") else signal.severity.lower()
 
 
-def reported_alerts(record: IterationRecord) -> Iterator[Alert]:
-    """What is worth telling: that work which is done used up what it was given is not."""
-    done = record.decision.outcome is Outcome.COMPLETED
-    yield from (signal for signal in record.signals if not (done and signal.rule.startswith("limits.")))
-
-
-def said_lines(call: LastCall) -> Iterator[str]:
-    """What the agent said last; nothing where it said nothing."""
-    if call.words:
-        yield f"{'blocked' if call.blocked else 'said':<10} {short_line(call.words, SAID_SHOWN)}"
-
-
 def guard_text(guarded: Guarded) -> str:
     """What a guard rail said of a tool call."""
     verb = "denied" if guarded.denied else "advised"
@@ -152,15 +138,6 @@ def merged_text(merged: Merged) -> str:
     return f"into {clean(merged.into)} as {merged.commit[:12]}{pushed}"
 
 
-def merging_lines(state: LoopState) -> Iterator[str]:
-    """What stands between the work and the branch that it is for."""
-    config, merging = state.config.merge, state.merging
-    if not config.into or state.merged:
-        return
-    trouble = f": {clean(merging.trouble.why)}" if merging.trouble else ""
-    yield f"merge      into {clean(config.into)}, {plural(merging.failed, 'try', 'tries')} failed{trouble}"
-
-
 def plan_text(state: LoopState) -> str:
     """How far the plan is, and what is in hand."""
     plan, config = state.plan, state.config.plan
@@ -171,16 +148,25 @@ def plan_text(state: LoopState) -> str:
     return f"{plan.done} of {plan.total}, {only}now {clean(plan.now)} (try {tried} of {config.tries})"
 
 
-def plan_lines(state: LoopState) -> Iterator[str]:
-    if state.plan.total:
+def standing_lines(state: LoopState) -> Iterator[str]:
+    """What stands between the work and the branch that it is for, how far the plan is, and what is known of the agent."""
+    config, merging, plan, trust, call = state.config.merge, state.merging, state.plan, state.trust, state.last_call
+    if config.into and not state.merged:
+        trouble = f": {clean(merging.trouble.why)}" if merging.trouble else ""
+        yield f"merge      into {clean(config.into)}, {plural(merging.failed, 'try', 'tries')} failed{trouble}"
+    if plan.total:
         yield f"plan       {plan_text(state)}"
-    if state.plan.missing and state.plan.tried:
-        yield f"    missing    {clean(state.plan.missing)[:300]}"
-
-
-def trust_line(trust: Trust) -> str:
-    held = trust.checked - trust.contradicted
-    return f"trust      {held} of {plural(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
+    if plan.missing and plan.tried:
+        yield f"    missing    {clean(plan.missing)[:300]}"
+    if trust.checked:
+        held = trust.checked - trust.contradicted
+        yield f"trust      {held} of {plural(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
+    if call.context.peak:
+        yield f"context    {context_text(call.context)}"
+    if call.words:
+        yield f"{'blocked' if call.blocked else 'said':<10} {short_line(call.words, SAID_SHOWN)}"
+    if call.unguarded:
+        yield f"guards     {clean(call.unguarded)}"
 
 
 def interrupted_text(step: StepStarted, last: datetime) -> str:

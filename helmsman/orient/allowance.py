@@ -1,14 +1,19 @@
-"""What the controller's output changes beside the words of the prompt: time for checks inside a session, and the model."""
+"""What the call of the agent that is due gets beside its prompt: time for checks, a model, and a session to go on with."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from helmsman.config import ClaudeConfig
+from helmsman.guardrails.context import ROTATE_AT, filled
 from helmsman.orient.hats import worn_hat
 from helmsman.oversee.advice import advise
+from helmsman.records.agent import KeptSession
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
 
+Reason = Callable[[LoopState, KeptSession, datetime], bool]
+SESSION_EXPIRES = timedelta(hours=24)  # after its last use; 24 is what a public loop uses (E2)
 CHECKS: Mapping[Band, float] = {"continue": 1.0, "watch": 1.0, "adjust": 1.5, "pivot": 2.0}
 """What the time for checks at a stop is multiplied by: the less the work gets on, the more a session may find out by itself."""
 
@@ -47,3 +52,28 @@ def _due_model(state: LoopState) -> str:
     config = state.config
     urgent = config.ladder.act and state.oversight.control.band == "pivot"
     return advise(state).model or (config.ladder.redesign_model if urgent else "")
+
+
+def session_to_resume(state: LoopState, now: datetime) -> KeptSession | None:
+    """The session that the iteration due goes on with; None: it begins a new one."""
+    return None if why_fresh(state, now) else state.session
+
+
+def why_fresh(state: LoopState, now: datetime) -> str:
+    """Why the iteration due begins with an empty context; empty where it goes on with the kept session."""
+    session = state.session
+    if session is None:
+        return "no session is kept"
+    return next((why for why, holds in _REASONS.items() if holds(state, session, now)), "")
+
+
+# What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
+_REASONS: dict[str, Reason] = {
+    "every iteration begins with an empty context": lambda state, _, __: state.config.claude.session == "fresh",
+    "its session was last used too long ago": lambda _, session, now: now - session.used_at > SESSION_EXPIRES,
+    "the last session was ended for the sake of a fresh one": lambda state, _, __: bool(state.last_call.rotated),
+    "the context of the last session was full": lambda state, _, __: (
+        filled(state.last_call.context.peak, state.config.context.window or state.last_call.context.window) >= ROTATE_AT
+    ),
+    "another approach begins with an empty context": lambda state, _, __: advise(state).fresh,
+}

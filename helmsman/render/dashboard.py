@@ -184,13 +184,11 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
 def _outlook(state: LoopState) -> System:
     """4: where the work is going, and what is planned."""
     oversight, best, measured, last = state.oversight, state.oversight.best, state.oversight.progress, state.worked[-1:]
-    shares = (("tests", measured.tests), ("checks", measured.checks), ("criteria", measured.criteria), ("plan", measured.items))
     left = plural(max(0, state.config.limits.iterations - state.iteration), "iteration")
     return System(
         "System 4 – outlook",
         f"{measured.completion:.0%} measured as done, the limit leaves {left}",
         (
-            ("progress", ", ".join(f"{name} {share:.0%}" for name, share in shares if share is not None)),
             ("trend", " → ".join(f"{summary.completion:.0%}" for summary in worked(state.history, TREND))),
             ("first of all", _listed(oversight.strategy.priorities)),
             (

@@ -277,11 +277,10 @@ def judge_facts(found: Judgement | None) -> Iterator[Fact]:
 
 
 def _signals(record: IterationRecord) -> Iterator[Fact]:
-    worth_a_line = list(texts.reported_alerts(record))
+    done = record.decision.outcome is Outcome.COMPLETED
     for one in record.signals:
-        yield Fact(
-            texts.alert_word(one), clean(one.message), SEVERITIES[one.severity], "Signals", is_detail=one not in worth_a_line
-        )
+        used_up = done and one.rule.startswith(LIMITS)  # what it was given, for work that is done: not worth a line
+        yield Fact(texts.alert_word(one), clean(one.message), SEVERITIES[one.severity], "Signals", is_detail=used_up)
         known = " / ".join(f"{number:g}" for number in (one.value, one.threshold) if number is not None)
         yield from _details("Signals", ("rule", coded(one.rule) + (f" ({known})" if known else "")), ("told", one.instruction))
 

@@ -13,8 +13,8 @@ from prefect.context import TaskRunContext
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
+from helmsman.orient.allowance import session_to_resume
 from helmsman.orient.brief import brief
-from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.oversee.signals import IterationView

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.orient.approaches import APPROACHES, approaches
+from helmsman.orient.decomposition import APPROACHES, approaches
 from helmsman.oversee.best import DIFFS_TOKENS, Candidate, agreed, by_rule, compare_request, read_choice
 from helmsman.records.request import Choice
 from helmsman.tokens import tokens

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.sessions import session_to_resume, why_fresh
+from helmsman.orient.allowance import session_to_resume, why_fresh
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.advance import GOES_ON, advance

@@ -7,7 +7,7 @@ from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVe
 from helmsman.records.iteration import Research, WorkingMemory
 from helmsman.render.gate import evidence
 from helmsman.render.lines import brought, iteration_lines
-from helmsman.texts import context_text, said_lines
+from helmsman.texts import context_text, standing_lines
 from helmsman.verify.claims import read_claims
 from tests.unit.builders import call, check, execution, record, report, state
 
@@ -92,7 +92,7 @@ def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(
     assert after.last_call.blocked
     for shown in (
         iteration_lines(found),
-        said_lines(after.last_call),
+        standing_lines(after),
         evidence(after, "here").splitlines(),
     ):
         (line,) = (line for line in shown if "has to connect the" in line)
@@ -105,7 +105,7 @@ def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person
     found = record(execution=execution(call(AgentOutcome.FINISHED, final_text="Half of it is done.", context=ContextUse(peak=1))))
     after = advance(state(), found)
     assert "blocked" not in "\n".join(iteration_lines(found))
-    assert list(said_lines(after.last_call)) == ["said       Half of it is done."]
+    assert "said       Half of it is done." in standing_lines(after)
     assert "The agent's last words: Half of it is done" in evidence(after, "here")
 
 
