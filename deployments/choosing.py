@@ -6,7 +6,6 @@ from helmsman.errors import OperatorError
 from helmsman.records.events import StepStarted
 from helmsman.records.state import LoopState
 from helmsman.render.lines import Listed
-from helmsman.texts import interrupted_text
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, read_ref
 from tasks.repository.loop_context import group_folder, loop_folder
@@ -48,7 +47,10 @@ def interruption(repository: Repository, state: LoopState) -> str:
         return ""
     entries = last_entries(folder.journal)
     step = next((event for _, event in reversed(entries) if isinstance(event, StepStarted)), None)
-    return interrupted_text(step, entries[-1][0]) if step else ""
+    if step is None:
+        return ""
+    attempt, last = f", attempt {step.attempt}" if step.attempt > 1 else "", entries[-1][0]
+    return f"in step {step.step} of iteration {step.iteration}{attempt}, last heard of at {last:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def listed(repository: Repository, shown: Shown) -> Listed:

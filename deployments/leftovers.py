@@ -1,6 +1,6 @@
 """What killed processes leave in a repository: the doctor looks for it, and `--fix` clears away what nobody can miss."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from deployments.choosing import driver_of
@@ -8,6 +8,7 @@ from helmsman.errors import OperatorError
 from helmsman.oversee.merging import landing_due
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
+from helmsman.render.facts import some
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import is_marked_finished, loop_context, worktree_of
@@ -37,7 +38,7 @@ def loops(repository: Repository) -> Finding:
     cut += [f"{state.loop} (completed, and cut off before its last steps)" for state in idle if _is_unfinished(repository, state)]
     if not cut:
         return Finding("ok", "none was cut off")
-    return Finding("warn", f"cut off: {_listed(cut)}", f"go on with it: helmsman resume {cut[0].split()[0]}")
+    return Finding("warn", f"cut off: {', '.join(some(cut, SHOWN))}", f"go on with it: helmsman resume {cut[0].split()[0]}")
 
 
 def processes(repository: Repository) -> Finding:
@@ -51,7 +52,7 @@ def processes(repository: Repository) -> Finding:
         seen = {tag for _, tag in _left_running(repository)}
         return f"ended {sum(end_tagged(tag) for tag in seen if tag in {left for _, left in _left_running(repository)})}"
 
-    told = f"{len(left)} of {_listed(sorted({loop for loop, _ in left}))}, which nobody drives"
+    told = f"{len(left)} of {', '.join(some(sorted({loop for loop, _ in left}), SHOWN))}, which nobody drives"
     return Finding("warn", told, "helmsman doctor --fix ends them", end)
 
 
@@ -62,7 +63,8 @@ def worktrees(repository: Repository) -> Finding:
     left = [str(path) for path in paths if path.is_dir()]
     if not left:
         return Finding("ok", "none is left over")
-    return Finding("warn", f"of completed loops: {_listed(left)}", f"git worktree remove {left[0]}; the branch stays")
+    told = f"of completed loops: {', '.join(some(left, SHOWN))}"
+    return Finding("warn", told, f"git worktree remove {left[0]}; the branch stays")
 
 
 def checkouts(repository: Repository) -> Finding:
@@ -76,9 +78,9 @@ def checkouts(repository: Repository) -> Finding:
     def removed() -> str:
         for path in left:
             remove(path)
-        return f"removed {_listed(map(str, left))}"
+        return f"removed {', '.join(some(map(str, left), SHOWN))}"
 
-    told = _listed(f"{path} is of a loop that has completed or is gone" for path in left)
+    told = ", ".join(some((f"{path} is of a loop that has completed or is gone" for path in left), SHOWN))
     return Finding("warn", told, "helmsman doctor --fix removes them", removed)
 
 
@@ -117,9 +119,3 @@ def _is_unfinished(repository: Repository, state: LoopState) -> bool:
     context, without_pull_request = loop_context(str(repository.top), state), state.issue and not state.issue.pull_request
     cut = not state.config.workspace.in_place and context.worktree.exists() and not is_marked_finished(context, state)
     return bool(state.gate or landing_due(state) or without_pull_request or cut)
-
-
-def _listed(names: Iterable[str]) -> str:
-    known = list(names)
-    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-    return f"{', '.join(known[:SHOWN])}{more}"

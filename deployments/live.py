@@ -21,7 +21,7 @@ from helmsman.render.activity import Activity, LoggedEvent, after
 from helmsman.render.facts import shares_text
 from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import begun_lines, iteration_lines
-from helmsman.texts import duration, guard_text, merged_text, money_text, plural, rounded, stop_text
+from helmsman.texts import duration, guard_text, merged_text, money_text, plural, short_number, stop_text
 from tasks.observers.follow import Follower
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import loop_folder
@@ -119,7 +119,7 @@ class LiveView:
         line.append(f"{doing}{calls}", style="bold")
         tokens = activity.tokens + activity.used.tokens  # by the whole loop, the call of the agent that runs included
         dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
-        line.append(f" · {dollars}{f' · {rounded(tokens)} tokens' if tokens else ''}", style="dim")
+        line.append(f" · {dollars}{f' · {short_number(tokens)} tokens' if tokens else ''}", style="dim")
         in_all = f" · {duration((now - self._begun).total_seconds())} in all"
         line.append(in_all if len(line) + len(in_all) <= self._console.width else "", style="dim")
         return line

@@ -1,16 +1,15 @@
 """What people read of records, in words: the same lines in the live view, in plain output and in the log."""
 
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from helmsman.plain import clean, short_line
 from helmsman.records.agent import ContextUse, Guarded, StopAttempt
 from helmsman.records.checks import CheckResult
 from helmsman.records.decision import Alert, Outcome, Severity
-from helmsman.records.events import StepStarted
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import IssueLink, Merged
+from helmsman.records.tracking import Merged
 
 SAID_SHOWN = 300
 """Characters of the agent's last words."""
@@ -57,13 +56,13 @@ def money_text(dollars: float, limit: float | None, untold: Collection[str] = ()
     return told if limit is None else f"{told} of {money(limit)}"
 
 
-def rounded(number: int) -> str:
-    """Three digits of it, where there is room for no more: 812k, 1.2M."""
-    for unit, name in ((10**6, "M"), (1000, "k")):
-        if number >= unit:
-            share = number / unit
-            return f"{share:.1f}{name}" if share < 10 else f"{share:.0f}{name}"  # noqa: PLR2004 - a digit before the point
-    return str(number)
+def short_number(value: float) -> str:
+    """Three digits of it, where there is room for no more: 0.25, 3, 12.5k, 1.2M."""
+    # from which number on, its size, its letter: 1,200 is read as fast as 1.2k
+    for least, size, unit in ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= least:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:,.0f}" if value == round(value) else f"{value:.3g}"
 
 
 def format_tokens(tokens: int, untold: Collection[str]) -> str:
@@ -122,14 +121,6 @@ def _case_text(name: str) -> str:
     return short if where.removesuffix(")").endswith(f".{short}") else clean(name)
 
 
-def issue_text(link: IssueLink) -> str:
-    """The issue that a loop was started for, and where its result is."""
-    about = f"#{link.number} of {clean(link.repository)}"
-    if link.problem:
-        return f"{about}: no pull request: {clean(link.problem)}"
-    return f"{about}: {clean(link.pull_request)}" if link.pull_request else about
-
-
 def merged_text(merged: Merged) -> str:
     """Where the work arrived."""
     pushed = f", pushed to {clean(merged.remote)}" if merged.remote else ""
@@ -169,12 +160,6 @@ def standing_lines(state: LoopState) -> Iterator[str]:
         yield f"guards     {clean(call.unguarded)}"
 
 
-def interrupted_text(step: StepStarted, last: datetime) -> str:
-    """What a driver that died was doing when it was last heard of."""
-    attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
-    return f"in step {step.step} of iteration {step.iteration}{attempt}, last heard of at {last:%Y-%m-%d %H:%M:%S} UTC"
-
-
 def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "") -> Iterator[str]:
     """How a loop stands, for a person who comes back in the morning. `interrupted`: where, if its driver died."""
     yield f"loop       {result.loop}"
@@ -195,8 +180,9 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
         yield f"later      git diff {result.commit[:12]} {result.later}; git branch {result.loop}-later {result.later}"
     if result.merged:
         yield f"merged     {merged_text(result.merged)}"
-    if result.issue:
-        yield f"issue      {issue_text(result.issue)}"
+    if link := result.issue:  # that it was started for, and where its result is
+        where = f"no pull request: {clean(link.problem)}" if link.problem else clean(link.pull_request)
+        yield f"issue      #{link.number} of {clean(link.repository)}{f': {where}' if where else ''}"
     yield f"state      {result.state_ref}"
 
 

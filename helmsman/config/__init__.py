@@ -9,7 +9,6 @@ from helmsman.config.goals import (
     JudgeConfig,
     LimitsConfig,
     RetryConfig,
-    UsageLimitConfig,
 )
 from helmsman.config.infrastructure import (
     AgentConfig,
@@ -28,6 +27,6 @@ from helmsman.config.oversight import CriticalConfig, DetectConfig, LadderConfig
 __all__ = [
     "AgentConfig", "CheckConfig", "ClaudeConfig", "CriterionConfig", "CriticalConfig", "DetectConfig", "GatesConfig",
     "HiddenCheckConfig", "InvariantsConfig", "JudgeConfig", "LadderConfig", "LimitsConfig", "LoopConfig", "MergeConfig",
-    "RemoteConfig", "RetryConfig", "SandboxConfig", "Section", "SteeringConfig", "TrackerConfig", "UsageLimitConfig",
+    "RemoteConfig", "RetryConfig", "SandboxConfig", "Section", "SteeringConfig", "TrackerConfig",
     "WorkspaceConfig",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """What models are told or left to read, as Jinja2 templates. A name that is not filled in is an error, never a blank."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -57,16 +58,10 @@ def _plain(value: object) -> object:
     return value.translate(_MARKS) if isinstance(value, str) and not isinstance(value, _Marked) else value
 
 
-def settings() -> dict[str, Any]:
-    """Of an environment for our templates."""
-    return {
-        "loader": PackageLoader("helmsman", "prompts"),
-        "undefined": StrictUndefined,
-        "trim_blocks": True,
-        "lstrip_blocks": True,
-        "autoescape": False,  # what is made is read by a model, not by a browser
-        "finalize": _plain,
-    }
+def settings(package: str = "helmsman", folder: str = "prompts", finalize: Callable[[object], object] = _plain) -> dict[str, Any]:
+    """Of an environment for our templates. Nothing is escaped: what is made is read by a model, not by a browser."""
+    where = PackageLoader(package, folder)
+    return {"loader": where, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True, "finalize": finalize}
 
 
 @lru_cache(maxsize=1)

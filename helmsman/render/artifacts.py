@@ -13,7 +13,17 @@ from helmsman.records.request import ParallelResult
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.dashboard import dashboard, standing
-from helmsman.render.facts import Fact, check_facts, coded, decision_facts, finding_facts, front_facts, judge_facts, untrue_facts
+from helmsman.render.facts import (
+    Fact,
+    check_facts,
+    coded,
+    decision_facts,
+    finding_facts,
+    front_facts,
+    green_text,
+    judge_facts,
+    untrue_facts,
+)
 from helmsman.render.gate import answer_command
 from helmsman.render.lines import next_steps
 from helmsman.render.markdown_page import BREAK, cell, code, facts_table, prose, stacked, table
@@ -175,14 +185,11 @@ def _table(facts: Iterator[Fact]) -> str:
 def checks_page(state: LoopState, record: IterationRecord | None = None) -> str:
     """Checks on the last tree, with the ends of what failing ones printed, and what was found in the change."""
     report = record.checks if record and record.checks else state.checks
-    results = report.results if report else ()
-    passing, every = sum(result.passed for result in results), len(results)
-    words = f"{passing} of {every} {'check passes' if every == 1 else 'checks pass'}" if every else "no check is configured"
     return _page(
         "checks_page",
         state=state,
         report=report,
-        passing=words,
+        passing=green_text(report) if report else "",
         skipped=record is not None and record.checks is None,
         checks=_table(check_facts(report)),
         findings=_table(finding_facts(state.findings)),

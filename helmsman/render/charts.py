@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from helmsman.plain import shortened
 from helmsman.render.templating import render_html
+from helmsman.texts import short_number
 
 Point = tuple[float, float]
 
@@ -126,15 +127,3 @@ def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, L
         ],
         ink=INK,
     )
-
-
-_UNITS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
-"""From which number on, its size, its letter: 1,200 is read as fast as 1.2k."""
-
-
-def short_number(value: float) -> str:
-    """As many digits as an axis needs: 0.25, 3, 12.5k, 1.2M."""
-    for least, size, unit in _UNITS:
-        if abs(value) >= least:
-            return f"{value / size:.4g}{unit}"
-    return f"{value:,.0f}" if value == round(value) else f"{value:.3g}"

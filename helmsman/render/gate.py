@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from helmsman.oversee.diagnosis import sentence
 from helmsman.plain import clean, clean_lines, shortened
-from helmsman.records.alignment import Alignment
 from helmsman.records.control import EscalationLevel, short_level
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
@@ -50,11 +49,6 @@ def in_short(state: LoopState) -> str:
         conflicts=[sentence(one) for one in state.oversight.conflicts[:FAILURES_SHOWN]],
         proposed=some(state.proposed),
     )
-
-
-def question_evidence(alignment: Alignment, file: str) -> str:
-    """What belongs to the questions of an alignment."""
-    return render_markdown("questions", alignment=alignment, file=file)
 
 
 def evidence(state: LoopState, worktree: str) -> str:

@@ -146,6 +146,9 @@ VERBS = {
     RESUME: "the loop goes on after an end, with those words.",
 }
 """What may be said at any time, beside the answers to a question."""
+COMMANDS = "A comment of somebody who may steer it begins with one of:\n\n" + "\n".join(
+    f"- `{COMMAND} {verb}`: {does}" for verb, does in VERBS.items()
+)
 
 
 def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
@@ -155,7 +158,7 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     until = f"until its work is proven by {checks}. Then it opens a pull request."
     kept = "The text of the issue counts as it was when the label was set."
     stop = "Taking the label away, or closing the issue, stops it."
-    text = "\n\n".join([f"{begun}, {until} {kept}", "\n".join(commands()), stop])
+    text = "\n\n".join([f"{begun}, {until} {kept}", COMMANDS, stop])
     yield "begun", under(mark(uid=state.uid, stage="begun"), text)
     for one in concerns(state):
         seen = one.gate.evidence if one.gate else ""
@@ -165,14 +168,6 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
         late = "-with-a-pull-request" if state.issue and state.issue.pull_request else ""  # told once it could be opened
         stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{late}"
         yield stage, under(mark(uid=state.uid, stage=stage), words)
-
-
-def commands() -> Iterator[str]:
-    """What a comment may say at any time, one line each."""
-    yield "A comment of somebody who may steer it begins with one of:"
-    yield ""
-    for verb, effect in VERBS.items():
-        yield f"- `{COMMAND} {verb}`: {effect}"
 
 
 def _go_on(state: LoopState) -> str:

@@ -9,16 +9,18 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from helmsman.plain import LONGEST_LINE, clean, clean_lines, spelled
+from helmsman.prompts import settings
 from helmsman.records.control import short_level
 from helmsman.render.facts import checks_kind, coded
 from helmsman.render.markdown_page import by_backticks, cell, code, fence, prose
 from helmsman.texts import duration, format_dollars, format_tool_calls, merged_text, money, plural
 
 OUTPUT_SHOWN = 6000  # characters of an output that a page holds; the record has more
+_HERE = "helmsman.render", "templates"
 _GAP = Markup("\x1e")  # between two paragraphs of Markdown
 
 
@@ -52,17 +54,6 @@ def render_markdown(name: str, /, **values: object) -> str:
     return "\n\n".join(filter(None, (paragraph.strip("\n") for paragraph in text.split(_GAP))))
 
 
-def _environment(finalize: Callable[[object], object]) -> Environment:
-    return Environment(
-        loader=PackageLoader("helmsman.render", "templates"),
-        undefined=StrictUndefined,
-        autoescape=True,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def own(text: str) -> str:
     """Our own words, or what is Markdown already."""
     return text.replace(_GAP, " ")
@@ -83,7 +74,7 @@ def _markdown() -> Environment:
         """A text that no filter has made Markdown of is foreign."""
         return made(prose)(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    environment = _environment(printed)
+    environment = Environment(**settings(*_HERE, printed), autoescape=True)
     filters: dict[str, Callable[..., str]] = {of.__name__: of for of in (prose, code, cell, fence, own, quoted)}
     filters["moment"] = "{:%Y-%m-%d %H:%M} UTC".format
     known: dict[str, Any] = {name: made(of) for name, of in filters.items()} | {"plural": plural, "duration": duration}
@@ -93,7 +84,7 @@ def _markdown() -> Environment:
 
 @lru_cache(maxsize=1)
 def _html() -> Environment:
-    environment = _environment(_shown)
+    environment = Environment(**settings(*_HERE, _shown), autoescape=True)
     words = (plural, format_dollars, duration, merged_text, money, format_tool_calls)
     plain = (with_code, output, coded, checks_kind, spelled, short_level)
     known: dict[str, Any] = {of.__name__: of for of in (*words, *plain)}

@@ -10,7 +10,8 @@ from helmsman.oversee.answers import lapsed, refusal
 from helmsman.records.alignment import Alignment, Asked
 from helmsman.records.forms import answers_form, read_answers
 from helmsman.records.gates import Choice, Gate
-from helmsman.render.gate import form_text, question_evidence
+from helmsman.render.gate import form_text
+from helmsman.render.templating import render_markdown
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.steps import open_gate
@@ -28,7 +29,8 @@ def answered(work: Work, alignment: Alignment) -> Alignment:
     questions = alignment.open  # the key says which: an answer to others is none to these
     fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
     gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
-    gate = gate.model_copy(update={"evidence": question_evidence(alignment, str(work.path))})
+    seen = render_markdown("questions", alignment=alignment, file=str(work.path))
+    gate = gate.model_copy(update={"evidence": seen})
     form = answers_form(gate.questions)
     after, problem = _from_file(work, gate), ""
     earlier = pause.earlier_inputs(work.uid, gate.key) if after is None else ()

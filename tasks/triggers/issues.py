@@ -18,7 +18,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
 from helmsman.records.triggers import Handled, Ignored, IssueEvent
-from helmsman.render.issue import CANCEL, RESUME, TELL, commands, refused, understood
+from helmsman.render.issue import CANCEL, COMMANDS, RESUME, TELL, refused, understood
 from helmsman.render.markdown_page import code, prose
 from tasks.approvals import answers
 from tasks.loop.configure import configure
@@ -148,7 +148,7 @@ def _said(at: _At) -> Found:
     except TransientError:
         raise
     except HelmsmanError as error:
-        told = "\n\n".join([refused(str(error), state.gate), "\n".join(commands())]) if state.gate else _not_done(error)
+        told = "\n\n".join([refused(str(error), state.gate), COMMANDS]) if state.gate else _not_done(error)
         found = Ignored(reason=f"{at.event.what}: {clean(error.problem)}")
     reply(state, at.event.comment, told)
     return found
@@ -240,7 +240,7 @@ def _woken(at: _At, gate: Gate, answer: Answer) -> Found:
 
 
 def _not_done(error: HelmsmanError) -> str:
-    return "\n\n".join([f"Not done: {prose(error.in_a_line, 1000)}", "\n".join(commands())])
+    return "\n\n".join([f"Not done: {prose(error.in_a_line, 1000)}", COMMANDS])
 
 
 def _stopped(at: _At, why: str) -> Found:

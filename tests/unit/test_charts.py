@@ -10,17 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.plain import clean
-from helmsman.render.charts import (
-    COLOUR,
-    INK,
-    KINDS,
-    LARGEST,
-    MOST_CELLS,
-    levels,
-    line_chart,
-    short_number,
-    strip,
-)
+from helmsman.render.charts import COLOUR, INK, KINDS, LARGEST, MOST_CELLS, levels, line_chart, strip
+from helmsman.texts import short_number
 
 pytestmark = pytest.mark.feature("H4")
 

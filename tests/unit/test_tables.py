@@ -55,7 +55,7 @@ def test_what_is_worth_a_remark_is_remarked() -> None:
 def test_failing_checks_show_the_ends_of_what_they_printed() -> None:
     failing = check(passed=False, head="the beginning", tail="the outcome")
     page = read(checks_page(state(checks=report(failing, check(passed=True)))))
-    assert page.headings == ["mend-it: 1 of 2 checks pass", "✘ pytest", "Findings"]
+    assert page.headings == ["mend-it: 1 of 2 checks green", "✘ pytest", "Findings"]
     assert page.fences == ["the outcome\n"]
 
 
