@@ -3,6 +3,7 @@
 What was understood of RUBRIC.md, what is wrong with it, and what the checks were worth so far; and presets, yours as well.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -14,8 +15,9 @@ from pydantic import ValidationError
 from deployments.output import answer, fields
 from deployments.settings import configuration, from_here, repository_if_any, unfit_name
 from helmsman.config import CheckConfig
+from helmsman.config.layers import pairs
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.orient.hats import hat_rows, setting_rows
+from helmsman.orient.hats import hat_rows
 from helmsman.parsers.rubric import Rubric
 from helmsman.parsers.rubric_items import Problem
 from helmsman.plain import clean, clean_lines
@@ -155,7 +157,7 @@ def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
         *fields([("preset", f"{sheet.name}: {sheet.title} ({preset.source})"), ("about", sheet.about)]),
         *fields(("hat", f"{name:<20} {when}") for name, when in hat_rows(preset)),
         *fields(("check", hint) for hint in sheet.checks),
-        *fields(("setting", f"{key} = {value}") for key, value in setting_rows(sheet)),
+        *fields(("setting", f"{key} = {json.dumps(value, ensure_ascii=False)}") for key, value in pairs(sheet.settings)),
         *(("", clean_lines(sheet.guidance)) if sheet.guidance else ()),
     )
     answer(preset, lines, as_json=as_json)

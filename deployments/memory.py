@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 from deployments.dialogue import agreed, is_anybody_there
-from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
+from deployments.output import answer, emit, fields, write_file
 from deployments.settings import configuration, repository_if_any
-from deployments.start_directory import start_directory
+from deployments.start_directory import STANDARD_STREAM, start_directory
 from helmsman.config.layers import Layer, display, from_environment, resolve
 from helmsman.errors import OperatorError
 from helmsman.memory.guardrail_effect import effect_text, verdict
@@ -206,7 +206,7 @@ def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
     """Write one JSON document; `-`: to standard output, and nothing else."""
     with opened_memory(repo) as memory:
         text = memory.store.export()
-    if file == STANDARD_OUTPUT:
+    if file == STANDARD_STREAM:
         _tell_notes(memory)
         emit(text)
         return

@@ -12,7 +12,6 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean, clean_lines
 from tasks.system.files import drafted
 
-STANDARD_OUTPUT = Path("-")
 LABEL = 11  # columns of a label, as in what `status` prints
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from deployments.options import OPTIONS, default_of
-from deployments.start_directory import from_start, start_directory
+from deployments.start_directory import STANDARD_STREAM, from_start, start_directory
 from helmsman.config.layers import Layer, display, from_assignments, merged
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.request import LoopRequest
@@ -21,7 +21,6 @@ from tasks.system.files import LARGEST_FILE
 from tasks.system.trust import consent_of
 
 CHECKED_OUT = "."
-STANDARD_INPUT = Path("-")
 Said: TypeAlias = Mapping[str, Any]  # values of options by their names in `OPTIONS`; one that is missing was not given
 
 
@@ -90,7 +89,7 @@ def checks_said(said: Said) -> dict[str, Any]:
 
 def goal_said(goal: str | None, goal_file: Path | None) -> dict[str, Any]:
     """The goal in words, in a file, or on standard input, where quoting cannot go wrong; nothing where nothing is said."""
-    if goal is not None or goal_file != STANDARD_INPUT:
+    if goal is not None or goal_file != STANDARD_STREAM:
         return ({"goal": goal} if goal is not None else {}) | ({"goal_file": str(goal_file)} if goal_file else {})
     piped = sys.stdin.buffer.read(LARGEST_FILE + 1)
     try:

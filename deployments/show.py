@@ -9,7 +9,8 @@ from pathlib import Path
 
 from deployments.choosing import chosen_loop, driver_of, held_by, interruption, is_group, listed
 from deployments.lines import as_wide_as_the_screen
-from deployments.output import STANDARD_OUTPUT, answer, emit, fields, write_file
+from deployments.output import answer, emit, fields, write_file
+from deployments.start_directory import STANDARD_STREAM
 from helmsman import texts
 from helmsman.agents.fitting import in_short
 from helmsman.errors import OperatorError
@@ -168,7 +169,7 @@ def report(repo: Path, loop: str, output: Path | None) -> None:
     """Write the page and print where it is. None: into the loop's own folder; `-`: to standard output."""
     repository = open_repository(repo)
     text = report_page(repository, loop)
-    if output == STANDARD_OUTPUT:
+    if output == STANDARD_STREAM:
         emit(text)
         return
     path = output or loop_folder(repository, loop).root / PAGE

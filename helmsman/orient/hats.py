@@ -1,6 +1,5 @@
 """Which hat an iteration wears, and why: one table of conditions over what is known before it begins. It is total."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from helmsman.oversee.advice import PERSONAS, advise
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Movement
-from helmsman.records.hats import Condition, Hat, Preset, Sheet, Worn
+from helmsman.records.hats import Condition, Hat, Preset, Worn
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
@@ -157,13 +156,6 @@ def hat_rows(preset: Preset) -> Iterator[tuple[str, str]]:
     yield usual.name, "where nothing calls for another one"
     for hat in sorted(others, key=lambda hat: -hat.priority if hat.when else 1):
         yield hat.name, "; or ".join(map(condition_text, hat.when)) or "where the ladder asks for it"
-
-
-def setting_rows(sheet: Sheet) -> Iterator[tuple[str, str]]:
-    """Dotted keys with their values, as JSON."""
-    for name, value in sheet.settings.items():
-        tables: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {"": value}
-        yield from ((f"{name}.{key}".rstrip("."), json.dumps(inner, ensure_ascii=False)) for key, inner in tables.items())
 
 
 def condition_text(condition: Condition) -> str:

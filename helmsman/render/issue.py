@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from helmsman.config.layers import pairs
 from helmsman.oversee.commands_said import sets_limits
 from helmsman.oversee.escalation import OVER, concerns
 from helmsman.oversee.gates import BY_A_WORD
@@ -73,7 +74,8 @@ def reply(comment: Comment, uid: str, text: str) -> str:
 def understood(answer: Answer, gate: Gate) -> str:
     """What a comment was taken for."""
     told = [f"Understood as **{answer.choice}**: {gate.choices[answer.choice]}"]
-    told += [f"Changed: {code(', '.join(_assignments(answer.settings)))}"] if answer.settings else []
+    changed = ", ".join(f"{key}={value}" for key, value in pairs(answer.settings))
+    told += [f"Changed: {code(changed)}"] if changed else []
     told += ["The words go to the next iteration."] if answer.guidance.strip() else []
     return "\n\n".join(told)
 
@@ -129,14 +131,6 @@ def harmless(text: str) -> str:
 def under(hidden: str, text: str) -> str:
     """The mark stands alone in the first line, where nothing foreign can come."""
     return f"{hidden}\n{harmless(text)[: LONGEST_BODY - len(hidden)]}"
-
-
-def _assignments(settings: Mapping[str, object], prefix: str = "") -> Iterator[str]:
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _assignments(value, f"{prefix}{key}.")  # pyright: ignore[reportUnknownArgumentType] - JSON's keys
-        else:
-            yield f"{prefix}{key}={value}"
 
 
 TELL, CANCEL, RESUME = "tell", "cancel", "resume"

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from helmsman.plain import clean, short_line
+from helmsman.plain import clean, short_line, spelled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Verification
 from helmsman.render.markdown_page import code, fence, prose, stacked
@@ -30,7 +30,7 @@ def verification_lines(found: Verification) -> Iterator[str]:
     yield from table_lines(found.table)
     yield from _hint_lines(found)
     yield ""
-    yield f"{found.verdict.replace('_', ' ').upper()} (exit status {found.exit_status})"
+    yield f"{spelled(found.verdict).upper()} (exit status {found.exit_status})"
     for reason in found.reasons:
         yield f"  {clean(reason.why)}"
         yield from ([f"    what to do: {clean(reason.remedy)}"] if reason.remedy else ())
@@ -74,7 +74,7 @@ def verification_markdown(found: Verification) -> str:
     reasons = (f"- {prose(one.why)}{f' ({prose(one.remedy)})' if one.remedy else ''}" for one in found.reasons)
     return stacked(
         (
-            f"{MARK}\n### Helmsman verify: {found.verdict.replace('_', ' ').upper()}",
+            f"{MARK}\n### Helmsman verify: {spelled(found.verdict).upper()}",
             f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {plural(found.files_changed, 'file')} changed",
             "\n".join(reasons),
             fence("\n".join((*table_lines(found.table), *_hint_lines(found), *grounds_lines(found.grounds))), LONGEST_COMMENT),
