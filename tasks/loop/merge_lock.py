@@ -36,9 +36,9 @@ _AWAY = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
 
 
 @contextmanager
-def merging_alone(repository: Repository, stop: Stop, seconds: float = PATIENCE_SECONDS) -> Generator[None]:
+def merging_alone(repository: Repository, stop: Stop) -> Generator[None]:
     """While the block runs nobody else merges in this project, as far as that can be had. Raises Cancelled."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + PATIENCE_SECONDS
     with ExitStack() as held:
         if not is_embedded():
             hold_slot(held, slot_of(repository), until, stop)
