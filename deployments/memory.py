@@ -113,7 +113,7 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
     known.sort(key=_seen_last, reverse=True)
     listed, more = known[:limit], len(known) > limit
     kinds: dict[str, type[Known]] = {"lessons": Lesson, "guardrails": Guardrail}
-    plain = {name: [_plain(one) for one in listed if type(one) is record] for name, record in kinds.items()}
+    plain = {name: [one.model_dump(mode="json") for one in listed if type(one) is record] for name, record in kinds.items()}
     lines = [HEAD, *map(_row, listed)] if listed else [NOTHING_KEPT]
     lines += ["and more: --limit shows more, --project, --kind and --type narrow the list"] if more else []
     _answer(memory, lines, {**plain, "more": more}, as_json=as_json)
@@ -130,7 +130,7 @@ def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -
         raise OperatorError("there is nothing to look for", expected="some words", found=display(text), remedy="name a few words")
     with opened_memory(repo) as memory:
         found = memory.store.search(text, only, limit=limit)[:limit]
-    plain = {"found": [{"score": round(one.text, 4), **_plain(one.lesson)} for one in found]}
+    plain = {"found": [{"score": round(one.text, 4), **one.lesson.model_dump(mode="json")} for one in found]}
     lines = [f"{'score':<7}{HEAD}", *(_row(one.lesson, f"{one.text:<7.2f}") for one in found)]
     _answer(memory, lines if found else ["no lesson holds any of these words"], plain, as_json=as_json)
 
@@ -158,10 +158,6 @@ def _said(one: Known) -> str:
     return ": ".join(filter(None, (" ".join(clean(text).split()) for text in words)))
 
 
-def _plain(one: Any) -> dict[str, Any]:
-    return one.model_dump(mode="json")
-
-
 def show_one(repo: Path, name: str, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
         one = memory.one(name)
@@ -169,12 +165,12 @@ def show_one(repo: Path, name: str, *, as_json: bool) -> None:
     if isinstance(one, Guardrail):
         effect = effect_text(one)
         more: dict[str, Any] = {"effect": effect}
-        plain = {GUARDRAIL: _plain(one), **more}
+        plain = {GUARDRAIL: one.model_dump(mode="json"), **more}
     else:
         loops = {uid: next((of.loop for of in known), "") for uid, known in named.items()}  # empty: nothing of it is kept
         more = {"sources": [f"{name} ({uid})" if name else uid for uid, name in loops.items()]}
-        plain = {"lesson": _plain(one), "loops": loops}
-    _answer(memory, _field_lines({**_plain(one), **more}), plain, as_json=as_json)
+        plain = {"lesson": one.model_dump(mode="json"), "loops": loops}
+    _answer(memory, _field_lines({**one.model_dump(mode="json"), **more}), plain, as_json=as_json)
 
 
 def _field_lines(known: Mapping[str, Any]) -> Iterator[str]:
@@ -239,7 +235,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
         memory.notes.extend(_left(memory, one))
     kind = GUARDRAIL if isinstance(one, Guardrail) else "lesson"
     line = f"forgotten: {kind} {clean(one.id)}: {_said(one)}"
-    _answer(memory, [line], {"forgotten": kind, kind: _plain(one)}, as_json=as_json)
+    _answer(memory, [line], {"forgotten": kind, kind: one.model_dump(mode="json")}, as_json=as_json)
 
 
 def _left(memory: Memory, one: Known) -> Iterator[str]:

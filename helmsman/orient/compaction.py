@@ -13,7 +13,7 @@ from helmsman.budget import fence, fit
 from helmsman.oversee.advice import advise, planned_anew
 from helmsman.parsers.answers import ONE_LINE, Said, StrictAnswer, form_of, printable, read_answer
 from helmsman.parsers.progress_file import render as render_notes
-from helmsman.plain import shortened
+from helmsman.plain import one_line, shortened
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.agent import Commit
 from helmsman.records.checks import CheckReport, checks_fail
@@ -108,9 +108,9 @@ def compact_by_template(past: Past) -> Compacted:
     return Compacted(
         end_goal=_short(past.goal, GOAL),
         approach=_short("\n".join(choices), PROSE),
-        completed=tuple(_short(line, LINE) for line in dict.fromkeys(_lines(done)))[-DONE:],
+        completed=tuple(_short(line, LINE) for line in dict.fromkeys(filter(None, map(one_line, done))))[-DONE:],
         current_state=_short("\n".join((_state(past), *_failing(past.checks))), PROSE),
-        next_steps=tuple(_short(line, LINE) for line in dict.fromkeys(_lines(steps)))[:STEPS],
+        next_steps=tuple(_short(line, LINE) for line in dict.fromkeys(filter(None, map(one_line, steps))))[:STEPS],
     )
 
 
@@ -151,12 +151,6 @@ def _failing(report: CheckReport | None) -> Iterator[str]:
 
 def _commits(past: Past) -> str:
     return "\n".join(f"{commit.id[:10]} {commit.subject}" for commit in past.commits)
-
-
-def _lines(texts: Sequence[str] | Iterator[str]) -> Iterator[str]:
-    """Each on one line, blank ones left out."""
-    joined = (" ".join(printable(text).split()) for text in texts)
-    return (line for line in joined if line)
 
 
 def _short(text: str, longest: int) -> str:
