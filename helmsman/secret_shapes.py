@@ -9,8 +9,10 @@ import html
 import json
 import re
 import string
+import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
 PRIVATE_KEY, URL, JWT, AWS = "Private Key", "Basic Auth Credentials", "JSON Web Token", "AWS Access Key"
@@ -18,7 +20,6 @@ PRIVATE_KEY, URL, JWT, AWS = "Private Key", "Basic Auth Credentials", "JSON Web 
 _INSIDE = re.compile(r"[A-Za-z0-9]")
 _ESCAPE = re.compile(r"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z|\[[0-9;]{1,8}m\Z")
 """An escape for a line's end, a character in an URL or a colour is no part of the word that follows it."""
-_END = r"(?![A-Za-z0-9_-])"
 _LONGEST_KEY = 20_000
 """Characters of a private key in PEM; RSA with 16,384 bits has 12,700."""
 _LEAST_KEY = 60
@@ -30,14 +31,12 @@ _DIFFERENT = 8
 
 
 class Shape(NamedTuple):
-    """One kind of secret. The pattern's group `secret` is the secret where it does not match that alone."""
+    """One kind of secret, as secret_shapes.toml has them."""
 
     kind: str
     pattern: re.Pattern[str]
-    prefixes: tuple[str, ...] = ()
-    """One of them begins every match, outside of any longer word: to look for them is quicker than any pattern."""
-    traces: tuple[str, ...] = ()
-    """Where nothing begins every match: one of them is in it."""
+    prefixes: tuple[str, ...]
+    traces: tuple[str, ...]
 
 
 class Found(NamedTuple):
@@ -49,62 +48,14 @@ class Found(NamedTuple):
     end: int
 
 
-def _shape(kind: str, prefixes: str, pattern: str) -> Shape:
-    return Shape(kind, re.compile(pattern), prefixes=tuple(prefixes.split()))
+def _shapes() -> Iterator[Shape]:
+    text = (files("helmsman") / "secret_shapes.toml").read_text(encoding="utf-8")
+    for row in tomllib.loads(text)["shapes"]:
+        prefixes, traces = (tuple(row.get(name, "").split()) for name in ("prefixes", "traces"))
+        yield Shape(row["kind"], re.compile(row["pattern"]), prefixes, traces)
 
 
-def _among(kind: str, traces: str, pattern: str) -> Shape:
-    return Shape(kind, re.compile(pattern), traces=tuple(traces.split()))
-
-
-SHAPES = (
-    _shape(AWS, "AKIA ASIA ABIA ACCA A3T", rf"(?:A3T[A-Z0-9]|A[A-Z]{{3}})[0-9A-Z]{{16}}{_END}"),
-    _among(
-        AWS,
-        "aws AWS Aws ecret_access ECRET_ACCESS ecretAccess ecret-access",
-        r"(?i:aws.{0,20}?(?:key|pwd|pw|password|pass|token)|secret[_-]?access[_-]?key).{0,20}?(?<![0-9A-Za-z/+])"
-        r"(?P<secret>[0-9A-Za-z/+]{40})(?![0-9A-Za-z/+=])",
-    ),
-    _shape("GitHub Token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opsur]_[A-Za-z0-9_]{36,255}"),
-    _shape("GitHub Token", "github_pat_", r"github_pat_[A-Za-z0-9_]{36,255}"),
-    _shape("GitLab Token", "glpat- gldt- glrt- glptt- glsoat- glcbt-", r"gl[a-z]+-[A-Za-z0-9_-]{20,300}"),
-    _shape("Slack Token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,255}"),
-    _shape("Slack Token", "xapp-", r"xapp-[0-9]-[A-Za-z0-9-]{20,255}"),
-    _shape("Slack Token", "https://hooks.slack.com/", r"[a-z:/.]+/services/T[A-Za-z0-9_]+/B[A-Za-z0-9_]+/[A-Za-z0-9_]+"),
-    _shape("Stripe Access Key", "sk_live_ rk_live_", r"[rs]k_live_[0-9A-Za-z]{24,247}"),
-    _shape("Stripe Webhook Secret", "whsec_", r"whsec_[A-Za-z0-9+/]{32,}"),
-    _shape("Google API Key", "AIza", rf"AIza[0-9A-Za-z_-]{{35}}{_END}"),
-    _shape("Google OAuth Token", "ya29.", r"ya29\.[0-9A-Za-z_-]{20,}"),
-    _shape("Google OAuth Secret", "GOCSPX-", rf"GOCSPX-[A-Za-z0-9_-]{{28}}{_END}"),
-    _shape("npm Token", "npm_", rf"npm_[A-Za-z0-9]{{36}}{_END}"),
-    _shape("PyPI Token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,400}"),
-    _shape("Anthropic Key", "sk-ant-", r"sk-ant-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,255}"),
-    _shape("OpenAI Key", "sk-", r"sk-(?!ant-)(?=[A-Za-z_-]*[0-9])(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{32,255}"),
-    _shape("OpenRouter Key", "sk-or-v1-", r"sk-or-v1-[0-9a-f]{64}"),
-    _shape("Hugging Face Token", "hf_", rf"hf_[A-Za-z0-9]{{30,40}}{_END}"),
-    _shape("Groq Key", "gsk_", rf"gsk_[A-Za-z0-9]{{52}}{_END}"),
-    _shape("Replicate Token", "r8_", rf"r8_[A-Za-z0-9]{{37}}{_END}"),
-    _shape("SendGrid API Key", "SG.", rf"SG\.[A-Za-z0-9_-]{{22}}\.[A-Za-z0-9_-]{{43}}{_END}"),
-    _shape("Twilio API Key", "SK", rf"SK[0-9a-f]{{32}}{_END}"),
-    _among("Mailchimp Access Key", "-us", rf"(?<![0-9A-Za-z])[0-9a-f]{{32}}-us[0-9]{{1,2}}{_END}"),
-    _among("Telegram Bot Token", ":AA", rf"(?<![0-9])[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{33}}{_END}"),
-    _among(
-        "Discord Bot Token",
-        ".",
-        rf"[MNO](?<![A-Za-z0-9].)[A-Za-z0-9_-]{{23,25}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,38}}{_END}",
-    ),
-    _shape("Square OAuth Secret", "sq0csp-", r"sq0csp-[0-9A-Za-z_-]{43}"),
-    _shape("DigitalOcean Token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
-    _shape("Docker Hub Token", "dckr_pat_", r"dckr_pat_[A-Za-z0-9_-]{27}"),
-    _shape("Vault Token", "hvs.", r"hvs\.[A-Za-z0-9_-]{24,}"),
-    _shape("age Key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    _shape("Shopify Token", "shpat_ shpca_ shppa_ shpss_", r"shp[a-z]{2}_[a-fA-F0-9]{32}"),
-    _shape("Azure Storage Key", "AccountKey=", r"AccountKey=(?P<secret>[A-Za-z0-9+/]{86}==)"),
-    _shape("Azure Access Key", "SharedAccessKey=", r"SharedAccessKey=(?P<secret>[A-Za-z0-9+/]{43}=)"),
-    _shape(JWT, "eyJ", r"eyJ[A-Za-z0-9_=-]{8,}\.eyJ[A-Za-z0-9_=-]{4,}\.[A-Za-z0-9_.=+/-]{20,}"),
-    _among(URL, "://", r"://[^\s/:@\"'<>`\\]*:(?P<secret>[^\s/@\"'<>`\\]+(?:@[^\s/@\"'<>`\\:?#,]+(?=@))*)@"),
-)
-"""Prefixes as the issuers document them. Found as well, and of no fixed prefix: `private_keys`."""
+SHAPES = tuple(_shapes())
 
 _BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _FINISH = re.compile(r"-{4,5} ?END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
