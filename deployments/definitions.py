@@ -128,6 +128,7 @@ def _audit_lines(found: Audit) -> Iterator[str]:
 
 
 NAME_WIDTH = 15
+FIRST = Path(__file__).with_name("first_preset.md")  # a preset to begin with
 
 
 def _top_of(repo: Path) -> Path:
@@ -173,27 +174,11 @@ def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
     replaces = any(known.name == name and known.source == BUILT_IN for known in known_presets(repository.top))
     top = repository.top
     title = name.replace("-", " ").capitalize()
-    path = add_preset(top, name, preset_text(top, from_here(copied), name) if copied else _FIRST.format(name=name, title=title))
+    first = FIRST.read_text(encoding="utf-8").format(name=name, title=title)
+    path = add_preset(top, name, preset_text(top, from_here(copied), name) if copied else first)
     rows = (
         ("written", str(path)),
         ("note", f"in this repository it takes the place of the preset {name} that comes with Helmsman" if replaces else ""),
         ("next", f"edit it; helmsman presets show {name}; helmsman run GOAL --preset {name}"),
     )
     answer({"name": name, "file": str(path), "replaces": BUILT_IN if replaces else None}, fields(rows), as_json=as_json)
-
-
-_FIRST = """\
-+++
-name = "{name}"
-title = "{title}"
-about = "What this kind of work is, in a sentence."
-hats = ["planner", "build-engineer", "debugger", "reviewer"]
-checks = ["what a command should show at the end"]
-
-[settings.limits]
-iterations = 20
-cost_usd = 20
-+++
-
-- What every iteration should know of this kind of work.
-"""
