@@ -6,12 +6,7 @@ from importlib.resources import files
 from typing import Any, cast
 
 _TOLD = tomllib.loads((files("helmsman.config") / "old_keys.toml").read_text(encoding="utf-8"))
-OLD_KEYS: Mapping[str, str] = {
-    f"{section}.{name}": became
-    for became, sections in _TOLD.items()
-    for section, names in sections.items()
-    for name in names.split()
-}
+OLD_KEYS: Mapping[str, str] = {key: became for became, keys in _TOLD.items() for key in keys.split()}
 
 
 def without_old_keys(values: Any) -> Any:
