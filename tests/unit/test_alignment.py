@@ -183,7 +183,7 @@ def test_an_answer_that_cannot_be_used_is_a_reason() -> None:
         (json.dumps({**GOOD, "goal": "another"}), "end_turn", "goal"),
         (json.dumps(GOOD), "refusal", "declined"),
         (json.dumps(GOOD), "max_tokens", "cut off at its longest length"),
-        (json.dumps(GOOD), "late", "prompt.timeout_seconds"),
+        (json.dumps(GOOD), "late", "did not answer in time"),
         (json.dumps(GOOD), "something\x1b[2J", "unknown reason"),
     ]:
         found = read_proposal(Reply(text=text, stop=stop), GOAL)
