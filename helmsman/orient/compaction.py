@@ -108,9 +108,9 @@ def compact_by_template(past: Past) -> Compacted:
     return Compacted(
         end_goal=_short(past.goal, GOAL),
         approach=_short("\n".join(choices), PROSE),
-        completed=tuple(_short(line, LINE) for line in dict.fromkeys(filter(None, map(one_line, done))))[-DONE:],
+        completed=tuple(_lines(done))[-DONE:],
         current_state=_short("\n".join((_state(past), *_failing(past.checks))), PROSE),
-        next_steps=tuple(_short(line, LINE) for line in dict.fromkeys(filter(None, map(one_line, steps))))[:STEPS],
+        next_steps=tuple(_lines(steps))[:STEPS],
     )
 
 
@@ -151,6 +151,11 @@ def _failing(report: CheckReport | None) -> Iterator[str]:
 
 def _commits(past: Past) -> str:
     return "\n".join(f"{commit.id[:10]} {commit.subject}" for commit in past.commits)
+
+
+def _lines(texts: Sequence[str]) -> Iterator[str]:
+    """Each once, short and on one line; blank ones are left out."""
+    return (_short(line, LINE) for line in dict.fromkeys(map(one_line, texts)) if line)
 
 
 def _short(text: str, longest: int) -> str:

@@ -23,7 +23,6 @@ from tests.unit.builders import STOP, config
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("L7", "M11"), pytest.mark.usefixtures("home")]
 ONE, TWO, THREE = "The first goal", "The second goal", "The third goal"
-NO_HANDOFF = {"memory": {"handoff": False}}
 
 
 def agreed(goal: str) -> str:
@@ -101,10 +100,10 @@ def test_a_goal_that_the_loop_before_has_reached_is_not_held_to_any_more(tmp_pat
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_nor_where_nothing_is_handed_over(tmp_path: Path, *, committed: bool) -> None:
+def test_nor_where_the_file_lies_in_the_checkout(tmp_path: Path, *, committed: bool) -> None:
     top = aligned_repository(tmp_path) if committed else make_repository(tmp_path / "top")
     write(top, {ALIGNMENT: agreed(ONE)})
-    first, second, third = chained(top, ONE, TWO, THREE, **NO_HANDOFF)
+    first, second, third = chained(top, ONE, TWO, THREE)
     assert own_goal(first.config.goal) == ONE != first.config.goal
     assert (second.config.goal, third.config.goal) == (TWO, THREE)
 

@@ -182,13 +182,18 @@ def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_pa
     assert work.sh("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize(
-    "changes", [{"memory": {"handoff": False}}, {"alignment": ""}], ids=["it is switched off", "the loop holds to no file"]
-)
-def test_nothing_is_handed_over_where_nobody_wants_it(tmp_path: Path, changes: dict[str, object]) -> None:
+def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
+    source = make_repository(tmp_path / "source", {ALIGNMENT: render(AGREED)})
+    sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
+    work = begin(tmp_path / "top.git", tmp_path / "tree")
+    assert hand_over(work.place, completed(work)) == ""
+    assert HEADING in work.at(ALIGNMENT)
+
+
+def test_nothing_is_handed_over_where_the_loop_holds_to_no_file(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    assert hand_over(work.place, configured(state, **changes)) == ""
+    assert hand_over(work.place, configured(state, alignment="")) == ""
     assert hand_over(work.place, state.model_copy(update={"ending": None})) == ""
     assert work.sh("rev-parse", BRANCH) == state.head
 
