@@ -9,11 +9,11 @@ import html
 import json
 import re
 import string
-import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.resources import files
 from typing import NamedTuple
+
+from helmsman.toml_of import bundled
 
 PRIVATE_KEY, URL, JWT, AWS = "Private Key", "Basic Auth Credentials", "JSON Web Token", "AWS Access Key"
 
@@ -49,8 +49,7 @@ class Found(NamedTuple):
 
 
 def _shapes() -> Iterator[Shape]:
-    text = (files("helmsman") / "secret_shapes.toml").read_text(encoding="utf-8")
-    for row in tomllib.loads(text)["shapes"]:
+    for row in bundled("helmsman", "secret_shapes.toml")["shapes"]:
         prefixes, traces = (tuple(row.get(name, "").split()) for name in ("prefixes", "traces"))
         yield Shape(row["kind"], re.compile(row["pattern"]), prefixes, traces)
 

@@ -1,12 +1,13 @@
 """Keys that are gone, each with what to do instead."""
 
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any, cast
 
-_TOLD = tomllib.loads((files("helmsman.config") / "old_keys.toml").read_text(encoding="utf-8"))
-OLD_KEYS: Mapping[str, str] = {key: became for became, keys in _TOLD.items() for key in keys.split()}
+from helmsman.toml_of import bundled
+
+OLD_KEYS: Mapping[str, str] = {
+    key: became for became, keys in bundled("helmsman.config", "old_keys.toml").items() for key in keys.split()
+}
 
 
 def without_old_keys(values: Any) -> Any:
