@@ -3,13 +3,15 @@
 With --check nothing is written; it ends with 1 when the document is stale.
 """
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.orient.hats import condition_text, setting_rows
+from helmsman.config.layers import pairs
+from helmsman.orient.hats import condition_text
 from helmsman.records.hats import Hat, Preset
 from tasks.hats.finding import known_presets, read_known
 from tools.parts import ROOT, draw
@@ -30,7 +32,8 @@ def _presets(presets: list[Preset]) -> Iterator[str]:
     yield "| preset | for | usual hat | others | settings |\n|---|---|---|---|---|"
     for preset in presets:
         sheet = preset.sheet
-        settings = ", ".join(f"`{key}`" if len(value) > SHORT else f"`{key} = {value}`" for key, value in setting_rows(sheet))
+        told = [(key, json.dumps(value, ensure_ascii=False)) for key, value in pairs(sheet.settings)]
+        settings = ", ".join(f"`{key}`" if len(value) > SHORT else f"`{key} = {value}`" for key, value in told)
         cells = (f"`{sheet.name}`", sheet.about, sheet.usual, ", ".join(sheet.hats) or "none", settings)
         yield f"| {' | '.join(cells)} |"
 
