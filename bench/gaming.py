@@ -46,8 +46,9 @@ from helmsman.config import LoopConfig
 from helmsman.records.verification import Verification
 from helmsman.verify.hints import hints
 from helmsman.verify.new_tests import wilson
-from tasks.checks.trusted_run import Range, change_of
-from tasks.checks.verify import clean_checkout_of, verify
+from tasks.checks.targets import Range, change_of
+from tasks.checks.verify import verify
+from tasks.repository.clean_checkout import clean_checkout_of
 from tasks.repository.git import open_repository
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "-c", "init.defaultBranch=main")

@@ -24,8 +24,8 @@ from typing import Any
 
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, call, environment, say
 from helmsman.guardrails import Rules
-from tasks.agents.hook_server import TOKEN, HookServer, hook_server
-from tasks.agents.steering import Steering, settings
+from tasks.agents.hooks import TOKEN, HookServer, hook_server, settings
+from tasks.agents.steering import Steering
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
 
 BEFORE = ("PreToolUse",)

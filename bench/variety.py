@@ -14,7 +14,7 @@ from pathlib import Path
 
 from helmsman.oversee.variety import score, variety_signal
 from helmsman.records.control import Variety
-from tasks.checks.measure import Measured, measured
+from tasks.checks.scan import Measured, measured
 from tasks.repository.git import git
 
 

@@ -24,9 +24,8 @@ from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignReques
 from helmsman.records.forms import LEFT
 from helmsman.render.lines import aligned_lines
 from helmsman.texts import plural
-from tasks.alignment.aligning import Work, present, put, with_checkout
-from tasks.alignment.config import configured
-from tasks.loop.files import resolve_goal_file
+from tasks.alignment.aligning import Work, configured, present, put, with_checkout
+from tasks.loop.configure import resolve_goal_file
 from tasks.repository.git import open_repository
 from tasks.system.secrets import without_secrets
 

@@ -59,8 +59,8 @@ def answer(
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
     told = answer_of(state, gate, read_form(gate, given), via="command line", now=now_utc())
     answered(state, told, now_utc())
-    if not answers.put(loop_folder(repository, loop).answers, state.uid, told):
-        first = answers.seen(loop_folder(repository, loop).answers, state.uid, gate.key)
+    first = answers.put(loop_folder(repository, loop).answers, state.uid, told)
+    if first != told:
         what, remedy = f"the question of loop {loop} has an answer already", f"helmsman status {loop}"
         known = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
         raise OperatorError(what, found=known or "one that cannot be read", remedy=remedy)

@@ -25,8 +25,8 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.hats import LONGEST_NAME, is_name
 from helmsman.texts import plural
 from helmsman.verify.redundancy import Audit, audit
-from tasks.hats.finding import BUILT_IN, add_preset, find_preset, known_presets, preset_text, read_known
-from tasks.loop.files import RUBRIC, RubricFile, read_rubric_file
+from tasks.hats.finding import BUILT_IN, add_preset, find_preset, known_presets, preset_text
+from tasks.loop.configure import RUBRIC, RubricFile, read_rubric_file
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_records
 from tasks.system.files import BrokenFile
@@ -139,15 +139,15 @@ def _top_of(repo: Path) -> Path:
 
 def list_presets(repo: Path, *, as_json: bool) -> None:
     top, plain, rows = _top_of(repo), list[dict[str, str]](), list[tuple[str, list[str]]]()
-    for known in known_presets(top):
+    for name, source in known_presets(top).items():
         try:
-            sheet = read_known(top, known).sheet
+            sheet = find_preset(top, name).sheet
             about, words = {"title": sheet.title, "about": sheet.about}, sheet.about
         except OperatorError as error:
             about = {"problem": error.problem.partition("\n")[0]}
             words = f"cannot be used: {about['problem']}"
-        plain.append({"name": known.name, "source": known.source, **about})
-        rows.append((known.name, [words, f"in {known.source}" * known.source.endswith(".md")]))
+        plain.append({"name": name, "source": source, **about})
+        rows.append((name, [words, f"in {source}" * source.endswith(".md")]))
     answer({"presets": plain}, fields(rows, NAME_WIDTH), as_json=as_json)
 
 
@@ -171,7 +171,7 @@ def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
         raise OperatorError("a bare repository has no place for a preset", found=str(repository.top), remedy="use a clone")
     if not is_name(name):
         raise unfit_name("a preset", LONGEST_NAME, name, "give another one")
-    replaces = any(known.name == name and known.source == BUILT_IN for known in known_presets(repository.top))
+    replaces = known_presets(repository.top).get(name) == BUILT_IN
     top = repository.top
     title = name.replace("-", " ").capitalize()
     first = FIRST.read_text(encoding="utf-8").format(name=name, title=title)

@@ -29,7 +29,7 @@ from helmsman.config.layers import display
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
-from tasks.loop.merge_lock import SLOTS
+from tasks.loop.run import SLOTS
 from tasks.loop.sweep import SETTLED_SECONDS
 from tasks.system.environment import ours
 from tasks.system.process import run

@@ -23,8 +23,8 @@ from helmsman.config import LoopConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent
+from tasks.agents.catalogue import find_program
 from tasks.agents.claude import as_it_is_called, refuse_root
-from tasks.agents.finding import find_program
 from tasks.engine.database import database_of, put_aside, trouble, users
 from tasks.engine.embedded import configured_api
 from tasks.memory import chosen_url

@@ -32,7 +32,7 @@ from helmsman.records.request import (
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE, exit_code
 from helmsman.texts import SIGNS, format_dollars, plural
 from helmsman.toml_of import toml_of
-from tasks.agents.finding import find_agent
+from tasks.agents.catalogue import find_agent
 from tasks.groups.parallel import opened
 from tasks.loop.configure import configure
 from tasks.loop.start import require_checks, require_no_secret

@@ -24,9 +24,10 @@ from helmsman.plain import clean, clean_lines
 from helmsman.render.first_files import DEFAULT_TIMEOUT, helmsman_toml, rubric_md
 from helmsman.texts import duration, plural
 from helmsman.verify.redundancy import kinds
-from tasks.checks.project_commands import Fate, Scratch, Tried, read_project, scratch, try_all, try_one
-from tasks.loop.files import RUBRIC, read_layers
-from tasks.repository.git import Repository, open_repository
+from tasks.checks.project import Fate, Tried, read_project, try_all, try_one
+from tasks.loop.configure import RUBRIC, read_layers
+from tasks.repository.clean_checkout import CleanCheckout, clean_checkout_of
+from tasks.repository.git import Repository, commit_and_tree, open_repository
 from tasks.repository.setup import proposed
 from tasks.repository.worktree import dirty_paths
 from tasks.system.trust import trust_commands
@@ -36,9 +37,7 @@ ROOM_TO_GROW = 5  # times what it took that a check may take: the machine may be
 OF_A_SLOW_ONE = 1800  # seconds for a check that is kept though it did not come to its end when it was tried
 SPEAK = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}  # of what came to nothing the last words are shown
 TAIL_LINES = 3
-MAY_THEY_RUN = (
-    "Do you trust this repository, and may these commands run as you, now once in a scratch checkout and later in loops?"
-)
+MAY_THEY_RUN = "Do you trust this repository, and may these commands run as you, now once in a clean checkout and later in loops?"
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")  # folders of installed packages, which no fresh checkout has
 UNSEEN_SHOWN = 5
 
@@ -74,7 +73,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         trust_commands(repository.common)
     refuse_untrusted(repository, ask=asks)
     against = {} if force else obstacles(repository.top)
-    with ending_tidily(), scratch(repository) as place:
+    with ending_tidily(), clean_checkout_of(repository, commit_and_tree(repository.top)[0]) as place:
         seen = _look(repository, place, console, asks=asks)
         if not as_json:
             lines = (
@@ -98,7 +97,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     return 2 if any(page.obstacle for page in made) else 0
 
 
-def _look(repository: Repository, place: Scratch, console: Console, *, asks: bool) -> _Seen:
+def _look(repository: Repository, place: CleanCheckout, console: Console, *, asks: bool) -> _Seen:
     """Read the files and try what they name; where somebody can be asked, only once they agree."""
     folders = read_project(repository)
     found, tried = find_commands(folders), tuple[Tried, ...]()
@@ -110,15 +109,13 @@ def _look(repository: Repository, place: Scratch, console: Console, *, asks: boo
         tried = tuple(try_all(place, found.candidates, lambda one: show_on(console, [f"trying {clean(one.command)}"])))
     tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
     names = folders[""].names
-    return _Seen(found, tried, tuple(_notes(repository, place, names, tried)), tuple(proposed(names)))
+    return _Seen(found, tried, tuple(_notes(repository, names, tried)), tuple(proposed(names)))
 
 
-def _notes(repository: Repository, place: Scratch, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
+def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
     """Why what was seen may differ from what somebody sees in their own checkout."""
     if not tried:
         yield "no command was found that could prove anything"
-    if place.flaw:
-        yield place.flaw
     unseen = [path for path in dirty_paths(repository.top) if path not in {TOML, RUBRIC}]
     if unseen:
         more = ", …" if len(unseen) > UNSEEN_SHOWN else ""
@@ -199,7 +196,7 @@ def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
         say(f"  expected numbers from 1 to {len(tried)}, such as: {default}")
 
 
-def _others(place: Scratch, *, none_yet: bool) -> Iterator[Tried]:
+def _others(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried]:
     """Commands that the files do not name, each tried at once."""
     question = "A command that proves the goal" if none_yet else "Another command that proves it"
     while command := _ask(f"{question} (empty: none)"):

@@ -23,7 +23,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.plain import clean, shortened
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
-from tasks.loop.files import read_user_layer
+from tasks.loop.configure import read_user_layer
 from tasks.memory import Store, chosen_url, delete, guardrails_place, opening, project_of
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc

@@ -17,7 +17,7 @@ from helmsman.errors import OperatorError
 from helmsman.plain import clean, clean_lines
 from helmsman.texts import plural
 from helmsman.tokens import tokens
-from tasks.loop.prompts import due_prompt, first_prompt, sent_prompt
+from tasks.loop.prepare import due_prompt, first_prompt, sent_prompt
 from tasks.repository.git import open_repository
 from tasks.system.clock import now_utc
 

@@ -39,8 +39,8 @@ from helmsman.records.result import EXIT_CODES, exit_code, result_of
 from helmsman.records.state import LoopState
 from helmsman.render.lines import next_lines
 from helmsman.texts import SIGNS, money, result_lines
+from tasks.agents.catalogue import find_program
 from tasks.agents.claude import as_it_is_called, refuse_root
-from tasks.agents.finding import find_program
 from tasks.agents.project_settings import require_project_settings
 from tasks.engine.embedded import engine_error, engine_in_words, require_address
 from tasks.loop.alignment_file import refuse_open_questions

@@ -14,8 +14,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.agents.catalogue import LoopSettings
 from tasks.hats.finding import is_path
-from tasks.loop.configure import configure
-from tasks.loop.files import read_file, resolve_goal_file
+from tasks.loop.configure import configure, read_file, resolve_goal_file
 from tasks.repository.git import Repository, current_branch, open_repository
 from tasks.system.files import LARGEST_FILE
 from tasks.system.trust import consent_of

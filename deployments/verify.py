@@ -19,11 +19,10 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.verification import Verification
 from helmsman.render.verification import MARK, junit_of, sarif_of, verification_lines, verification_markdown
 from helmsman.texts import check_text
-from tasks.checks.trusted_run import Range
-from tasks.checks.verify import clean_checkout_of, verify
-from tasks.loop.configure import configure
-from tasks.loop.files import flawed, read_rubric_file
-from tasks.repository.clean_checkout import CleanCheckout
+from tasks.checks.targets import Range
+from tasks.checks.verify import verify
+from tasks.loop.configure import configure, flawed, read_rubric_file
+from tasks.repository.clean_checkout import CleanCheckout, clean_checkout_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.ranges import commits_of
 from tasks.system.environment import ours

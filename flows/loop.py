@@ -11,7 +11,7 @@ from helmsman.records.request import LoopRequest
 from tasks.approvals.ask import passed
 from tasks.engine.runs import ending_with_reason
 from tasks.loop.finish import finish
-from tasks.loop.rollback import left_at_best
+from tasks.loop.recover import left_at_best
 from tasks.loop.run import STOPPED_FROM_OUTSIDE, begun, driving, end_from_outside, engine_state, landed, tidy, wait_if_due
 from tasks.observers.artifacts import log_iteration, publish_artifacts
 

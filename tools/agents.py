@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
 from helmsman.agents.fitting import LACKS
 from helmsman.records.agents import TELLS, AgentKind, Capability
-from tasks.agents.finding import built_in
+from tasks.agents.catalogue import built_in
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "agents.md"

@@ -61,7 +61,7 @@ from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.touched import settings_of, touched
 from helmsman.verify.variety import counts_of
-from tasks.loop.files import read_file, read_layers, read_rubric_file
+from tasks.loop.configure import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
 from tasks.observers.follow import last_entries
 from tasks.repository.state_ref import parse_state

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 from helmsman.config.layers import pairs
 from helmsman.orient.hats import condition_text
 from helmsman.records.hats import Hat, Preset
-from tasks.hats.finding import known_presets, read_known
+from tasks.hats.finding import find_preset, known_presets
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "presets.md"
@@ -24,7 +24,7 @@ SHORT = 20
 
 
 def tables() -> Mapping[str, str]:
-    presets = [read_known(NOWHERE, known) for known in known_presets(NOWHERE)]
+    presets = [find_preset(NOWHERE, name) for name in known_presets(NOWHERE)]
     return {"presets": "\n".join(_presets(presets)), "hats": "\n".join(_hats(presets))}
 
 

@@ -253,8 +253,6 @@ class OnPushConfig(Section):
 
     branches: tuple[str, ...] = ()
     """Branches whose pushes start a loop, as patterns: `main`, `feature/*`. Empty: none."""
-    goal_file: str = ""
-    """File in the repository that holds the goal. Empty: the goal of helmsman.toml."""
 
 
 class TrackerConfig(Section):

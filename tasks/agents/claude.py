@@ -1,4 +1,7 @@
-"""One call of the agent: the real command line in print mode, its event stream folded, its ending named."""
+"""The port to the agent: one call for an iteration, by the adapter of the loop's agent; and the adapter for Claude Code.
+
+That one runs the real command line in print mode, folds its event stream and names its ending.
+"""
 
 import json
 import os
@@ -8,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from helmsman.config import ClaudeConfig, LoopConfig
-from helmsman.errors import OperatorError
+from helmsman.errors import CallInterrupted, OperatorError, TransientError
 from helmsman.orient.allowance import claude_config
 from helmsman.parsers.agent_actions import ToolPatience, parse_event
 from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
@@ -16,23 +19,37 @@ from helmsman.prices import known_price
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
-from tasks.agents.call import Order, kept, run_program
-from tasks.agents.call_folder import STOPPED, begin, finished_call, session_asked_for, set_aside
-from tasks.agents.hook_server import TOKEN
-from tasks.agents.listener import Listener, allowed_cost
+from tasks.agents import template
+from tasks.agents.call import Listener, Order, allowed_cost, kept, run_program
+from tasks.agents.call_folder import STOPPED, begin, finished_call, interrupted_call, session_asked_for, set_aside
+from tasks.agents.hooks import TOKEN, settings, steering, stop_seconds, window_of
 from tasks.agents.project_settings import pinned
-from tasks.agents.steered import steering, stop_seconds, window_of
-from tasks.agents.steering import Steering, settings
+from tasks.agents.steering import Steering
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_box
 from tasks.system.claude_binary import find_binary
 from tasks.system.environment import agent_environment, inner_depth, ours
+from tasks.system.faults import raising_transient_errors
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
 """Switches the command line's own telemetry on, which then belongs into our trace."""
 
 
 def call_agent(order: Order) -> AgentCall:
+    """One call of the loop's agent: made, or read back where it was made: one that ended is never made again, not after a crash.
+
+    Raises CallInterrupted where it broke off at work, TransientError before that, Cancelled where somebody stopped it.
+    """
+    try:
+        with raising_transient_errors():
+            return (template.call_agent if order.state.agent else _call_claude)(order)
+    except TransientError as error:
+        if interrupted_call(order.folder) is None:
+            raise
+        raise CallInterrupted(error.problem, expected=error.expected, found=error.found, remedy=error.remedy) from error
+
+
+def _call_claude(order: Order) -> AgentCall:
     """Make the call that is due, or read back the one that was made. Raises TransientError, Cancelled.
 
     It goes on with the order's session, where there is one that the command line still knows.

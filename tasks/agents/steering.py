@@ -1,11 +1,9 @@
 """Steering inside an iteration: the agent's CLI asks before a tool call and at its stop, and the loop's own process answers."""
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from helmsman.guardrails import Advise, Deny, Rules, Session, ToolCall, after, before, judge
@@ -16,14 +14,9 @@ from helmsman.parsers.failure_words import fingerprint, merge
 from helmsman.parsers.failures import failed_by_output, failure_of
 from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, Guarded, StopAttempt
-from tasks.agents.hook_server import HEADER, TOKEN, HookServer
-from tasks.agents.stops import Output, Stops
+from tasks.agents.stop import Output, Stops
 
 GUARDED_KEPT = 50
-TIMEOUT = 10
-"""Seconds that the CLI waits for an answer. It comes within milliseconds, or the process that gives it is gone."""
-MARGIN = 60
-"""Seconds that the CLI waits for the answer to a stop beyond those that checks may take: files are laid out for them first."""
 PENDING_KEPT = 500
 AGENTS_KEPT = 50
 STOPS_KEPT = 10
@@ -257,22 +250,6 @@ class Steering:
 
 _NEVER_ASKED = "<tool_use_error>"
 """How the CLI answers a call that is wrong in form, before it would ask a hook."""
-
-
-def settings(server: HookServer, stop_seconds: float = 0, env: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The CLI's settings that send its events to us. A tool call that cannot be judged is denied; nothing else waits for us.
-
-    `env`: variables that outrank those of the project's settings.
-    What came of a call that succeeded is read from the event stream: a hook after each would double what steering costs.
-    """
-    hook = {"type": "http", "url": server.url, "headers": {HEADER: f"${TOKEN}"}, "allowedEnvVars": [TOKEN], "timeout": TIMEOUT}
-    hooks = {
-        "UserPromptSubmit": hook,
-        "PreToolUse": {**hook, "onFailure": "block"},
-        "PostToolUseFailure": hook,
-        **({"Stop": {**hook, "timeout": round(stop_seconds) + MARGIN}} if stop_seconds else {}),
-    }
-    return json.dumps({"hooks": {name: [{"hooks": [one]}] for name, one in hooks.items()}, "env": dict(env)})
 
 
 def _call(event: Mapping[str, Any]) -> ToolCall:

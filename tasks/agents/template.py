@@ -9,10 +9,9 @@ from helmsman.parsers.agent_dialects import reader_of, without_prompt
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability
 from helmsman.records.state import LoopState
-from tasks.agents.call import Order, kept, run_program
+from tasks.agents.call import Listener, Order, allowed_cost, kept, run_program
 from tasks.agents.call_folder import begin, finished_call
-from tasks.agents.finding import find_program
-from tasks.agents.listener import Listener, allowed_cost
+from tasks.agents.catalogue import find_program
 from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import dirty_paths

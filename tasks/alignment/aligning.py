@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.config import LoopConfig
+from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import spent
 from helmsman.parsers.alignment_file import same_goal
-from helmsman.records.alignment import Alignment
+from helmsman.records.alignment import LONGEST_GOAL, Alignment, AlignRequest
 from helmsman.records.base import Reply
 from helmsman.records.iteration import Question
+from helmsman.records.request import LoopRequest
 from tasks.loop.alignment_file import (
     align_folder,
     another_goal,
@@ -26,11 +28,13 @@ from tasks.loop.alignment_file import (
     with_kept,
     write_alignment,
 )
+from tasks.loop.configure import configure
 from tasks.models.asking import WRITING_SECONDS, Asking, LateAnswer, ask
-from tasks.repository.git import Repository
+from tasks.repository.git import Repository, open_repository
 from tasks.system.files import write_atomic
 from tasks.system.paths import AlignFolder
 from tasks.system.process import never
+from tasks.system.trust import consent_of
 
 THOUGHT_SECONDS = 3 * WRITING_SECONDS  # that one answer may take: it reads and writes more than a focus
 
@@ -137,3 +141,20 @@ def propose(
         return ask(Asking(config, lambda: credentials, tag, stop, seconds), question)
     except LateAnswer as late:
         return Reply(text="", stop="late", usage=late.usage)
+
+
+def configured(request: AlignRequest) -> LoopConfig:
+    """What holds for an alignment. A goal that nobody names now is that of the file which is gone on with."""
+    repository = open_repository(Path(request.repository))
+    found = None if request.goal else read_alignment(place_of(repository.top, request.out))
+    said = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
+    stronger = [Layer(request.out, {"goal": found.goal})] if found else []
+    config = configure(repository.top, said, consent=consent_of(repository.common), stronger=stronger).config
+    if len(config.goal) > LONGEST_GOAL:
+        raise OperatorError(
+            "the goal is too long to be aligned",
+            expected=f"{LONGEST_GOAL:,} characters at most",
+            found=f"{len(config.goal):,}",
+            remedy="say it in short, and name the files that say the rest",
+        )
+    return config

@@ -3,32 +3,47 @@
 All that is agreed so far stands in the file, which is written after every step. Whatever dies, the next run goes on from there.
 """
 
+import hashlib
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+from prefect import Task
+from prefect.cache_policies import CachePolicy
 from prefect.client.schemas.objects import State, StateType
+from prefect.context import TaskRunContext
 from prefect.exceptions import TerminationSignal
 
-from helmsman.errors import Cancelled, TransientError
-from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
-from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Made, result_of
+from helmsman.errors import Cancelled, OperatorError, TransientError
+from helmsman.orient.alignment import align_question, by_template, read_proposal, settled, with_answers
+from helmsman.oversee.answers import lapsed, refusal
+from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Asked, Made, RepositoryFacts, result_of
+from helmsman.records.base import Reply
+from helmsman.records.forms import answers_form, read_answers
+from helmsman.records.gates import Choice, Gate, GateKind
+from helmsman.records.iteration import Question
+from helmsman.render.gate import form_text
 from helmsman.render.lines import aligned_lines
+from helmsman.render.templating import render_markdown
 from tasks.alignment import aligning
-from tasks.alignment.aligning import Work
-from tasks.alignment.config import configured
-from tasks.alignment.people import UnansweredError, answered
-from tasks.alignment.steps import ask, gather
-from tasks.engine.runs import EndState, driving_run
-from tasks.engine.step import with_retries
+from tasks.alignment.aligning import Work, configured
+from tasks.approvals import pause
+from tasks.checks.project import gather_facts
+from tasks.credentials import judge_credentials
+from tasks.engine.runs import EndState, driving_run, is_under_a_worker
+from tasks.engine.step import Step, with_retries
 from tasks.loop.alignment_file import read_alignment, with_kept
 from tasks.repository.git import open_repository
+from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
 from tasks.system.lock import exclusive_folder
 from tasks.system.process import end_tagged
 
+P = ParamSpec("P")
+R = TypeVar("R")
 TRIES = 2  # answers that are asked for in one round; the second time the model is told what was wrong with the first
 RETRIES_BEFORE_A_PERSON = 2
 """Where the run does not pause for people, somebody waits for it: it does not bridge half an hour of outage then."""
@@ -38,10 +53,58 @@ class LeftOpen(Exception):  # noqa: N818 - what a person chose, not a failure
     """Questions were left open in a form: the run ends, and asks them again when it is retried."""
 
 
+class UnansweredError(Exception):
+    """Nobody answered in time."""
+
+
 STOPPED = (LeftOpen, UnansweredError, Cancelled, KeyboardInterrupt, TerminationSignal)
 """What ends the flow without being an error."""
 
 _log = logging.getLogger(__name__)
+
+
+def _by_value(run: TaskRunContext, inputs: dict[str, Any]) -> str:
+    """The key of a result, by value. Its fields, argued.
+
+    uid      whoever begins anew wants another answer, and two repositories may have the same goal
+    step     two steps may have equal arguments
+    values   all that is asked, and which try it is: an answer is one to these words
+    """
+    values = repr({name: value for name, value in inputs.items() if name != "work"})
+    digest = hashlib.sha256(values.encode(errors="replace")).hexdigest()[:20]
+    return f"helmsman-align-{inputs['work'].uid}-{run.task.name}-{digest}"
+
+
+def _step(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """A task that is called like the function, and shown by that name."""
+    policy = CachePolicy.from_cache_key_fn(_by_value)
+    options: dict[str, Any] = {"persist_result": True, "result_serializer": "json", "cache_policy": policy}
+    return lambda function: Step(function, name=function.__name__, task_run_name=name, **options)
+
+
+@_step("gather")
+def gather(work: Work) -> RepositoryFacts:
+    return gather_facts(work.repository, work.config)
+
+
+@_step("ask, round {number}")
+def ask(work: Work, question: Question, number: int, attempt: int) -> Reply:
+    credentials, tag = judge_credentials(work.config), f"align-{work.uid}/{number}-{attempt}"
+    return aligning.propose(question, work.config, credentials=credentials, tag=tag, stop=work.folder.cancel.exists)
+
+
+@_step("open {key}")
+def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
+    """Once for these questions: the time to answer them runs on whatever dies meanwhile."""
+    gates, now = work.config.gates, now_utc()
+    return Gate(
+        key=key,
+        kind=GateKind.QUESTIONS,
+        question="Before a loop starts, this has to be known.",
+        questions=questions,
+        asked_at=now,
+        deadline=now + timedelta(hours=gates.timeout_hours),
+    )
 
 
 @contextmanager
@@ -131,3 +194,63 @@ def _written(work: Work, alignment: Alignment, over: Alignment | None) -> Alignm
     if kept is not None:
         _log.warning("%s had been changed meanwhile; what stood there is kept in %s", work.file, kept)
     return alignment
+
+
+def answered(work: Work, alignment: Alignment) -> Alignment:
+    """With answers to what is open: all, from the file, or as much as a form answers. Raises UnansweredError and Cancelled."""
+    questions = alignment.open  # the key says which: an answer to others is none to these
+    fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
+    gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
+    seen = render_markdown("questions", alignment=alignment, file=str(work.path))
+    gate = gate.model_copy(update={"evidence": seen})
+    form = answers_form(gate.questions)
+    after, problem = _from_file(work, gate), ""
+    earlier = pause.earlier_inputs(work.uid, gate.key) if after is None else ()
+    for given in earlier:
+        after, why = _from_form(work, alignment, gate, given)
+        problem = "" if after is not None else problem or why  # of all that cannot be taken, what is wrong with the newest
+        if after is not None:
+            break
+    while True:
+        if problem:
+            pause.warn_not_taken(problem)
+        if after is not None:
+            return after
+        gate = gate.model_copy(update={"refused": problem})
+        if lapsed(gate, now_utc()):
+            raise UnansweredError("nobody answered in time")
+        description = form_text(gate, gate.evidence)
+        if is_under_a_worker():
+            pause.suspend(gate, form, description)
+        given = pause.pause(gate.key, form, description, _waker(work, gate))
+        after, problem = _from_form(work, alignment, gate, given) if given is not None else (_from_file(work, gate), "")
+
+
+def _from_file(work: Work, gate: Gate) -> Alignment | None:
+    """What the file says, once it answers everything."""
+    found = aligning.readable(work)
+    asked = {Asked(question=one).key for one in gate.questions}
+    return found if found is not None and not asked & {Asked(question=one).key for one in found.open} else None
+
+
+def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
+    """The alignment after a filled-in form, or what is wrong with it."""
+    try:
+        answers = read_answers(gate.questions, given)
+        latest = aligning.readable(work)  # somebody may have changed it while the form was open
+        return with_answers(latest or alignment, answers), ""
+    except OperatorError as error:
+        return None, refusal(error)
+
+
+def _waker(work: Work, gate: Gate) -> Callable[[], str]:
+    """What else may end the wait for a form: a cancel, answers in the file, the lapse of time."""
+
+    def wake() -> str:
+        if work.folder.cancel.exists():
+            return pause.CANCELLED
+        if _from_file(work, gate) is not None:
+            return Choice.APPROVE
+        return Choice.STOP if lapsed(gate, now_utc()) else ""
+
+    return wake

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.errors import OperatorError
 from helmsman.oversee.answers import GUIDANCE_REMEMBERED
 from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
@@ -37,8 +37,8 @@ LOCK = ".lock"
 _log = logging.getLogger(__name__)
 
 
-def put(mailbox: Path, uid: str, answer: Answer) -> bool:
-    """Leave an answer. Returns whether it was the first to its question; a later one changes nothing.
+def put(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
+    """Leave an answer. Returns the one that counts: the first to its question, which a later one does not change.
 
     What says nothing, or is not signed, is none: it is put aside, or nobody could ever answer. Raises as `find` does.
     """
@@ -46,13 +46,13 @@ def put(mailbox: Path, uid: str, answer: Answer) -> bool:
     file = _file(mailbox, answer.gate)
     with drafted(file, signed_answer(uid, without_secrets(answer))) as draft:
         if _linked(draft, file):
-            return True
-        if find(mailbox, uid, answer.gate) is not None:
-            return False
+            return answer
+        if (first := find(mailbox, uid, answer.gate)) is not None:
+            return first
         with locked(mailbox / LOCK, FOR_ALL):  # somebody else may have put the torn one aside meanwhile, and answered
             if find(mailbox, uid, answer.gate) is None:
                 put_aside(mailbox, answer.gate)
-            return _linked(draft, file)
+            return answer if _linked(draft, file) else find(mailbox, uid, answer.gate)
 
 
 def replace(mailbox: Path, uid: str, answer: Answer) -> None:
@@ -78,14 +78,6 @@ def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
         raise transient_error(error) or OperatorError(
             "an answer cannot be read", found=f"{file}: {error}", remedy=remedy
         ) from error
-
-
-def seen(mailbox: Path, uid: str, gate: str) -> Answer | None:
-    """Like `find`, for whoever only looks, and looks again: None too where it cannot be read now."""
-    try:
-        return find(mailbox, uid, gate)
-    except HelmsmanError:
-        return None
 
 
 def put_aside(mailbox: Path, gate: str) -> None:

@@ -100,10 +100,13 @@ def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: Trac
     """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
     if context.folder.cancel.exists():
         return pause.CANCELLED
+    found = None
     with suppress(HelmsmanError, OSError):  # it hears the same again, and a watch that has ended hears no cancel
         if answer := from_tracker():
             answers.put(context.folder.answers, state.uid, answer)
-    decided = answers.seen(context.folder.answers, state.uid, gate.key) or lapsed(gate, now_utc())
+    with suppress(HelmsmanError):  # it looks again
+        found = answers.find(context.folder.answers, state.uid, gate.key)
+    decided = found or lapsed(gate, now_utc())
     return decided.choice if decided else ""
 
 

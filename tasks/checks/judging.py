@@ -1,18 +1,30 @@
-"""The last gate: what has to be true before a loop is done, and the judge's word where all the rest is."""
+"""What stands for and against an iteration's work: findings in what it changed, its agent's claims and what holds of them, what
+has to be true before a loop is done, and the judge's word where all the rest is.
+"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
+from helmsman.errors import OperatorError
+from helmsman.oversee.drift import drift, task_of
+from helmsman.parsers.paths import git_would_show, matches_any
+from helmsman.parsers.plan_order import noted
 from helmsman.parsers.test_files import is_generated, is_test_file
-from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
-from helmsman.records.checks import CheckReport, Judgement
+from helmsman.records.agent import AgentCall, AgentOutcome, Change, Drift, Execution
+from helmsman.records.agents import prints_text
+from helmsman.records.checks import CheckReport, Finding, Judgement
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
+from helmsman.verify.claims import Case, contradictions, read_claims
+from helmsman.verify.commands import scripts
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
+from helmsman.verify.findings import conflicts_in
+from helmsman.verify.hints import hints, weigh
 from helmsman.verify.items import (
     criteria_of_doubts,
     criterion_of,
@@ -23,15 +35,18 @@ from helmsman.verify.items import (
 )
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, Source, files_testing, is_product, named_files
-from tasks.checks.context import work_of
-from tasks.checks.trusted_run import Range
+from helmsman.verify.touched import tables
+from tasks.checks.targets import NOT_THERE, Range, change_of, reverted_paths, work_of
+from tasks.models.asking import Asking, Credentials
 from tasks.models.judge import ask_judge
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
+from tasks.repository.git import GitError, git, succeeds
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.plan import plan_at
 from tasks.system.secrets import without_secrets
 
-Credentials = Callable[[], Mapping[str, str]]
-"""Looked up only where the judge is asked."""
+PUT_BACK_SHOWN = 20
+
 Keep = Callable[[JudgeRequest], None]
 MOST_NAMED = 12
 """Unchanged files that the judge is shown."""
@@ -86,16 +101,29 @@ def _ask(
     credentials: Credentials,
     keep: Keep,
 ) -> Judgement:
+    by = Asking(state.config, credentials, f"{context.tag(state)}/judge", context.folder.cancel.exists)
     tree = tree_of(context.worktree, evidence.execution.change.commit)
+    return judgement_on(by, _question(context, state, evidence, criteria, tree), criteria, context.worktree, tree, keep)
+
+
+def judgement_on(
+    by: Asking,
+    question: JudgeQuestion,
+    criteria: Sequence[CriterionConfig],
+    top: Path,
+    tree: Sequence[Blob],
+    keep: Keep = lambda _: None,
+) -> Judgement:
+    """The judge's word on these criteria. Of the commit whose files `tree` names it may ask for some, once."""
     return ask_judge(
-        _question(context, state, evidence, criteria, tree),
-        state.config.judge.model_copy(update={"criteria": tuple(criteria)}),
-        credentials=credentials(),
-        claude=state.config.claude,
-        tag=f"{context.tag(state)}/judge",
+        question,
+        by.config.judge.model_copy(update={"criteria": tuple(criteria)}),
+        credentials=by.credentials(),
+        claude=by.config.claude,
+        tag=by.tag,
         keep=keep,
-        shelf=lambda paths: read_texts(context.worktree, tree, paths[:MOST_ASKED_FOR]),
-        stop=context.folder.cancel.exists,
+        shelf=lambda paths: read_texts(top, tree, paths[:MOST_ASKED_FOR]),
+        stop=by.stop,
     )
 
 
@@ -152,3 +180,86 @@ def _named(
     found = dict.fromkeys((*first, *further, *files_testing(changed, paths)))
     wanted = [path for path in found if path not in changed and not is_product(path)][:MOST_NAMED]
     return tuple(read_texts(top, tree, wanted))
+
+
+def audit(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
+    """Findings in the whole loop's diff, and conflicts of a merge that stand in the files in which git left them."""
+    checks, trouble = _checks(context, state, execution.change.start), state.merging.trouble
+    change = change_of(work_of(context, state, execution.change.commit, checks), context.worktree)
+    met = {one.path for one in trouble.files} if trouble else set[str]()
+    unmerged = [found for file in change.diff if file.path in met for found in conflicts_in(file)]
+    return weigh((*unmerged, *hints(change)), state.config.invariants)
+
+
+def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tuple[str, ...]:
+    """Undo, in a commit that says so, what the loop has done to protected files. Returns their paths.
+
+    These are what the operator protects, what configures the loop, and the scripts of its checks that were there.
+    """
+    kept, worktree = state.config.invariants, context.worktree
+    run = {path for check in _checks(context, state, state.head) for path in scripts(check.command)}
+    paths = sorted(
+        path
+        for path, (before, _) in work_of(context, state, commit).changed.items()
+        if not matches_any(path, kept.allow)
+        and (matches_any(path, (*kept.protect, *tables()["own"])) or (path in run and not before.startswith(NOT_THERE)))
+    )
+    for path in paths:
+        literal = f":(literal){path}"
+        if succeeds(worktree, "cat-file", "-e", f"{state.base_commit}:{path}"):
+            git(worktree, "checkout", "--quiet", state.base_commit, "--", literal)
+        else:
+            git(worktree, "rm", "--quiet", "--force", "--ignore-unmatch", "--", literal)
+    if paths and not succeeds(worktree, "diff", "--cached", "--quiet"):
+        git(worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
+    return reverted_paths(paths)[:PUT_BACK_SHOWN]
+
+
+def _checks(context: LoopContext, state: LoopState, start: str) -> tuple[CheckConfig, ...]:
+    """What judges the work: the loop's checks, and those of the plan's items as they were before the agent could touch them."""
+    of_items: dict[str, None] = {}
+    for commit in dict.fromkeys((state.base_commit, start)) if state.config.plan.file else ():
+        with suppress(OperatorError):  # of a plan that cannot be read no item is in hand
+            plan = plan_at(context.repository, commit, state.config.plan.file)
+            of_items |= dict.fromkeys(item.check for item in plan.items if item.check)
+    return (*state.config.checks, *(CheckConfig(command=command) for command in of_items))
+
+
+def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
+    """With what the agent said, what of that does not hold, and whether what it did has to do with the task."""
+    execution, memory, tree = evidence.execution, evidence.memory, context.worktree
+    start, text, promise = execution.change.start, execution.call.final_text, state.config.completion.promise
+    claims = read_claims(text, promise, only_at_end=prints_text(state.agent))
+    files, commits = ([one.subject for one in claims.claims if one.kind == kind] for kind in ("file_changed", "committed"))
+    earlier = git(tree, "diff", "--name-only", "-z", "--no-renames", state.base_commit, start, "--") if files else ""
+    # git answers for each id whether it has an object of it
+    answers = git(tree, "cat-file", "--batch-check", stdin="".join(f"{one}\n" for one in commits).encode()) if commits else ""
+    known = zip(commits, answers.splitlines(), strict=True)
+    case = Case(
+        claims=claims,
+        change=execution.change,
+        call=execution.call,
+        report=evidence.checks,
+        ignored=_ignored(tree, files),
+        worktree=str(tree),
+        earlier_files=tuple(name for name in earlier.split("\0") if name),
+        no_commits=tuple(name for name, answer in known if answer.endswith(" missing")),
+    )
+    found, checked = contradictions(case)
+    drifted = drift(task_of(state), execution, str(tree)) if execution.worth_checking else Drift()
+    item = noted(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
+    return evidence.model_copy(
+        update={"claims": claims, "contradictions": found, "claims_checked": checked, "drift": drifted, "noted": item}
+    )
+
+
+def _ignored(worktree: Path, files: Sequence[str]) -> tuple[str, ...]:
+    """Those of the named files that git does not look at, so that a change in them shows nowhere."""
+    named = [name for name in files if git_would_show(name, str(worktree))]  # git refuses all for one that lies outside
+    if not named:
+        return ()
+    try:
+        found = git(worktree, "check-ignore", "--no-index", "-z", "--stdin", stdin="\0".join(named).encode())
+    except GitError:  # none of them is ignored, or one lies outside
+        return ()
+    return tuple(name for name in found.split("\0") if name)

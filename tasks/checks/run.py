@@ -46,6 +46,18 @@ PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
 
+@dataclass(frozen=True)
+class Target:
+    """A commit to check, by which checks, and with which entries of git's index in place of its own."""
+
+    commit: str
+    tree: str
+    config: LoopConfig
+    overlay: Sequence[bytes] = ()
+    stay: str = ""
+    """Commit that the agent's folder is at afterwards, where the checks run there; the one that is checked where none is said."""
+
+
 NO_SANDBOX = SandboxConfig()
 _log = logging.getLogger(__name__)
 
@@ -80,18 +92,13 @@ class CheckContext:
             raise Cancelled("cancelled while the checks were running")
 
 
-def run_checks(
-    check_context: CheckContext, commit: str, tree: str, config: LoopConfig, overlay: Sequence[bytes] = ()
-) -> CheckReport:
-    """Run every check on a committed tree, with other entries laid over it where there are some.
-
-    Raises SetupFailed, and OperatorError where the commit cannot be laid out.
-    """
+def run_checks(check_context: CheckContext, target: Target) -> CheckReport:
+    """Run every check on a commit. Raises SetupFailed, and OperatorError where the commit cannot be laid out."""
     checkout = check_context.checkout
-    checkout.prepare(commit, overlay)
-    set_up(check_context, config)
-    results, left = run_laid_out(check_context, config)
-    return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
+    checkout.prepare(target.commit, target.overlay)
+    set_up(check_context, target.config)
+    results, left = run_laid_out(check_context, target.config)
+    return CheckReport(tree=target.tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
 
 
 def run_laid_out(check_context: CheckContext, config: LoopConfig) -> tuple[list[CheckResult], list[str]]:

@@ -1,42 +1,104 @@
-"""What the checks are run on beside the work itself: the work with the tests of the start, the start with those of the work."""
+"""What the checks are run on: a loop's commits where these have to be checked, the work with the tests of the start, and so on.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+Every one is a `Target`: a commit, its checks, and entries of other commits laid over it. The trusted run: the work with the tests
+and settings of the start. The start run: the start with the tests of the work.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 from helmsman.config import CheckConfig, LoopConfig
+from helmsman.errors import Cancelled, OperatorError
+from helmsman.parsers.paths import matches_any
+from helmsman.parsers.source import Source, with_inline_tests
+from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport, CheckResult, TrustedRun
-from helmsman.verify.new_tests import not_collected, shown_by
-from tasks.checks.run import CheckContext, run_checks
-from tasks.checks.trusted_run import (
-    Range,
-    Sides,
-    cases_at,
-    changed_since_start,
-    reverted_paths,
-    tests_as_they_were,
-    tests_of_the_work,
-)
+from helmsman.records.state import LoopState
+from helmsman.verify.completion import required_tests
+from helmsman.verify.hints import Change
+from helmsman.verify.new_tests import not_collected, overlaid, shown_by
+from helmsman.verify.outcomes import tests_of_start
+from helmsman.verify.touched import Read, Touched, touched
+from tasks.checks.run import CheckContext, Target, run_checks
+from tasks.repository.branch_files import held_in
+from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
+from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
+from tasks.repository.git import Repository, git, git_bytes
+from tasks.repository.loop_context import LoopContext
+from tasks.repository.objects import read_object, read_sizes
 from tasks.repository.setup import SetupFailed
+from tasks.repository.worktree import Worktree, stand_on
+
+NOT_THERE = b"0 "
+"""How the line of a file begins that is not there."""
+TOLD = 200
+Entries = dict[str, bytes]
+"""By path the line of git's index that makes it as it was."""
+Sides = tuple[bytes, bytes]
+"""The lines of git's index that make a file as it was at the start, and as it is in the work."""
 
 MOST_TESTS = 200
 """Names of tests that fail on the source of the start, as a record holds them."""
 
+Run = Callable[[Target], CheckReport]
+
 
 @dataclass(frozen=True)
-class Target:
-    """A commit to check, by which checks, and with which entries in place of its own."""
+class Range:
+    """The work between two commits of a repository, and what is configured for it."""
 
+    repository: Repository
+    base: str
     commit: str
-    tree: str
     config: LoopConfig
-    overlay: Sequence[bytes] = ()
-    stay: str = ""
-    """Commit that the agent's folder is at afterwards, where the checks run there; the one that is checked where none is said."""
+    collected: tuple[str, ...] = ()
+    """Files that are tests by the runner's report at the start, and not by their names."""
 
+    @cached_property
+    def changed(self) -> Mapping[str, Sides]:
+        """Every file that differs from the start, the plan's own left out: its ticks are the loop's."""
+        plainly = "--no-renames", "--no-abbrev", "--no-ext-diff"
+        raw = git_bytes(self.repository.common, "diff", "--raw", "-z", *plainly, self.base, self.commit, "--")
+        parts, found = iter(raw.split(b"\0")), dict[str, Sides]()
+        for head in filter(None, parts):
+            mode_before, mode_after, before, after, *_ = head.lstrip(b":").split(b" ")
+            path = next(parts)
+            found[os.fsdecode(path)] = _line(mode_before, before, path), _line(mode_after, after, path)
+        found.pop(self.config.plan.file, None)
+        return found
 
-Run = Callable[[Target], CheckReport]
+    @cached_property
+    def kinds(self) -> Touched:
+        """The changed paths by what they are to the checks."""
+        now = {path: _id(after) for path, (_, after) in self.changed.items()}
+        commands = [check.command for check in self.config.checks]
+        common = self.repository.common
+        return touched(self.changed, commands, _reader(common, self._files_of_start), _reader(common, now), self.collected)
+
+    @cached_property
+    def tests_as_they_were(self) -> Entries:
+        """Entries of the start for the tests, and what only tests use, where the work has changed any that was there."""
+        kept = tests_of_start(self.kinds, self._files_of_start, self.config.checks, self.config.invariants)
+        inside = {path: line for path, sides in self.changed.items() if (line := _with_inline_tests(self, path, sides))}
+        return inside | {path: self.changed[path][0] for path in kept}
+
+    @property
+    def tests_of_the_work(self) -> Entries:
+        """Entries for the tests that the work adds or changes, as it has them."""
+        there = [path for path, (_, after) in self.changed.items() if not after.startswith(NOT_THERE)]
+        return {path: self.changed[path][1] for path in overlaid(there, self.config)}
+
+    @cached_property
+    def _files_of_start(self) -> dict[str, str]:
+        """Name of the object of each file."""
+        raw = git_bytes(self.repository.common, "ls-tree", "-r", "-z", self.base)
+        listed = (line.partition(b"\t") for line in raw.split(b"\0"))
+        return {os.fsdecode(path): head.split()[-1].decode() for head, _, path in listed if path}
 
 
 class Shown(NamedTuple):
@@ -50,25 +112,64 @@ class Shown(NamedTuple):
     """Tests that fail there, 200 at most."""
 
 
+def check_context(context: LoopContext, state: LoopState) -> CheckContext:
+    """Where the loop's checks run that decide: its clean checkout, or the agent's worktree where `workspace.clean` is off."""
+    tests, box = required_tests(state.config), state.config.box
+    checkout = clean_checkout(context, state) if state.config.workspace.clean else Worktree(context.worktree)
+    return CheckContext(checkout, context.tag(state), context.folder.cancel.exists, tests, state.checks, box)
+
+
+def clean_checkout(context: LoopContext, state: LoopState) -> CleanCheckout:
+    """The loop's clean checkout, for one run of checks at a time. It may still have to be made."""
+    return CleanCheckout(
+        repository=context.repository,
+        worktree=context.worktree,
+        folder=checkout_folder(context.repository, state.loop),
+        uid=state.uid,
+        branch=state.branch,
+        base=state.base_commit,
+        setup=state.config.workspace.setup,
+    )
+
+
+def work_of(context: LoopContext, state: LoopState, commit: str, checks: Sequence[CheckConfig] | None = None) -> Range:
+    """The loop's work as of a commit. `checks`: others than its own."""
+    config = state.config if checks is None else with_checks(state.config, checks)
+    return Range(context.repository, state.base_commit, commit, config, state.collected_at_start)
+
+
 def run_target(check_context: CheckContext, target: Target) -> CheckReport:
     """What the checks say; where the commit's own set-up fails, all of them fail by that."""
     try:
-        return run_checks(check_context, target.commit, target.tree, target.config, target.overlay)
+        return run_checks(check_context, target)
     except SetupFailed as error:
-        return failed_by_setup(target, error)
-
-
-def failed_by_setup(target: Target, error: SetupFailed) -> CheckReport:
+        why = str(error)
     results = (
-        CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
+        CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=why)
         for check in target.config.checks
     )
     return CheckReport(tree=target.tree, results=tuple(results), clean=True)
 
 
+def run_for_loop(
+    context: LoopContext, state: LoopState, target: Target, run: Callable[[CheckContext, Target], CheckReport] = run_target
+) -> CheckReport:
+    """Run a loop's checks. Where these run in the agent's folder, that is back where the agent left it afterwards."""
+    room, stay = check_context(context, state), target.stay or target.commit
+    try:
+        report = run(room, target)
+    except Cancelled:
+        if not room.checkout.clean:
+            stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
+        raise
+    if not room.checkout.clean:
+        stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
+    return report
+
+
 def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
     """Run the checks on the work with the tests of the start, where any of these differs."""
-    overlay = tests_as_they_were(work, changed_since_start(work))
+    overlay = work.tests_as_they_were
     if not overlay:
         return TrustedRun()
     checks = work.config.checks
@@ -78,9 +179,9 @@ def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
     return TrustedRun(put_back=reverted_paths(overlay), report=report.model_copy(update={"results": tuple(own)}))
 
 
-def run_on_start(work: Range, tree: str, changed: Mapping[str, Sides], report: CheckReport, run: Run) -> Shown:
+def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Shown:
     """Run the work's tests on the source of the start. `report`: what the checks said of the work."""
-    overlay = tests_of_the_work(changed, work.config)
+    overlay = work.tests_of_the_work
     if not overlay:
         return Shown()
     target = Target(work.base, tree, _named(work.config, "start run"), tuple(overlay.values()), stay=work.commit)
@@ -90,6 +191,25 @@ def run_on_start(work: Range, tree: str, changed: Mapping[str, Sides], report: C
     return Shown(start, failing, tuple(islice((*tests, *inside), MOST_TESTS)))
 
 
+def run_hidden(check_context: CheckContext, work: Range) -> tuple[CheckResult, ...]:
+    """What each hidden check says of the work with the tests of the start, with all that it printed.
+
+    `check_context` is in a clean checkout.
+    """
+    assert isinstance(check_context.checkout, CleanCheckout)  # noqa: S101 - for the type checker; see require_outside
+    checkout, overlay = check_context.checkout, tuple(work.tests_as_they_were.values())
+    results: list[CheckResult] = []
+    try:
+        for check in work.config.hidden:
+            there = replace(checkout, laid=Path(check.folder).expanduser() if check.folder else None)
+            tag = f"{check_context.tag}/hidden"
+            apart = replace(check_context, checkout=there, tag=tag, before=None, required=(), hidden=True)
+            results += run_target(apart, Target(work.commit, work.commit, with_checks(work.config, (check,)), overlay)).results
+    finally:
+        checkout.prepare(work.commit)  # nothing of them is there for what runs next
+    return tuple(results)
+
+
 def with_checks(config: LoopConfig, checks: Sequence[CheckConfig]) -> LoopConfig:
     return config.model_copy(update={"checks": tuple(checks)})
 
@@ -97,3 +217,62 @@ def with_checks(config: LoopConfig, checks: Sequence[CheckConfig]) -> LoopConfig
 def _named(config: LoopConfig, what: str) -> LoopConfig:
     """For whoever watches."""
     return with_checks(config, [check.model_copy(update={"name": f"{check.title} ({what})"}) for check in config.checks])
+
+
+def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
+    """The line of git's index that makes a source as the work has it, with the tests in it as they were; empty where they are."""
+    if not path.endswith(".rs") or is_test_file(path) or matches_any(path, work.config.invariants.allow):
+        return b""
+    ids = {"before": _id(sides[0]), "after": _id(sides[1])}
+    read = _reader(work.repository.common, ids)
+    text = with_inline_tests(Source(path, read("after")), Source(path, read("before")))
+    if not all(ids.values()) or text is None:
+        return b""
+    written = git(work.repository.common, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip().encode()
+    return sides[1].replace(ids["after"].encode(), written)
+
+
+def change_of(work: Range, cwd: Path) -> Change:
+    """What the hints look at. The plan's file is left out: what differs there the loop itself has ticked."""
+    diff, tree, plan = read_diff(cwd, work.base, work.commit), tree_of(cwd, work.commit), work.config.plan.file
+    files, left_out = (one for one in diff.files if one.path != plan), (one for one in diff.left_out if one != plan)
+    diff = replace(diff, files=tuple(files), left_out=tuple(left_out))
+    commands = tuple(check.command for check in work.config.checks)
+    return Change(diff, work.kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect, commands)
+
+
+def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
+    """Reads files by the names of their objects; one that is not there, or is too large, is empty."""
+
+    def read(path: str) -> str:
+        name = ids.get(path)
+        size = read_sizes(repository, [name])[0] if name else None
+        if name is None or size is None or size > LARGEST_FILE:
+            return ""
+        return read_object(repository, name).decode(errors="replace")
+
+    return read
+
+
+def _id(line: bytes) -> str:
+    """The object that a line of git's index names; empty where the file is gone."""
+    return "" if line.startswith(NOT_THERE) else line.partition(b"\t")[0].split()[1].decode()
+
+
+def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
+    """Tests that a file of a commit holds, behind its path, as far as its language is read."""
+    try:
+        held = held_in(repository, commit, path)
+    except OperatorError:  # a link, or one that is too large
+        held = None
+    text = held.content.decode("utf-8", "replace") if held else ""
+    return tuple(f"{path}::{case.name}" for case in Source(path, text).tests) if is_test_file(path, text) else ()
+
+
+def reverted_paths(paths: Iterable[str]) -> tuple[str, ...]:
+    """Those paths as a record holds them, 200 at most."""
+    return tuple(path.encode("utf-8", "replace").decode() for path in paths)[:TOLD]
+
+
+def _line(mode: bytes, name: bytes, path: bytes) -> bytes:
+    return mode.replace(b"000000", b"0") + b" " + name + b"\t" + path

@@ -1,12 +1,10 @@
 """Verifying the work between two commits without a loop: the checks on both, and each one's tests on the other's source."""
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, Verification
 from helmsman.verify.completion import required_tests
@@ -16,43 +14,30 @@ from helmsman.verify.items import criteria_of_doubts
 from helmsman.verify.new_tests import asks_for_tests
 from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weighed
 from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, verdict
-from tasks.checks.hidden import run_hidden
-from tasks.checks.judging import question_on
-from tasks.checks.mutants import mutants_in
-from tasks.checks.neighbours import looked_up_in
-from tasks.checks.probes import probe
-from tasks.checks.ready import require_ready
-from tasks.checks.run import CheckContext, tear_down
-from tasks.checks.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
-from tasks.checks.trusted_run import Range, Sides, change_of, changed_since_start
+from tasks.checks.judging import judgement_on, question_on
+from tasks.checks.missing import cannot_start
+from tasks.checks.run import CheckContext, Target, tear_down
+from tasks.checks.targets import (
+    Range,
+    Run,
+    Shown,
+    change_of,
+    run_hidden,
+    run_on_start,
+    run_target,
+    run_trusted,
+)
+from tasks.checks.variations import looked_up_in, mutants_in, probe
 from tasks.models.asking import Asking
-from tasks.models.judge import ask_judge
-from tasks.repository.clean_checkout import CleanCheckout, own_checkout
-from tasks.repository.diffs import read_texts, tree_of
-from tasks.repository.git import Repository, commit_and_tree
+from tasks.repository.clean_checkout import CleanCheckout
+from tasks.repository.diffs import tree_of
+from tasks.repository.git import commit_and_tree
 from tasks.repository.worktree import dirty_paths
-from tasks.system.files import remove
 from tasks.system.process import never
 
 NAMES = Names("the base", "the head")
 Say = Callable[[str], None]
-MOST_ASKED_FOR = 20
-"""Files that the judge may ask for."""
 DIRTY_SHOWN = 3
-
-
-@contextmanager
-def clean_checkout_of(repository: Repository, base: str) -> Generator[CleanCheckout]:
-    """A clean checkout of its own, gone at the end."""
-    folder = own_checkout(repository)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    checkout = CleanCheckout(repository, repository.top, folder, uid=folder.name, branch=folder.name, base=base)
-    try:
-        yield checkout
-    finally:
-        remove(folder)
-        if checkout.store.folder.exists():
-            checkout.store.forget()
 
 
 def verify(
@@ -62,9 +47,8 @@ def verify(
     started, config = time.monotonic(), work.config
     checkout = replace(checkout, setup=config.workspace.setup)
     check_context = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
-    changed = changed_since_start(work)
     try:
-        runs = _run(check_context, work, changed, say)
+        runs = _run(check_context, work, say)
         runs = replace(runs, probed=_probed(check_context, work, runs, credentials, say))
     finally:
         tear_down(check_context, config)
@@ -73,25 +57,23 @@ def verify(
         more = ", …" if len(paths) > DIRTY_SHOWN else ""
         unseen.append(f"uncommitted changes in the checkout: {', '.join(paths[:DIRTY_SHOWN])}{more}")
     noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hints(change_of(work, work.repository.top)))
-    findings = weigh(noticed, config.invariants) if changed else ()
+    findings = weigh(noticed, config.invariants) if work.changed else ()
     runs = replace(runs, findings=findings, further=(*unseen, *further))
     runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
     word, reasons = verdict(runs)
-    remedy = ""
-    if any(reason.rule == "cannot_start" for reason in reasons):  # what would install what it needs, where that is found
-        try:
-            require_ready(runs.head, work.repository, work.commit)
-        except OperatorError as error:
-            remedy = error.remedy
-    by_remedy = (one.model_copy(update={"remedy": remedy}) if remedy and one.rule == "cannot_start" else one for one in reasons)
-    reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if changed else ()
+    if any(reason.rule == "cannot_start" for reason in reasons) and (
+        unready := cannot_start(runs.head, work.repository, work.commit)  # its remedy installs what is needed
+    ):
+        update = {"remedy": unready.remedy}
+        reasons = tuple(one.model_copy(update=update) if one.rule == "cannot_start" else one for one in reasons)
+    reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if work.changed else ()
     return Verification(
         verdict=word,
         exit_status=EXIT_STATUS[word],
-        reasons=tuple(by_remedy),
+        reasons=reasons,
         base=work.base,
         head=work.commit,
-        files_changed=len(changed),
+        files_changed=len(work.changed),
         table=runs.table,
         grounds=grounds(runs),
         head_checks=runs.head,
@@ -107,10 +89,10 @@ def verify(
     )
 
 
-def _run(check_context: CheckContext, work: Range, changed: Mapping[str, Sides], say: Say) -> Runs:
+def _run(check_context: CheckContext, work: Range, say: Say) -> Runs:
     top, config = work.repository.top, work.config
     (base, base_tree), (head, head_tree) = commit_and_tree(top, work.base), commit_and_tree(top, work.commit)
-    if not changed:
+    if not work.changed:
         nothing, why = CheckReport(tree=head_tree, clean=True), "nothing differs"
         return Runs(nothing, nothing, names=NAMES, unchanged=True, trusted_not_due=why, new_not_due=why)
 
@@ -131,7 +113,7 @@ def _run(check_context: CheckContext, work: Range, changed: Mapping[str, Sides],
         trusted_not_due = "" if trusted.report else "no test or setting that the base has was changed"
     shown, new_not_due = Shown(), "the checks fail on the head"
     if at_head.passed:
-        shown = run_on_start(work, head_tree, changed, at_head, titled("the head's tests on the base's source"))
+        shown = run_on_start(work, head_tree, at_head, titled("the head's tests on the base's source"))
         new_not_due = "" if shown.report else "no test was added or changed"
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
     return Runs(
@@ -188,12 +170,6 @@ def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, s
     tree = tree_of(top, work.commit)
     changed = tuple(case.name for case in runs.table.of("asks"))
     criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
-    question = question_on(work, top, runs.head, criteria, tree)
-    return ask_judge(
-        replace(question, findings=runs.findings, proving=runs.proving),
-        config.judge.model_copy(update={"criteria": criteria}),
-        credentials=credentials(),
-        claude=config.claude,
-        tag=f"verify-{work.commit[:12]}/judge",
-        shelf=lambda paths: read_texts(top, tree, paths[:MOST_ASKED_FOR]),
-    )
+    question = replace(question_on(work, top, runs.head, criteria, tree), findings=runs.findings, proving=runs.proving)
+    by = Asking(config, credentials, f"verify-{work.commit[:12]}/judge")
+    return judgement_on(by, question, criteria, top, tree)

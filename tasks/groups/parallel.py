@@ -1,8 +1,10 @@
-"""A group of loops, side by side or in a row: which are due, what each may spend, and what became of them.
+"""A group of loops, side by side or in a row, of goals or of a plan: which are due, what each may spend, and what became of them.
 
 All of it is read from the states of its loops, and nothing else is kept, so nothing else can be lost.
 """
 
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -12,21 +14,31 @@ from typing import Any, cast
 
 from helmsman.config import LimitsConfig, LoopConfig
 from helmsman.config.layers import merged
-from helmsman.errors import OperatorError
+from helmsman.errors import OperatorError, TransientError
 from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, share, unreached
 from helmsman.oversee.merging import landing_due
 from helmsman.parsers.alignment_file import own_goal
+from helmsman.parsers.plan_order import in_order
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.plan import PlanItem
-from helmsman.records.request import Choice, Link, LoopRequest, ParallelLoop, ParallelRequest, ParallelResult
+from helmsman.records.request import (
+    LONGEST_LOOP_ID,
+    MOST_ITEMS,
+    Choice,
+    Link,
+    LoopRequest,
+    ParallelLoop,
+    ParallelRequest,
+    ParallelResult,
+)
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
-from tasks.groups.group_plan import done_items, item_names, planned_items, tip
 from tasks.loop.configure import configure
-from tasks.loop.merge_target import require_target
-from tasks.repository.git import Repository
+from tasks.loop.merge import find_target, require_target
+from tasks.repository.git import Repository, commit_and_tree, read_ref
 from tasks.repository.loop_context import group_folder, is_finished, loop_folder
+from tasks.repository.plan import plan_at
 from tasks.repository.state_ref import known_state, replace_state
 from tasks.system.files import write_atomic
 from tasks.system.keys import authentic, signed
@@ -34,6 +46,8 @@ from tasks.system.lock import exclusive_driver
 from tasks.system.paths import GroupFolder
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
+
+MARK = 6  # characters that tell two ids apart which look alike once they are part of a loop's name
 
 PURPOSE = "helmsman choice 1"
 GOAL_SHOWN = 200
@@ -313,3 +327,58 @@ def _request(group: Group, place: int, states: Sequence[LoopState | None]) -> Lo
         return LoopRequest(repository=request.repository, loop=name)
     settings = settings if request.reopen else {"limits": limits}
     return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=True)
+
+
+def planned_items(repository: Repository, config: LoopConfig, group: str) -> tuple[PlanItem, ...]:
+    """All items in the order of work. Raises OperatorError where loops side by side cannot do them."""
+    file, into = config.plan.file, config.merge.into
+    items = tuple(in_order(plan_at(repository, tip(repository, config, group), file)))
+    if len(items) > MOST_ITEMS:
+        raise OperatorError(
+            "the plan is too long for a group", expected=f"{MOST_ITEMS} items at most", found=f"{len(items)} in {file}",
+            remedy="one loop can follow it: helmsman run --plan; or cut it",
+        )  # fmt: skip
+    waits = next((items[place] for place, needs in enumerate(edges(items)) if needs and not items[place].done), None)
+    if waits is not None and not into:
+        raise OperatorError(
+            f"item {waits.id} of {file} comes after others, whose work its loop would not have",
+            expected="a branch that the work of each is merged into",
+            remedy="give one: --merge BRANCH; or mark what is independent with [P]",
+        )
+    return items
+
+
+def done_items(repository: Repository, config: LoopConfig, group: str) -> frozenset[str]:
+    """Ids of what is done by now. A plan that cannot be read any more says nothing of that."""
+    try:
+        plan = plan_at(repository, tip(repository, config, group), config.plan.file)
+    except OperatorError:
+        return frozenset()
+    return frozenset(item.id for item in plan.items if item.done)
+
+
+def item_names(group: str, items: Sequence[PlanItem]) -> tuple[str, ...]:
+    """Ids of their loops, which stay the same wherever an item stands in its plan."""
+    given: dict[str, None] = {}
+    for item in items:
+        name = f"{group}-{re.sub(r'[^a-z0-9]+', '-', item.id.lower()).strip('-')}".strip("-")
+        if len(name) > LONGEST_LOOP_ID or name in given or name == group:
+            mark = hashlib.sha256(item.id.encode()).hexdigest()[:MARK]
+            name = f"{name[: LONGEST_LOOP_ID - MARK - 1].strip('-')}-{mark}"
+        given[name] = None
+    return tuple(given)
+
+
+def tip(repository: Repository, config: LoopConfig, group: str) -> str:
+    """The commit that a new loop begins with: of the branch that others' work is merged into, where it is merged."""
+    into, remote = config.merge.into, config.remote.name
+    if not into:
+        return commit_and_tree(repository.top, "HEAD")[0]
+    try:
+        return find_target(repository, config, group).base
+    except TransientError:  # what was known of the remote last will do: nothing is merged without asking it
+        known = (f"refs/remotes/{remote}/{into}", f"refs/heads/{into}")
+        found = next((commit for ref in known if (commit := read_ref(repository.common, ref))), None)
+        if found is None:
+            raise
+        return found

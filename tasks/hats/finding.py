@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from helmsman.config.layers import COMMAND_LINE, Layer, did_you_mean, display
 from helmsman.errors import OperatorError
@@ -21,14 +21,6 @@ FORM = "a file with TOML between two lines of +++, and Markdown below"
 _OURS = Path(__file__).parent
 PRESETS = Catalogue("preset", ".helmsman/presets", _OURS / "presets", ".md", FORM)
 HATS = Catalogue("hat", ".helmsman/hats", _OURS / "personas", ".md", FORM)
-
-
-class Known(NamedTuple):
-    """A file that should be a preset."""
-
-    name: str
-    source: str
-    path: Path
 
 
 def chosen(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer], user: Sequence[Layer]) -> Preset | None:
@@ -68,32 +60,25 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
         inside = path if anywhere else resolve_inside(top, path.relative_to(top) if path.is_relative_to(top) else path, named)
         sheet = read_sheet(read_text(inside, FORM), _called(path, top))
         return _dressed(sheet, top, _called(path, top))
-    known = {one.name: one for one in known_presets(top)}
+    known = known_presets(top)
     if named not in known:
-        names = sorted(known)
+        names = list(known)
         raise OperatorError(
             f"there is no preset {display(named)}{did_you_mean(named, names)}",
             expected=f"one of {', '.join(names)}, or the path of a file",
             remedy="`helmsman presets list` shows them; `helmsman presets new` makes one",
         )
-    return read_known(top, known[named])
+    return _dressed(PRESETS.read(PRESETS.all(top)[named], top, read_sheet), top, known[named])
 
 
 def is_path(named: str) -> bool:
     return "/" in named or named.endswith(".md")
 
 
-def known_presets(top: Path) -> list[Known]:
-    """By name; one of the repository's takes the place of ours."""
-    return [
-        Known(name, BUILT_IN if path.is_relative_to(PRESETS.built_in) else PRESETS.where(path), path)
-        for name, path in PRESETS.all(top).items()
-    ]
-
-
-def read_known(top: Path, known: Known) -> Preset:
-    """Raises OperatorError where the file is none, or names a hat that is not there."""
-    return _dressed(PRESETS.read(known.path, top, read_sheet), top, known.source)
+def known_presets(top: Path) -> dict[str, str]:
+    """By name where each comes from; one of the repository's takes the place of ours. Any of these files may be none."""
+    files = PRESETS.all(top).items()
+    return {name: BUILT_IN if path.is_relative_to(PRESETS.built_in) else PRESETS.where(path) for name, path in files}
 
 
 def _dressed(sheet: Sheet, top: Path, source: str) -> Preset:

@@ -14,8 +14,7 @@ from helmsman.render.issue import by_hand
 from tasks.approvals.ask import passed
 from tasks.engine.step import with_retries
 from tasks.loop import steps
-from tasks.loop.agents_md import PATCH, commit_lines, propose
-from tasks.loop.handoff import hand_over
+from tasks.loop.handoff import PATCH, commit_lines, hand_over, propose
 from tasks.loop.remember import conclude, learnt, to_be_asked
 from tasks.loop.wiki import archive, keep_up
 from tasks.repository.loop_context import LoopContext

@@ -5,12 +5,14 @@ moves, and a branch that holds it has been merged.
 """
 
 import os
+import shlex
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
-from helmsman.errors import Cancelled, HelmsmanError, TransientError
+from helmsman.config import LoopConfig
+from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.oversee.merging import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
@@ -20,21 +22,42 @@ from helmsman.records.tracking import Merged, Prepared, Trouble
 from helmsman.texts import plural
 from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import handed_on
-from tasks.loop.merge_target import Target, bring_along, find_target, move_on
 from tasks.loop.merge_work import FILES_TOLD, Joined, intents, join, merge_commit, place_on
-from tasks.repository.git import commit_and_tree, contains, current_branch, read_ref
+from tasks.repository.branch_files import move_branch
+from tasks.repository.git import GitError, Repository, commit_and_tree, contains, current_branch, git, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.state_ref import Fenced, read_state, replace_state
-from tasks.repository.worktree import ensure_worktree, hold_branch, restore, salvage
+from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections, require_remote
+from tasks.repository.state_ref import PREFIX, Fenced, read_state, replace_state
+from tasks.repository.worktree import ensure_worktree, salvage, stand_on
 from tasks.system.clock import now_utc
 from tasks.system.faults import delays_of, patiently
 from tasks.system.journal import publish
+
+RACED = ("cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
+"""Why a remote rejects a push that came too late, in its own words: it was still in time when git looked."""
 
 Check = Callable[[str, str], CheckReport]
 """Every check on a commit and its tree."""
 RACES = 20  # times that somebody else may move the branch first
 NAMED = 3  # files, checks or tests that a clause names
 NAP_SECONDS = 0.5  # until the next look at a branch that is being moved
+
+
+@dataclass(frozen=True)
+class Target:
+    """The branch as it is now."""
+
+    repository: Repository
+    branch: str
+    base: str  # its commit
+    remote: str  # where it is that branch which counts; empty where it is ours
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+    def holds(self, commit: str) -> bool:
+        return contains(self.repository.common, self.base, commit)
 
 
 def begin_landing(context: LoopContext, state: LoopState) -> LoopState:
@@ -112,8 +135,7 @@ def _decided(context: LoopContext, state: LoopState, target: Target) -> LoopStat
     tip = read_ref(context.repository.common, f"refs/heads/{state.branch}")
     if not still_proven(state, tip):
         if tip and context.worktree.exists() and not current_branch(context.worktree):  # it was on no branch, for the checks
-            restore(context.worktree, tip)
-            hold_branch(context.worktree, state.branch, tip)
+            stand_on(context.worktree, state.branch, tip)
         return _written(context, state, to_be_proven(state, now_utc()), "its branch moved on before it was merged")
     if target.holds(state.head):
         return _arrived(context, state, target, Prepared(base=target.base, head=state.head, commit=target.base))
@@ -198,3 +220,79 @@ def _nap(context: LoopContext, seconds: float) -> None:
         time.sleep(min(NAP_SECONDS, max(until - time.monotonic(), 0.0)))
     if context.folder.cancel.exists():
         raise Cancelled("cancelled while the work was being merged")
+
+
+def require_target(repository: Repository, config: LoopConfig) -> None:
+    """Raise OperatorError where a loop could never merge as it is told to."""
+    merge, remote = config.merge, config.remote.name
+    if not merge.into:
+        return
+    if config.workspace.in_place:
+        raise _cannot("a loop that works in place has no branch of its own to merge", "leave --in-place out, or merge.into")
+    if not config.checks:
+        raise _cannot("nothing would verify what is merged", "give --check CMD, or leave merge.into out")
+    if merge.push and not succeeds(repository.common, "remote", "get-url", remote):
+        raise _cannot(
+            f"there is no remote {clean(remote)!r} to push to", "add it, name another with remote.name, or leave merge.push out"
+        )
+    known = [f"refs/heads/{merge.into}", *([f"refs/remotes/{remote}/{merge.into}"] if merge.push else ())]
+    if not any(read_ref(repository.common, ref) for ref in known):
+        raise _cannot(f"there is no branch {merge.into}", f"make it: git branch {shlex.quote(merge.into)}; or name another")
+
+
+def _cannot(why: str, remedy: str) -> OperatorError:
+    return OperatorError(f"the work cannot be merged: {why}", remedy=remedy)
+
+
+def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target:
+    """Where the branch stands now, at the remote where that is what counts. Raises OperatorError, TransientError."""
+    require_target(repository, config)
+    branch, remote = config.merge.into, config.remote.name if config.merge.push else ""
+    if remote:  # onto a ref of the loop's own, where what was fetched is kept from being pruned
+        require_remote(repository, remote)
+        base = fetch_ref(repository, remote, f"refs/heads/{branch}", f"{PREFIX}{loop}/base")
+    else:
+        base = read_ref(repository.common, f"refs/heads/{branch}")
+    if base is None:
+        raise _cannot(f"there is no branch {branch} any more", "make it again, or name another with merge.into")
+    return Target(repository, branch, base, remote)
+
+
+def move_on(target: Target, commit: str) -> bool:
+    """Move the branch to a commit that lies on top of it. False: somebody else has moved it.
+
+    Raises OperatorError where a person has to do something first, and TransientError where it may work by and by.
+    """
+    if not target.remote:
+        return move_branch(target.repository, target.ref, target.base, commit)
+    lease = f"--force-with-lease={target.ref}:{target.base}"
+    require_remote(target.repository, target.remote)
+    try:
+        git(target.repository.common, "push", *PLAINLY, lease, target.remote, f"{commit}:{target.ref}")
+    except GitError as error:
+        rejected = rejections(error.stderr)
+        if is_another_course(error.stderr) or any(word in line for line in rejected for word in RACED):
+            return False
+        if rejected:  # the remote's own words, where it has any: what git says around them is long and says nothing else
+            told = [line.partition("remote:")[2].strip() for line in lines_of(error.stderr) if line.startswith("remote:")]
+            raise OperatorError(
+                f"{clean(target.remote)} refuses the merge into {target.branch}",
+                found="\n".join(filter(None, told)) or error.stderr,
+                remedy="allow it there, or merge the branch by hand as it is done there",
+            ) from error
+        raise TransientError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
+    return True
+
+
+def bring_along(target: Target, commit: str) -> str:
+    """The local branch, after the remote's. Returns in words why it stays behind; empty where it does not."""
+    ref, repository = target.ref, target.repository
+    local = read_ref(repository.common, ref)
+    if not target.remote or local is None or contains(repository.common, local, commit):
+        return ""
+    if not contains(repository.common, commit, local):
+        return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was left as it is"
+    try:
+        return "" if move_branch(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
+    except (OperatorError, TransientError) as error:
+        return f"your branch {target.branch} stays behind: {clean(error.problem)}"

@@ -21,7 +21,7 @@ from tasks.repository.git import GitError, Repository, commit_and_tree, contains
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import plan_taken
 from tasks.repository.state_ref import PREFIX
-from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore
+from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore, stand_on
 from tasks.system.secrets import redact
 
 REBASED_AT_MOST = 200  # commits; more of them are joined by one merge, which takes a moment however many there are
@@ -69,20 +69,10 @@ def join(context: LoopContext, state: LoopState, base: str) -> Joined:
         put_back(context, state)
 
 
-def stand_on(context: LoopContext, state: LoopState, commit: str, checked: str = "") -> None:
-    """The worktree on a commit of the loop's. A branch that somebody has moved meanwhile stays where it is.
-
-    `checked`: commit that checks ran on there; they do not take the branch along.
-    """
-    restore(context.worktree, commit)
-    if commit == checked or read_ref(context.repository.common, f"refs/heads/{state.branch}") == commit:
-        hold_branch(context.worktree, state.branch, commit)
-
-
 def put_back(context: LoopContext, state: LoopState) -> None:
     recover(context.repository, context.worktree, state.branch)
     succeeds(context.worktree, "merge", "--quit")
-    stand_on(context, state, state.head)
+    stand_on(context.worktree, state.branch, state.head, held=False)
 
 
 def _rebased(worktree: Path, head: str, base: str) -> str:

@@ -14,13 +14,11 @@ from helmsman.records.events import SignalRaised
 from helmsman.records.iteration import Evidence, Orientation
 from helmsman.records.state import LoopState
 from tasks.agents.safety import DESTROYED
-from tasks.checks.context import check_context
-from tasks.checks.measure import measured
-from tasks.checks.scan import Scanned, secrets_in, security_findings
-from tasks.loop.merge_work import stand_on
+from tasks.checks.scan import Scanned, measured, secrets_in, security_findings
+from tasks.checks.targets import check_context
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.worktree import recover
+from tasks.repository.worktree import recover, stand_on
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 
@@ -72,7 +70,7 @@ def _scan(context: LoopContext, state: LoopState, commit: str) -> Scan | None:
     finally:  # a command that takes the worktree from its repository must not take the next iteration along
         if not room.checkout.clean:
             recover(context.repository, context.worktree, state.branch)
-            stand_on(context, state, commit, checked=commit)
+            stand_on(context.worktree, state.branch, commit)
     if scan.error:
         raise TransientError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")
     return scan

@@ -23,7 +23,7 @@ from tasks.repository.loop_context import loop_context, loop_folder, worktree_of
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
 from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, shown_at, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next
-from tasks.repository.worktree import dirty_paths, hold_branch, restore
+from tasks.repository.worktree import dirty_paths, stand_on
 from tasks.system.faults import patiently
 from tasks.system.keys import VARIABLE
 from tasks.system.lock import exclusive_driver
@@ -166,8 +166,7 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     if before is not None:
         _leave(repository, before, theirs, head)
     if head is not None and (worktree / ".git").exists():
-        restore(worktree, head)
-        hold_branch(worktree, state.branch, head)
+        stand_on(worktree, state.branch, head)
     elif head is not None:
         git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
     note_next(repository, loop, Tip(uid=state.uid, commit=theirs))
@@ -217,8 +216,7 @@ def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
     if not (worktree / ".git").exists():
         succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # not where it is checked out
     elif head != tip and not dirty_paths(worktree):
-        restore(worktree, head)
-        hold_branch(worktree, state.branch, head)
+        stand_on(worktree, state.branch, head)
 
 
 def _require_free(repository: Repository, branch: str, worktree: Path) -> None:

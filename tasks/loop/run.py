@@ -1,13 +1,23 @@
-"""A loop's run: one driver, a repaired start, the checks before any work, ears for a cancel, merges, and a written end."""
+"""A loop's run: one driver, a repaired start, the checks before any work, ears for a cancel, merges, and a written end.
 
+One merges at a time: a slot of the engine's is for all machines, a lock of the kernel's for all processes of this one. Both are
+politeness: they spare loops checks that a faster one would make void. What keeps the branch right is that it moves by
+compare-and-swap, so whoever has waited long enough goes ahead without them.
+"""
+
+import os
 import time
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+import httpx
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.client.schemas.objects import StateType
-from prefect.exceptions import TerminationSignal
+from prefect.concurrency.sync import concurrency
+from prefect.exceptions import ObjectAlreadyExists, PrefectHTTPStatusError, TerminationSignal
 from prefect.logging import get_run_logger
 
 from helmsman.agents.fitting import introduction
@@ -26,21 +36,21 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, has_begun
 from tasks.approvals.ask import passed
-from tasks.checks.ready import require_ready
+from tasks.checks.missing import cannot_start
 from tasks.engine import runs
+from tasks.engine.embedded import is_embedded
 from tasks.engine.runs import EndState, sleep_until
 from tasks.engine.step import is_kept, require_results
 from tasks.loop import steps
 from tasks.loop.merge import begin_landing, catch_up, land
-from tasks.loop.merge_lock import merging_alone
 from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
-from tasks.loop.recover import close, lost_elsewhere, mark_interrupted, repair
+from tasks.loop.recover import close, lost_elsewhere, mark_interrupted, repair, stand_at_best
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, is_claimed_between, is_ours, pull_state, pushed
-from tasks.loop.rollback import stand_at_best
 from tasks.loop.start import open_loop
+from tasks.memory import project_of
 from tasks.observers.telemetry import watched
-from tasks.repository.git import commit_and_tree, open_repository
+from tasks.repository.git import Repository, commit_and_tree, open_repository
 from tasks.repository.loop_context import LoopContext, loop_context, loop_folder, mark_finished
 from tasks.repository.objects import close_readers
 from tasks.repository.plan import items_of
@@ -51,7 +61,19 @@ from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
 from tasks.system.faults import transient_error
 from tasks.system.journal import journal_to, listening, publish
-from tasks.system.lock import exclusive_folder
+from tasks.system.lock import exclusive_folder, locked_within
+from tasks.system.paths import helmsman_folder
+
+Stop = Callable[[], bool]
+
+LEASE_SECONDS = 60
+"""After its holder's last word; the least that the engine allows. It is renewed while the holder lives."""
+PATIENCE_SECONDS = 30 * 60.0
+"""Until the merge is tried beside others, which costs time and spoils nothing: a merge takes as long as the checks do."""
+ONE_TRY_SECONDS = 3.0  # how long the engine is asked at a stretch: in between a cancel is heard
+NAP_SECONDS = 0.2
+SLOTS = "helmsman-merge-"  # how the names of the engine's limits begin
+_AWAY = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
 
 LONGEST_STAY = 60.0
 """Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""
@@ -235,8 +257,8 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     warnings = tuple(start_warnings(state.config, report, items_of(context, state)))
     if report or warnings:
         publish(LoopBegun(report=report, warnings=warnings))
-    if report:
-        require_ready(report, context.repository, state.head)
+    if report and (unready := cannot_start(report, context.repository, state.head)):
+        raise unready
     expected = state if state.task_type else with_estimate(context, state, now_utc())
     advice = too_much(expected.config, expected.estimate)
     if expected.estimate:
@@ -259,3 +281,65 @@ def landed(context: LoopContext, state: LoopState) -> LoopState:
             state = land(context, state, partial(steps.checked_for_merge, context, state))
         state = passed(context, state)
     return catch_up(context, state)
+
+
+@contextmanager
+def merging_alone(repository: Repository, stop: Stop) -> Generator[None]:
+    """While the block runs nobody else merges in this project, as far as that can be had. Raises Cancelled."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    with ExitStack() as held:
+        if not is_embedded():
+            hold_slot(held, slot_of(repository), until, stop)
+        path = helmsman_folder(repository.common) / "merge.lock"
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        held.callback(os.close, handle)
+        _wait(lambda: locked_within(handle, NAP_SECONDS), f"the lock {path}", until, stop)
+        yield
+
+
+def slot_of(repository: Repository) -> str:
+    """The name of the engine's limit: the same for every clone of a project."""
+    return f"{SLOTS}{project_of(repository)}"
+
+
+def hold_slot(held: ExitStack, name: str, until: float, stop: Stop) -> None:
+    """Take the engine's only slot of that name. Its lease ends with its holder, however that one dies."""
+    try:
+        with get_client(sync_client=True) as client, suppress(ObjectAlreadyExists):
+            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
+        _wait(lambda: _taken(held, name), f"the slot {name}", until, stop)
+    except _AWAY as error:  # an engine that is away holds nobody up
+        get_run_logger().warning("the engine gave no slot %s, merging without it: %s", name, error)
+
+
+def _taken(held: ExitStack, name: str) -> bool:
+    slot = concurrency(
+        name,
+        timeout_seconds=ONE_TRY_SECONDS,
+        lease_duration=LEASE_SECONDS,
+        strict=True,
+        raise_on_lease_renewal_failure=False,  # the branch is safe without it
+    )
+    try:
+        slot.__enter__()
+    except TimeoutError:
+        return False
+    held.callback(give_back, slot, name)
+    return True
+
+
+def give_back(slot: AbstractContextManager[object], name: str) -> None:
+    try:
+        slot.__exit__(None, None, None)
+    except _AWAY as error:  # its lease ends by itself
+        get_run_logger().warning("the slot %s was not given back: %s", name, error)
+
+
+def _wait(take: Callable[[], bool], what: str, until: float, stop: Stop) -> None:
+    """Until it is taken, or the time is over."""
+    while not take():
+        if stop():
+            raise Cancelled("cancelled while waiting for other loops that merge")
+        if time.monotonic() >= until:
+            get_run_logger().warning("%s stays taken; merging without it", what)
+            return

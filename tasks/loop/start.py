@@ -22,13 +22,12 @@ from helmsman.records.decision import Outcome
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from tasks.agents.catalogue import LoopSettings
-from tasks.agents.finding import find_agent
+from tasks.agents.catalogue import LoopSettings, find_agent
 from tasks.agents.project_settings import require_project_settings
 from tasks.loop.alignment_file import aligned, aligned_by
 from tasks.loop.configure import configure
 from tasks.loop.handoff import left_at, left_in, text_at
-from tasks.loop.merge_target import require_target
+from tasks.loop.merge import require_target
 from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref, require_head
 from tasks.repository.hidden import require_outside

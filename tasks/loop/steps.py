@@ -12,7 +12,6 @@ from typing import Any
 from prefect.context import TaskRunContext
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.errors import Cancelled
 from helmsman.orient.allowance import session_to_resume
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import Situation
@@ -37,36 +36,36 @@ from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, keep_briefing, keep_request
-from tasks.agents.calling import call_agent
-from tasks.agents.claims import collect_claims
-from tasks.checks.audit import audit, revert_protected
-from tasks.checks.context import check_context, work_of
-from tasks.checks.hidden import run_hidden
-from tasks.checks.judging import adjudicate
-from tasks.checks.mutants import mutants_in
-from tasks.checks.neighbours import looked_up_in
-from tasks.checks.probes import probe_work
-from tasks.checks.run import run_checks
-from tasks.checks.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
-from tasks.checks.trusted_run import changed_since_start, tests_as_they_were
-from tasks.checks.worktree_only import explained
+from tasks.agents.claude import call_agent
+from tasks.checks.judging import adjudicate, audit, collect_claims, revert_protected
+from tasks.checks.missing import explained
+from tasks.checks.run import Target, run_checks
+from tasks.checks.targets import (
+    Shown,
+    check_context,
+    run_for_loop,
+    run_hidden,
+    run_on_start,
+    run_trusted,
+    with_checks,
+    work_of,
+)
+from tasks.checks.variations import looked_up_in, mutants_in, probe_work
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import again_if, step, step_key
-from tasks.loop.merge_work import stand_on
 from tasks.loop.oversee import oversee as observe_and_oversee
 from tasks.loop.prepare import prepare, read_notes
+from tasks.loop.recover import roll_back, take_back
 from tasks.loop.remember import drawn, remember
 from tasks.loop.remote_handover import check_lease
-from tasks.loop.rollback import roll_back, take_back
 from tasks.models.planning import write as write_plan
 from tasks.repository.hidden import keep_output, require_known
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import put_back as put_back_plan
 from tasks.repository.plan import tick
 from tasks.repository.remote import push_loop
-from tasks.repository.setup import SetupFailed
 from tasks.repository.state_ref import replace_state
-from tasks.repository.worktree import measure_change, settle_work
+from tasks.repository.worktree import measure_change, settle_work, stand_on
 from tasks.sandbox.enter import take_over_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
@@ -106,7 +105,7 @@ def checks_fingerprint(config: LoopConfig) -> str:
 @step(by_tree)
 def baseline(context: LoopContext, state: LoopState, tree: str) -> CheckReport:
     """The checks on what the loop begins with. Raises SetupFailed."""
-    return _run(context, state, Target(state.head, tree, state.config))
+    return run_for_loop(context, state, Target(state.head, tree, state.config), run_checks)
 
 
 @step(by_step)
@@ -158,7 +157,7 @@ def checking(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], 
 def checks(context: LoopContext, state: LoopState, execution: Execution) -> CheckReport:
     """The checks on the tree that the iteration ended with."""
     change = execution.change
-    report = _checked(context, state, Target(change.commit, change.tree, state.config))
+    report = run_for_loop(context, state, Target(change.commit, change.tree, state.config))
     promise, told = state.config.completion.promise, execution.call.final_text
     done = read_ending(told, promise, only_at_end=prints_text(state.agent)).wants_to_finish
     if not (report.clean and report.failures and report.conclusive and done):
@@ -166,7 +165,7 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
     try:
         return explained(check_context(context, state), context.worktree, change.commit, report, state.config)
     finally:
-        stand_on(context, state, change.commit, checked=change.commit)
+        stand_on(context.worktree, state.branch, change.commit)
 
 
 @step(by_step)
@@ -198,7 +197,7 @@ def claims(
     item, own = orientation.plan.item if orientation.plan else None, None
     if report and item is not None and item.check:
         config = with_checks(state.config, (CheckConfig(command=item.check),))
-        own = _checked(context, state, Target(execution.change.commit, execution.change.tree, config))
+        own = run_for_loop(context, state, Target(execution.change.commit, execution.change.tree, config))
     return compared_with_start(context, state, evidence.model_copy(update={"own": own}))
 
 
@@ -232,7 +231,7 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
 def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
     """Those checks on the work with the tests of the loop's start, where any of these has changed."""
     work = work_of(context, state, execution.change.commit, checks)
-    return run_trusted(work, execution.change.tree, partial(_checked, context, state))
+    return run_trusted(work, execution.change.tree, partial(run_for_loop, context, state))
 
 
 def _outcomes(
@@ -256,15 +255,13 @@ def since_start(context: LoopContext, state: LoopState, execution: Execution, re
     """What differs from the start; where that is to be shown, by the work's tests on the source of the start."""
     change = execution.change
     work = work_of(context, state, change.commit)
-    changed = changed_since_start(work)
-    shown = run_on_start(work, change.tree, changed, report, partial(_checked, context, state)) if run else Shown()
-    tests_changed = bool(tests_as_they_were(work, changed))
-    asked = state.config.workspace.clean and bool(changed)
+    shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run else Shown()
+    asked = state.config.workspace.clean and bool(work.changed)
     answers = looked_up_in(check_context(context, state), work) if asked and state.config.proof.neighbours else ()
     mutants = mutants_in(check_context(context, state), work, report) if asked and state.config.proof.mutants else None
     return SinceStart(
-        unchanged=not changed,
-        tests_changed=tests_changed,
+        unchanged=not work.changed,
+        tests_changed=bool(work.tests_as_they_were),
         failing=shown.failing,
         tests=shown.tests,
         on_start=shown.report.without_output if shown.report else None,
@@ -327,7 +324,7 @@ def checked_for_merge(context: LoopContext, state: LoopState, commit: str, tree:
 @step(by_tree)
 def merge_checks(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged, a commit that the loop is not at."""
-    return _checked(context, state, Target(commit, tree, state.config, stay=state.head))
+    return run_for_loop(context, state, Target(commit, tree, state.config, stay=state.head))
 
 
 @step(by_step)
@@ -338,27 +335,6 @@ def draw_lessons(context: LoopContext, state: LoopState) -> ExtractedLessons:
 @step(by_step)
 def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
     return request_pull(context, state)
-
-
-def _checked(context: LoopContext, state: LoopState, target: Target) -> CheckReport:
-    """What the checks say; where the commit's own set-up fails, which was well when the loop began, all of them fail by that."""
-    try:
-        return _run(context, state, target)
-    except SetupFailed as error:
-        return failed_by_setup(target, error)
-
-
-def _run(context: LoopContext, state: LoopState, target: Target) -> CheckReport:
-    room, commit = check_context(context, state), target.commit
-    if room.checkout.clean:
-        return run_checks(room, commit, target.tree, target.config, target.overlay)
-    try:
-        report = run_checks(room, commit, target.tree, target.config, target.overlay)
-    except Cancelled:
-        stand_on(context, state, target.stay or commit, checked=commit)
-        raise
-    stand_on(context, state, target.stay or commit, checked=commit)
-    return report
 
 
 def check_hidden(context: LoopContext, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:

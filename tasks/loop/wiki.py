@@ -21,7 +21,7 @@ from tasks.repository.git import Repository, git_bytes
 from tasks.repository.instructions import read_orders
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import read_records
-from tasks.system.files import FOR_ALL, open_up, read_within, remove, write_atomic
+from tasks.system.files import FOR_ALL, read_within, remove, write_atomic
 from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
 
@@ -136,14 +136,9 @@ def _write_decisions(folder: Path, state: LoopState) -> Iterator[str]:
 def lay_out(source: Path, context: LoopContext, _: LoopState) -> Iterator[str]:
     """A read-only copy in the worktree, bounded: INDEX first, then the other pages, decisions and archives, the newest first.
 
-    Whatever was in its place is gone.
+    Whatever was in its place is gone. Helmsman's own folder in the worktree is there already, and can be written to.
     """
-    own = context.worktree / ".helmsman"
-    if own.is_symlink() or not own.is_dir():
-        remove(own)
-        own.mkdir()
-    open_up(own)
-    laid = own / "wiki"
+    laid = context.worktree / ".helmsman" / "wiki"
     remove(laid)
     laid.mkdir()
     (laid / ".gitignore").write_text("*\n")

@@ -13,7 +13,8 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -261,8 +262,22 @@ def checkout_folder(repository: Repository, loop: str) -> Path:
 
 
 def own_checkout(repository: Repository) -> Path:
-    """Where a clean checkout lies that belongs to no loop, but to this process alone."""
+    """Where a clean checkout of this process lies."""
     return _checkouts(repository) / f"{OF_A_PROCESS}{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@contextmanager
+def clean_checkout_of(repository: Repository, base: str) -> Generator[CleanCheckout]:
+    """A clean checkout that belongs to no loop, but to this process alone, gone at the end."""
+    folder = own_checkout(repository)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    checkout = CleanCheckout(repository, repository.top, folder, uid=folder.name, branch=folder.name, base=base)
+    try:
+        yield checkout
+    finally:
+        remove(folder)
+        if checkout.store.folder.exists():
+            checkout.store.forget()
 
 
 def loop_checkouts(repository: Repository) -> list[Path]:

@@ -18,7 +18,7 @@ from helmsman.records.state import LoopState
 from tasks.repository.branch_files import Held, held_in, named_in, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.worktree import hold_branch, recover, restore
+from tasks.repository.worktree import recover, stand_on
 
 PUT_BACK = "helmsman: put back the plan"
 TRAILER = "Helmsman-Tick"
@@ -130,8 +130,7 @@ def _with_ticks(path: str, content: bytes, items: list[str]) -> bytes:
 
 def _stand_on(context: LoopContext, state: LoopState, commit: str) -> None:
     recover(context.repository, context.worktree, state.branch)
-    restore(context.worktree, commit)
-    hold_branch(context.worktree, state.branch, commit)
+    stand_on(context.worktree, state.branch, commit)
 
 
 def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Held | None, str] | None:

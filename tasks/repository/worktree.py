@@ -283,6 +283,13 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
 
 
+def stand_on(path: Path, branch: str, commit: str, *, held: bool = True) -> None:
+    """Put the worktree and the branch at a commit. `held`: False leaves a branch alone that somebody has moved from there."""
+    restore(path, commit)
+    if held or read_ref(path, f"refs/heads/{branch}") == commit:
+        hold_branch(path, branch, commit)
+
+
 def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> None:
     """Put a branch and its worktree at an earlier commit, without leaving the branch. What was ignored until now stays.
 

@@ -32,8 +32,7 @@ from tasks.system.clock import now_utc
 from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder
 from tasks.system.paths import LoopFolder
 from tasks.trackers.thread import reply, tell_news
-from tasks.triggers.pushed_files import laid_out
-from tasks.triggers.pushes import fetched, find_repository
+from tasks.triggers.pushes import fetched, find_repository, laid_out
 
 Found = LoopRequest | Ignored | Handled
 
@@ -204,9 +203,7 @@ def _first_heard(at: _At, answer: Answer) -> Answer:
                 raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
             answers.replace(box, uid, answer)
         return answer
-    if answers.put(box, uid, answer):
-        return answer
-    first = answers.find(box, uid, answer.gate)
+    first = answers.put(box, uid, answer)
     if first is None:
         raise OperatorError("the question has been answered meanwhile", remedy="look again")
     if first != answer and at.is_driven:

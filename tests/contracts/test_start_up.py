@@ -22,13 +22,11 @@ KNOW_PREFECT = (
     "flows.parallel",
     "flows.sweep",
     "tasks.alignment.run",
-    "tasks.alignment.steps",
     "tasks.approvals.pause",
     "tasks.credentials",
     "tasks.engine.runs",
     "tasks.engine.step",
     "tasks.groups.members",
-    "tasks.loop.merge_lock",
     "tasks.loop.run",
     "tasks.loop.steps",
     "tasks.loop.sweep",
@@ -38,7 +36,6 @@ KNOW_PREFECT = (
 )
 """The files that speak with the engine; nobody else knows which one it is."""
 BRING_IT_IN = (
-    "tasks.alignment.people",
     "tasks.approvals.ask",
     "tasks.loop.finish",
 )

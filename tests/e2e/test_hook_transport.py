@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, by_call, call, environment, say
-from tasks.agents.hook_server import TOKEN, HookServer, hook_server
-from tasks.agents.steering import settings
+from tasks.agents.hooks import TOKEN, HookServer, hook_server, settings
 from tests.fakes.claude_cli import Session, run_claude
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer

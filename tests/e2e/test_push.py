@@ -49,11 +49,11 @@ ANSWER = (
     say("It is so.\n<promise>COMPLETE</promise>"),
 )
 CONFIGURATION = """
+goal_file = "docs/goal.md"
 checks = ["test -e answer"]
 
 [on_push]
 branches = ["main", "release/*"]
-goal_file = "docs/goal.md"
 """
 SITE = """
 checks = ["test -e answer"]

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tasks.agents.hook_server import hook_server
+from tasks.agents.hooks import hook_server
 
 pytestmark = pytest.mark.feature("X2")
 

@@ -39,7 +39,8 @@ def put(repository: Path, choice: Choice, **more: object) -> None:
     gate = state.gate
     assert gate is not None
     said = {"gate": gate.key, "kind": gate.kind, "choice": choice, "via": "command line", "at": datetime.now(UTC), **more}
-    assert answers.put(loop_folder(open_repository(repository), "loop").answers, state.uid, Answer.model_validate(said))
+    answer = Answer.model_validate(said)
+    assert answers.put(loop_folder(open_repository(repository), "loop").answers, state.uid, answer) == answer
 
 
 def resume(repository: Path, **settings: object) -> LoopState:

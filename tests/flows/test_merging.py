@@ -17,7 +17,7 @@ from helmsman.records.events import Event, LoopMerged
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from tasks.loop.merge_lock import give_back, hold_slot, slot_of
+from tasks.loop.run import give_back, hold_slot, slot_of
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state

@@ -7,7 +7,7 @@ import pytest
 
 from deployments.deploy import CRASHED_RUN, FORGOTTEN, SILENT_RUN, server_finding
 from deployments.leftovers import Finding
-from tasks.loop.merge_lock import SLOTS
+from tasks.loop.run import SLOTS
 
 SLOT = f"{SLOTS}of-the-dead"
 OTHER = "somebody-elses"

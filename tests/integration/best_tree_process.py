@@ -13,7 +13,7 @@ from pathlib import Path
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Checkpoint, IterationSummary, Movement, Oversight
 from helmsman.records.decision import Decision, Outcome
-from tasks.loop.rollback import left_at_best, stand_at_best
+from tasks.loop.recover import left_at_best, stand_at_best
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import read_state, replace_state

@@ -10,8 +10,8 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.records.agent import StopAttempt
-from tasks.agents.stop_gate import StopGate
-from tasks.checks.context import clean_checkout
+from tasks.agents.stop import StopGate
+from tasks.checks.targets import clean_checkout
 from tasks.system.process import never
 from tests.fakes.repositories import Work, begin, make_repository, write
 

@@ -9,7 +9,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.agents_md import SECTION
 from helmsman.parsers.pushes import made_by_us
 from helmsman.records.state import LoopState
-from tasks.loop.agents_md import PATCH, commit_lines, propose
+from tasks.loop.handoff import PATCH, commit_lines, propose
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, shell
 from tests.unit.builders import STOP
 from tests.unit.test_agents_md import SUBJECTS, convention

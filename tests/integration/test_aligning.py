@@ -17,11 +17,9 @@ from helmsman.records.alignment import (
     AlignRequest,
     Asked,
 )
-from tasks.alignment.aligning import Work, attempt_id, present, put
-from tasks.alignment.config import configured
-from tasks.alignment.people import UnansweredError
-from tasks.alignment.run import concluded
-from tasks.checks.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
+from tasks.alignment.aligning import Work, attempt_id, configured, present, put
+from tasks.alignment.run import UnansweredError, concluded
+from tasks.checks.project import LONGEST_TEXT, MOST_NAMES, gather_facts
 from tasks.loop.alignment_file import (
     align_folder,
     align_name,

@@ -10,8 +10,7 @@ from helmsman.records.agent import AgentCall, Execution
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
-from tasks.agents.claims import collect_claims
-from tasks.checks.audit import audit, revert_protected
+from tasks.checks.judging import audit, collect_claims, revert_protected
 from tasks.repository.worktree import measure_change
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, record_of, write
 

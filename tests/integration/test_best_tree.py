@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.state import LoopState
-from tasks.loop.rollback import left_at_best, stand_at_best
+from tasks.loop.recover import left_at_best, stand_at_best
 from tasks.repository.git import GitError
 from tasks.repository.state_ref import read_state
 from tasks.repository.worktree import go_back_to

@@ -8,7 +8,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.agent import AgentCall, AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.control import Band, Control, Oversight
 from helmsman.records.state import LoopState
-from tasks.agents.steered import stop_seconds, window_of
+from tasks.agents.hooks import stop_seconds, window_of
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import loop_state
 

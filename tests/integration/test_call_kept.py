@@ -12,7 +12,7 @@ from helmsman.config import ClaudeConfig, SteeringConfig
 from helmsman.errors import CallInterrupted, TransientError
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, interrupted_call
-from tasks.agents.calling import call_agent
+from tasks.agents.claude import call_agent
 from tests.fakes.agents import Call, calls_made, scripted_agent
 from tests.fakes.repositories import Work
 

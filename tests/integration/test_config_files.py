@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.config.layers import Layer, resolve
 from helmsman.errors import OperatorError
-from tasks.loop.files import read_file, read_layers, resolve_goal_file
+from tasks.loop.configure import read_file, read_layers, resolve_goal_file
 from tasks.system.files import LARGEST_FILE
 
 pytestmark = pytest.mark.feature("E11")

@@ -9,7 +9,7 @@ import pytest
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
-from tasks.checks.run import CheckContext, run_checks
+from tasks.checks.run import CheckContext, Target, run_checks
 from tasks.checks.scan import security_findings
 from tasks.loop.steps import baseline
 from tasks.repository.git import commit_and_tree
@@ -45,7 +45,9 @@ def work(tmp_path: Path) -> Work:
 
 def checked(work: Work, *checks: CheckConfig) -> CheckReport:
     done, tree = commit_and_tree(work.path)
-    return run_checks(CheckContext(Worktree(work.path), work.state.uid, never), done, tree, LoopConfig(goal="g", checks=checks))
+    return run_checks(
+        CheckContext(Worktree(work.path), work.state.uid, never), Target(done, tree, LoopConfig(goal="g", checks=checks))
+    )
 
 
 def footprint(work: Work) -> tuple[str, ...]:
@@ -125,7 +127,7 @@ def test_in_place_a_check_that_removes_the_repository_does_not_reach_the_one_aro
     for cut in ("rm -rf .git", "rm -rf .git; git init --quiet .", "rm -rf .git; ln -s ../.git .git"):
         config = LoopConfig(goal="g", checks=(CheckConfig(command=cut),))
         with pytest.raises(OperatorError, match="a check cut its worktree off"):
-            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config)
+            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), Target(done, tree, config))
         assert (home / "kept").read_text() == "not committed\n"
         _remove(top / ".git")
         shutil.copytree(kept, top / ".git")
@@ -147,7 +149,9 @@ def test_a_repository_that_is_kept_elsewhere_is_worked_in_as_ever(tmp_path: Path
     for top in (linked, apart):
         done, tree = commit_and_tree(top)
         config = LoopConfig(goal="g", checks=(CheckConfig(command="echo x > app.py; touch new"),))
-        assert sorted(run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config).left_behind) == [
+        assert sorted(
+            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), Target(done, tree, config)).left_behind
+        ) == [
             "app.py",
             "new",
         ]

@@ -24,7 +24,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
-from tasks.checks.context import clean_checkout
+from tasks.checks.targets import clean_checkout
 from tasks.engine.database import put_aside
 from tasks.loop.run import tidy
 from tasks.repository.clean_checkout import loop_checkouts

@@ -9,8 +9,8 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult
-from tasks.checks.context import check_context
-from tasks.checks.run import run_checks
+from tasks.checks.run import Target, run_checks
+from tasks.checks.targets import check_context
 from tasks.loop.steps import check_hidden
 from tasks.repository.hidden import hidden_folder, lay_over, require_outside
 from tasks.repository.state_ref import read_state, replace_state, show_state
@@ -45,7 +45,7 @@ def test_the_folder_is_laid_over_the_commit_for_that_run_and_gone_for_the_next(w
     head = commit(work.path, "work", {"answer": "42\n"})
     assert [(one.name, one.passed) for one in found(work, head)] == [("hidden 1", True)]
     room = check_context(work.place, work.state)
-    run_checks(room, head, head, work.state.config)
+    run_checks(room, Target(head, head, work.state.config))
     assert (room.root / "tests" / "data").read_text() == "visible\n"
     assert not (room.root / "tests" / "two.sh").exists()
 

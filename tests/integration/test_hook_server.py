@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.agents.hook_server import HEADER, LARGEST_EVENT, HookServer, hook_server
+from tasks.agents.hooks import HEADER, LARGEST_EVENT, HookServer, hook_server
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -14,9 +14,11 @@ from deployments.preview import show_configuration
 from deployments.settings import configuration
 from helmsman.errors import OperatorError
 from helmsman.parsers.project import Candidate, Kind, find_commands
-from tasks.checks.project_commands import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
-from tasks.loop.files import read_rubric_file
+from tasks.checks.project import LARGEST_TEXT, Fate, Tried, read_project, try_all, try_one
+from tasks.loop.configure import read_rubric_file
+from tasks.repository.clean_checkout import clean_checkout_of
 from tasks.repository.git import open_repository
+from tasks.system.paths import state_home
 from tests.fakes.command_line import looking
 from tests.fakes.repositories import commit, make_repository, sh, write
 
@@ -44,7 +46,7 @@ def told(capsys: pytest.CaptureFixture[str], repo: Path, *, code: int = 0, goal:
 
 def tried(top: Path, commands: Iterable[str], longest: float = 60) -> list[Tried]:
     candidates = [Candidate(command, Kind.TESTS, "here") for command in commands]
-    with scratch(open_repository(top)) as place:
+    with clean_checkout_of(open_repository(top), sh(top, "rev-parse", "HEAD").strip()) as place:
         return [try_one(place, candidate, longest) for candidate in candidates]
 
 
@@ -88,31 +90,30 @@ def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
 def test_what_there_is_no_time_left_for_is_not_tried(top: Path) -> None:
     heard: list[Candidate] = []
     candidates = [Candidate(command, Kind.TESTS, "here") for command in ("sleep 600", "true")]
-    with scratch(open_repository(top)) as place:
+    with clean_checkout_of(open_repository(top), sh(top, "rev-parse", "HEAD").strip()) as place:
         fates = [one.fate for one in try_all(place, candidates, heard.append, longest=0.5)]
     assert fates == [Fate.TOO_SLOW, Fate.UNTRIED]
     assert heard == candidates[:1]
 
 
-def test_trying_leaves_nothing_in_the_repository(tmp_path: Path, top: Path) -> None:
+def test_trying_leaves_nothing_in_the_repository(top: Path) -> None:
     write(top, {"uncommitted": "work"})
     before = footprint(top)
     wreck = "echo x > Makefile; echo y > new; mkdir -p shut/in; chmod 500 shut; git checkout -q --detach"
     assert [one.fate for one in tried(top, [wreck, "git diff --exit-code && test ! -e new"])] == [Fate.WORKS, Fate.WORKS]
     assert footprint(top) == before
-    assert [*(tmp_path / "state" / "worktrees").iterdir()] == []
+    assert [*(state_home() / "checkouts").glob("*/verify-*")] == []
 
 
-@pytest.mark.parametrize("breaks", ["rm .git", "rm .git; git init -q .", "rm .git; ln -s ../x .git", "echo gitdir: /x > .git"])
-def test_a_command_that_cuts_the_checkout_off_ends_it_before_another_repository_is_reset(
+@pytest.mark.parametrize("breaks", ["true", "git init -q .", "ln -s ../x .git", "echo gitdir: /x > .git"])
+def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: Path, breaks: str
 ) -> None:
     above = make_repository(tmp_path / "above", {"kept": "as it was"})
     write(above, {"kept": "uncommitted"})
     monkeypatch.setenv("HELMSMAN_HOME", str(above / "home"))
     before = footprint(top)
-    with pytest.raises(OperatorError, match="cut"):
-        tried(top, [breaks])
+    assert [one.fate for one in tried(top, [f"rm -r .git; {breaks}", "git diff --exit-code"])] == [Fate.WORKS, Fate.WORKS]
     assert (above / "kept").read_text() == "uncommitted"
     assert footprint(top) == before
 

@@ -26,11 +26,9 @@ def helmsman(tmp_path: Path) -> Iterator[CommandLine]:
         process.kill()
 
 
-def checkouts(helmsman: CommandLine) -> list[str]:
-    """What there is of scratch checkouts: folders, and what git knows of them."""
-    root = helmsman.folder / "home of helmsman" / "worktrees"
-    known = sh(helmsman.repository, "worktree", "list", "--porcelain").split("\n\n")
-    return [*(path.name for path in root.glob("*")), *(one for one in known[1:] if one)]
+def checkouts(helmsman: CommandLine) -> list[Path]:
+    """What there is of clean checkouts."""
+    return [*(helmsman.folder / "home of helmsman" / "checkouts").glob("*/verify-*")]
 
 
 def footprint(helmsman: CommandLine) -> str:
@@ -50,7 +48,7 @@ def test_a_signal_takes_the_checkout_away_and_ends_what_was_tried(helmsman: Comm
     before = footprint(helmsman)
     process = helmsman.start("init", "--repo", "repository", "--yes")
     assert has_begun(helmsman)
-    assert len(checkouts(helmsman)) == 2
+    assert len(checkouts(helmsman)) == 1
     process.send_signal(ending)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + ending, output
@@ -75,7 +73,7 @@ def test_a_terminal_that_is_closed_takes_the_checkout_away(helmsman: CommandLine
     os.close(theirs)
     os.write(ours, typed.encode())
     assert has_begun(helmsman) if typed else _asks(ours)
-    assert len(checkouts(helmsman)) == 2
+    assert len(checkouts(helmsman)) == bool(typed)
     os.close(ours)  # the system tells all that are in it by SIGHUP
     process.wait(PATIENCE)
     assert checkouts(helmsman) == []

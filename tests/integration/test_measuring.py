@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.control import Variety
-from tasks.checks import measure as measuring
-from tasks.checks.measure import measured
+from tasks.checks import scan as measuring
+from tasks.checks.scan import measured
 from tests.fakes.repositories import commit, make_repository
 
 pytestmark = pytest.mark.feature("S15")

@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from tasks.loop.merge_lock import LEASE_SECONDS, hold_slot
+from tasks.loop.run import LEASE_SECONDS, hold_slot
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
 
 pytestmark = [pytest.mark.feature("M4"), pytest.mark.timeout(200)]

@@ -8,8 +8,8 @@ import pytest
 from deployments.settings import configuration
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from tasks.checks import trusted_run
-from tasks.loop.merge_target import require_target
+from tasks.checks.targets import Range
+from tasks.loop.merge import require_target
 from tasks.repository.git import open_repository
 from tasks.repository.remote import push_loop
 from tests.fakes.landings import Landing, proven, repository
@@ -78,8 +78,8 @@ def test_after_a_merge_the_tests_of_the_other_side_are_those_of_the_start(tmp_pa
     if lost:
         (tree / lost).unlink()
     head = commit(tree, "both", {"app.py": "(ONE)\ntwo\nthree\n"})
-    work = trusted_run.Range(landing.place.repository, landing.state.base_commit, head, landing.state.config)
-    assert sorted(trusted_run.tests_as_they_were(work, trusted_run.changed_since_start(work))) == put_back
+    work = Range(landing.place.repository, landing.state.base_commit, head, landing.state.config)
+    assert sorted(work.tests_as_they_were) == put_back
 
 
 def test_a_rebased_branch_replaces_what_the_remote_holds_of_it(tmp_path: Path) -> None:

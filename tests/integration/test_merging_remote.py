@@ -7,8 +7,7 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
-from tasks.loop.merge import begin_landing, land
-from tasks.loop.merge_target import find_target, move_on
+from tasks.loop.merge import begin_landing, find_target, land, move_on
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 

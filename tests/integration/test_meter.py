@@ -10,8 +10,8 @@ from helmsman.records.agent import AgentOutcome
 from helmsman.records.base import Usage
 from helmsman.records.events import Event, UsageCounted
 from helmsman.records.state import Spending
+from tasks.agents.call import Meter, allowed_cost
 from tasks.agents.claude import arguments, prices_known
-from tasks.agents.listener import Meter, allowed_cost
 from tasks.system.journal import listening
 from tests.fakes.repositories import loop_state
 

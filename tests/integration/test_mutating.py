@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
-from tasks.checks.context import check_context
-from tasks.checks.mutants import mutants_in
-from tasks.checks.run import run_checks
-from tasks.checks.trusted_run import Range
+from tasks.checks.run import Target, run_checks
+from tasks.checks.targets import Range, check_context
+from tasks.checks.variations import mutants_in
 from tests.fakes.repositories import begin, commit, make_repository
 
 
@@ -21,7 +20,7 @@ def test_mistakes_that_no_check_notices_are_named_with_the_share_that_is(tmp_pat
     head = commit(work.path, "work", {"it.py": source})
     config = LoopConfig.model_validate({"goal": "x", "checks": [check], "proof": {"mutants": 9}})
     room = check_context(work.place, work.state)
-    found = mutants_in(room, Range(work.repository, work.start, head, config), run_checks(room, head, head, config))
+    found = mutants_in(room, Range(work.repository, work.start, head, config), run_checks(room, Target(head, head, config)))
     assert found is not None
     assert (found.made, found.survived) == (3, ("it.py:2: < became <=", "it.py:3: the result became None"))
     assert found.told == "the checks notice 1 of 3 mutants (6% to 79%)"

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import CheckConfig
-from tasks.checks.context import check_context
-from tasks.checks.neighbours import looked_up_in
-from tasks.checks.trusted_run import Range
+from tasks.checks.targets import Range, check_context
+from tasks.checks.variations import looked_up_in
 from tests.fakes.repositories import Work, begin, commit, make_repository
 
 pytestmark = pytest.mark.feature("V15")

@@ -13,7 +13,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, Tick
 from helmsman.records.tracking import Conflicted, Merging, Trouble
 from tasks.agents.catalogue import LoopSettings
-from tasks.checks.audit import audit, revert_protected
+from tasks.checks.judging import audit, revert_protected
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tasks.repository.plan import plan_in_hand, put_back, tick

@@ -19,7 +19,7 @@ from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
 from tasks.agents.catalogue import LoopSettings
 from tasks.hats import finding
-from tasks.hats.finding import BUILT_IN, INTEGRATOR, add_preset, find_preset, known_presets, preset_text, read_known
+from tasks.hats.finding import BUILT_IN, INTEGRATOR, add_preset, find_preset, known_presets, preset_text
 from tasks.loop.configure import configure
 from tasks.loop.start import create_loop, open_loop
 from tasks.repository.git import open_repository
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.feature("M10")
 
 NOWHERE = Path("nowhere")
 PRESETS, HATS = finding.PRESETS.folder, finding.HATS.folder
-OURS = {known.name: read_known(NOWHERE, known) for known in known_presets(NOWHERE)}
+OURS = {name: find_preset(NOWHERE, name) for name in known_presets(NOWHERE)}
 WANTED = {
     "feature", "bugfix", "test-fix", "refactor", "docs", "review", "migration", "research", "performance", "security",
     "dependencies", "types", "coverage", "cleanup",
@@ -119,7 +119,7 @@ def test_a_preset_of_the_repository_is_found_with_its_own_hats_and_ours(top: Pat
     assert [hat.name for hat in preset.hats[:3]] == [IMPLEMENTER, "debugger", "scribe"]
     assert preset.hats[1] == DEBUGGER
     assert preset.source == f"{PRESETS}/mine.md"
-    assert {known.name: known.source for known in known_presets(top)}["bugfix"] == BUILT_IN
+    assert known_presets(top)["bugfix"] == BUILT_IN
 
 
 def test_what_a_preset_says_is_the_weakest_of_all_that_is_said(top: Path) -> None:

@@ -32,6 +32,7 @@ checks = ["make test"]
 [on_push]
 branches = ["main", "feature/*"]
 """
+GOALLESS = CONFIGURATION.replace('goal = "The goal of the file"', "")
 
 
 @pytest.fixture
@@ -240,7 +241,8 @@ def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: Served) -
     [
         (CONFIGURATION + 'mood = "align"\n', "on_push.mood (helmsman.toml): unknown key"),
         (CONFIGURATION.replace('checks = ["make test"]', ""), "no check is configured"),
-        (CONFIGURATION + 'goal_file = "missing.md"\n', "found: 'missing.md'"),
+        (f'goal_file = "missing.md"\n{GOALLESS}', "found: 'missing.md'"),
+        (CONFIGURATION + 'goal_file = "goal.md"\n', "goal_file says it, for loops of pushes"),
     ],
 )
 def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: str, served: Served) -> None:
@@ -257,7 +259,7 @@ def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: s
 def test_no_goal_file_leads_out_of_the_repository(named: str, served: Served) -> None:
     (served.clone / "link").symlink_to("/etc/hostname")
     (served.clone / "linked").symlink_to("/etc")
-    push = pushed(served, **{"helmsman.toml": f"{CONFIGURATION}goal_file = {json.dumps(named)}\n"})
+    push = pushed(served, **{"helmsman.toml": f"goal_file = {json.dumps(named)}\n{GOALLESS}"})
     with pytest.raises(OperatorError, match="the goal of the pushed commit cannot be read"):
         begin(push, NOW)
 

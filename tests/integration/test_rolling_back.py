@@ -8,7 +8,7 @@ import pytest
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.control import Failed
 from helmsman.records.decision import Decision
-from tasks.loop.rollback import roll_back
+from tasks.loop.recover import roll_back
 from tasks.repository.worktree import measure_change
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, sh, write
 

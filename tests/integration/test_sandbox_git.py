@@ -12,7 +12,7 @@ from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.agent import StopAttempt
 from helmsman.sandbox.git_config import config_text, listed
-from tasks.agents.stop_gate import StopGate
+from tasks.agents.stop import StopGate
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import git, open_repository

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from helmsman.guardrails import Rules
 from helmsman.parsers.agent_actions import Called, ToolResult
 from helmsman.records.agent import AgentOutcome, ContextUse, FailureClass, Guarded
-from tasks.agents.hook_server import TOKEN, HookServer
-from tasks.agents.steering import GRACE, MARGIN, UNJUDGED, Steering, settings
+from tasks.agents.hooks import MARGIN, TOKEN, HookServer, settings
+from tasks.agents.steering import GRACE, UNJUDGED, Steering
 
 pytestmark = pytest.mark.feature("A1", "A2", "A3", "A4", "S9")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from tasks.checks.context import clean_checkout
 from tasks.checks.run import CheckContext, run_laid_out
+from tasks.checks.targets import clean_checkout
 from tasks.system.process import never
 from tests.fakes.repositories import Work, write
 from tests.integration.processes import STUBBORN, carriers, eventually

@@ -14,7 +14,7 @@ from helmsman.records.agent import AgentOutcome, ContextUse, StopAttempt
 from tasks.agents.call import Order
 from tasks.agents.claude import ClaudeListener
 from tasks.agents.steering import FORGED_STOP, STOPS_KEPT, Steering
-from tasks.agents.stops import LONGEST_SAID, Gate, Stops
+from tasks.agents.stop import LONGEST_SAID, Gate, Stops
 from tasks.repository.loop_context import LoopContext
 from tests.fakes.repositories import loop_state
 

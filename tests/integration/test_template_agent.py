@@ -18,10 +18,10 @@ from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.events import Event, ToolCalled
 from helmsman.records.state import LoopState
-from tasks.agents import calling
+from tasks.agents import claude
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, begin, finished_call
-from tasks.agents.finding import agent_names, find_agent, find_program
+from tasks.agents.catalogue import agent_names, find_agent, find_program
 from tasks.agents.template import environment_of
 from tasks.system.journal import listening
 from tests.fakes.bench import eventually
@@ -61,7 +61,7 @@ def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None =
 
 def call(work: Work, prompt: str = "go on", state: LoopState | None = None, *, stopped: bool = False) -> AgentCall:
     order = Order(work.place, state or work.state, prompt, work.start, credentials={"SECRET": "s"}, stop=lambda: stopped)
-    return calling.call_agent(order)
+    return claude.call_agent(order)
 
 
 # --- the prompt -----------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def test_the_prompt_arrives_as_it_was_written(tmp_path: Path, prompt: Any, optio
 @pytest.mark.feature("O2")
 def test_a_program_that_takes_no_system_text_is_given_it_first(tmp_path: Path) -> None:
     work = loop(tmp_path, str(program(tmp_path / "agent", "cat")), prompt="stdin")
-    calling.call_agent(Order(work.place, work.state, "go on", work.start, system="You work unattended."))
+    claude.call_agent(Order(work.place, work.state, "go on", work.start, system="You work unattended."))
     assert (
         CallFolder(work.place.folder.call(work.state.due, 1), work.state.uid).prompt.read_text()
         == "You work unattended.\n\ngo on"
@@ -206,7 +206,7 @@ DRIVER = """
 import sys
 from pathlib import Path
 from helmsman.records.state import LoopState
-from tasks.agents.calling import call_agent
+from tasks.agents.claude import call_agent
 from tasks.agents.call import Order
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder

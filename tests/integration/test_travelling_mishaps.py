@@ -12,9 +12,8 @@ from helmsman.config import RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.loop import remote_handover, run
-from tasks.loop.recover import lost_elsewhere
+from tasks.loop.recover import go_back, lost_elsewhere
 from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushed, refuse_taken
-from tasks.loop.rollback import go_back
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import push_loop

@@ -108,7 +108,7 @@ def test_what_lies_in_a_pages_place_is_told_and_left(work: Work, name: str, deed
     problems = (*keep_up(work.place, state), *archive(work.place, state))
     assert any(name in problem and "left as it is" in problem for problem in problems)
     assert as_it_lies(wiki(work) / name) == before
-    lay_out(work.place, state)
+    prepare(work.place, state, NOW)
     assert not (work.path / ".helmsman" / "wiki" / name).is_symlink()
 
 
@@ -245,7 +245,7 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
     state = with_wiki(work.state)
     keep_up(work.place, state)
     shell(work.path, LAID[deed].format(outside=tmp_path / "outside"))
-    assert lay_out(work.place, state) == ()
+    prepare(work.place, state, NOW)
     assert everything(tmp_path / "outside") == {"precious.md": b"x"}
     laid = work.path / ".helmsman" / "wiki"
     assert not laid.is_symlink()
@@ -259,6 +259,7 @@ def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work
     (wiki(work) / "link.md").symlink_to("/etc/hostname")
     for number in range(10):
         (wiki(work) / f"mine-{number}.md").write_text("x" * 200_000)
+    prepare(work.place, state, NOW)
     (problem,) = lay_out(work.place, state)
     assert "larger than" in problem
     laid = everything(work.path / ".helmsman" / "wiki")

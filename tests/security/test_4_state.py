@@ -314,7 +314,8 @@ YES = Answer(gate=GATE.key, kind=GATE.kind, choice=Choice.APPROVE, by="ada", via
 def test_an_answer_that_no_key_signed_is_none_though_it_lies_where_answers_lie(tmp_path: Path) -> None:
     (tmp_path / f"{GATE.key}.json").write_text(YES.model_dump_json())
     assert answers.find(tmp_path, "u1", GATE.key) is None
-    assert answers.put(tmp_path, "u1", YES.model_copy(update={"choice": Choice.STOP})), "nor does it keep others from answering"
+    stop = YES.model_copy(update={"choice": Choice.STOP})
+    assert answers.put(tmp_path, "u1", stop) == stop, "nor does it keep others from answering"
     assert answers.find(tmp_path, "the uid of another loop", GATE.key) is None
 
 

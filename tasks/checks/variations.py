@@ -1,17 +1,25 @@
-"""Probes: a model that has not seen the new source writes cases, these run on it, and those that fail are read once more."""
+"""The work varied, in the clean checkout: functions that changed called with inputs beside those of their tests, the checks run
+on mutants of changed lines, and probes: cases of a model that has not seen the new source; those that fail are read once more.
+"""
 
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from posixpath import dirname, join
 from typing import NamedTuple
 
-from helmsman.parsers.test_files import is_source, is_test_file
+from helmsman.parsers.test_files import is_source, is_test_file, only_text_tells
 from helmsman.records.base import Usage
-from helmsman.records.checks import Probe, Probed
+from helmsman.records.checks import CheckReport, Probe, Probed
+from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
+from helmsman.verify.call_cases import Calls, Language, grouped, literals
+from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.judge.view import files_testing
+from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, calls_beside, looked_up, read_answers
+from helmsman.verify.new_tests import chosen, mutants_of, wilson
 from helmsman.verify.probes import (
     UNCLEAR,
     Reading,
@@ -23,20 +31,92 @@ from helmsman.verify.probes import (
     reading_request,
     runner_for,
 )
-from tasks.checks.context import check_context, work_of
-from tasks.checks.run import CheckContext, laid, run_command
-from tasks.checks.trusted_run import Range, changed_since_start, tests_as_they_were
+from tasks.checks.run import CheckContext, laid, run_check, run_command
+from tasks.checks.targets import Range, check_context, work_of
 from tasks.models.asking import Asking, Credentials, written
-from tasks.repository.diffs import read_texts, tree_of
+from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.hidden import keep_probes, kept_probes
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.setup import SetupFailed
 
-SECONDS = 60
+PROBE_SECONDS = 60
 """That one probe may take."""
 MOST_TESTS = 20
 """Files of the start's tests that the writing model is shown."""
 NOT_CLEAN = "no probes: they need the clean checkout, and workspace.clean is off"
+
+SLOWEST = 3
+"""A check that takes so many times as long as on the work itself has noticed the mistake: it hangs."""
+SPARE_SECONDS = 10
+
+MOST_FILES = 300
+MOST_RUNS = 5
+SECONDS = 60
+
+
+def looked_up_in(check_context: CheckContext, work: Range) -> tuple[str, ...]:
+    """What is to be asked about functions of the work that seem to have answers for their tests alone, a clause each."""
+    tree, changed = tree_of(work.repository.common, work.commit), [*work.changed]
+    return tuple(clause for language in CALLED for clause in _looked_up(check_context, work, language, tree, changed))
+
+
+def _looked_up(
+    check_context: CheckContext, work: Range, language: Language, tree: Sequence[Blob], changed: Sequence[str]
+) -> Iterator[str]:
+    sources = _texts(work, tree, [path for path in changed if language.is_source(path) and not _may_test(path)])
+    paths = [blob.path for blob in tree]
+    candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
+    tests = _texts(work, tree, [*language.further, *candidates])
+    held = [one for path, text in sources.items() for one in literals(language, path, text)]
+    asked = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), held)
+    answers = _answers(check_context, work, work.commit, language, asked, [*tests])
+    found = [(calls, one) for calls, one in zip(asked, answers, strict=False) if one and looked_up(calls, one)]
+    before = _answers(check_context, work, work.base, language, [calls for calls, _ in found], [*tests])
+    for (calls, now), earlier in zip(found, [*before, *[None] * len(found)], strict=False):
+        if clause := looked_up(calls, now, earlier, language.written):
+            yield clause
+
+
+def _may_test(path: str) -> bool:
+    return is_test_file(path) or only_text_tells(path)
+
+
+def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> Mapping[str, str]:
+    return {path: text for path, text in read_texts(work.repository.common, tree, paths[:MOST_FILES]) if text}
+
+
+def _answers(
+    check_context: CheckContext, work: Range, commit: str, language: Language, asked: Sequence[Calls], tests: Sequence[str]
+) -> list[Answers | None]:
+    command = f"{language.interpreter([check.command for check in work.config.checks])} {language.file}"
+    found: list[Answers | None] = []
+    for first in range(0, min(len(asked), MOST_FUNCTIONS * MOST_RUNS), MOST_FUNCTIONS):
+        batch = asked[first : first + MOST_FUNCTIONS]
+        mark, answers = f"{secrets.token_hex(8)} ", list[Answers | None]()
+        script = language.script(batch, tests, mark)
+        with suppress(SetupFailed, OSError), laid(check_context, commit, work.config, language.file, script):
+            answers = read_answers(run_command(check_context, command, work.config, SECONDS), mark)
+        found += answers if len(answers) == len(batch) else [None] * len(batch)
+    return found
+
+
+def mutants_in(check_context: CheckContext, work: Range, own: CheckReport) -> Mutants | None:
+    """Run the checks on up to `proof.mutants` mutants of changed lines. None where there is no line to change."""
+    diff = read_diff(work.repository.common, work.base, work.commit)
+    sources = [file for file in diff if file.after and is_python_source(file.path) and not is_test_file(file.path)]
+    every = [one for file in sources for one in mutants_of(file.path, file.after or "", [line.number for line in file.added])]
+    made = chosen(every, work.config.proof.mutants)
+    pairs = zip(work.config.checks, own.results, strict=True)
+    limited = [(check, SLOWEST * result.seconds + SPARE_SECONDS) for check, result in pairs]
+    survived: list[str] = []
+    for mutant in made:
+        with suppress(SetupFailed), laid(check_context, work.commit, work.config, mutant.path, mutant.text):
+            if all(run_check(check_context, place, *of).passed for place, of in enumerate(limited)):
+                survived.append(mutant.told)
+    if not made:
+        return None
+    low, high = wilson(len(made) - len(survived), len(made))
+    return Mutants(made=len(made), survived=tuple(survived), low=round(low, 3), high=round(high, 3))
 
 
 class _Ran(NamedTuple):
@@ -61,7 +141,7 @@ def probe_work(context: LoopContext, state: LoopState, commit: str, credentials:
 
 def probe(check_context: CheckContext, work: Range, kept: Sequence[Probe], asking: Asking) -> tuple[Probed, tuple[Probe, ...]]:
     """What probes say of the work, and those to be kept. Nothing that goes wrong with a model raises, but for Cancelled."""
-    changed = [path for path in changed_since_start(work) if is_source(path)]
+    changed = [path for path in work.changed if is_source(path)]
     runner = runner_for(changed)
     if isinstance(runner, str):
         return Probed(reason=runner), tuple(kept)
@@ -117,14 +197,14 @@ def _tests_of_start(work: Range, runner: Runner, changed: Sequence[str]) -> dict
 def _run(check_context: CheckContext, work: Range, runner: Runner, folder: str, probes: Sequence[Probe]) -> list[_Ran]:
     """Each by itself on the work, with the tests and settings of the start."""
     apart = replace(check_context, tag=f"{check_context.tag}/probes", hidden=True)
-    overlay = tuple(tests_as_they_were(work, changed_since_start(work)).values())
+    overlay = tuple(work.tests_as_they_were.values())
     ran: list[_Ran] = []
     try:
         for one in probes:
             path, passed, printed = join(folder, runner.file(one.code)), None, ""
             command = command_of(runner, [check.command for check in work.config.checks], path)
             with suppress(SetupFailed, OSError), laid(apart, work.commit, work.config, path, one.code, overlay):
-                result = run_command(apart, command, work.config, SECONDS)
+                result = run_command(apart, command, work.config, PROBE_SECONDS)
                 printed = f"{result.head}{result.tail}"
                 if result.counts and result.counts.passed + result.counts.failed and not (result.timed_out or result.error):
                     passed = result.passed

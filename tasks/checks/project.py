@@ -1,33 +1,40 @@
-"""A project's commands: its files read from the last commit, and each command tried for real in a scratch checkout of it."""
+"""A project before anybody works in it: what its last commit says, and each command tried for real in a clean checkout of it."""
 
 import re
-import secrets
-import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
-from helmsman.config import CheckConfig
+from helmsman.config import CheckConfig, LoopConfig
 from helmsman.parsers.project import (
     MOST_FOLDERS,
     SCRIPTS,
     Candidate,
     Folder,
     Kind,
+    find_commands,
     is_read,
     may_hold_a_project,
 )
+from helmsman.plain import clean, clean_lines
+from helmsman.records.alignment import RepositoryFacts
 from helmsman.records.checks import CheckResult
 from tasks.checks.run import CheckContext, run_check
+from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import read_texts, tree_of
-from tasks.repository.git import GitError, Repository, commit_and_tree, git, succeeds
-from tasks.repository.staging import missing_submodules
-from tasks.repository.worktree import Worktree
-from tasks.system.paths import state_home
+from tasks.repository.git import Repository, commit_and_tree, git
+from tasks.repository.objects import FILE_MODES, FOLDER, Entry, folder_entries, read_objects, read_sizes, root_entries
 from tasks.system.process import never
+from tasks.system.secrets import redact
+
+MOST_NAMES = 300
+FOLDERS_READ = 40
+"""Folders of the root that are looked into."""
+COMMITS = 15
+LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT = 200, 200, 6_000
+"""Characters."""
+GUIDES = ("agents.md", "claude.md")
 
 LARGEST_TEXT = 1 << 18
 """Bytes of a file that is read; project files are smaller."""
@@ -107,40 +114,8 @@ def read_project(repository: Repository) -> dict[str, Folder]:
 # --- trying -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Scratch:
-    """A checkout of the last commit that nobody will miss, made as the worktree of a loop is made."""
-
-    path: Path
-    commit: str
-    tag: str
-    flaw: str = ""
-    """Why it is not whole, where that is so."""
-
-
-@contextmanager
-def scratch(repository: Repository) -> Generator[Scratch]:
-    """The checkout; at the end it is gone, and so is whatever git knew of it."""
-    commit, _ = commit_and_tree(repository.top)
-    root = state_home() / "worktrees"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = tempfile.TemporaryDirectory(prefix="init-", dir=root, ignore_cleanup_errors=True)
-    path, flaw = Path(folder.name) / "checkout", ""
-    try:
-        with folder:
-            git(repository.common, "worktree", "add", "--quiet", "--detach", str(path), commit)
-            try:
-                if missing := missing_submodules(path):
-                    git(path, "submodule", "update", "--init", "--recursive", "--quiet", "--", *missing)
-            except GitError as error:
-                flaw = f"submodules could not be checked out: {error.stderr[-300:]}"
-            yield Scratch(path, commit, f"init-{secrets.token_hex(8)}", flaw)
-    finally:
-        succeeds(repository.common, "worktree", "remove", "--force", "--force", str(path))
-
-
 def try_all(
-    place: Scratch, candidates: Sequence[Candidate], told: Callable[[Candidate], object], *, longest: float = LONGEST_TRIES
+    place: CleanCheckout, candidates: Sequence[Candidate], told: Callable[[Candidate], object], *, longest: float = LONGEST_TRIES
 ) -> Iterator[Tried]:
     """Try each, one after the other, the first in any case; `told` hears of each before it begins."""
     until = time.monotonic() + longest
@@ -153,13 +128,10 @@ def try_all(
         yield try_one(place, candidate, min(LONGEST_TRY, left))
 
 
-def try_one(place: Scratch, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
-    """Run it as a check is run, on the committed files. What it changes is put back; what is ignored stays, as in a loop."""
-    checkout = Worktree(place.path)
-    checkout.prepare(place.commit)
-    result = run_check(CheckContext(checkout, place.tag, never), 0, CheckConfig(command=candidate.command), longest)
-    checkout.require_intact([candidate.command])
-    checkout.reset()
+def try_one(place: CleanCheckout, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
+    """Run it on the committed files, as a check of a loop is run."""
+    place.prepare(place.base)
+    result = run_check(CheckContext(place, place.uid, never), 0, CheckConfig(command=candidate.command), longest)
     tests = result.counts.executed if result.counts else None
     failed = result.counts.failed if result.counts else None
     tail = (result.tail or result.head)[-TAIL:]
@@ -175,3 +147,36 @@ def _fate(result: CheckResult) -> Fate:
     if result.error or unstarted:
         return Fate.CANNOT_START
     return Fate.FAILS
+
+
+def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
+    """Names, README, what agents are told, commands that the files name, subjects of commits; free of our secrets."""
+    commit, _ = commit_and_tree(repository.top)
+    root = root_entries(repository.common, commit)
+    folders = [entry for entry in root if entry.mode == FOLDER][:FOLDERS_READ]
+    below = [entry for folder in folders for entry in folder_entries(repository.common, folder)]
+    names = [clean(one.path)[:LONGEST_NAME] + ("/" if one.mode == FOLDER else "") for one in (*root, *below)]
+    subjects = git(repository.top, "log", "-z", f"--max-count={COMMITS}", "--format=%s", commit).split("\0")
+    found = find_commands(read_project(repository)).candidates
+    return RepositoryFacts(
+        commit=commit,
+        files=tuple(redact(name) for name in sorted(names[:MOST_NAMES])),
+        left_out=max(0, len(names) - MOST_NAMES),
+        readme=_text(repository, root, "readme"),
+        guides="\n\n".join(filter(None, (_text(repository, root, guide) for guide in GUIDES))),
+        commands={one.command: f"{one.kind}; {one.where}" for one in found},
+        commits=tuple(redact(clean(subject)[:LONGEST_SUBJECT]) for subject in subjects if subject.strip()),
+        checks=tuple(redact(check.command) for check in config.checks),
+        criteria=tuple(redact(criterion.text) for criterion in config.judge.criteria),
+    )
+
+
+def _text(repository: Repository, root: Sequence[Entry], beginning: str) -> str:
+    """The beginning of the root's first file whose name begins so."""
+    wanted = [entry for entry in root if entry.path.lower().startswith(beginning) and entry.mode in FILE_MODES]
+    sizes = zip(wanted, read_sizes(repository.common, [entry.id for entry in wanted]), strict=True)
+    entry = next((entry for entry, size in sizes if size and size <= LARGEST_TEXT), None)
+    found = read_objects(repository.common, [entry.id])[0] if entry else None
+    if found is None:
+        return ""
+    return redact(clean_lines(found[1].decode("utf-8-sig", errors="replace")).strip())[:LONGEST_TEXT]
