@@ -222,9 +222,6 @@ def test_yes_at_run_is_no_consent_to_operator_s_keys(clone: Clone) -> None:
     assert not clone.mark.exists()
 
 
-# --- paths --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("how", ["relative", "absolute", "link", "git"])
 def test_a_goal_file_does_not_read_what_lies_outside(clone: Clone, how: str) -> None:
     secret = clone.folder / "id_rsa"
@@ -260,9 +257,6 @@ def test_a_path_inside_of_it_is_resolved(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "way").symlink_to("docs")
     assert resolve_inside(tmp_path, "way/goal.md", "a file") == tmp_path.resolve() / "docs/goal.md"
-
-
-# --- remotes ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["path", "url", "unknown"])
@@ -392,9 +386,6 @@ def test_servers_of_the_project_are_not_started(tmp_path: Path) -> None:
         allowed = '{"enableAllProjectMcpServers": true}'
         run_claude("hello", "--setting-sources", "project", "--settings", allowed, folder=tmp_path, environment=own)
     assert not mark.exists()
-
-
-# --- triggered runs -----------------------------------------------------------------------------------------------
 
 
 def test_a_run_s_yes_is_remembered_for_its_repository_alone(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,10 +153,10 @@ def test_what_would_be_lost_in_a_file_is_told_with_its_place() -> None:
         ("## Evaluation\n", "", "'Machine checks' is not known here"),
         ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' stands there twice"),
         ("## Process", "## Process\nSome words.", "line 15: 'Some words.' stands right under a section"),
-        ("Export the rows\nas CSV\n", "", "specification goal: expected some words"),
-        ("- Which order?", "- [ ]", "gaps questions question"),
+        ("Export the rows\nas CSV\n", "", "goal: expected some words"),
+        ("- Which order?", "- [ ]", "questions question"),
         ("- make lint", f"- {'x' * 1001}", "1000 characters"),
-        ("- Which order?", "\n".join(f"- [ ] q{n}" for n in range(20)), "gaps questions: Tuple should have at most 20 items"),
+        ("- Which order?", "\n".join(f"- [ ] q{n}" for n in range(20)), "questions: Tuple should have at most 20 items"),
     ]:
         assert BY_HAND.count(old) == 1
         found = read(BY_HAND.replace(old, new))

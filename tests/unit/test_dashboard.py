@@ -54,7 +54,6 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
         ("3", "learning", "test: level 2, 3 in a row, 7 in all, what was done did not help"),
         ("3*", "claims", "17 of 20 claims held so far"),
         ("3*", "purpose", "4 of 10 files had to do with the task"),
-        ("4", "progress", "tests 95%, checks 50%, criteria 25%"),
         ("4", "best so far", "48% after iteration 9, at aaaaaaaaaa"),
         ("5", "told to the next iteration", "some words"),
     ],
