@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.parsers.agent_dialects import DialectReader, reader_of
+from helmsman.parsers.agent_dialects import DialectReader, reader_of, without_prompt
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.definitions import read_kind
 from helmsman.records.agent import AgentCall, AgentOutcome
@@ -329,6 +329,14 @@ def test_of_an_object_without_an_end_each_line_is_heard_and_read_once() -> None:
     assert many.final_text == "all done"
     long = heard(plain("json"), [b'{"result": "' + b"x" * (1 << 21) + b'"}\n'], 0)
     assert (long.final_text, long.outcome) == ("", "finished")
+
+
+def test_a_prompt_that_a_program_repeats_is_none_of_the_agents_words() -> None:
+    prompt = " ".join(f"order {number}" for number in range(60))
+    assert without_prompt(f"{prompt}\nDone.", prompt) == "Done."
+    assert without_prompt(f"{prompt[100:]}\nDone.", prompt) == "Done."  # its beginning was not kept
+    for said in ("Done.", f"No, {prompt[-200:]}\nDone."):
+        assert without_prompt(said, prompt) == without_prompt(said, " ") == said
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,14 @@
 """Which test cases are calls that equal a literal, and which inputs lie beside theirs."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.call_cases import ANY, Case, Function, cases_of, grouped, literals
-from helmsman.verify.called_languages import CALLED, PYTHON
+from helmsman.parsers.literals import Word
+from helmsman.verify.call_cases import ANY, Calls, Case, Function, cases_of, grouped, literals
+from helmsman.verify.called_languages import CALLED, GO, JAVASCRIPT, PYTHON
 from helmsman.verify.neighbours import MOST_CALLS, calls_beside, neighbours
 
 pytestmark = pytest.mark.feature("V15")
@@ -68,3 +71,142 @@ def test_one_answer_for_all_cases_is_not_worth_a_run() -> None:
 )
 def test_the_python_of_the_checks_makes_the_calls(command: str, python: str) -> None:
     assert CALLED[0].interpreter([command]).startswith(python)
+
+
+# Which test cases of JavaScript are calls that equal a literal
+
+
+NODE = CALLED[1]
+
+
+NODE_PATHS = frozenset(["src/calc.js", "src/pad/index.mjs", "test/calc.test.js"])
+
+
+NODE_HEAD = """\
+const test = require('node:test');
+const assert = require('node:assert');
+const { add, sub: minus } = require('../src/calc');
+const calc = require('../src/calc.js');
+import pad, { left as onLeft } from '../src/pad';
+import { other } from 'elsewhere';
+const ROWS = [[1, 'a'], [2, 'b']];
+"""
+
+
+ADD, LEFT = Function("src/calc.js", "add"), Function("src/pad/index.mjs", "left")
+
+
+def node_case(function: Function, *args: object, gives: object) -> Case:
+    return Case(function, args, {}, gives)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("assert.equal(add(1, [2]), -3);", [node_case(ADD, 1, [2], gives=-3)]),
+        ("assert.deepStrictEqual({a: 'x\\n'}, calc.add(0x10));", [node_case(ADD, 16, gives={"a": "x\n"})]),
+        ("expect(onLeft('a', 1.5)).toBe(undefined);", [node_case(LEFT, "a", 1.5, gives=Word.UNDEFINED)]),
+        ("expect(pad(null)).toBeNull();", [node_case(Function("src/pad/index.mjs", ""), None, gives=None)]),
+        ("expect(minus(1)).to.deep.equal([]);", [node_case(Function("src/calc.js", "sub"), 1, gives=[])]),
+        ("const got = add(2);\n  expect(got).toEqual(`c`);", [node_case(ADD, 2, gives="c")]),
+        (
+            "for (const [n, text] of ROWS) assert.equal(add(n), text);",
+            [node_case(ADD, 1, gives="a"), node_case(ADD, 2, gives="b")],
+        ),
+        (
+            "assert.throws(() => add(1));\n  expect(add(2)).not.toBe(3);",
+            [node_case(ADD, 1, gives=ANY), node_case(ADD, 2, gives=ANY)],
+        ),
+        ("minus(1);\n  assert.equal(add(1), 2);", [node_case(Function("src/calc.js", "sub"), 1, gives=ANY)]),
+        ("const made = minus(1);\n  assert.equal(add(1), 2);", [node_case(Function("src/calc.js", "sub"), 1, gives=ANY)]),
+        ("assert.equal(other(1), 2);\n  assert.equal(add(other), 2);", []),
+    ],
+)
+def test_a_case_in_javascript_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
+    assert cases_of(JAVASCRIPT, "test/calc.test.js", f"{NODE_HEAD}test('it', () => {{\n  {body}\n}});\n", NODE_PATHS) == found
+
+
+def test_the_rows_of_a_table_are_cases() -> None:
+    text = f"{NODE_HEAD}test.each([[1, 2], [3, 4]])('%d', (a, b) => {{ expect(add(a)).toBe(b); }});\n"
+    assert cases_of(JAVASCRIPT, "test/calc.test.js", text, NODE_PATHS) == [node_case(ADD, 1, gives=2), node_case(ADD, 3, gives=4)]
+
+
+@pytest.mark.parametrize("prepared", ["beforeEach(() => open());", "jest.mock('../src/calc');", "process.env.A = '1';"])
+def test_a_file_that_prepares_something_has_none(prepared: str) -> None:
+    assert (
+        cases_of(
+            JAVASCRIPT, "test/calc.test.js", f"{NODE_HEAD}{prepared}\ntest('it', () => assert.equal(add(1), 2));\n", NODE_PATHS
+        )
+        == []
+    )
+
+
+def test_only_javascript_that_changed_is_called() -> None:
+    tests = {"test/calc.test.js": f"{NODE_HEAD}test('it', () => {{ assert.equal(add(1), 2); }});\n"}
+    assert NODE.cases(tests, {"src/calc.js": "module.exports = {};"}, NODE_PATHS)
+    assert NODE.cases(tests, {"src/sum.js": "exports.add = (a) => a;"}, NODE_PATHS)
+    assert not NODE.cases(tests, {"src/other.js": "const b = 1;"}, NODE_PATHS)
+
+
+def test_the_node_of_the_checks_makes_the_calls() -> None:
+    assert [NODE.interpreter([one]) for one in ("/opt/n/node --test", "npm test", "node")] == ["/opt/n/node", "node", "node"]
+    assert NODE.script([], (), "mark ").startswith('const mark = "mark ";\n')
+
+
+# Which test cases of Go are calls that equal a literal
+
+
+GOLANG = CALLED[2]
+
+
+GO_HEAD = 'package calc_test\n\nimport "testing"\n\nfunc TestIt(t *testing.T) {\n'
+
+
+GO_ROWS = '[]struct {\n\t\tn    int\n\t\twant string\n\t}{\n\t\t{1, "a"},\n\t\t{n: 2, want: "b"},\n\t}'
+
+
+def go_case(*args: Any, gives: Any) -> Case:
+    return Case(Function("", "Add"), args, {}, gives)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ('if got := Add(1, "x\\n"); got != -3 {\n\t\tt.Fatal(got)\n\t}', [go_case(1, "x\n", gives=-3)]),
+        ("if calc.Add(1_0) != 2.5 {\n\t\tt.Fatal()\n\t}", [go_case(10, gives=2.5)]),
+        ("got := Add(true)\n\tif nil != got {\n\t\tt.Fatal(got)\n\t}", [go_case(True, gives=None)]),
+        ("assert.Equal(t, `a`, Add(1))", [go_case(1, gives="a")]),
+        (
+            f"for _, tt := range {GO_ROWS} {{\n\t\tif got := Add(tt.n); got != tt.want {{\n\t\t\tt.Error(got)\n\t\t}}\n\t}}",
+            [go_case(1, gives="a"), go_case(2, gives="b")],
+        ),
+        (
+            'a := map[string]int{"a": 1}\n\tfor in, want := range a {\n\t\tif Add(in) != want {\n\t\t\tt.Error()\n\t\t}\n\t}',
+            [go_case("a", gives=1)],
+        ),
+        ("if !Add(1) {\n\t\tt.Fatal()\n\t}", [go_case(1, gives=ANY)]),
+        ("Reset(1)\n\tif Add(2) != 3 {\n\t\tt.Fatal()\n\t}", [Case(Function("", "Reset"), (1,), {}, ANY)]),
+        ("if other.Add(1) != 2 || add(1) != 2 {\n\t\tt.Fatal()\n\t}", []),
+        ('t.Setenv("A", "1")\n\tif Add(1) != 2 {\n\t\tt.Fatal()\n\t}', []),
+    ],
+)
+def test_a_case_in_go_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
+    assert cases_of(GO, "calc_test.go", f"{GO_HEAD}\t{body}\n}}\n") == found
+
+
+@pytest.mark.parametrize(
+    ("source", "number"), [("package calc\n\nfunc Add(n int) int { return n }\n", 1), ("package main\n\nfunc Add() {}\n", 0)]
+)
+def test_only_functions_that_changed_and_may_be_imported_are_called(source: str, number: int) -> None:
+    test = f"{GO_HEAD}\tif Add(1) != 2 {{\n\t\tt.Fatal()\n\t}}\n}}\n"
+    tests = {"go.mod": "module example.org/a\n", "calc/calc_test.go": test}
+    found = GOLANG.cases(tests, {"calc/calc.go": source}, frozenset(tests))
+    assert [one.function for one in found] == [Function("example.org/a/calc", "Add")] * number
+    assert [GOLANG.is_source(path) for path in ("calc/calc.go", "calc/calc_test.go", "go.mod")] == [True, False, False]
+
+
+def test_the_program_makes_the_calls_by_the_go_of_the_checks() -> None:
+    calls = Calls(Function("example.org/a", "Add"), (go_case(1, gives="é"), go_case(2, gives=ANY)), (((3,), {}),))
+    made = GOLANG.script([calls], (), "mark ")
+    assert all(part in made for part in ('p0 "example.org/a"', 'p0.Add(1) == "é"', "p0.Add(3)", '"mark "'))
+    assert [GOLANG.interpreter([one]) for one in ("/opt/go/bin/go test ./...", "make")] == ["/opt/go/bin/go run", "go run"]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.parsers.paths import Paths, as_path, git_would_show, matches_any
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, CommandRun, Commit
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
@@ -207,3 +208,74 @@ def test_an_honest_agent_is_never_contradicted() -> None:
     for text in HONEST:
         worked = {"change": change("src/app.py", "tests/test_app.py", "README.md"), "report": check(passed=True)}
         assert compared(f"{text}\n\n{PROMISE}", **worked)[0] == []
+
+
+# Which words name files, and which names can mean one file
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [
+        ("`src/app.py`", "src/app.py"),
+        ("src/app.py:12-30", "src/app.py"),
+        ("`tests/test_a.py::test_b`", "tests/test_a.py"),
+        ("[`src/a.ts`](src/a.ts#L3)", "src/a.ts"),
+        ("README.md's", "README.md"),
+        ("`Makefile`", "Makefile"),
+        ("Makefile", "Makefile"),
+        (".gitignore", ".gitignore"),
+        ("`main.js`", "main.js"),
+    ],
+)
+def test_a_word_that_names_a_file_is_a_path(word: str, path: str) -> None:
+    assert as_path(word) == path
+
+
+def test_a_word_that_may_be_something_else_is_none() -> None:
+    words = ("", "`", "makefile", "main.js", "`next.js`", "e.g", "1.2.3", "example.com", "`foo.bar()`", "json.loads", "<name>.py")
+    paths = ("https://example.org/a.py", "//x/a.py", "src/*.py", "{a,b}.ts", ".py", "...py", "src/", "`two words.py`")
+    assert [word for word in (*words, *paths) if as_path(word)] == []
+
+
+def test_a_path_is_found_by_whole_folders_only() -> None:
+    known = Paths(["src/app.py", "b.py"])
+    assert [path in known for path in ("app.py", "x/src/app.py", "xsrc/app.py", "p.py", "lib/b.py", "")] == [
+        *(True, True, False, False, True, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("src/app.py", True),
+        ("src/.env/a.py", True),
+        ("build/a.py", False),
+        ("a/__pycache__/b.pyc", False),
+        ("/w/src/a.py", True),
+        ("/w", False),
+    ],
+)
+def test_git_shows_what_lies_in_the_worktree_and_is_not_junk(path: str, shown: bool) -> None:
+    assert git_would_show(path, "/w") == shown
+
+
+# Patterns that name paths of a repository
+
+
+def test_a_pattern_means_what_people_expect() -> None:
+    for pattern, path, matches in [
+        ("check.sh", "check.sh", True),
+        ("check.sh", "tools/check.sh", True),
+        ("tools/*.sh", "tools/deep/check.sh", False),
+        ("tools/**", "tools/deep/check.sh", True),
+        ("**/conftest.py", "conftest.py", True),
+        ("tests/", "my/tests/test_a.py", True),
+        ("/tests/", "my/tests/test_a.py", False),
+        ("a[b]", "a[b]", True),
+        ("./tests/", "my/tests/test_a.py", False),
+        ("./check.sh", "tools/check.sh", False),
+        ("test_?.py", "test_a.py", True),
+        ("test_?.py", "test_ab.py", False),
+        ("", "a", False),
+    ]:
+        assert matches_any(path, [pattern]) is matches

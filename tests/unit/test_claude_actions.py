@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, CommandRun
 from tests.fakes.recordings import RECORDED, replay
@@ -92,3 +93,41 @@ def test_200_edited_paths_are_kept_and_of_a_long_one_its_end() -> None:
     stream = [event for n in range(250) for event in (calls(f"i{n}", "Write", file_path="x" * 999 + f"/{n}.py"), result(f"i{n}"))]
     edited = fold(*stream).edited
     assert (len(edited), edited[7][-5:], len(edited[7])) == (200, "/7.py", 300)
+
+
+# While a tool runs, its own limit says how long a session may be silent
+
+
+def patience(*arguments: dict[str, Any], tool: str = "Bash", **environment: str) -> ToolPatience:
+    """After these calls, which nothing has come of yet."""
+    made = ToolPatience(300, environment)
+    for number, given in enumerate(arguments):
+        made.announce(Called(str(number), tool, given))
+    return made
+
+
+CASES: list[tuple[tuple[dict[str, Any], ...], dict[str, str], float]] = [
+    ((), {}, 300),
+    (({"command": "make"},), {}, 300 + 120),
+    (({"timeout": 500_000},), {}, 300 + 500),
+    (({"timeout": 500_000}, {"timeout": 9_000}), {}, 300 + 500),
+    (({"timeout": 10**9},), {}, 300 + 600),
+    (({"timeout": -1},), {}, 300 + 120),
+    (({"timeout": "long"},), {}, 300 + 120),
+    (({},), {"BASH_DEFAULT_TIMEOUT_MS": "900000"}, 300 + 900),
+    (({"timeout": 10**9},), {"BASH_MAX_TIMEOUT_MS": "1800000"}, 300 + 1800),
+    (({},), {"BASH_DEFAULT_TIMEOUT_MS": "soon"}, 300 + 120),
+]
+
+
+@pytest.mark.feature("E5")
+def test_a_command_in_flight_adds_its_own_limit() -> None:
+    for arguments, environment, seconds in CASES:
+        assert patience(*arguments, **environment).seconds() == seconds
+
+
+@pytest.mark.feature("E5")
+def test_a_command_that_has_ended_adds_nothing() -> None:
+    made = patience({"timeout": 500_000})
+    made.conclude(ToolResult("0", failed=True, output=""))
+    assert made.seconds() == 300

@@ -1,12 +1,9 @@
 """What fills the agent's context, folded from its event stream: sizes, noise and what only looks like noise."""
 
-import pickle
 from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.parsers.claude_usage import ContextReader
 from helmsman.records.agent import Compaction, ContextUse
@@ -189,33 +186,6 @@ def test_the_noise_of_a_recording_is_its_tool_errors() -> None:
 
 
 # bounds --------------------------------------------------------------------------------------------------------------
-
-WORK = st.sampled_from([read(A), read(B, LONG * 2), read(A, offset=9), edit(A), bash("make", LONG), bash("x", "y", failed=True)])
-
-
-@given(st.lists(WORK, max_size=12), WORK)
-def test_what_was_heard_only_grows_until_a_compaction(before: list[list[Event]], last: list[Event]) -> None:
-    less, more = use_of(*before), use_of(*before, last)
-    assert less.heard <= more.heard
-    assert less.noise <= more.noise
-    assert use_of(*before, [COMPACTED]).heard == 0
-
-
-def flood(number: int) -> list[Event]:
-    name = f"{number}-" + "n" * 10_000
-    never_answered = said(
-        content=[{"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": name, "offset": name}}]
-    )
-    return [*read(name, name, offset=name), *ran(name, {name: name}, name), *edit(name), never_answered]
-
-
-def test_memory_is_bounded_however_long_and_varied_the_stream() -> None:
-    reader = ContextReader()
-    for number in range(1200):
-        for event in flood(number):
-            reader.feed(event)
-        reader.feed(read(f"{number}", f"{number}")[1])
-    assert len(pickle.dumps(reader)) < 100_000
 
 
 def test_of_many_compactions_and_texts_the_newest_are_kept() -> None:

@@ -81,15 +81,6 @@ def test_real_events_with_any_values_in_them_give_a_valid_call(
     assert_valid(conclude(reader, exit_code, by, stderr))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=6), max_size=6), CODES, BY)
-def test_any_json_gives_a_valid_call(stream: list[dict[str, Any]], exit_code: int | None, by: EndedBy) -> None:
-    reader = ClaudeReader()
-    for event in stream:
-        reader.feed(event)
-    assert_valid(conclude(reader, exit_code, by, ""))
-
-
 @settings(deadline=None)
 @given(st.binary())
 def test_any_bytes_are_an_event_or_none(line: bytes) -> None:

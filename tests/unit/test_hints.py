@@ -1,14 +1,18 @@
 """What a diff shows beside the work: hints, and a change of what the operator protects, which blocks."""
 
+import json
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helmsman.config.goals import InvariantsConfig
 from helmsman.records.checks import Weight
-from helmsman.verify.diff import FileDiff, TreeDiff
+from helmsman.verify.diff import FileDiff, TreeDiff, changed_parts
+from helmsman.verify.findings import conflicts_in
 from helmsman.verify.hints import Change, hints, weigh
-from helmsman.verify.touched import touched
+from helmsman.verify.touched import files_run, touched
 
 pytestmark = pytest.mark.feature("V5")
 
@@ -113,3 +117,248 @@ def test_a_change_of_what_is_protected_blocks_also_under_another_name_and_unless
     (found,) = hints(moved)
     assert (found.rule, found.weight, found.message) == ("protected", Weight.BLOCK, "b.py is protected and was renamed")
     assert [one.weight for one in weigh((found,), InvariantsConfig(allow=("b.py",)))] == [Weight.HINT]
+
+
+# Conflicts that were left in a file, and what only looks like one
+
+
+CONFLICT = """\
+before
+<<<<<<< HEAD
+mine
+||||||| 1234567
+old
+=======
+theirs
+>>>>>>> 89abcdef0123456789abcdef0123456789abcdef
+after
+"""
+
+
+def lines_of(after: str, before: str | None = None, path: str = "app.py") -> list[int | None]:
+    found = list(conflicts_in(FileDiff(path, before, after)))
+    assert all(one.weight is Weight.BLOCK and one.rule == "markers" for one in found)
+    return [one.line for one in found]
+
+
+@pytest.mark.feature("M4")
+@pytest.mark.parametrize(
+    ("after", "lines"),
+    [
+        (CONFLICT, [2]),
+        (CONFLICT.replace("\n", "\r\n"), [2]),
+        ("\x0c" + CONFLICT.replace("mine", "mi\u2028ne") + CONFLICT, [2, 11]),
+        (CONFLICT.replace("||||||| 1234567\nold\n", ""), [2]),
+        (CONFLICT + CONFLICT, [2, 11]),
+        ("a\n<<<<<<< HEAD\nmine\n", [2]),
+        ("mine\n>>>>>>> 89abcdef0123\n", [2]),
+    ],
+)
+def test_a_conflict_that_was_left_blocks(after: str, lines: list[int]) -> None:
+    assert lines_of(after) == lines
+
+
+@pytest.mark.feature("M4")
+@pytest.mark.parametrize(
+    ("path", "after"),
+    [
+        ("guide.rst", "Heading\n=======\n\nText.\n"),
+        ("guide.rst", "Heading\n>>>>>>>\n\nOther\n<<<<<<<\n"),
+        ("guide.md", "Title\n=======\n\n    <<<<<<< HEAD\n    mine\n    =======\n    theirs\n    >>>>>>> main\n"),
+        ("mail.txt", ">>>>>>> he wrote seven answers ago\n>>>>>> and I said\n"),
+        ("session.txt", ">>> 1 << 7\n128\n"),
+        ("shifts.c", "x = 1 <<<<<<< 2;\n"),
+        ("order.txt", ">>>>>>> a\n=======\n<<<<<<<\n"),
+        ("long.txt", "<<<<<<<<<<<<<<<< art\n================\n>>>>>>>>>>>>>>>>\n"),
+    ],
+)
+def test_what_only_looks_like_a_conflict_is_let_through(path: str, after: str) -> None:
+    assert lines_of(after, path=path) == []
+
+
+@pytest.mark.feature("M4")
+def test_a_conflict_that_was_there_before_is_not_this_loops() -> None:
+    assert lines_of(CONFLICT + "more\n", before=CONFLICT) == []
+
+
+@pytest.mark.feature("M4")
+@given(st.lists(st.sampled_from(["text", "=======", "-------", "<<<<<<", ">>>>>>", "<<<<<<<<", "", "  <<<<<<< x", ">>>>>>>x"])))
+def test_lines_without_a_marker_are_never_a_conflict(lines: list[str]) -> None:
+    assert lines_of("\n".join(lines)) == []
+
+
+# Lines that two versions of a file do not have in common
+
+
+LINES = st.lists(st.sampled_from("abcdefgh"), max_size=60)
+
+
+def changed_lines(old: list[str], new: list[str]) -> tuple[list[int], list[int]]:
+    """Places of the lines that are on the old side only, and of those on the new side only."""
+    parts = list(changed_parts(old, new))
+    return [n for a, b, _, _ in parts for n in range(a, b)], [n for _, _, a, b in parts for n in range(a, b)]
+
+
+def apart(old: str, new: str) -> tuple[str, str]:
+    gone, come = changed_lines(list(old), list(new))
+    return "".join(old[n] for n in gone), "".join(new[n] for n in come)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "gone", "come"),
+    [
+        ("", "", "", ""),
+        ("abc", "abc", "", ""),
+        ("", "ab", "", "ab"),
+        ("abc", "ac", "b", ""),
+        ("abcd", "axcd", "b", "x"),
+        ("xabcy", "zabcw", "xy", "zw"),
+    ],
+)
+def test_what_stands_on_both_sides_is_left_out(old: str, new: str, gone: str, come: str) -> None:
+    assert apart(old, new) == (gone, come)
+
+
+@given(LINES, LINES)
+def test_what_is_left_is_the_same_on_both_sides(old: list[str], new: list[str]) -> None:
+    gone, come = changed_lines(old, new)
+    assert [line for n, line in enumerate(old) if n not in set(gone)] == [
+        line for n, line in enumerate(new) if n not in set(come)
+    ]
+
+
+@given(st.integers(201, 400), st.integers(1, 400), st.integers(1, 400), st.permutations(range(9)), st.integers(0, 200))
+def test_so_it_is_where_a_long_file_is_cut(length: int, step: int, different: int, moved: list[int], at: int) -> None:
+    old = [str(number * number * step % different) for number in range(length)]
+    new = ["first", *old[:at], *map(str, moved), *old[at + 7 :], "last"]
+    gone, come = (set(places) for places in changed_lines([*old, "end"], new))
+    assert [line for n, line in enumerate([*old, "end"]) if n not in gone] == [
+        line for n, line in enumerate(new) if n not in come
+    ]
+
+
+@pytest.mark.parametrize("form", ["{{\nid: {}\n}},", "{{\nid: {}\n}},\n\n"])
+def test_a_long_file_of_lines_that_repeat_comes_to_an_end(form: str) -> None:
+    old, new = (
+        "\n".join(form.format(number) for number in numbers).split("\n") for numbers in (range(9_000), range(9_000, 18_000))
+    )
+    gone, come = changed_lines(old, new)
+    assert {n for n, line in enumerate(old) if line.startswith("id")} <= set(gone)
+    assert {n for n, line in enumerate(new) if line.startswith("id")} <= set(come)
+
+
+# What a changed path is to the checks: tests, what only tests use, what tells a check what to do, or plain source
+
+
+PACKAGE = {"scripts": {"test": "node --test", "build": "tsc"}, "dependencies": {"a": "1"}}
+
+
+PYPROJECT = '[project]\nname = "a"\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
+
+
+def package(**changes: object) -> str:
+    return json.dumps({**PACKAGE, **changes})
+
+
+def kind(path: str, before: str = "", after: str = "", command: str = "pytest") -> str:
+    found = touched([path], [command], lambda name: {path: before}.get(name, ""), lambda name: {path: after}.get(name, ""))
+    return next(name for name, paths in found._asdict().items() if paths)
+
+
+SUMS = "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n\n\ndef test_sums(one):\n    assert one\n"
+
+
+CHECKS = "import test from 'node:test';\ntest('a', () => {});\n"
+
+
+@pytest.mark.feature("V5", "V13")
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("checks/sums.py", SUMS, "tests"),
+        ("checks/sums.py", f"{SUMS}\n\ndef add(a, b):\n    return a + b\n", "source"),
+        ("checks/sums.mjs", CHECKS, "tests"),
+        ("checks/sums.mjs", f"{CHECKS}export const one = 1;\n", "source"),
+        ("checks/none.py", "ROWS = [1]\n", "source"),
+    ],
+)
+def test_what_the_runner_collected_is_a_test_where_nothing_else_is_in_it(path: str, text: str, expected: str) -> None:
+    found = touched([path], ["pytest"], lambda _: text, lambda _: text, collected=[path])
+    assert next(name for name, paths in found._asdict().items() if paths) == expected
+    assert kind(path, text, text) == "source"
+
+
+@pytest.mark.feature("V5", "V13")
+@pytest.mark.parametrize(
+    ("path", "command", "expected"),
+    [
+        ("app.py", "pytest", "source"),
+        ("tests/test_app.py", "pytest", "tests"),
+        ("tests/rows.json", "pytest", "support"),
+        ("tests/conftest.py", "pytest", "settings"),
+        ("tox.ini", "pytest", "settings"),
+        ("web/jest.config.js", "npm test", "settings"),
+        ("check.sh", "sh check.sh", "settings"),
+        ("check.sh", "pytest", "source"),
+        ("justfile", "just test", "settings"),
+        ("sub/package.json", "pytest", "source"),
+        ("Makefile", "pytest", "source"),
+        ("app.py", "python app.py", "source"),
+    ],
+)
+def test_a_path_is_what_it_is_to_the_checks(path: str, command: str, expected: str) -> None:
+    assert kind(path, command=command) == expected
+
+
+@pytest.mark.feature("V5", "V13")
+@pytest.mark.parametrize(
+    ("path", "before", "after", "expected"),
+    [
+        ("package.json", package(), package(dependencies={"a": "1", "b": "2"}), "source"),
+        ("package.json", package(), package(scripts={**PACKAGE["scripts"], "lint": "eslint ."}), "source"),
+        ("package.json", package(), package(scripts={"test": "true", "build": "tsc"}), "settings"),
+        ("package.json", package(), package(scripts={**PACKAGE["scripts"], "pretest": "sh mend.sh"}), "settings"),
+        ("package.json", package(), package(jest={"testMatch": ["easy.js"]}), "settings"),
+        ("package.json", package(), "{", "settings"),
+        ("pyproject.toml", PYPROJECT, PYPROJECT.replace('"a"', '"b"'), "source"),
+        ("pyproject.toml", PYPROJECT, PYPROJECT.replace('["tests"]', '["tests/easy"]'), "settings"),
+        ("pyproject.toml", PYPROJECT, "", "settings"),
+        ("pyproject.toml", "", PYPROJECT, "settings"),
+        ("setup.cfg", "[metadata]\nname = a\n", "[metadata]\nname = b\n", "source"),
+        ("setup.cfg", "[metadata]\nname = a\n", "[metadata]\nname = a\n[tool:pytest]\naddopts = -k easy\n", "settings"),
+    ],
+)
+def test_a_file_that_holds_settings_beside_others_counts_where_the_settings_differ(
+    path: str, before: str, after: str, expected: str
+) -> None:
+    assert kind(path, before, after) == expected
+
+
+@pytest.mark.feature("V5", "V13")
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("SRCS = a.c b.c\ntest: $(SRCS)\n\t./run-tests\nclean:\n\trm a\n", "source"),
+        ("SRCS = a.c\ntest: $(SRCS)\n\ttrue\n", "settings"),
+        ("SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\ntest:\n\ttrue\n", "settings"),
+    ],
+)
+def test_a_makefile_judges_by_its_recipes_and_not_by_what_is_built(after: str, expected: str) -> None:
+    assert kind("Makefile", "SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\n", after, command="make test") == expected
+
+
+@pytest.mark.feature("V5", "V13")
+def test_what_the_scripts_of_a_check_run_is_part_of_it() -> None:
+    texts: Mapping[str, str] = {
+        "Makefile": "test:\n\t@sh ci/test.sh\n",
+        "ci/test.sh": "set -e\ncd web && npm test\n",
+        "web/package.json": json.dumps({"scripts": {"test": "node run-tests.js && ./more.sh"}}),
+    }
+    found = list(files_run(["make test"], lambda path: texts.get(path, "")))
+    assert [path for path in found if path in {*texts, "web/run-tests.js", "web/more.sh"}] == [
+        "Makefile",
+        "ci/test.sh",
+        "web/package.json",
+        "web/run-tests.js",
+        "web/more.sh",
+    ]

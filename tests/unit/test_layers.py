@@ -14,6 +14,7 @@ from helmsman.config.base import STORED
 from helmsman.config.layers import RESERVED, Layer, describe, display, from_assignments, from_environment, leaves, merged, resolve
 from helmsman.config.old_keys import OLD_KEYS
 from helmsman.errors import OperatorError
+from helmsman.toml_of import toml_of
 
 pytestmark = pytest.mark.feature("E11")
 
@@ -315,3 +316,28 @@ def test_hidden_checks_are_numbered_and_their_folder_is_absolute() -> None:
     assert [one.title for one in read.hidden] == ["hidden 1", "more"]
     with pytest.raises(OperatorError, match=r"hidden\[0\].folder \(x\): expected an absolute path"):
         resolve([Layer("x", {"goal": "x", "hidden": [{"command": "pytest", "folder": "here"}]})])
+
+
+# TOML with keys that take the parser hours
+
+
+PARTS = ("a", "a-1", '""', '"a b"', "'a'", "''", r'"\""', r'"\\"', r'"\u0041"', r'"\\\" . \""', '"\'"', "'\"'")
+
+
+BEFORE = ("", "x = 1\n", "[", "x = {", "x = '''\n\\\n'''\n")
+
+
+@pytest.mark.feature("X4")
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("between", [".", " . "])
+def test_a_key_of_too_many_parts_is_refused_before_it_is_parsed(part: str, between: str) -> None:
+    for before in BEFORE:
+        with pytest.raises(ValueError, match="a dotted name of more than 50 parts"):
+            toml_of(before + between.join([part] * 40_000) + " = 1")
+
+
+@pytest.mark.feature("X4")
+@pytest.mark.parametrize("part", [r"\"", '"', r'"\"', r"\\\"", "'", r'."\"', r'"."\"', r'\"."'])
+def test_what_looks_like_keys_without_end_is_read_at_once(part: str) -> None:
+    with pytest.raises(ValueError, match="line 1"):
+        toml_of(part * 100_000)

@@ -187,14 +187,6 @@ def test_the_order_of_observations_does_not_matter(given_: list[tuple[str, float
         assert other.successes <= other.uses <= other.observed
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=200))
-def test_confidence_stays_a_share(confidences: list[float]) -> None:
-    grown = _grown(tuple(observation(confidence=confidence) for confidence in confidences))
-    assert min(confidences) - 1e-9 <= grown.confidence <= max(confidences) + 1e-9
-    assert 0 <= grown.confidence <= 1
-    Lesson.model_validate(grown.model_dump())
-
-
 def test_sources_and_tests_are_bounded_and_the_newest_sources_stay() -> None:
     seen = tuple(observation(source=f"u{number}", subject=subject(tests=(f"test_{number}",))) for number in range(50))
     grown = _grown(seen)

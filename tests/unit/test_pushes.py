@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from helmsman.errors import OperatorError
 from helmsman.naming import LONGEST_BRANCH, is_branch
 from helmsman.parsers.pushes import (
+    MOST_BRANCHES,
     OWN_EMAIL,
     Allowed,
     PushMessage,
@@ -225,6 +226,11 @@ def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], word
     found = sifted(**update)
     assert isinstance(found, Ignored)
     assert words in found.reason
+
+
+def test_more_refs_in_one_push_than_are_looked_at_are_counted() -> None:
+    many = filter_updates([Update("refs/heads/main", ZEROS, COMMIT)] * (MOST_BRANCHES + 1), ("**",), FACTS)
+    assert many[-1] == Ignored(reason="1 more refs in one push are not looked at")
 
 
 @pytest.mark.feature("X3")

@@ -1,11 +1,13 @@
-"""What holds for every text that is read as a rubric."""
+"""What holds for every text that is read as a rubric, and what its front matter says."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.rubric import read_rubric, settings
+from helmsman.parsers.rubric import from_front_matter, read_rubric, said_twice, settings
 from helmsman.parsers.rubric_items import MOST_PROBLEMS
 
 pytestmark = pytest.mark.feature("V1")
@@ -69,3 +71,76 @@ HOSTILE = [
 def test_text_made_to_exhaust_the_reader_is_read_soon(heading: str) -> None:
     for text in HOSTILE:
         assert len(read_rubric(heading + text).problems) <= MOST_PROBLEMS
+
+
+# Front matter of a rubric as configuration
+
+
+def lines(said: dict[Any, Any]) -> list[str]:
+    return ["---", *(f"{key}: {value}" for key, value in said.items()), "---"]
+
+
+def test_short_keys_are_those_of_the_configuration() -> None:
+    said = {"model": "opus", "hitl_threshold": 3, "force_max": True, "max_iterations": 9, "goal": "g"}
+    said |= {"milestone_every": 4, "structured_memory": True}
+    assert from_front_matter(said, lines(said)) == (
+        {
+            "goal": "g",
+            "judge": {"model": "opus", "rejections": 3},
+            "completion": {"force_max": True},
+            "limits": {"iterations": 9},
+            "gates": {"milestone_every": 4},
+            "memory": {"wiki": True},
+        },
+        [],
+    )
+
+
+def test_a_short_key_stands_beside_others_of_its_section() -> None:
+    said = {"max_iterations": 9, "limits": {"tokens": 5}}
+    assert from_front_matter(said, lines(said)) == ({"limits": {"tokens": 5, "iterations": 9}}, [])
+
+
+@pytest.mark.parametrize("key", ["base_branch", "autonomous", "title", "version"])
+def test_keys_that_mean_nothing_here_are_left_alone(key: str) -> None:
+    assert from_front_matter({key: 5}, []) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("hitl_treshold", "unknown key 'hitl_treshold'; did you mean hitl_threshold?"),
+        ("tokens", "unknown key 'tokens'; did you mean limits.tokens"),
+        ("limits.tokens", "write the sections as tables"),
+        ("nonsense", "unknown key 'nonsense'; correct it"),
+        (5, "unknown key '5'"),
+    ],
+)
+def test_an_unknown_key_is_a_flaw_with_its_line(key: Any, told: str) -> None:
+    values, (flaw,) = from_front_matter({"goal": "g", key: 1}, ["---", "goal: g", f"{key}: 1"])
+    assert values == {"goal": "g"}
+    assert told in f"{flaw.cause}; {flaw.remedy}"
+    assert flaw.line == 3
+
+
+def test_a_key_in_short_and_in_full_is_a_flaw() -> None:
+    said = {"model": "a", "judge": {"model": "b"}}
+    _, (flaw,) = from_front_matter(said, lines(said))
+    assert (flaw.line, flaw.cause) == (2, "model and judge.model say the same thing")
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=10) | st.integers() | st.none(), st.none() | st.integers() | st.dictionaries(st.text(), st.none())
+    )
+)
+def test_any_front_matter_is_read(said: dict[Any, Any]) -> None:
+    values, flaws = from_front_matter(said, lines(said))
+    assert len(values) + len(flaws) <= len(said)
+
+
+def test_what_stands_in_the_front_matter_and_in_a_section_is_a_flaw() -> None:
+    assert [flaw.cause for flaw in said_twice({"checks": "a"}, {"checks": "b"}, [])] == [
+        "checks stand in the front matter and in ## Checks"
+    ]
+    assert list(said_twice({"checks": "a"}, {}, [])) == []

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.parsers.status import LAST_LINES, promises, read_ending, read_status
 from helmsman.records.claims import Claims, StatusReport
 
@@ -227,3 +228,33 @@ def test_each_promise_of_a_prompt_is_found_once_with_its_line() -> None:
     prompt = "# Work\nSay <promise>DONE</promise>, and only\nthen <promise>DONE</promise>, never <promise>NO</promise>.\n"
     assert promises(prompt) == {"<promise>DONE</promise>": 2, "<promise>NO</promise>": 3}
     assert promises("say <promise> when </promise\n") == {}
+
+
+# Which lines of a text in Markdown stand in a block of code
+
+
+def code(text: str) -> str:
+    """The lines as letters: those of a block as `c`."""
+    blocks = CodeBlocks()
+    return "".join("c" if blocks.holds(line) else "." for line in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a\n```\nb\n```\nc", ".ccc."),
+        ("```py\na\n```\nb", "ccc."),
+        ("```\n~~~\n```\nb", "ccc."),
+        ("~~~\n```\n~~~\nb", "ccc."),
+        ("````\n```\n````\nb", "ccc."),
+        ("```\n````\nb", "cc."),
+        ("```\n```py\n```\nb", "ccc."),
+        ("```a``` is said\nb", ".."),
+        ("``\nb", ".."),
+        ("```\na", "cc"),
+        ("    ```\nb", ".."),
+        ("   ```\nb\n```\r\nc", "ccc."),
+    ],
+)
+def test_a_block_reaches_from_its_fence_to_one_like_it(text: str, found: str) -> None:
+    assert code(text) == found

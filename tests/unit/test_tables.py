@@ -1,20 +1,143 @@
-"""Tables of iterations, checks, verdicts and gates."""
+"""Pages in Markdown: what they hold, and that foreign text changes nothing in them but the words."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from helmsman.parsers.plan_order import in_hand
+from helmsman.plain import short_line
 from helmsman.records.agent import AgentOutcome
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, TestCounts
+from helmsman.records.decision import Decision, Outcome
+from helmsman.records.plan import Plan, PlanItem, PlanProgress
+from helmsman.records.request import Choice, ParallelLoop, ParallelResult
 from helmsman.records.state import LoopState
-from helmsman.render.artifacts import ITERATIONS, checks_page, gates_page, iterations_page, summary, verdicts_page
+from helmsman.render.artifacts import (
+    ITERATIONS,
+    checks_page,
+    gates_page,
+    group_page,
+    iterations_page,
+    plan_page,
+    states_of,
+    summary,
+    verdicts_page,
+)
 from helmsman.render.dashboard import dashboard
+from helmsman.render.markdown_page import code, fence, prose, stacked, table, wrapped
+from helmsman.render.report import html_report
+from tests.unit import builders
 from tests.unit.builders import check, config, report, state
 from tests.unit.histories import SIDEWAYS, green, history, red, step
-from tests.unit.rendered import read
+from tests.unit.rendered import JOINER, read
 from tests.unit.shown import troubled_gate, troubled_record, troubled_report, troubled_state
-from tests.unit.test_cells import EVIL, FOREIGN
+
+EVIL = (
+    "| a \\| b `x|y` ``` <img src=x onerror=alert(1)> </td><script>alert(1)</script> [l](javascript:alert(1)) ![i](http://e.example)"
+    " <https://e.example> **b** _i_ ~~s~~ # h &amp; &#124; <br> \\"
+)
+PIECES = [
+    "|",
+    "\\",
+    "`",
+    "```",
+    "~~~",
+    "\n",
+    "\r\n",
+    "\t",
+    "<br>",
+    "<script>",
+    "</td>",
+    "&lt;",
+    "&#124;",
+    "](x)",
+    "![",
+    "**",
+    "__",
+]
+FOREIGN = st.one_of(
+    st.text(max_size=60),
+    st.lists(st.sampled_from([*PIECES, "- ", "1. ", "# ", "a", " ", "https://e.example/x", "www.e.example", "a@e.example"])).map(
+        "".join
+    ),
+)
+
+
+def in_words(text: str) -> str:
+    """What is left to read of a text, wherever its lines are broken."""
+    return re.sub(r"\s", "", text)
+
+
+@pytest.mark.feature("X3")
+@given(st.lists(st.tuples(FOREIGN, FOREIGN), min_size=1, max_size=4))
+@example([(EVIL, EVIL)])
+@example([("\\|", "a\\"), ("`|`", "`<br>`")])
+def test_a_table_keeps_its_rows_and_cells_and_each_cell_its_words(rows: list[tuple[str, str]]) -> None:
+    for widths in ((), (10, 20)):
+        page = stacked([table(("First", "Second"), ((prose(one), code(other)) for one, other in rows), widths), "the end"])
+        found = read(page)
+        assert found.strangers == []
+        assert found.headings == found.fences == []
+        assert found.paragraphs == ["the end"]
+        assert len(found.tables) == 1
+        expected = [["First", "Second"], *([short_line(one), short_line(other)] for one, other in rows)]
+        assert [[in_words(cell) for cell in row] for row in found.tables[0]] == [
+            [in_words(cell) for cell in row] for row in expected
+        ]
+
+
+@pytest.mark.feature("X3")
+@given(FOREIGN)
+@example(EVIL)
+@example("- a list")
+@example("1. a list")
+@example("= a heading\n===")
+def test_a_sentence_says_its_words_and_nothing_else(text: str) -> None:
+    for page in (prose(text), f"So: {prose(text)}", f"- {code(text)}"):
+        found = read(f"{page}\n\nthe end")
+        assert found.strangers == found.headings == found.fences == found.tables == []
+        assert found.paragraphs[-1] == "the end"
+        assert in_words("".join(found.paragraphs[:-1])) in {in_words(short_line(text)), in_words(f"So: {short_line(text)}")}
+
+
+@pytest.mark.feature("X3")
+@given(FOREIGN)
+@example("```\n# out\n```")
+@example("~~~\nout\n~~~\n````")
+@example(EVIL)
+def test_a_fence_encloses_all_of_its_text(text: str) -> None:
+    found = read(stacked([fence(text), "the end"]))
+    assert found.paragraphs == ["the end"]
+    assert found.strangers == found.headings == found.tables == []
+    assert len(found.fences) == 1
+
+
+@given(st.text(alphabet="ab \n", min_size=50, max_size=300))
+def test_of_a_long_output_the_end_is_shown_and_the_cut_is_told(text: str) -> None:
+    shown = fence(f"{text}\nthe outcome", most=30)
+    assert "the outcome" in shown
+    assert "characters are left out" in shown
+
+
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize("address", ["https://e.example/x", "HTTP://E.EXAMPLE", "www.e.example", "anna@e.example"])
+def test_an_address_is_no_address_any_more(address: str) -> None:
+    told = prose(f"see {address} there")
+    assert JOINER in told
+    assert address not in told.replace("\\", "")
+
+
+@given(st.lists(st.text(alphabet="abc", min_size=1, max_size=12), min_size=1, max_size=40), st.integers(12, 40))
+def test_a_cell_is_broken_between_words_into_lines_that_fit(words: list[str], width: int) -> None:
+    lines = wrapped(" ".join(words), width).split("<br>")
+    assert " ".join(lines).split() == words
+    assert all(len(line) <= width for line in lines)
+
+
+# Tables of iterations, checks, verdicts and gates
 
 PAGES: dict[str, Callable[[str], str]] = {
     "summary": lambda text: summary(troubled_state(text)),
@@ -117,3 +240,126 @@ def test_a_page_stays_small_however_much_there_is_to_tell(name: str) -> None:
     )
     for page in (iterations_page(many), checks_page(many), verdicts_page(many), gates_page(many)):
         assert len(page) < 200_000
+
+
+# The first page of a loop: is it done, what proves it, what fails, and what comes next
+
+RED = builders.check(passed=False, counts=TestCounts(passed=40, failed=2, failing=("test_total", "test_tax")))
+
+
+def rows(state: LoopState) -> dict[str, str]:
+    """What stands at each name."""
+    return {row[0]: row[1] for row in read(summary(state)).tables[0][1:]}
+
+
+@pytest.mark.feature("H5")
+def test_a_loop_at_work_says_what_fails_and_that_nothing_is_asked() -> None:
+    found = rows(builders.state(iteration=2, checks=builders.report(RED, builders.check(passed=True))))
+    assert list(found) == ["Done", "Proof", "Fails", "Cost", "Branch", "Next"]
+    assert (found["Done"], found["Proof"]) == ("not yet", "1 of 2 checks green, 40 tests passed; not proven yet")
+    assert all(name in found["Fails"] for name in ("test_total", "test_tax"))
+    assert "nothing is asked" in found["Next"]
+
+
+@pytest.mark.feature("H5")
+def test_a_completed_one_says_what_proves_it_and_an_asking_one_where_to_answer() -> None:
+    green = builders.report(builders.check(passed=True))
+    done = rows(builders.state(ending=builders.STOP, checks=green, verified="c" * 40))
+    assert done["Done"].startswith("yes: ")
+    assert done["Proof"] == f"1 of 1 check green; proven at {'c' * 12}"
+    assert "Fails" not in done
+    asking = rows(builders.state(gate=troubled_gate("How?")))
+    assert "How" in asking["Done"]
+    assert "Resume in the menu" in asking["Next"]
+
+
+# A group on one page: every loop, why it stands so, and nothing of what it quotes taken for a mark
+
+DONE = ParallelLoop(
+    loop="g-1", goal="one", outcome=Outcome.COMPLETED, branch="helmsman/g-1", cost_usd=1.5, merged="0123456789abcdef"
+)
+STOPPED = ParallelLoop(
+    loop="g-2", goal="a | b", outcome=Outcome.STOPPED, reason="limits.iterations: <b>3</b> of 3", branch="b", cost_usd=0.5
+)
+UNTOLD = ParallelLoop(loop="g-3", goal="three", approach="Tests first.", branch="c", untold=("cost",))
+
+
+@pytest.mark.feature("H5")
+@pytest.mark.feature("M5")
+def test_every_loop_has_a_row_with_what_became_of_it() -> None:
+    page = group_page(ParallelResult(group="g", completed=1, loops=(DONE, STOPPED, UNTOLD), problems=("g-4: died",)))
+    assert "1 of 3 loops completed, $2.00" in page
+    assert "merged as 0123456789" in page
+    assert "dollars not told" in page
+    assert "▶ under way" in page
+    assert "Tests first" in page
+    assert "- g-4: died" in page
+
+
+@pytest.mark.feature("H5")
+@pytest.mark.feature("M5")
+@pytest.mark.feature("X3")
+def test_what_is_quoted_ends_no_cell_and_becomes_no_mark() -> None:
+    page = group_page(ParallelResult(group="g", completed=1, loops=(STOPPED,)))
+    assert "a \\| b" in page
+    assert "<b>" not in page
+
+
+@pytest.mark.feature("H5", "M5")
+def test_the_best_is_named_with_the_reason_and_what_choosing_cost() -> None:
+    chosen = Choice(loop="g-1", reason="by rule: 4 lines changed in 1 file", cost_usd=0.5)
+    page = group_page(ParallelResult(group="g", completed=1, loops=(DONE,), chosen=chosen))
+    assert "**best:** g-1: by rule" in page
+    assert "$2.00" in page
+
+
+# A plan as people see it: a line and a table
+
+HOSTILE = '<script>alert("1")</script> & [link](http://x) | `code`'
+ESCALATED = Decision(kind="stop", rule="plan.tries", reason="5 tries", at=builders.NOW, outcome=Outcome.WAITING)
+
+
+def following(size: int, *, done: int, title: str = "Write a part", **fields: object) -> LoopState:
+    """A loop in the middle of a plan in which each fourth item opens the next four."""
+    items = tuple(
+        PlanItem(id=f"T{number}", title=title, needs=(f"T{number // 4 - 1}",) if number >= 4 else (), done=number < done)
+        for number in range(size)
+    )
+    hand = in_hand(Plan(kind="toml", items=items))
+    now = hand.item.id if hand.item else ""
+    plan = PlanProgress(
+        total=size, done=done, now=now, tries={now: 1}, missing="its check fails", sketch=hand.sketch, ticked={"T0": 3}
+    )
+    return builders.state(builders.config(plan={"file": "plan.toml"}), plan=plan, **fields)
+
+
+@pytest.mark.feature("M8")
+def test_an_item_is_done_in_hand_ready_blocked_or_escalated() -> None:
+    state = following(9, done=1)
+    states = states_of(state)
+    assert [states[f"T{number}"] for number in range(9)] == ["done", "now", "ready", "ready", *(["ready"] * 4), "blocked"]
+    assert states_of(state.model_copy(update={"ending": ESCALATED}))["T1"] == "escalated"
+    assert states_of(state.model_copy(update={"ending": builders.STOP}))["T1"] == "ready"
+
+
+@pytest.mark.feature("M8")
+def test_titles_of_a_plan_become_no_markup_anywhere() -> None:
+    state = following(2, done=0, title=HOSTILE)
+    html = html_report(state, [], "refs/helmsman/mend-it")
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    markdown = plan_page(state)
+    assert "<script" not in markdown
+    assert "[link](" not in markdown
+
+
+@pytest.mark.feature("M8")
+def test_the_page_of_the_engine_holds_a_row_for_every_item() -> None:
+    told = plan_page(following(7, done=2))
+    rows = [line for line in told.splitlines() if line.startswith("| `T")]
+    assert len(rows) == 7
+    assert [cell.strip() for cell in rows[0].split("|")[1:-1]] == ["`T0`", "✔ done", "Write a part", "", "#3", ""]
+    assert "its check fails" in told
+    assert "220 further items are left out" in plan_page(following(300, done=2))
+    assert plan_page(builders.state()) == ""
+    assert "The plan" not in html_report(builders.state(), [], "refs/helmsman/mend-it")
