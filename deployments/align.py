@@ -39,7 +39,9 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     asks = settle(repository, yes=yes, as_json=as_json)
     words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), start_directory()).values.get("goal", "")
     if (goal is not None or goal_file) and not words.strip():
-        raise OperatorError("the goal says nothing", expected="some words", found=display(words), remedy="say what shall be true")
+        raise OperatorError(
+            "the goal is empty", expected="some words", found=display(words), remedy="describe what should be true at the end"
+        )
     try:
         request = AlignRequest(repository=str(repository.top), goal=readable(words), out=out, ask=False)
     except ValidationError as error:
@@ -64,7 +66,7 @@ def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool)
             if alignment is None or alignment.due == "folding":
                 drive = drive or stack.enter_context(engine_here())
                 if (rounds := alignment.made.round if alignment else 0) < ROUNDS:
-                    of = f"{clean(work.config.judge.model)} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
+                    of = f"{clean(work.config.judge.model)} for open questions (round {rounds + 1} of {ROUNDS} at most)"
                     console.print(f"asking     {of}", markup=False, soft_wrap=True)
                 state = drive("align", without_secrets(request.model_copy(update={"goal": work.goal})))
                 if state.is_cancelled():

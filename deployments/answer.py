@@ -99,7 +99,7 @@ def _who_goes_on(repository: Repository, state: LoopState, gate: Gate, answer: A
     except TransientError as error:
         again = f"The loop takes it when it is driven again: helmsman resume {state.loop}"
         return f"The answer is kept, but {error}\n{again}"
-    return f"Nobody drives the loop now. Go on with: helmsman resume {state.loop}"
+    return f"Nobody drives the loop now. Continue with: helmsman resume {state.loop}"
 
 
 def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
@@ -137,4 +137,4 @@ def _stopped(name: str, *, group: bool, was_driven: bool, still: bool) -> str:
         return f"{what} was asked to stop but has not yet{'. Its loops' if group else '; look with'}: helmsman status {name}"
     if group:
         return f"{what} has stopped; the command that began it goes on with it. Its loops: helmsman status {name}"
-    return f"{what} has stopped; its work is kept. Go on with: helmsman resume {name}"
+    return f"{what} has stopped; its work is kept. Continue with: helmsman resume {name}"

@@ -172,10 +172,10 @@ def new_pool(name: str) -> WorkPoolCreate:
         return WorkPoolCreate(name=name, type=PROCESS, base_job_template=ProcessWorker.get_default_base_job_template())
     except ValidationError as error:
         raise OperatorError(
-            "--pool is no name for a work pool",
-            expected="some words without any of / % & > <",
+            "--pool is not a valid name for a work pool",
+            expected="a name without / % & > <",
             found=display(name),
-            remedy="give another --pool, or none",
+            remedy="pass another --pool, or omit it",
         ) from error
 
 
@@ -213,13 +213,13 @@ def server_finding(name: str, now: datetime) -> Finding:
                 held = (one for one in limits if one.name.startswith(SLOTS) and one.active_slots)
                 missing = [one.name for one in held if one.updated and now - one.updated > FORGOTTEN]
     except ObjectNotFound:
-        return Finding("ok", "none: nothing is deployed there")
+        return Finding("ok", "none: nothing is deployed")
     except httpx.HTTPError as error:
-        return Finding("warn", f"the server does not tell: {error}", "look at the server's log")
+        return Finding("warn", f"the server does not say: {error}", "look at the server's log")
     if name == "automations" and missing:
         return Finding("warn", f"missing: {'; '.join(missing)}", "helmsman deploy declares them again")
     if not missing:
-        return Finding("ok", "runs that crash are started again" if name == "automations" else "none is held by the dead")
+        return Finding("ok", "crashed runs are restarted" if name == "automations" else "no dead process holds one")
 
     def free() -> str:
         with get_client(sync_client=True) as client:

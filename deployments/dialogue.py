@@ -38,12 +38,12 @@ def say(*lines: str) -> None:
 
 
 def readable(text: str) -> str:
-    """Text that can be written down. Raises OperatorError for bytes of a terminal or an argument that are no UTF-8."""
+    """Text that can be written down. Raises OperatorError for bytes of a terminal or an argument that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
         raise OperatorError(
-            "what was typed is no text", expected="UTF-8", found=clean(text)[:80], remedy="set the terminal to UTF-8"
+            "the input is not valid text", expected="UTF-8", found=clean(text)[:80], remedy="set the terminal to UTF-8"
         ) from None
     return text
 

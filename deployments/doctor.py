@@ -84,7 +84,7 @@ def examined(names: Iterable[str], repo: Path, *, fix: bool = False) -> list[tup
                 fixed = finding.fix()
                 finding = _look(name, place) or finding
             except (HelmsmanError, OSError, httpx.HTTPError) as error:
-                fixed = f"nothing, it failed: {error}"
+                fixed = f"nothing; it failed: {error}"
         told += [(replace(finding, what=name), fixed)] if finding else []
     return told
 
@@ -97,7 +97,7 @@ def _look(name: str, place: Place) -> Finding | None:
         found = f"{error.problem}{f' ({error.found})' if error.found else ''}"
         return Finding("missing", found, error.remedy or error.expected)
     except OSError as error:  # a folder that may not be read, a name that none can have
-        return Finding("warn", f"not looked at: {error}", "see that it can be read")
+        return Finding("warn", f"not checked: {error}", "make it readable")
 
 
 def _git(_: Place) -> Finding:
@@ -134,7 +134,7 @@ def _permissions(place: Place) -> Finding:
     if place.agent is None:
         refuse_root(place.config.claude, as_it_is_called(place.config))
         return Finding("ok", place.config.claude.permission_mode)
-    return Finding("ok", f"as its command says: {' '.join(place.agent.kind.command)}")
+    return Finding("ok", f"as its command reports: {' '.join(place.agent.kind.command)}")
 
 
 def _database(_: Place) -> Finding:
@@ -142,7 +142,7 @@ def _database(_: Place) -> Finding:
     file = database_of(ours()) if configured_api(ours()) is None else None
     found = trouble(file) if file else None
     if file is None or found is None:
-        return Finding("ok", "the engine can use it" if file else "none that is ours to look at")
+        return Finding("ok", "the engine can use it" if file else "none that belongs to this user")
     told, busy = f"{file}: {found.why}", users(file)
     if busy:
         return Finding("missing", f"{told}; process {busy[0]} has it open", "use the Prefect that it uses")
@@ -163,7 +163,7 @@ def _agent(place: Place) -> Finding:
         return Finding("ok", f"{in_short(kind)}; at {program}")
     environment = other_environment(ours(), kind.environment, config.environment)
     said = (_version(program, environment, kind.program).strip().splitlines() or ["no version"])[0]
-    note = "" if kind.version in said else f"this one says {said}; what is known of it is of {kind.version}"
+    note = "" if kind.version in said else f"this is version {said}; Helmsman is tested with {kind.version}"
     return Finding("warn" if note else "ok", f"{in_short(kind)}; {said} at {program}", note)
 
 
@@ -193,7 +193,7 @@ def _credentials(place: Place) -> Finding:
     if kind and kind.login:
         return Finding("warn", f"none of {', '.join(kind.login)} is set", f"where it is not logged in: {kind.remedy}")
     if kind:
-        return Finding("ok", f"not known of {kind.name}")
+        return Finding("ok", f"unknown for {kind.name}")
     if block:
         return Finding("ok", f"from the Prefect block {block}")
     if (Path(ours().get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json").exists():
@@ -230,22 +230,22 @@ def _memory(place: Place) -> Finding:
         with server.reading():
             return Finding("ok", server.place)
     except HelmsmanError as error:
-        remedy = "see that it can be reached; loops go on without a memory that fails"
+        remedy = "make sure that it can be reached; loops continue without memory"
         return Finding("warn", f"{error.problem}: {error.found}", remedy)
 
 
 def _left_over(look: Callable[[Repository], Finding], place: Place) -> Finding:
     """Of what lies in a repository nothing is told where there is none: that has its own finding."""
     if place.repository is None:
-        return Finding("ok", "not looked at: there is no repository")
+        return Finding("ok", "not checked: there is no repository")
     try:
         finding, unread = look(place.repository), leftovers.unread(place.repository)
     except HelmsmanError as error:
-        return Finding("warn", f"not looked at: {error.problem}", error.remedy or error.expected)
+        return Finding("warn", f"not checked: {error.problem}", error.remedy or error.expected)
     if not unread:
         return finding
     # nothing is in order that could not be looked at
-    found = "; ".join([finding.found, *(f"not looked at: {error.problem}" for error in unread[: leftovers.SHOWN])])
+    found = "; ".join([finding.found, *(f"not checked: {error.problem}" for error in unread[: leftovers.SHOWN])])
     return replace(finding, verdict="warn", found=found, remedy=finding.remedy or unread[0].remedy)
 
 

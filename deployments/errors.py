@@ -32,7 +32,7 @@ def report_unforeseen(error: Exception) -> int:
 
     if told := transient_error(error):
         return report(told)
-    what_now = "This was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops."
+    what_now = "This is a bug in Helmsman. Finished work is kept; `helmsman list` shows the loops."
     _tell(f"{redact(''.join(traceback.format_exception(error)))}\n{what_now}", "error.unforeseen", redact(repr(error)))
     return 1
 

@@ -65,7 +65,7 @@ def chain(repo: Path, *, draft: bool = False, **said: Any) -> int:
     if not draft:
         return parallel(repo, in_a_row=True, **said)
     if file := said.get("file"):
-        raise OperatorError("a draft is made of a goal", found=str(file), remedy="helmsman chain --draft --goal GOAL")
+        raise OperatorError("--draft needs a goal", found=str(file), remedy="helmsman chain --draft --goal GOAL")
     repository = open_repository(repo)
     goal, settings = "\n".join(said.get("goals") or ()), from_assignments(said.get("settings") or ())
     asked = LoopRequest(repository=str(repository.top), goal=goal, settings=settings)
@@ -104,10 +104,10 @@ def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
     checks, chained, file = said.get("checks") or (), said.get("in_a_row", False), said.get("file")
     if file and any(said.get(name) for name in ("goals", "approaches", "best_of")):  # they would be forgotten in silence
         raise OperatorError(
-            "a file of loops says itself what is to be done",
+            "a file of loops already contains the goals",
             expected="a file, or goals",
             found=f"{file}, and goals beside it",
-            remedy="write them into the file, or leave it out",
+            remedy="write the goals into the file, or omit the file",
         )
     if file:
         remedy = "helmsman chain --draft prints such a file" if chained else "docs/parallel.md shows such a file"
@@ -147,7 +147,7 @@ def _group_links(said: Said) -> tuple[Link, ...]:
     if said.get("plan"):
         if goals or best_of or ways:
             remedy = "leave --goal, --best-of and --approach out"
-            raise OperatorError("a plan says itself what is to be done", expected="--plan, or goals", remedy=remedy)
+            raise OperatorError("a plan already contains the work", expected="--plan, or goals", remedy=remedy)
         return ()
     if not (goals and goals[0]):
         remedy = "give a FILE of loops, or --goal 'first' --goal 'second', or --goal 'one' --best-of 3"

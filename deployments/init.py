@@ -66,7 +66,9 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         what, remedy = "a bare repository has no place for helmsman.toml", "run it in a clone, and push"
         raise OperatorError(what, found=str(repository.top), remedy=remedy)
     if goal is not None and not readable(goal).strip():
-        raise OperatorError("--goal says nothing", expected="some words", found=display(goal), remedy="say what shall be true")
+        raise OperatorError(
+            "--goal is empty", expected="some words", found=display(goal), remedy="describe what should be true at the end"
+        )
     console = Console(stderr=as_json, highlight=False)
     asks = may_ask(repository, yes=yes, as_json=as_json)
     if yes:
@@ -85,7 +87,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
             show_on(console, map(clean, lines))
         said, kept = goal or "", recommended(seen.tried)
         if asks:  # for all that the files could not tell
-            said = goal if goal is not None else _ask("Goal: what shall be true at the end? (empty: later)")
+            said = goal if goal is not None else _ask("Goal: what should be true at the end? (leave empty to write it later)")
             chosen = _chosen(seen.tried) if seen.tried else ()
             kept = (*chosen, *_others(place, none_yet=not chosen))
     made = pages(said, kept, against, seen)
@@ -135,7 +137,7 @@ def _tell(repo: Path, seen: _Seen, goal: str, kept: Sequence[Tried], made: Seque
     lines, where, criteria = list[str](), repo_option(repo), criteria_of(goal)
     for page in made:
         if page.obstacle:
-            lines.append(f"\n{page.name} was left as it is: {page.obstacle}. With --force it would be:\n")
+            lines.append(f"\n{page.name} was not changed: {page.obstacle}. With --force it would be:\n")
             lines += [f"    {line}" for line in clean_lines(page.text).splitlines()]
         else:
             lines.append(f"wrote      {page.name}")
@@ -179,7 +181,9 @@ def _ask(question: str) -> str:
     """What is typed. Raises OperatorError where nobody types any more."""
     said = typed(question)
     if said is None:
-        raise OperatorError("the questions were not answered, so nothing was written", remedy="--yes takes what works unasked")
+        raise OperatorError(
+            "the questions were not answered; nothing was written", remedy="pass --yes to accept every command that works"
+        )
     return said
 
 

@@ -35,24 +35,26 @@ def loops(repository: Repository) -> Finding:
     """Loops that nobody drives although they are to go on, or have ends to tie up. Whether they shall is a person's choice."""
     idle = list(_undriven(repository))
     cut = [state.loop for state in idle if state.outcome is None]
-    cut += [f"{state.loop} (completed, and cut off before its last steps)" for state in idle if _is_unfinished(repository, state)]
+    cut += [
+        f"{state.loop} (completed, but interrupted before its last steps)" for state in idle if _is_unfinished(repository, state)
+    ]
     if not cut:
-        return Finding("ok", "none was cut off")
-    return Finding("warn", f"cut off: {', '.join(some(cut, SHOWN))}", f"go on with it: helmsman resume {cut[0].split()[0]}")
+        return Finding("ok", "none was interrupted")
+    return Finding("warn", f"cut off: {', '.join(some(cut, SHOWN))}", f"continue with: helmsman resume {cut[0].split()[0]}")
 
 
 def processes(repository: Repository) -> Finding:
     """Processes that a loop's agent or checks started, whose driver is dead."""
     left = _left_running(repository)
     if not left:
-        return Finding("ok", "none is left of loops that nobody drives")
+        return Finding("ok", "none")
 
     def end() -> str:
         # asked anew, and one after the other: somebody may have begun to drive a loop while another's were ended
         seen = {tag for _, tag in _left_running(repository)}
         return f"ended {sum(end_tagged(tag) for tag in seen if tag in {left for _, left in _left_running(repository)})}"
 
-    told = f"{len(left)} of {', '.join(some(sorted({loop for loop, _ in left}), SHOWN))}, which nobody drives"
+    told = f"{len(left)} of {', '.join(some(sorted({loop for loop, _ in left}), SHOWN))}, which has no driver"
     return Finding("warn", told, "helmsman doctor --fix ends them", end)
 
 
@@ -62,7 +64,7 @@ def worktrees(repository: Repository) -> Finding:
     paths = (worktree_of(repository, state.loop, state.config.workspace) for state in over)
     left = [str(path) for path in paths if path.is_dir()]
     if not left:
-        return Finding("ok", "none is left over")
+        return Finding("ok", "none")
     told = f"of completed loops: {', '.join(some(left, SHOWN))}"
     return Finding("warn", told, f"git worktree remove {left[0]}; the branch stays")
 
@@ -73,7 +75,7 @@ def checkouts(repository: Repository) -> Finding:
     over = {state.loop for state in _undriven(repository) if _is_over(repository, state)}
     left = [path for path in there if path.name in over or path.name not in loop_names(repository)]
     if not left:
-        return Finding("ok", "none is left over")
+        return Finding("ok", "none")
 
     def removed() -> str:
         for path in left:

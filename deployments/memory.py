@@ -30,7 +30,7 @@ from tasks.system.clock import now_utc
 from tasks.system.environment import ours
 
 GUARDRAIL = "guardrail"
-NOTHING_KEPT = "nothing is kept yet that fits; loops teach as they run: helmsman run GOAL --check CMD"
+NOTHING_KEPT = "nothing matches; loops add lessons as they run: helmsman run GOAL --check CMD"
 HEAD = f"{'id':<13}{'kind':<12}{'tier':<10}{'sure':>5}{'went well':>11}  text"
 TEXT_SHOWN = 100  # characters, in a list; `show` has all of it
 EFFECTS_SHOWN = 20
@@ -63,8 +63,8 @@ class Memory:
         found = self.store.lesson(name) or self.store.guardrail(name)
         if found is None:
             raise OperatorError(
-                "nothing in the memory has this id",
-                expected="the whole id of a lesson or a guardrail",
+                "no lesson or guardrail has this id",
+                expected="the full id of a lesson or a guardrail",
                 found=display(name),
                 remedy="helmsman memory list --retired shows them all",
             )
@@ -101,7 +101,7 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
     lessons = None if kind == GUARDRAIL else _chosen(kind, LessonKind, "--kind", GUARDRAIL)
     work = _chosen(task_type, TaskType, "--type")
     if kind == GUARDRAIL and work:
-        raise OperatorError("guardrails are of no kind of work", found=f"--type {work}", remedy="leave --type out")
+        raise OperatorError("guardrails have no task type", found=f"--type {work}", remedy="leave --type out")
     only = project_of(open_repository(project.absolute())) if project else None
     store_of = project if project and repo == start_directory() else repo  # its lessons are where its own loops put them
     with opened_memory(store_of) as memory:
@@ -127,7 +127,7 @@ def _seen_last(one: Known) -> datetime:
 def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -> None:
     only = _chosen(kind, LessonKind, "--kind")
     if not text.strip():
-        raise OperatorError("there is nothing to look for", expected="some words", found=display(text), remedy="name a few words")
+        raise OperatorError("the query is empty", expected="some words", found=display(text), remedy="give a few words")
     with opened_memory(repo) as memory:
         found = memory.store.search(text, only, limit=limit)[:limit]
     plain = {"found": [{"score": round(one.text, 4), **one.lesson.model_dump(mode="json")} for one in found]}
@@ -222,9 +222,9 @@ def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
 def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
     with opened_memory(repo) as memory:
         one = memory.one(name)
-        question = f"{clean(one.id)}: {_said(one)}\nForget it for good?"
+        question = f"{clean(one.id)}: {_said(one)}\nDelete it permanently?"
         if not (yes or as_json) and is_anybody_there() and not agreed(question):
-            raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
+            raise OperatorError("nothing was forgotten", remedy="pass --yes to forget without asking")
         if isinstance(one, Guardrail) and memory.repository and one.project == memory.project:
             memory.notes.extend(filter(None, [delete(memory.repository, memory.store, one, memory.now)]))
         else:

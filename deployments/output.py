@@ -31,7 +31,7 @@ def emit(text: str) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of it is tried once more at the end
         if not isinstance(error, BrokenPipeError):
-            raise TransientError("the answer cannot be written", found=str(error), remedy="make room where it goes") from error
+            raise TransientError("the output cannot be written", found=str(error), remedy="make room where it goes") from error
 
 
 def fields(rows: Iterable[tuple[str, str | Sequence[str]]], width: int = LABEL) -> Iterator[str]:
@@ -49,14 +49,14 @@ def write_file(path: Path, text: str, what: str, remedy: str, *, force: bool = T
     """
     try:
         if path.exists() and not path.is_file():
-            raise IsADirectoryError(errno.EISDIR, "what lies there is no file")
+            raise IsADirectoryError(errno.EISDIR, "it is not a file")
         is_taken = not force and os.path.lexists(path)
         if not is_taken:
             with drafted(path, text, mode=mode) as draft:
                 draft.replace(path)
     except OSError as error:
-        expected, found = "a file in a folder that is there and may be written to", f"{path}: {error.strerror}"
+        expected, found = "a file in an existing, writable folder", f"{path}: {error.strerror}"
         raise OperatorError(f"{what} cannot be written", expected=expected, found=found, remedy=remedy) from error
     if is_taken:
-        known = "name another file, or replace it with --force"
-        raise OperatorError(f"{what} is not written: the file is there already", found=str(path), remedy=known)
+        known = "choose another file, or overwrite it with --force"
+        raise OperatorError(f"{what} already exists and was not overwritten", found=str(path), remedy=known)

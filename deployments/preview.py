@@ -52,7 +52,7 @@ def show_prompt(
         remedy = "name one of `helmsman list`: helmsman prompt LOOP --iteration N"
         raise OperatorError("--iteration needs a loop", remedy=remedy)
     if loop is not None and settings:
-        raise OperatorError("--set is for a loop that is not there yet", remedy="leave LOOP or --set out")
+        raise OperatorError("--set applies to a loop that does not exist yet", remedy="omit LOOP or --set")
     if loop is None:
         shown = first_prompt(repository, configuration(repository, {"settings": settings}), now_utc(), judge=judge)
     elif iteration is None:

@@ -126,9 +126,9 @@ async def _body(request: Request, way: Way) -> bytes:
                 body += chunk
                 is_bearable = len(body) <= LARGEST_BODY
     except TimeoutError:
-        raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, "the message did not come to its end") from None
+        raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, "the message is incomplete") from None
     except ClientDisconnect:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "the sender has gone") from None
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the sender disconnected") from None
     if not is_bearable:  # the rest is not read, so nothing more can be said on this connection
         headers = {"connection": "close"}
         raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the message is too large", headers)
@@ -146,7 +146,7 @@ def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> st
     if way.timestamp and not is_fresh(at, time.time()):
         raise HTTPException(HTTPStatus.CONFLICT, "the message is too old, or the clocks differ")
     if not _DELIVERY.fullmatch(delivery):
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no name of its own")
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no delivery id")
     return delivery
 
 
@@ -166,10 +166,10 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Pus
     try:
         message = read()
     except ValueError:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message does not say what happened") from None
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no event type") from None
     found = find_allowed(receiver.allowed, message.names)
     if found is None:
-        raise HTTPException(HTTPStatus.NOT_FOUND, "no such repository starts loops here")
+        raise HTTPException(HTTPStatus.NOT_FOUND, "this repository may not start loops here")
     (name, allowed), now = found, datetime.now(UTC)
     of_operator = {"repository": name, "location": allowed.at, "settings": allowed.set}
     facts = {**of_operator, "source": way.source, "delivery": delivery, "received_at": now}
@@ -183,7 +183,7 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Pus
         new = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
     except TransientError:
         _log.exception("a delivery is lost unless it is sent again")
-        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
+        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be stored; send it again") from None
     if new:
         receiver.accepted()
     words = (
@@ -268,7 +268,7 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
             except TransientError as error:
                 _log.warning("pushes wait: %s", clean(str(error)))
             except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
-                _log.exception("pushes wait: this was not foreseen")
+                _log.exception("pushes wait: unexpected error")
             awake.wait(pause_after(failed))
 
     thread = threading.Thread(target=work, name="push-sender", daemon=True)
@@ -286,7 +286,7 @@ def serve(repos: Path, host: str, port: int) -> None:
     secret = os.environ.get(SECRET, "")
     if len(secret) < SHORTEST_SECRET:
         raise OperatorError(
-            "there is no secret by which genuine webhooks are known",
+            "there is no secret to verify webhooks with",
             expected=f"{SHORTEST_SECRET} characters or more in {SECRET}, the same as in the webhook's settings",
             found=f"{len(secret)} characters",
             remedy=f"export {SECRET}=$(openssl rand -hex 32)",
@@ -294,7 +294,7 @@ def serve(repos: Path, host: str, port: int) -> None:
     allowed = read_allowed_file(repos)
     if configured_api(os.environ) is None:
         raise OperatorError(
-            "no Prefect server is configured, so nobody would run what pushes start",
+            "no Prefect server is configured, so nothing would run the loops that pushes start",
             expected="PREFECT_API_URL, or an active profile of Prefect's that names it",
             remedy="start one with `prefect server start`, and set PREFECT_API_URL=http://127.0.0.1:4200/api",
         )

@@ -114,7 +114,7 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     if ask:
         _confirm(repository, config, name, resolved.agent)
     elif not (yes or detach or is_anybody_there()):
-        raise OperatorError("nobody is there to be asked whether to start", remedy="--yes starts without asking")
+        raise OperatorError("there is no terminal to ask whether to start", remedy="pass --yes to start without asking")
     trust_commands(repository.common)
     state = create_loop(repository, resolved, name, now_utc(), new=True)
     request = LoopRequest(repository=str(repository.top), loop=state.loop)
@@ -134,12 +134,12 @@ def go_on(
             require_verified(repository, loop, accepted)
             state, _ = read_state(repository, loop)
             if _is_done(repository, state):
-                return _conclude(state, as_json=as_json, why=f"loop {loop} is completed, and nothing is left to do")
+                return _conclude(state, as_json=as_json, why=f"loop {loop} is completed; there is nothing left to do")
             settings = reduce(merged, keys_said(said), from_assignments(said.get("settings") or ()))
             config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
             if waits_for_answer(repository, state, config):
-                kept = ", and nothing was changed: --set goes with the answer" if settings else ""
-                _conclude(state, as_json=as_json, why=f"loop {loop} waits for your answer, which resume does not give{kept}")
+                kept = "; nothing was changed: pass --set with the answer" if settings else ""
+                _conclude(state, as_json=as_json, why=f"loop {loop} waits for your answer; `resume` cannot answer{kept}")
                 return EXIT_CODES[Outcome.WAITING]
             require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
             refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
@@ -189,24 +189,24 @@ def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
     name = wished_name or loop_id(goal, secrets.token_hex(2))
     if read_ref(repository.common, state_ref(name)):
         driver = driver_of(repository, name)
-        what_next = f"watch it: helmsman watch {name}" if driver else f"go on with it: helmsman resume {name}"
+        what_next = f"watch it: helmsman watch {name}" if driver else f"continue with: helmsman resume {name}"
         raise OperatorError(
-            f"there is a loop {name} already",
+            f"a loop named {name} already exists",
             found=f"driven by {driver}" if driver else "",
-            remedy=f"{what_next}; or give another --name",
+            remedy=f"{what_next}; or choose another --name",
         )
     return name
 
 
 def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
     limits = config.limits
-    budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
+    budget = money(limits.cost_usd) if limits.cost_usd is not None else "no cost limit"
     rows = (
         ("goal", config.goal.strip().splitlines()[0]),
         ("preset", config.preset),
         ("plan", config.plan.file),
         *(("check", check.command) for check in config.checks),
-        ("trust", "" if is_trusted(repository) else f"not asked for this repository yet. {COMMANDS}"),
+        ("trust", "" if is_trusted(repository) else f"not confirmed for this repository yet. {COMMANDS}"),
         ("works", "in this checkout" if config.workspace.in_place else f"on branch helmsman/{name}, in a worktree"),
         ("merges", f"into {config.merge.into}, once it is proven" if config.merge.into else ""),
         ("limits", f"{limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours"),
@@ -214,7 +214,7 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
     )
     say(*fields(rows))
     if not agreed(f"Start loop {name} in {repository.top}?", usually=True):
-        raise OperatorError("not started", remedy="--yes starts without asking")
+        raise OperatorError("not started", remedy="pass --yes to start without asking")
 
 
 def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
@@ -237,7 +237,7 @@ def telling_way_on(loop: str) -> Generator[None]:
         if not isinstance(told, TransientError):
             raise
         if WAY_ON not in str(told):
-            told.remedy = "; then ".join(filter(None, [told.remedy, f"go on with the loop: {WAY_ON} {loop}"]))
+            told.remedy = "; then ".join(filter(None, [told.remedy, f"continue with: {WAY_ON} {loop}"]))
         if told is error:
             raise
         raise told from error
@@ -267,7 +267,7 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
     problem = refused(repository, shown)
     if accepted and not (len(accepted) >= SHORTEST and shown.commit.startswith(accepted.lower())):
         raise OperatorError(
-            f"--accept-state names another state than that of loop {loop}",
+            f"--accept-state does not match the state of loop {loop}",
             expected=shown.commit[:12],
             found=accepted[:80],
             remedy=f"look at it first: git show {state_ref(loop)}:state.json",
@@ -298,15 +298,15 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
         try:
             word = first_word(_background_driver(request, output), PATIENCE_SECONDS)
         except KeyboardInterrupt:
-            goes_on = f"loop {request.loop} goes on without this command"
+            goes_on = f"loop {request.loop} continues in the background"
             sys.stderr.write(f"\n{goes_on}; end it with: helmsman cancel {request.loop}\n")
             raise
     with path.open("rb") as file:  # the end of what this driver has printed so far
         file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
         printed = clean_lines(file.read().decode(errors="replace")).strip()
     if word == GONE:
-        what = f"the process that was to drive loop {request.loop} has gone"
-        raise TransientError(what, found=printed or "no word of it", remedy=f"helmsman resume {request.loop}")
+        what = f"the process that drives loop {request.loop} ended at its start"
+        raise TransientError(what, found=printed or "no message from it", remedy=f"helmsman resume {request.loop}")
     status = None if word in {UNDER_WAY, SILENT} else int(word)
     if status is not None:
         (sys.stderr if status or as_json else sys.stdout).write(f"{printed}\n")

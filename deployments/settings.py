@@ -75,9 +75,9 @@ def checks_said(said: Said) -> dict[str, Any]:
     """`--check`, `--hidden` and `--hidden-folder`; `--no-checks` means those that files name as well."""
     checks, hidden, folder = said.get("check") or (), said.get("hidden") or (), said.get("hidden_folder")
     if said.get("no_checks") and checks:
-        raise OperatorError("--check and --no-checks contradict each other", remedy="leave one of them out")
+        raise OperatorError("--check and --no-checks exclude each other", remedy="omit one of them")
     if folder and not hidden:
-        raise OperatorError("--hidden-folder has no check that runs on it", remedy="give --hidden CMD as well")
+        raise OperatorError("--hidden-folder has no check that runs on it", remedy="pass --hidden CMD as well")
     place = {"folder": str(folder)} if folder else {}
     return {
         **({"checks": list(checks)} if checks else {}),
@@ -101,12 +101,12 @@ def goal_said(goal: str | None, goal_file: Path | None) -> dict[str, Any]:
         return {"goal": text}
     raise OperatorError(
         "standard input cannot be used as the goal",
-        expected="some words that say what shall be true at the end",
+        expected="some words that describe what should be true at the end",
         found=found,
         remedy="pipe the goal in, or give it as the argument",
     )
 
 
-def unfit_name(what: str, most: int, name: str, remedy: str = "give another --name, or none") -> OperatorError:
-    expected = f"small letters, digits and single dashes between them, {most} characters at most"
-    return OperatorError(f"that is no name for {what}", expected=expected, found=display(name), remedy=remedy)
+def unfit_name(what: str, most: int, name: str, remedy: str = "choose another --name, or omit it") -> OperatorError:
+    expected = f"lowercase letters, digits and single dashes between them, {most} characters at most"
+    return OperatorError(f"that is not a valid name for {what}", expected=expected, found=display(name), remedy=remedy)

@@ -42,7 +42,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         # its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason
         loops = [shown for shown in list_loops(repository) if shown.state.loop.startswith(f"{loop}-")]
         driver = held_by(group_folder(repository, loop).lock)
-        who = driver or "nobody now; the command that began it goes on with it"
+        who = driver or "none now; the command that started it continues it"
         rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", who)])
         told = {"group": loop, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
         answer(told, chain(rows, _listed(repository, loops)), as_json=as_json)
@@ -72,7 +72,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([_now(folder, state)] if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
-        *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
+        *([f"retired    {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
         *(gate_lines(state.gate, state.loop) if state.gate else ()),
         *(() if driver or state.gate else next_lines(result)),
     )
@@ -110,7 +110,7 @@ def existing_loop(repository: Repository, loop: str) -> LoopState:
     """Raises OperatorError where there is none. Says beside the output, which may be read by a program, what to think of it."""
     found = show_state(repository, loop)
     if found.unverified:
-        print(f"unverified: {clean(found.unverified)}: believe nothing of what follows", file=sys.stderr)
+        print(f"unverified: {clean(found.unverified)}: do not trust what follows", file=sys.stderr)
     return found.state
 
 
@@ -175,7 +175,7 @@ def report(repo: Path, loop: str, output: Path | None) -> None:
     path = output or loop_folder(repository, loop).root / PAGE
     if output is None:
         path.parent.mkdir(parents=True, exist_ok=True)  # a clone has the loop and not its folder
-    write_file(path, text, "the report", "name another one with -o FILE, or print it with -o -")
+    write_file(path, text, "the report", "choose another file with -o FILE, or print it with -o -")
     print(clean(str(path.absolute())))
 
 

@@ -47,11 +47,11 @@ def is_trusted(repository: Repository) -> bool:
 
 
 def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
-    """Raise OperatorError where the repository is not trusted and nobody is there to be asked."""
+    """Raise OperatorError where the repository is not trusted and there is no terminal to ask."""
     if not (ask or is_trusted(repository)):
         raise OperatorError(
-            "nobody has said yet that this repository's own commands may run here",
-            expected="a yes, once for each repository",
+            "this repository's own commands are not trusted yet",
+            expected="confirmation, once for each repository",
             found=str(repository.top),
             remedy="look at what it runs, then `helmsman trust`, or give --yes",
         )
@@ -64,8 +64,8 @@ def consenting(repository: Repository, action: Callable[[], T], *, ask: bool) ->
     except NotAgreed as refusal:
         if not ask:
             raise
-        say("This repository asks for what only you may decide:", *_told(refusal.requested))
-        _require_yes("Allow exactly this, and its own commands, from now on?")
+        say("This repository sets keys that only you may set:", *_told(refusal.requested))
+        _require_yes("Allow exactly these settings, and its own commands, from now on?")
         agree_to(repository.common, refusal.requested)
     return consenting(repository, action, ask=ask)
 
@@ -85,7 +85,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
         say(*_shown(repository, requested))
         if _open(repository, requested) or not is_trusted(repository):
             if not is_anybody_there():
-                raise OperatorError("nobody is there to be asked", remedy="helmsman trust --yes agrees to what is shown")
+                raise OperatorError("there is no terminal to ask", remedy="helmsman trust --yes agrees to what is shown")
             exactly = ", and its files set exactly this" if requested else ""
             _require_yes(f"Let its own commands run here{exactly}?")
             yes = True
@@ -109,7 +109,7 @@ def _open(repository: Repository, requested: Iterable[Requested]) -> list[Reques
 
 def _require_yes(question: str) -> None:
     if not agreed(question):
-        raise OperatorError("not agreed, so nothing was started", remedy="helmsman trust shows it again")
+        raise OperatorError("not confirmed; nothing was started", remedy="helmsman trust shows it again")
 
 
 def _told(requested: Iterable[Requested]) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _told(requested: Iterable[Requested]) -> Iterator[str]:
 
 def _shown(repository: Repository, requested: list[Requested]) -> Iterator[str]:
     yield f"repository  {clean(str(repository.top))}"
-    yield f"commands    {'may run here' if is_trusted(repository) else 'may not run here yet: checks and set-up run as you'}"
+    yield f"commands    {'may run here' if is_trusted(repository) else 'not trusted yet: checks and set-up run as your user'}"
     waiting = _open(repository, requested)
     for one in requested:
         yield f"{'asks for' if one in waiting else 'agreed to':<12}{clean(one.file)}"

@@ -74,7 +74,7 @@ def _configured(repository: Repository, checkout: CleanCheckout, base: str, said
     config = config if repository.bare else _read(repository, repository.top, said)
     if not config.checks:
         raise OperatorError(
-            "there is nothing to verify with: no check is configured",
+            "nothing can be verified: no check is configured",
             expected="checks in helmsman.toml, or --check CMD",
             found=clean(str(repository.top)),
             remedy="`helmsman init` finds the commands of a project; or for example --check 'pytest -q'",

@@ -64,12 +64,12 @@ class Watched:
     def lines(self) -> Iterator[str]:
         """What a person has to be told once: what it is for, who drives it, what it asks, and the last answer that it took."""
         if self._shown.unverified:
-            yield f"unverified {clean(self._shown.unverified)}: believe nothing of this"
+            yield f"unverified {clean(self._shown.unverified)}: do not trust it"
         yield f"goal       {short_line(self.state.config.goal.strip(), GOAL_SHOWN)}"
         yield from map(answer_line, self.state.answers[-1:])
         if self.over:
             return
-        again = f"nobody (an engine takes a moment to come up); go on with: helmsman resume {clean(self._loop)}"
+        again = f"none (the engine takes a moment to start); continue with: helmsman resume {clean(self._loop)}"
         yield f"driven by  {clean(self._driver) if self._driver else again}"
         yield from gate_lines(self.state.gate, self._loop) if self.state.gate else ()
 
@@ -95,7 +95,7 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
         show_status(repo, name, as_json=as_json)
     except KeyboardInterrupt:
         if not as_json:
-            console.print("no longer watched; the loop is left alone")
+            console.print("stopped watching; the loop continues")
         return 130
     return 0
 

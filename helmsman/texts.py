@@ -47,7 +47,7 @@ def money(dollars: float) -> str:
 
 def format_dollars(dollars: float, untold: Collection[str]) -> str:
     """What something cost; the agent's program may not tell, and then nothing is not zero."""
-    return "dollars not told" if "cost" in untold and not dollars else money(dollars)
+    return "cost unknown" if "cost" in untold and not dollars else money(dollars)
 
 
 def money_text(dollars: float, limit: float | None, untold: Collection[str] = ()) -> str:
@@ -66,11 +66,11 @@ def short_number(value: float) -> str:
 
 
 def format_tokens(tokens: int, untold: Collection[str]) -> str:
-    return "tokens not told" if "tokens" in untold and not tokens else f"{tokens:,} tokens"
+    return "tokens unknown" if "tokens" in untold and not tokens else f"{tokens:,} tokens"
 
 
 def format_tool_calls(calls: int, untold: Collection[str]) -> str:
-    return "tool calls not told" if "tools" in untold else plural(calls, "tool call")
+    return "tool calls unknown" if "tools" in untold else plural(calls, "tool call")
 
 
 def plural(number: int, noun: str, plural: str = "") -> str:
@@ -164,7 +164,7 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
     """How a loop stands, for a person who comes back in the morning. `interrupted`: where, if its driver died."""
     yield f"loop       {result.loop}"
     if result.unverified:
-        yield f"unverified {clean(result.unverified)}: believe nothing of this"
+        yield f"unverified {clean(result.unverified)}: do not trust it"
     sign = "▶ running" if driver and result.outcome is None else SIGNS[result.outcome]
     sign = f"✘ interrupted {interrupted}" if interrupted else sign
     yield f"outcome    {sign}" + (f" – driven by {driver}" if driver else "")

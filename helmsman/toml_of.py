@@ -15,7 +15,7 @@ _LONG_KEY = re.compile(rf"(?<![\w\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_
 
 
 def toml_of(text: str) -> dict[str, Any]:
-    """What a text says. Raises ValueError where it is no TOML, RecursionError where it is nested too deeply."""
+    """What a text says. Raises ValueError where it is not TOML, RecursionError where it is nested too deeply."""
     found = _LONG_KEY.search(text)
     if found:
         line = text.count("\n", 0, found.start()) + 1

@@ -34,12 +34,12 @@ def of_block(kind: type[ClaudeCode] | type[Judge] | type[Tracker], block: str, k
         loaded = cast("ClaudeCode | Judge | Tracker", kind.load(block))  # a coroutine only where an event loop runs
     except ValueError as error:
         raise OperatorError(
-            f"{key} names a block that is not there",
+            f"{key} names a block that does not exist",
             found=block,
             remedy=f"save a {kind.__name__} block under that name in the Prefect UI, or leave {key} out",
         ) from error
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
-        raise TransientError(f"Prefect could not be asked for the credentials in {key}", found=str(error)) from error
+        raise TransientError(f"the credentials could not be read from Prefect in {key}", found=str(error)) from error
     variables = loaded.environment()
     register({name: value for name, value in variables.items() if name not in PUBLIC})
     return variables

@@ -16,7 +16,7 @@ Begin = Callable[[Character, Told], Habit]
 STEERED = 0.85
 """What an honest agent gets done on a rung, of what it does on the one below."""
 ASKS = 0.9
-"""Probability that it asks to be done once it sees everything pass."""
+"""Probability that it claims completion once it sees everything pass."""
 
 
 def step(me: Character, told: Told, tree: Tree, **facts: Any) -> Step:

@@ -92,12 +92,12 @@ def regressing(me: Character, told: Told, _onset: Tree) -> Step:
 
 
 def boasting(me: Character, told: Told, _onset: Tree) -> Step:
-    """It asks to be done under red checks, every time; now and then it edits something."""
+    """It claims completion under red checks, every time; now and then it edits something."""
     return step(me, told, edited(told) if me.dice(told).random() < 0.5 else told.tree, asked=True)
 
 
 def gaming(me: Character, told: Told, _onset: Tree) -> Step:
-    """It makes the tests pass by weakening them, and asks to be done."""
+    """It makes the tests pass by weakening them, and claims completion."""
     tree = replace(told.tree, cheats=True)
     return step(me, told, edited(told, tree) if me.dice(told).random() < 0.5 else tree, asked=True)
 

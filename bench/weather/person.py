@@ -75,7 +75,7 @@ def see_through(loop: Loop) -> None:
     """In the morning: whatever has to be started again is, until it is at its end."""
     for _ in range(MOST_STARTS):
         if not attend(loop):
-            loop.notes.append(f"its driver did not come to an end within {PATIENCE} s")
+            loop.notes.append(f"its driver did not finish within {PATIENCE} s")
             if loop.process is not None:
                 loop.process.kill()
         elif not go_on(loop):

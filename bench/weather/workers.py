@@ -17,7 +17,7 @@ from tests.fakes.team import Team, running
 
 WORKER_KILLED, BOTH_KILLED = "worker killed", "worker and loop killed"
 REVIVED_SECONDS = 45
-"""That a loop which nobody drives is waited for. After it a person comes, whether an automation is about to or not."""
+"""That a loop which has no driver is waited for. After it a person comes, whether an automation is about to or not."""
 UNSTARTED_SECONDS = 45
 """Instead of ten minutes: after them a run is taken up anew whose worker died before a process of it was there."""
 PATIENCE = 400

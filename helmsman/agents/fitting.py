@@ -91,24 +91,22 @@ class Missing(NamedTuple):
 
 LACKS: Mapping[Capability, Missing] = {
     Capability.HOOKS: Missing(
-        "guard rails", "no guard rails before its tool calls, no checks inside its session; all is judged after it"
+        "guard rails", "no guard rails before tool calls and no checks inside the session; everything is checked afterwards"
     ),
     Capability.STREAM: Missing(
-        "events", "it says nothing until it ends: a call that a crash cut off is made again, silence is no sign of a hang"
+        "events", "it prints nothing until it ends: an interrupted call is repeated, and silence does not mean a hang"
     ),
-    Capability.TOOLS: Missing("tool calls", "it does not tell what it does, so its tool calls are not shown or counted"),
-    Capability.COST: Missing("dollars", "it does not tell its dollars, so no limit of dollars holds"),
-    Capability.TOKENS: Missing("tokens", "it does not tell its tokens, so no limit of tokens holds"),
+    Capability.TOOLS: Missing("tool calls", "it does not report its tool calls, so they are not shown or counted"),
+    Capability.COST: Missing("dollars", "it does not report its cost, so a cost limit has no effect"),
+    Capability.TOKENS: Missing("tokens", "it does not report its tokens, so a token limit has no effect"),
     Capability.COMMANDS: Missing(
-        "ends of commands", "it does not tell how its commands ended, so what it says of them is not compared with that"
+        "ends of commands", "it does not report exit statuses, so its claims about commands are not checked"
     ),
-    Capability.MODEL: Missing("a choice of model", "no model can be chosen for it"),
-    Capability.CONTEXT: Missing("its context", "how full its context is is not known; its session ends by itself"),
-    Capability.SESSIONS: Missing("sessions", "each iteration begins with an empty context"),
-    Capability.RULES: Missing("tool rules", "tools are not allowed or denied to it by name; a hat's tools do not bind it"),
-    Capability.RESETS: Missing(
-        "resets of limits", "it does not tell when a used-up allowance is back; the loop tries again each hour"
-    ),
+    Capability.MODEL: Missing("a choice of model", "its model cannot be chosen"),
+    Capability.CONTEXT: Missing("its context", "it does not report its context; its session ends by itself"),
+    Capability.SESSIONS: Missing("sessions", "each iteration starts with an empty context"),
+    Capability.RULES: Missing("tool rules", "it cannot restrict tools by name; a hat's tools have no effect"),
+    Capability.RESETS: Missing("resets of limits", "it does not report when a usage limit resets; the loop retries each hour"),
 }
 """The gravest first."""
 
@@ -132,7 +130,7 @@ def introduction(agent: Agent) -> Iterator[str]:
     yield named(agent.kind)
     yield from (f"  {lack.words}" for lack in lacks(agent.kind))
     if agent.unused:
-        yield f"  these settings are made and do nothing with it: {', '.join(agent.unused)}"
+        yield f"  these settings have no effect with it: {', '.join(agent.unused)}"
 
 
 def _with(config: LoopConfig, changed: Mapping[str, Any]) -> LoopConfig:

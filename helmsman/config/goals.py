@@ -120,7 +120,7 @@ class CompletionConfig(Section):
     """When the agent counts as asking to be done. Asking is never enough: the checks decide."""
 
     promise: str = Field(default="<promise>COMPLETE</promise>", min_length=4)
-    """Text in the agent's last message that asks to be done; EXIT_SIGNAL: true does the same."""
+    """Text in the agent's last message that claims completion; EXIT_SIGNAL: true does the same."""
     indicators: int = Field(default=0, ge=0, le=5)
     """Dual gate: of the last five iterations this many must look complete before asking counts. 0: asking is enough."""
     test_only_limit: Count = 3
@@ -209,7 +209,7 @@ class InvariantsConfig(Section):
 
 
 class ProofConfig(Section):
-    """What is looked at beside the checks when the agent asks to be done."""
+    """What is looked at beside the checks when the agent claims completion."""
 
     neighbours: bool = True
     """Call changed Python, JavaScript and Go functions again with inputs beside those of their tests. Where all of these give

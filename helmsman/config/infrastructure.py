@@ -67,7 +67,7 @@ class ClaudeConfig(Section):
     environment: OperatorKey[tuple[str, ...]] = ()
     """Names of further environment variables that the agent may see."""
     session: Literal["fresh", "resume", "hybrid"] = "fresh"
-    """`fresh`: each iteration begins with an empty context. `resume`: it goes on with the last session until its context is full.
+    """`fresh`: each iteration starts with an empty context. `resume`: it goes on with the last session until its context is full.
     `hybrid`: it goes on where the last iteration got further, and begins anew where it did not."""
 
 

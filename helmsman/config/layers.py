@@ -99,7 +99,7 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
 
 
 def _not_known(key: str, what: str = "key", spelled: Callable[[str], str] = str) -> str:
-    return f"this key is gone: {OLD_KEYS[key]}" if key in OLD_KEYS else f"unknown {what}{did_you_mean(key, _LEAVES, spelled)}"
+    return f"this key was removed: {OLD_KEYS[key]}" if key in OLD_KEYS else f"unknown {what}{did_you_mean(key, _LEAVES, spelled)}"
 
 
 def pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -238,7 +238,7 @@ def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+){0,9}", key.strip(), re.ASCII):
             raise OperatorError(
-                "a setting cannot be read",
+                "a setting cannot be parsed",
                 expected="KEY=VALUE with a dotted key, for example limits.iterations=5",
                 found=display(pair),
                 remedy="`helmsman config` shows every key",

@@ -13,14 +13,14 @@ class LoopConfig(Section):
     """Everything that a loop is told before it starts."""
 
     goal: Words
-    """What shall be true at the end."""
+    """What should be true at the end."""
     alignment: str = "ALIGNMENT.md"
     """Alignment file, by its path from the top: what it agrees on is added to the goal when a loop is created, and an open
     question in it stops the start. One of the usual name may be missing. Empty: none."""
     checks: goals.Checks = ()
     """The commands that prove it; all must exit with 0."""
     hidden: OperatorKey[goals.HiddenChecks] = ()
-    """Checks that the agent never sees, run in the clean checkout when it asks to be done and before a merge; with `folder`, on
+    """Checks that the agent never sees, run in the clean checkout when it claims completion and before a merge; with `folder`, on
     files of yours as well. All must exit with 0."""
     baseline: bool = True
     """Run the checks once before the first iteration: each is shown to work or to fail, and the agent is told what fails."""

@@ -75,7 +75,7 @@ _WRITE_DOWN = (
 
 
 def _fullness(use: ContextUse) -> str:
-    return f"the context is {use.tokens * 100 // use.window} % full of {use.window:,} tokens"
+    return f"the context is {use.tokens * 100 // use.window} % full ({use.window:,} tokens)"
 
 
 def _percent(share: float) -> str:

@@ -22,10 +22,10 @@ def allow_stop(before: Sequence[StopAttempt], *, active: bool, full: bool) -> st
     """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide."""
     sent_back = sum(attempt.blocked for attempt in before)
     answers = (
-        (active and not sent_back, "another hook keeps it from ending"),
-        (full, "its context is full: a new session serves better"),
+        (active and not sent_back, "another hook blocks the stop"),
+        (full, "its context is full; a new session is better"),
         (sent_back >= STOP_BLOCKS, "the limit is reached"),
-        (len(before) >= MOST_ATTEMPTS, f"it wanted to end {len(before)} times already"),
+        (len(before) >= MOST_ATTEMPTS, f"it already tried to stop {len(before)} times"),
     )
     return next((why for holds, why in answers if holds), "")
 
@@ -34,7 +34,7 @@ def judge_stop(results: Sequence[CheckResult], why: str, seconds: float) -> Stop
     """Whether the agent is sent back to work. `why` it may end although nothing was run, where that is known."""
     ran, failed = [result for result in results if _exited(result)], failures(results)
     if not why and not failed:
-        why = "every check that ran passes" if ran else "no check could be run to its end"
+        why = "every check that ran passes" if ran else "no check finished"
     names = [result.name for result in failed]
     more = [f"{len(names) - CHECKS_SHOWN} more"] if len(names) > CHECKS_SHOWN else []
     named = ", ".join([*map(_line, names[:CHECKS_SHOWN]), *more])

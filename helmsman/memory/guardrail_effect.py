@@ -70,7 +70,7 @@ def after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime)
     if verdict(ended) in NO_GOOD:
         return retired(effect_text(ended)[:LONGEST_WHY], ended, now)
     idle = now - max(ended.created_at, ended.loaded_at or ended.created_at)
-    return retired(f"unused: nobody was told for {idle.days} days", ended, now) if idle > UNUSED else ended
+    return retired(f"unused: not shown for {idle.days} days", ended, now) if idle > UNUSED else ended
 
 
 def persons(guardrail: Guardrail) -> bool:
@@ -105,7 +105,7 @@ def effect_text(guardrail: Guardrail) -> str:
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
     found = verdict(guardrail)
     quiet = f", nothing of its class near in the last {guardrail.unneeded}" if found is Verdict.UNNEEDED else ""
-    yours = "; it is a person's, so it stays until a person deletes it" if persons(guardrail) and found in NO_GOOD else ""
+    yours = "; it is a person's, so it stays until somebody deletes it" if persons(guardrail) and found in NO_GOOD else ""
     return f"{found}: {guardrail.failure} failures in {before} before, in {since} since it is told; {told}{quiet}{yours}"
 
 

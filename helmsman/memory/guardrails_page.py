@@ -57,7 +57,7 @@ def render(guardrails: Sequence[Guardrail], rest: str = "") -> str:
     """The file's text: guardrails in the order given, and a person's notes."""
     lines = [TITLE, "", HELP, ""]
     for one in guardrails:
-        by = "a person wrote it" if one.by == "person" else clean(one.origin) or "unknown"
+        by = "written by a person" if one.by == "person" else clean(one.origin) or "unknown"
         again = "; reworded by a person" if one.edited and one.by != "person" else ""
         lines += _section(one, f" <!-- g:{code_of(one)[1:]} -->")
         lines += [f"> Origin: {by}{again}", ">", f"> Effect: {effect_text(one)}", ""]

@@ -97,7 +97,7 @@ def with_handoff(text: str, handoff: Handoff) -> str:
             "there is no room for a handoff in the alignment file",
             expected=f"{LONGEST_MORE:,} characters behind its four sections at most",
             found=f"{len(more):,}",
-            remedy="shorten what stands there",
+            remedy="shorten it",
         )
     newline = "\r\n" if "\r\n" in text else "\n"
     end = text.rstrip().count("\n") - before.more.count("\n") if before.more else len(text)

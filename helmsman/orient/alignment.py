@@ -42,7 +42,7 @@ _REASON = 500
 
 STANDARD = (
     "What exactly will be there at the end that is not there now: which files, commands or behaviours?",
-    "What shall stay as it is?",
+    "What should stay as it is?",
     "Beyond the checks, how will you see that it is as you meant it?",
 )
 """What can be asked about any goal, where no model looked at this one."""

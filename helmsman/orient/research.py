@@ -33,7 +33,7 @@ def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research
     problems = list(_problems(found, text))
     if changed:
         named = ", ".join(clean(path) for path in changed[:5])
-        problems.insert(0, f"changed in {plural(len(changed), 'file')}, and taken back ({named}): research looks only")
+        problems.insert(0, f"changed in {plural(len(changed), 'file')}, and taken back ({named}): research may not change files")
     return found.model_copy(update={"tries": state.memory.research.tries + 1, "problems": tuple(problems)})
 
 
@@ -42,7 +42,7 @@ def read(text: str) -> Research:
     parts = _HEADING.split(re.sub(r"\r\n?", "\n", text[:LONGEST_FILE]))
     bodies = {str(name): "" for name in HEADINGS}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        bodies[name] = f"{bodies.get(name, '')}\n{body}"  # one that stands there twice has both
+        bodies[name] = f"{bodies.get(name, '')}\n{body}"  # one that appears twice has both
     return Research(
         strengths=_items(bodies["STRENGTHS"]),
         risks=_items(bodies["RISKS"]),

@@ -15,7 +15,7 @@ NAME = 120
 IDLE = 2  # iterations in a row without progress from which what they did is told, one by one
 TRIES = 3
 TOLD_ISSUES = "validation.errors", "validation.blocker"
-"""Issues that the agent can act on. That it did not ask to be done is a matter of the advice; the rest is for people."""
+"""Issues that the agent can act on. That it did not claim completion is a matter of the advice; the rest is for people."""
 
 
 def trend_section(state: LoopState) -> Sequence[Piece]:

@@ -46,7 +46,7 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     )
     after = EFFECTS[gate.kind, answer.choice](closed, answer, now)
     goes_on = after.ending is None and answer.choice is not Choice.TAKE_OVER
-    return limited(after, f"so it does not go on yet, as was answered ({answer.choice})", now) if goes_on else after
+    return limited(after, f"so it waits, as was answered ({answer.choice})", now) if goes_on else after
 
 
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
@@ -87,20 +87,20 @@ def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
         return state.config
     if settings.get("preset", state.config.preset) != state.config.preset:
         raise OperatorError(
-            f"loop {state.loop} keeps the preset that it began with",
+            f"loop {state.loop} keeps the preset that it started with",
             expected=state.config.preset or "none",
             found=display(settings["preset"]),
-            remedy="change single settings, or begin another loop: helmsman run --preset NAME",
+            remedy="change single settings, or start another loop: helmsman run --preset NAME",
         )
     config = resolve([Layer(YOUR_ANSWER, settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
     # how it is called and read was settled at the start; its program's place, its model and its arguments may change
     kept, agent, given = {name: getattr(state.config.agent, name) for name in _MAY_CHANGE}, state.config.agent, config.agent
     if given.model_copy(update=kept) != agent:
         raise OperatorError(
-            f"loop {state.loop} keeps the agent that it began with",
+            f"loop {state.loop} keeps the agent that it started with",
             expected=f"agent.kind = {agent.kind!r}, with other {', '.join(_MAY_CHANGE)} at most",
             found=f"agent.kind = {given.kind!r}" if given.kind != agent.kind else "another description of it",
-            remedy="begin another loop: helmsman run --agent NAME",
+            remedy="start another loop: helmsman run --agent NAME",
         )
     if state.agent:
         require_able(config, state.agent.kind)
@@ -111,17 +111,17 @@ def _open_gate(state: LoopState, answer: Answer) -> Gate:
     gate = state.gate
     if gate is None or gate.key != answer.gate:
         raise OperatorError(
-            f"loop {state.loop} does not ask that any more",
-            expected=f"an answer to {gate.key}" if gate else "no answer: nothing is asked",
+            f"loop {state.loop} no longer asks that",
+            expected=f"an answer to {gate.key}" if gate else "no answer: no question is open",
             found=f"one to {clean(answer.gate)}",
-            remedy=f"look at what it asks: helmsman status {state.loop}",
+            remedy=f"see the question with: helmsman status {state.loop}",
         )
     if answer.choice not in gate.choices:
         raise OperatorError(
-            f"{answer.choice} is no choice here",
+            f"{answer.choice} is not one of the choices",
             expected=f"one of {', '.join(gate.choices)}",
             found=answer.choice,
-            remedy=f"look at what each will do: helmsman status {state.loop}",
+            remedy=f"see the choices with: helmsman status {state.loop}",
         )
     return gate
 
@@ -130,16 +130,16 @@ def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
     still = reached(state.config.limits, state.spending, state.iteration)
     if still:
         raise OperatorError(
-            "a limit is still reached, so there is nothing to go on with",
+            "a limit is still reached, so the loop cannot continue",
             found="; ".join(signal.message for signal in still),
-            remedy=f"give more of it, for example {still[0].rule}=VALUE",
+            remedy=f"raise it, for example {still[0].rule}=VALUE",
         )
     return reopen(state, state.config, now)
 
 
 def _complete(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     against = answer.kind is GateKind.REJECTIONS
-    accepted = "accepted as done against the judge" if against else "accepted as done by a person's word"
+    accepted = "accepted as done against the judge" if against else "accepted as done by a person"
     what = accepted if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
     return _ended(state, answer, what, Outcome.COMPLETED, now)
 
@@ -152,7 +152,7 @@ def _tick_by_word(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     ticked = state.model_copy(update={"plan": state.plan.ticked_by_word(state.iteration)})
     if more or not last:
         return reopen(ticked, config, now)
-    what = "the last item of the plan is done by a person's word"
+    what = "the last item of the plan is accepted as done by a person"
     return _ended(ticked, answer, what, Outcome.COMPLETED, now)
 
 

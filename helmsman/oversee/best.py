@@ -60,7 +60,7 @@ def all_ours(history: Sequence[IterationSummary], back: str, now: str) -> bool:
 
 def why_left(state: LoopState, best: Checkpoint) -> str:
     """In a clause, with the numbers."""
-    whose = f"iteration {best.iteration}" if best.iteration else "the tree that it began with"
+    whose = f"iteration {best.iteration}" if best.iteration else "the tree that it started with"
     last = _last(state)
     if last is None or not last.checked:
         after = "what came after was not measured"

@@ -21,11 +21,11 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     """The answer to the loop's open question. Raises OperatorError with what is wrong where it cannot be followed."""
     gate = state.gate
     if gate is None:
-        raise OperatorError("nothing is asked any more")
+        raise OperatorError("the loop asks nothing any more")
     sets = command.verb == SET and sets_limits(gate)
     choice = Choice.APPROVE if sets else next((choice for choice in gate.choices if choice == command.verb), None)
     if choice is None:
-        raise OperatorError("that is nothing that may be said here", found=f"{COMMAND} {display(command.verb)}")
+        raise OperatorError("this command is not allowed here", found=f"{COMMAND} {display(command.verb)}")
     settings: Mapping[str, Any] = _settings(command.rest) if sets else {}
     words = command.below if sets else "\n".join(filter(None, (command.rest, command.below)))
     if len(words) > LONGEST_GUIDANCE:
@@ -47,7 +47,7 @@ def sets_limits(gate: Gate) -> bool:
 def _settings(assignments: str) -> Mapping[str, Any]:
     """Parted by spaces, so a value has none."""
     if not assignments or len(assignments) > LONGEST_SETTINGS:
-        raise OperatorError("nothing that can be set is named", expected=f"{COMMAND} set limits.iterations=40")
+        raise OperatorError("it names no key that can be set", expected=f"{COMMAND} set limits.iterations=40")
     settings = from_assignments(assignments.split())
     refused = sorted(settings.keys() - MAY_BE_SET)
     if refused or not all(isinstance(value, dict) for value in settings.values()):

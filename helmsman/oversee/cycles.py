@@ -84,7 +84,7 @@ def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivi
     if not period and not in_place:
         return
     trees = list(dict.fromkeys(summary.tree[:12] for summary in window[::-1]))[: period or 1]
-    message = f"the tree goes round: {len(trees)} in turn came back in full ({named(trees)}); two rounds trip this"
+    message = f"the tree repeats: {len(trees)} in turn came back in full ({named(trees)}); two rounds trip this"
     yield Found(message, len(trees), 1)
 
 

@@ -147,7 +147,7 @@ def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity
 def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """2 sessions in a row that ended by themselves called no tool and changed nothing (S5).
 
-    A session that an outage cut off is not empty, and one that asks to be done under green checks has nothing left to do.
+    A session that an outage cut off is not empty, and one that claims completion under green checks has nothing left to do.
     """
     window = whole(history, least := needed(EMPTY, sensitivity))
     if window and all(map(_empty, window)):
@@ -158,7 +158,7 @@ def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity
 def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """The agent wrote over 70 % fewer tokens than usual (median of 3 to 10 iterations; S5) though work is left.
 
-    A short session that got on, ended green, asked to be done or was cut off is nothing of the kind.
+    A short session that got on, ended green, claimed completion or was cut off is nothing of the kind.
     """
     window = worked(history, USUAL_MOST + 1)
     usual = [summary.written for summary in window[:-1] if summary.written > 0]
@@ -210,7 +210,7 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
     keys = ((error, (error.kind, place(error))) for error in window[-1].errors)
     lasts = (error for error, key in keys if all(key in one for one in extents) and error.extent >= extents[0][key])
     if lasting := next(lasts, None):
-        where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else ", at a place nothing tells"
+        where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else ", at an unknown place"
         message = f"the same failure in the last {least} iterations ({least} trip this): {lasting.kind}{where}"
         yield Found(message, least, least)
 
@@ -228,7 +228,7 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
         for one in window
     }
     if len(states) == 1:
-        message = f"{least} iterations in a row left every failure word for word as it was ({least} trip this)"
+        message = f"{least} iterations in a row left every failure unchanged ({least} trip this)"
         yield Found(message, least, least)
 
 
@@ -293,5 +293,5 @@ def detect(
         try:
             signals.extend(() if detector.rule in config.off else detector.alerts(work, config.sensitivity))
         except Exception as broken:  # noqa: BLE001 - a detector that breaks must not end a loop
-            faults.append(f"the detector {detector.rule} broke ({type(broken).__name__}) and said nothing")
+            faults.append(f"the detector {detector.rule} failed ({type(broken).__name__}) and was skipped")
     return tuple(signals), tuple(faults)

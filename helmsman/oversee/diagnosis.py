@@ -80,8 +80,8 @@ def _touches(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
 # --- what is said of it -------------------------------------------------------------------------------------------
 
 _FORGETS = (
-    f"the last {SWING} iterations went to and fro between two states (A, B, A, B), and no two orders contradict each other: "
-    "each session undoes what the one before it learnt"
+    f"the last {SWING} iterations alternated between two states (A, B, A, B), and no two instructions contradict each other: "
+    "each session undoes the previous one"
 )
 
 
@@ -94,15 +94,14 @@ def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Seque
     fresh = [one for one in conflicts if binds or one not in told]
     if not fresh or not (binds or diagnosis == "none"):
         return None
-    one, found = fresh[0], "two orders seem to contradict each other"
+    one, found = fresh[0], "two instructions seem to conflict"
     more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
     if binds:
         why = f"nothing gained in {STUCK_FOR} iterations"
         message = f"{why}, and {found}: {_pair(one, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells how
         return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(fresh), threshold=0)
     message = (
-        f"{found} ({one.kind}, about {one.about}): {_pair(one, _CITED)}{more}. "
-        "The loop goes on; if it does not get on over this, it stops for a person"
+        f"{found} ({one.kind}, about {one.about}): {_pair(one, _CITED)}{more}. The loop continues; without progress it stops"
     )
     return Alert(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(fresh), threshold=0)
 

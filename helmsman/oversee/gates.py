@@ -17,9 +17,9 @@ TRIES = "plan.tries"
 ITEM = "plan.person"
 BY_A_WORD = {
     f"{GATE}{GateKind.REJECTIONS}": "against the judge",
-    f"{GATE}{GateKind.UNDECIDED}": "by a person's word",
-    f"{GATE}{GateKind.UNPROVEN}": "by a person's word",
-    f"{GATE}{GateKind.ITEM}": "by a person's word",
+    f"{GATE}{GateKind.UNDECIDED}": "accepted by a person",
+    f"{GATE}{GateKind.UNPROVEN}": "accepted by a person",
+    f"{GATE}{GateKind.ITEM}": "accepted by a person",
 }
 """Rules of endings that a person's word brought about, where no proof did."""
 SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, GateKind.REJECTIONS, GateKind.UNMERGED})
@@ -55,10 +55,10 @@ def _of_running(state: LoopState) -> Questions:
     yield from _handed_over(state)
     config = state.config.gates
     if state.iteration == 0 and config.plan and not _answered(state, GateKind.PLAN):
-        yield GateKind.PLAN, "Shall the loop begin with this goal, these checks and these limits?"
+        yield GateKind.PLAN, "Start the loop with this goal, these checks and these limits?"
     every = config.milestone_every
     if every is not None and state.iteration and state.iteration % every == 0 and not _answered(state, GateKind.MILESTONE):
-        yield GateKind.MILESTONE, f"Shall the loop go on after {plural(state.iteration, 'iteration')}?"
+        yield GateKind.MILESTONE, f"Continue the loop after {plural(state.iteration, 'iteration')}?"
 
 
 def _of_ended(state: LoopState, ending: Decision) -> Questions:
@@ -75,17 +75,17 @@ def _of_ended(state: LoopState, ending: Decision) -> Questions:
     if ending.rule == ITEM:
         title = next((one.title for one in state.plan.sketch if one.id == state.plan.now), "")
         what = f"{state.plan.now} of the plan ({title})"
-        yield GateKind.ITEM, f"Nothing shows that {what} is done but the agent's word. Is it done?"
+        yield GateKind.ITEM, f"Only the agent says that {what} is done. Is it?"
     if is_hindered(state):
         into = state.config.merge.into
-        yield GateKind.UNMERGED, f"The work is proven and could not be merged into {into}. What shall be done?"
+        yield GateKind.UNMERGED, f"The work is verified and could not be merged into {into}. What should happen?"
     if ending.outcome is Outcome.BLOCKED:
-        yield GateKind.HUMAN, f"The agent says that it is blocked ({state.done.blocked_by}). How shall it go on?"
+        yield GateKind.HUMAN, f"The agent says that it is blocked ({state.done.blocked_by}). How should it continue?"
     if ending.outcome is Outcome.WAITING and not ending.rule.startswith(GATE):
         tried = f"{state.plan.now} of the plan was tried {plural(state.plan.tried, 'time')} without success"
-        yield GateKind.HUMAN, f"{tried if ending.rule == TRIES else 'The loop does not get on by itself'}. How shall it go on?"
+        yield GateKind.HUMAN, f"{tried if ending.rule == TRIES else 'The loop makes no progress'}. How should it continue?"
     if ending.outcome is Outcome.STOPPED and ending.rule.startswith("limits.") and state.config.gates.budget:
-        yield GateKind.BUDGET, f"A limit is reached ({ending.rule}). How much more may be used?"
+        yield GateKind.BUDGET, f"A limit is reached ({ending.rule}). Raise it?"
     if ending.outcome is Outcome.COMPLETED:
         yield from _of_completed(state, ending)
 
@@ -95,18 +95,18 @@ def _of_completed(state: LoopState, ending: Decision) -> Questions:
     by_a_word = ending.rule in BY_A_WORD and bool(state.config.merge.into)
     unasked = by_a_word or not ending.rule.startswith(GATE)
     if unasked and state.config.gates.merge and not _answered(state, GateKind.MERGE):
-        done_by = f"counts as done {BY_A_WORD[ending.rule]}" if by_a_word else "is proven to be done"
+        done_by = f"is accepted as done {BY_A_WORD[ending.rule]}" if by_a_word else "is proven to be done"
         yield GateKind.MERGE, f"The work {done_by}. May it be merged?"
     # asked only where somebody may be there: a loop that is done does not wait for it
     proposes = state.proposed and state.config.memory.agents_md == "commit" and state.config.gates.ask
     if proposes and not _answered(state, GateKind.LEARNINGS):
         learnt = plural(len(state.proposed), "thing")
-        yield GateKind.LEARNINGS, f"The loop learnt {learnt} for AGENTS.md. May that be committed on its branch?"
+        yield GateKind.LEARNINGS, f"The loop has {learnt} for AGENTS.md. Commit that on its branch?"
 
 
 def _handed_over(state: LoopState) -> Questions:
     if state.answers and state.answers[-1].choice is Choice.TAKE_OVER:
-        yield GateKind.HANDED_OVER, f"You work on branch {state.branch} by hand. Hand it back when the loop shall go on."
+        yield GateKind.HANDED_OVER, f"You work on branch {state.branch} by hand. Hand it back when the loop should continue."
 
 
 def _answered(state: LoopState, kind: GateKind) -> bool:

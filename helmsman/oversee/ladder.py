@@ -117,7 +117,7 @@ def _of(event: Event, signals: Sequence[Alert]) -> list[Alert]:
     """The signals that amount to an event, a cycle first. A limit that is reached ends the loop too, and hurts nobody."""
     severity = _SEVERITIES.get(event)
     found = [signal for signal in signals if signal.severity is severity]
-    hurting = [signal for signal in found if signal.hurts] if event == "pain" else found
+    hurting = [signal for signal in found if signal.is_critical] if event == "pain" else found
     return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
 
 

@@ -16,7 +16,7 @@ from helmsman.texts import plural
 
 MERGE_TRIES = 3  # merges that may fail, by a conflict or by checks, before a person is asked
 MERGE = "merge."  # how the rules begin of endings that merging brought about
-NOT_MERGED = "the work was proven and is not merged"
+NOT_MERGED = "the work is verified and not merged"
 LEFT = f"{GATE}{GateKind.UNMERGED}"  # the rule under which a person leaves proven work unmerged
 
 
@@ -64,8 +64,8 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     if not asks:
         return limited(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (
-        f"{plural(failed, 'merge')} into {trouble.into} failed ({MERGE_TRIES} may), the last because {trouble.why}; "
-        "a person has to look at what both sides want"
+        f"{plural(failed, 'merge')} into {trouble.into} failed ({MERGE_TRIES} allowed), the last because {trouble.why}; "
+        "a person has to decide what both sides want"
     )
     return _ended(after, f"{MERGE}tries", reason, Outcome.WAITING, now)
 

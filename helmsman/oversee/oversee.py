@@ -119,7 +119,7 @@ def oversee(iteration: IterationView, observed: Observed) -> Overseen:
     elif view is not None:
         signals += guard("pain", (), lambda: _critical(view))
     faults = tuple(guard.faults[:FAULTS_KEPT])  # each is warned of once, and stays on record for as long as it is there
-    broken = (f"a part of the overseer was left out, and its default used: {one}" for one in faults if one not in earlier.faults)
+    broken = (f"a part of the overseer failed and its default was used: {one}" for one in faults if one not in earlier.faults)
     signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
     return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=summary)
 
@@ -185,7 +185,7 @@ def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
     # the latest commit of those that measured best; one that games its checks or hurts is no place to go back to
     summary, best = view.moment, earlier.best
     gamed = any(finding.weight is Weight.BLOCK for finding in evidence.findings)
-    hurts = any(signal.hurts and signal.rule != BLOWN for signal in signals)
+    hurts = any(signal.is_critical and signal.rule != BLOWN for signal in signals)
     stays = gamed or hurts or not summary.checked or (best and summary.completion < best.completion)
     fields: dict[str, Any] = {
         **known,

@@ -47,7 +47,7 @@ def divergence(
     own = () if green else (_missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
     of_item = _missing(WorkingMemory(remaining_gap=item), exists, worked) if item else ""
     reasons = [reason for reason in (*own, f"of the item in hand, {of_item}" if of_item else "") if reason]
-    found = (Found(f"the plan has come apart from what is there: {'; '.join(reasons)}", len(reasons), 1),) if reasons else ()
+    found = (Found(f"the plan no longer matches the repository: {'; '.join(reasons)}", len(reasons), 1),) if reasons else ()
     return next(Detector("plan.diverged", Severity.REDIRECT, lambda: found).alerts(), None)
 
 

@@ -43,7 +43,7 @@ def _limits(view: IterationView) -> Iterator[Found]:
     yield from gauges_near(limits, view.spending, view.counted)
     for name, told, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
         if limit is not None and told in call.untold:
-            message = f"this call ({call.outcome}) did not tell what it used, so it does not count towards limits.{name}"
+            message = f"this call ({call.outcome}) did not report its usage, so it does not count towards limits.{name}"
             yield Found(message, severity=Severity.WARN, rule=f"{name}.untold")
 
 
@@ -60,9 +60,9 @@ def _requests(view: IterationView) -> Iterator[Found]:
     checks, claims, proof = view.evidence.checks, view.evidence.claims, view.evidence.proof
     if claims.wants_to_finish and checks and checks.results and not checks.passed:
         failing = ", ".join(result.name for result in checks.failures)
-        yield Found(f"the agent asked to be done ({claims.how}), but these checks fail: {failing}", rule="unproven")
+        yield Found(f"the agent claimed completion ({claims.how}), but these checks fail: {failing}", rule="unproven")
     if proof.asked and proof.green and proof.denied:
-        message = f"the agent asked to be done ({proof.how}) under green checks, but {proof.objections}"
+        message = f"the agent claimed completion ({proof.how}) under green checks, but {proof.objections}"
         yield Found(message, len(proof.denied), 0, rule="denied")
 
 
@@ -127,7 +127,7 @@ SOURCES: tuple[Detector[IterationView], ...] = (
     Detector(
         "prompt.unwritten",
         Severity.WARN,
-        lambda view: (Found(f"no model wrote for the prompt: {why}; templates served") for why in view.evidence.unwritten),
+        lambda view: (Found(f"no model wrote the prompt: {why}; the template was used") for why in view.evidence.unwritten),
     ),
 )
 """By what is looked at, budgets first. A rule that ends with a point is completed by what is found."""
@@ -165,7 +165,7 @@ def issues_after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
     kinds = ", ".join(sorted({str(error.kind) for error in errors}))
     unasked = checks is not None and checks.passed and done >= NEAR and not asked
     rows = (
-        (unasked, "no_request", f"{done:.0%} done and all checks pass, but the agent did not ask to be done"),
+        (unasked, "no_request", f"{done:.0%} done and all checks pass, but the agent did not claim completion"),
         (times > ERRORS, "errors", f"{times} tool calls failed in the session: {kinds}"),
     )
     return tuple(_issue(rule, message) for holds, rule, message in rows if holds)

@@ -76,7 +76,7 @@ def render(alignment: Alignment) -> str:
     """The file's text."""
     made, lines = alignment.made, [TITLE, "", _HELP]
     if made.by == "template":
-        lines += ["", f"**No model wrote this**, so nobody has looked for gaps: {clean(made.reason) or 'none was asked'}"]
+        lines += ["", f"**No model wrote this**, so no model looked for gaps: {clean(made.reason) or 'none was asked'}"]
     elif made.by == "model":
         lines += ["", f"Round {made.round} of {ROUNDS} at most, by {clean(made.model)}, {money(made.cost_usd)} so far."]
     if made.by != "template" and made.reason:
@@ -193,7 +193,7 @@ def _new(said: str, known: Iterable[str], before: Sequence[str], number: int) ->
         expected = ", ".join(known) or "a section before it"
         raise ValueError(f"line {number + 1}: the heading {clean(said)[:60]!r} is not known here; expected: {expected}")
     if name in before:
-        raise ValueError(f"line {number + 1}: the heading {name!r} stands there twice")
+        raise ValueError(f"line {number + 1}: the heading {name!r} appears twice")
     return name
 
 

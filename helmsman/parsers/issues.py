@@ -176,7 +176,7 @@ def _objections(told: IssueTold, happened: Happened, who: _Person, allowed: Allo
         "it is about a pull request, not an issue": told.is_pull or issue.pull_request,
         "Helmsman has opened the issue itself": "detection" in read_mark(issue.body or ""),
         "the repository, or its default branch, is not named as forges name them": not is_named,
-        f"{branch} is none of the branches that the operator allows": not matches_branch(branch, allowed.branches),
+        f"{branch} is not one of the branches that the operator allows": not matches_branch(branch, allowed.branches),
     }
     yield from (why for why, holds in about.items() if holds)
     if happened == "withdrawn":  # whoever may close an issue, or take its label away, may end its loop

@@ -38,7 +38,7 @@ DECLARATORS = {
 """What gives a name its value, with the fields of both."""
 MOST_ROWS = 500
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
-_LARGEST, _LARGEST_FLOAT = 2**53, 1e300  # beyond the first, JavaScript's numbers are no longer exact; an infinity is no JSON
+_LARGEST, _LARGEST_FLOAT = 2**53, 1e300  # beyond the first, JavaScript's numbers are no longer exact; an infinity is not JSON
 _SURROGATES = range(0xD800, 0xE000)  # halves of characters
 _DEEPEST = 20  # of names that stand for names, and of literals in literals
 

@@ -190,7 +190,7 @@ def _with_ids(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
             yield item
             continue
         if item.title in lines:
-            why = f"the title {display(item.title)} is there twice, on line {lines[item.title]} too; give each an id"
+            why = f"the title {display(item.title)} appears twice, also on line {lines[item.title]}; give each an id"
             raise PlanError(item.line, why)
         lines[item.title], name = item.line, slug(item.title)
         digest = hashlib.sha256(item.title.encode()).hexdigest()[:6]

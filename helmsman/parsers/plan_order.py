@@ -27,7 +27,7 @@ def require_sound(plan: Plan) -> Plan:
     lines: dict[str, int] = {}
     for item in plan.items:
         if item.id in lines:
-            raise PlanError(item.line, f"the id {item.id} is there twice, on line {lines[item.id]} too")
+            raise PlanError(item.line, f"the id {item.id} appears twice, also on line {lines[item.id]}")
         lines[item.id] = item.line
     for item in plan.items:
         if unknown := next((name for name in item.needs if name not in lines), None):
@@ -36,7 +36,7 @@ def require_sound(plan: Plan) -> Plan:
         TopologicalSorter({item.id: item.needs for item in plan.items}).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1][::-1]  # graphlib goes from a prerequisite to what needs it
-        raise PlanError(lines[circle[0]], f"these items wait for each other: {' needs '.join(circle)}") from None
+        raise PlanError(lines[circle[0]], f"these items form a cycle: {' needs '.join(circle)}") from None
     return plan
 
 
@@ -88,13 +88,13 @@ def _objections(before: Plan, after: Plan, only: str) -> Iterator[str]:
     for item in after.items:
         earlier = before.item(item.id)
         if item.done and not (earlier and earlier.done):
-            yield f"{item.id} is ticked, and only the loop ticks"
+            yield f"{item.id} is ticked, but only the loop ticks items"
         if item.check and not (earlier and earlier.check):
             yield f"{item.id} has a new check; a check of an item is its operator's to write"
         if item.verify and not (earlier and earlier.verify):
-            yield f"{item.id} asks for no change any more"
+            yield f"{item.id} no longer asks for a change"
     if only and after.item(only) is None:
-        yield f"{only} is what this loop is for, and is gone"
+        yield f"{only} is the item of this loop, and was removed"
 
 
 # --- what an iteration has in hand: however long the plan is, it costs the same -----------------------------------------
@@ -175,7 +175,7 @@ def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
         f"plan.item: {display(only)} is no item of {path} any more{did_you_mean(only, (one.id for one in plan.items))}",
         expected="the item that this loop was made for",
         found=f"{len(plan.items)} others",
-        remedy=f"put it back on the loop's branch, or name another: helmsman resume {loop} --set plan.item=…",
+        remedy=f"restore it on the loop's branch, or name another: helmsman resume {loop} --set plan.item=…",
     )
 
 

@@ -188,7 +188,7 @@ def _of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Candidate | Pas
     text, yaml = folder.text(file), file.endswith(("yml", "yaml"))
     table: Mapping[str, Any] | None = read_table(file, text) if row.keys and not yaml else {}
     if table is None:
-        yield Passed(file, "it is no TOML" if file.endswith(".toml") else "it is no JSON")
+        yield Passed(file, "it is not TOML" if file.endswith(".toml") else "it is not JSON")
         return
     keys = _yaml_keys(text, row.keys) if yaml else mapping(at(table, row.keys))
     for kind, name in _usual(keys if row.keys else " ".join(re.findall(row.named, text)).split()):
@@ -235,7 +235,7 @@ def _node(folder: Folder) -> Iterator[Candidate | Passed]:
         return
     said = read_table("package.json", folder.text("package.json"))
     if said is None:
-        yield Passed("package.json", "it is no JSON")
+        yield Passed("package.json", "it is not JSON")
         return
     execute, named = _LISTS["node_managers"], str(said.get("packageManager", "")).partition("@")[0]
     locked = next((manager for lock, manager in _LISTS["node_locks"].items() if lock in folder.names), "")
@@ -267,7 +267,7 @@ def _python(folder: Folder) -> Iterator[Candidate | Passed]:
     """What settings say about pytest, tox, nox, ruff, flake8, mypy, pyright."""
     said = read_table("pyproject.toml", folder.text("pyproject.toml"))
     if said is None:
-        yield Passed("pyproject.toml", "it is no TOML")
+        yield Passed("pyproject.toml", "it is not TOML")
     run = next((run for lock, run in _LISTS["python_locks"].items() if lock in folder.names), "")
     tool = mapping(at(said, "tool"))
     if found := _python_tests(folder, tool):

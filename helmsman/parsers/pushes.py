@@ -134,12 +134,12 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
         elif branch.startswith(OWN_BRANCHES):
             why = "the branch is Helmsman's own"
         else:
-            why = "" if matches_branch(branch, allowed) else f"{branch} is none of the branches that the operator allows"
+            why = "" if matches_branch(branch, allowed) else f"{branch} is not one of the branches that the operator allows"
         before = None if _ZEROS.fullmatch(update.before) else update.before
         push = {**facts, "branch": branch, "commit": update.after, "before": before}
         found.append(Ignored(reason=why) if why else Push.model_validate(push))
     left_out = len(updates) - MOST_BRANCHES
-    return [*found, Ignored(reason=f"{left_out} more refs in one push are not looked at")] if left_out > 0 else found
+    return [*found, Ignored(reason=f"{left_out} more refs in one push are ignored")] if left_out > 0 else found
 
 
 def matches_branch(branch: str, patterns: Iterable[str]) -> bool:

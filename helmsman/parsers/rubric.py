@@ -64,7 +64,7 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
         problems.append(Problem(line, cause, f"keep it to {LONGEST_ENVISIONING}: the judge reads all of it"))
     if not (parts["Checks"] or parts["Judge criteria"] or envisioning):
         remedy = "write ## Checks with commands, ## Judge criteria with criteria, or both"
-        problems.append(Problem(first_line, "nothing in it tells Helmsman anything", remedy))
+        problems.append(Problem(first_line, "it has no section that Helmsman reads", remedy))
     problems.sort(key=lambda one: one.line)
     ours = any(_section(block) or _meant(block) for block in every)
     return Rubric(envisioning, checks, criteria, tuple(problems[:MOST_PROBLEMS]), ours)

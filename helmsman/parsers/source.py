@@ -121,7 +121,7 @@ class Source:
 
     @cached_property
     def suppressions(self) -> tuple[Place, ...]:
-        """Where a checker is told to look away."""
+        """Where a checker is suppressed."""
         lines = (Place(number, number, line) for number, line in enumerate(self.text.split("\n"), 1))
         comments = (place for place in (self._places("comment") if self.language else lines) if _MUTES.search(place.text))
         return tuple(sorted((*comments, *self._places("suppression"))))

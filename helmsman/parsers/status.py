@@ -1,4 +1,4 @@
-"""How the agent ends: whether it asks to be done, cannot go on or has work left, and its status block, however it wrote that.
+"""How the agent ends: whether it claims completion, cannot go on or has work left, and its status block, however it wrote that.
 
 ---RALPH_STATUS---
 STATUS: IN_PROGRESS | COMPLETE | BLOCKED

@@ -79,7 +79,7 @@ def _try(text: str) -> None:
         if missing := next((name for name in _HAS_TO_SAY if str(sample[name]) not in said), ""):
             blocks = _environment().parse(text).find_all(nodes.Block)
             line = next((node.lineno for node in blocks if node.name == missing), 1)
-            raise TemplateProblem(line, f"{{{{ {missing} }}}} is not printed any more, so the agent would not be told of it")
+            raise TemplateProblem(line, f"{{{{ {missing} }}}} is no longer printed, so the agent would not see it")
 
 
 def _problems(tree: nodes.Template) -> Iterator[TemplateProblem]:
@@ -125,7 +125,7 @@ def _within(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[Templ
                 known = names | {own, "loop"}  # loops do not nest, and hide no value
             case _ if not _is_safe(node):
                 what = type(node).__name__
-                yield TemplateProblem(node.lineno, f"{what} is not allowed here: a template prints, and chooses by if and else")
+                yield TemplateProblem(node.lineno, f"{what} is not allowed here: a template may only print and use if and else")
                 continue
             case _:
                 pass

@@ -117,7 +117,7 @@ class AlignRequest(Request):
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the flow; it needs a checkout to write in."""
     goal: str = Field(default="", max_length=LONGEST_GOAL)
-    """What shall be true at the end. Empty: the repository's helmsman.toml says it, or the alignment file that is there."""
+    """What should be true at the end. Empty: the repository's helmsman.toml says it, or the alignment file that is there."""
     out: Inside = ALIGNMENT
     """The alignment file, by its path from the top of the repository. One that is there is gone on with."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])

@@ -35,16 +35,16 @@ class Claims(Record):
     wants_to_finish: bool = False
     how: str = ""
     blocked: str = ""
-    """Why it says that it cannot go on by itself, 300 characters at most; empty where it does not, or asks to be done."""
+    """Why it says that it cannot go on by itself, 300 characters at most; empty where it does not, or claims completion."""
     goes_on: bool = False
     status: StatusReport | None = None
     claims: tuple[Claim, ...] = ()
 
 
 ClaimLayer = Literal["contradiction", "uncommitted", "unticked", "missing_signal"]
-"""In what way words and evidence differ, the gravest first. `uncommitted`: it asks to be done or says that it committed, and left
-work uncommitted. `unticked`: it asks to be done, and its own list or status says that something remains. `missing_signal`: its
-status says complete, and it did not ask to be done."""
+"""In what way words and evidence differ, the gravest first. `uncommitted`: it claims completion or says that it committed, and
+left work uncommitted. `unticked`: it claims completion, and its own list or status says that something remains.
+`missing_signal`: its status says complete, and it did not claim completion."""
 
 
 class Contradiction(Record):

@@ -33,7 +33,7 @@ class Alert(Record):
     """What the next iteration is told to do, in positive words, 500 characters at most; empty where there is nothing to do."""
 
     @property
-    def hurts(self) -> bool:
+    def is_critical(self) -> bool:
         """Whether it ends the loop at once; a limit that is reached ends it too, and hurts nobody."""
         return self.severity is Severity.ABORT and self.rule.startswith(PAIN)
 

@@ -20,7 +20,7 @@ _NEXT = re.compile(r";\s*(?=[a-z_]+(?:\.[a-z_]+)*=)")
 """A semicolon separates where a key follows it. Keys are in small letters, so that `CI=1` in a command is none."""
 
 
-NAME: Any = Field(default="", title="Your name", description="For the record. It may stay empty.", max_length=LONGEST_NAME)
+NAME: Any = Field(default="", title="Your name", description="For the record. Optional.", max_length=LONGEST_NAME)
 
 
 class Form(BaseModel):
@@ -32,7 +32,7 @@ class Form(BaseModel):
     guidance: str = Field(
         default="",
         title="Guidance",
-        description="What the next iteration is told, in your words. It may stay empty.",
+        description="Guidance for the next iteration. Optional.",
         max_length=LONGEST_GUIDANCE,
     )
     settings: str = Field(

@@ -52,45 +52,43 @@ def _rule(
     title: str, *, by_hand: bool = True, stop: str = "The loop ends; its work and its state are kept.", **does: str
 ) -> Rule:
     """`does`: what the choices of that name will do, in the order in which they are shown."""
-    hand = {"take-over": "You commit on the branch by hand; the loop waits until you hand it back."} if by_hand else {}
+    hand = {"take-over": "You commit on the branch yourself; the loop waits until you hand it back."} if by_hand else {}
     return Rule(title, {Choice(name): sentence for name, sentence in {**does, **hand, "stop": stop}.items()})
 
 
-_DONE = "The work is taken as done by your word."
-_WORK_ON = "The loop goes on working, under your guidance."
+_DONE = "You accept the work as done."
+_WORK_ON = "The loop continues, under your guidance."
 GATES: Mapping[GateKind, Rule] = {
     GateKind.PLAN: _rule("Plan", by_hand=False, approve="The first iteration begins."),
     GateKind.QUESTIONS: Rule("Questions", {}),
-    GateKind.MILESTONE: _rule("Milestone", approve="The loop goes on."),
+    GateKind.MILESTONE: _rule("Milestone", approve="The loop continues."),
     GateKind.REJECTIONS: _rule(
         "Rejected by the judge",
-        approve="The loop goes on, and rejections are counted anew.",
-        accept="The work is taken as done by your word, against the judge's.",
+        approve="The loop continues, and the count of rejections starts again.",
+        accept="You accept the work as done, against the judge's verdict.",
     ),
     GateKind.UNDECIDED: _rule(
         "The judge cannot tell",
         accept=_DONE,
-        approve="The loop goes on, and the judge is asked again when the agent asks to be done.",
+        approve="The loop continues, and the judge is asked again at the next claim of completion.",
     ),
     GateKind.UNPROVEN: _rule(
-        "Nothing proves the work",
+        "The work is unproven",
         stop="The loop stays ended as unproven; its work and its state are kept.",
         accept=_DONE,
-        approve="The loop goes on, and has to show its work.",
+        approve="The loop continues, and has to prove its work.",
     ),
     GateKind.ITEM: _rule(
         "Is this item done?",
-        approve="The item is ticked by your word, and the loop goes on with the next one.",
-        revise="The loop goes on with this item, under your guidance.",
+        approve="You accept the item as done, and the loop continues with the next one.",
+        revise="The loop continues with this item, under your guidance.",
     ),
-    GateKind.HUMAN: _rule("The loop needs you", approve="The loop goes on, beginning with a redesign."),
-    GateKind.BUDGET: _rule("A limit is reached", approve="The loop goes on under the higher limits that you give."),
-    GateKind.MERGE: _rule(
-        "Proven: may it be merged?", approve="The loop ends as completed, approved for merging.", revise=_WORK_ON
-    ),
+    GateKind.HUMAN: _rule("The loop needs a decision", approve="The loop continues, starting with a redesign."),
+    GateKind.BUDGET: _rule("A limit is reached", approve="The loop continues under the higher limits that you set."),
+    GateKind.MERGE: _rule("Verified: merge it?", approve="The loop ends as completed, approved for merging.", revise=_WORK_ON),
     GateKind.UNMERGED: _rule(
-        "Proven, and not merged",
-        approve="The merge is tried again.",
+        "Verified, but not merged",
+        approve="The merge is retried.",
         accept="The loop ends as completed; its work stays on its branch, unmerged.",
         revise=_WORK_ON,
     ),
@@ -101,7 +99,7 @@ GATES: Mapping[GateKind, Rule] = {
         stop="Nothing is committed; the patch stays beside the loop's records.",
     ),
     GateKind.HANDED_OVER: _rule(
-        "In your hands", by_hand=False, approve="The loop goes on from the commits that are on its branch now."
+        "In your hands", by_hand=False, approve="The loop continues from the commits that are on its branch now."
     ),
 }
 

@@ -170,7 +170,7 @@ class Evidence(Record):
     since_start: SinceStart | None = None
     """None where nobody compared: the work was not in question as done."""
     hidden: tuple[CheckResult, ...] = ()
-    """What the hidden checks said, without what they printed or are; none where there are none, or nobody asked to be done."""
+    """What the hidden checks said, without what they printed or are; none where there are none, or nobody claimed completion."""
     probed: Probed | None = None
     """What came of cases that a model wrote; None where none are wanted, or something else denies that the work is done."""
     proof: Proof = Proof()

@@ -66,7 +66,7 @@ class SinceStart(Record):
 
 class Proof(Record):
     asked: bool = False
-    """Whether the agent asks to be done, or its last iterations say so by changing nothing but tests."""
+    """Whether the agent claims completion, or its last iterations say so by changing nothing but tests."""
     how: str = ""
     green: bool = False
     """Whether every check passed on the committed tree, or none is configured and the operator agreed to that."""

@@ -36,7 +36,7 @@ class Request(Section):
 
 
 def _plain(value: Any) -> Any:
-    """A value as whoever filled in the form meant it. Raises PydanticCustomError for text that is no JSON, and other kinds."""
+    """A value as whoever filled in the form meant it. Raises PydanticCustomError for text that is not JSON, and other kinds."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
         if KIND in table:
@@ -76,7 +76,7 @@ class LoopRequest(Request):
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loop."""
     goal: str = ""
-    """What shall be true at the end."""
+    """What should be true at the end."""
     checks: tuple[str, ...] = ()
     """Commands that prove the goal, instead of those in helmsman.toml."""
     max_iterations: Annotated[int, Field(ge=1)] | None = Field(default=None, json_schema_extra=_one_number)

@@ -38,8 +38,8 @@ STANDS: Mapping[ItemState, str] = {
     "done": "✔ done",
     "now": "▶ in hand",
     "ready": "○ ready",
-    "blocked": "… waits for others",
-    "escalated": "✘ a person is asked",
+    "blocked": "… waits for other loops",
+    "escalated": "✘ waiting for a person",
 }
 
 
@@ -76,7 +76,7 @@ def summary(state: LoopState) -> str:
     if state.gate is not None:
         following = [f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"]
     elif state.outcome is None:
-        following = ["the loop works; nothing is asked of you"]
+        following = ["the loop is running; nothing needs your answer"]
     else:
         following = [coded(command) for _, command in next_steps(result_of(state, ""))]
     facts = [(fact.name, fact.value) for fact in front_facts(state)]
@@ -110,7 +110,7 @@ def _iteration(moment: IterationSummary) -> tuple[str, ...]:
     remarks = {
         spelled(moment.outcome): moment.outcome is not AgentOutcome.FINISHED,
         "taken back": moment.undone,
-        "asked to be done": moment.asked,
+        "claimed completion": moment.asked,
         "only tests": moment.test_only,
         f"{moment.denials} refused": moment.denials > 0,
         f"{moment.relevance:.0%} to the point": moment.relevance < 0.5,  # noqa: PLR2004 - half of it was about something else

@@ -88,7 +88,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
 
 def standing(state: LoopState) -> str:
     if state.gate is not None:
-        return "? a person is asked"
+        return "? waiting for a person"
     return "▶ running" if state.outcome is None else SIGNS[state.outcome]
 
 
@@ -121,10 +121,10 @@ def _coordination(state: LoopState, record: IterationRecord | None) -> System:
     """2: what keeps agent, checks, drivers and orders from getting into each other's way."""
     call, conflicts = record.execution.call if record else None, state.oversight.conflicts
     denied = sum(one.denied for one in call.guarded) if call else 0
-    off = "" if state.config.steering.hooks else "off: nothing watches single tool calls (steering.hooks)"
+    off = "" if state.config.steering.hooks else "off: tool calls are not watched (steering.hooks)"
     return System(
         "System 2 – coordination",
-        f"{plural(denied, 'tool call')} denied, {plural(len(conflicts), 'conflict')} between orders",
+        f"{plural(denied, 'tool call')} denied, {plural(len(conflicts), 'conflict')} between instructions",
         (
             ("attempt", f"{state.attempt}; work was salvaged {plural(len(state.salvaged), 'time')}" * (state.attempt > 1)),
             ("guard rails", off or (call.unguarded if call else "") or "on"),
@@ -205,15 +205,15 @@ def _outlook(state: LoopState) -> System:
 def _policy(state: LoopState) -> System:
     """5: goal, rules and people."""
     gate, ended, waits = state.gate, state.ending, state.ending and state.ending.outcome is Outcome.WAITING
-    short = f"goal, {plural(len(state.config.checks), 'check')} and limits stand; nobody is asked"
+    short = f"goal, {plural(len(state.config.checks), 'check')} and limits unchanged; no question is open"
     short = f"{SIGNS[ended.outcome]}: {ended.rule}" if ended else short
     return System(
         "System 5 – policy",
-        f"a person is asked: {gate.question}" if gate else short,
+        f"waiting for a person: {gate.question}" if gate else short,
         (
             ("goal", state.config.goal.replace("\n", " ")),
             ("rubric", _listed(f"{coded(one.id)} {shortened(one.text, 160)}" for one in state.config.judge.criteria)),
-            ("told to the next iteration", _listed(state.guidance)),
+            ("for the next iteration", _listed(state.guidance)),
         ),
         bad=ended and ended.outcome is not Outcome.COMPLETED and not waits,
         watch=gate or waits,

@@ -247,7 +247,7 @@ def _item(record: IterationRecord) -> Iterator[Fact]:
 
 def _claims(record: IterationRecord) -> Iterator[Fact]:
     if record.claims.wants_to_finish:
-        yield Fact("claim", f"asks to be done ({clean(record.claims.how)})", "", "Claims")
+        yield Fact("claim", f"claims completion ({clean(record.claims.how)})", "", "Claims")
     if record.blocked:
         yield Fact("blocked", clean(record.claims.blocked), "warn", "Claims")
     yield from untrue_facts(record.contradictions)

@@ -87,7 +87,7 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
         *([f"not taken  {clean(gate.refused)}"] if gate.refused else ()),
         *_evidence_lines(gate),
         *(line for pair in commands for line in pair),
-        "with       --guidance TEXT: told to the next iteration; approve also takes --set KEY=VALUE",
+        "with       --guidance TEXT: for the next iteration; approve also takes --set KEY=VALUE",
         f"deadline   {deadline}",
     ]
 

@@ -55,7 +55,7 @@ def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
     told = [stage for stage in issue.stages if not stage.startswith(OVER)]
     answer = next((one for one in reversed(state.answers) if one.gate in told[-1:]), None)
-    ending, climbs, why = state.ending, state.oversight.ladder.climbs, "The loop goes on."
+    ending, climbs, why = state.ending, state.oversight.ladder.climbs, "The loop continues."
     if answer is not None:
         who = "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
         why = f"It was answered: **{answer.choice}** by {who} at {answer.at:%Y-%m-%d %H:%M} UTC."
@@ -63,7 +63,7 @@ def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
         why = f"The loop is {ending.outcome}: {prose(ending.reason)}"
     elif climbs and climbs[-1].after < climbs[-1].before:
         why = f"The loop is back on {climbs[-1].after.title}: {prose(climbs[-1].reason)}"
-    return under(mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is over. {why}")
+    return under(mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is resolved. {why}")
 
 
 def reply(comment: Comment, uid: str, text: str) -> str:
@@ -76,7 +76,7 @@ def understood(answer: Answer, gate: Gate) -> str:
     told = [f"Understood as **{answer.choice}**: {gate.choices[answer.choice]}"]
     changed = ", ".join(f"{key}={value}" for key, value in pairs(answer.settings))
     told += [f"Changed: {code(changed)}"] if changed else []
-    told += ["The words go to the next iteration."] if answer.guidance.strip() else []
+    told += ["The text goes to the next iteration."] if answer.guidance.strip() else []
     return "\n\n".join(told)
 
 
@@ -88,21 +88,21 @@ def refused(problem: str, gate: Gate) -> str:
 
 def command_lines(gate: Gate) -> Iterator[str]:
     """What may be said in a comment, one line each."""
-    yield "A comment answers. It begins with one of:"
+    yield "Answer in a comment that starts with one of:"
     yield ""
     for choice, effect in gate.choices.items():
         yield f"- `{COMMAND} {choice}`: {effect}"
     if sets_limits(gate):
-        yield f"- `{COMMAND} set limits.iterations=40`: the same as `approve`, under other limits; several are parted by spaces."
+        yield f"- `{COMMAND} set limits.iterations=40`: the same as `approve`, with other limits; separate several with spaces."
     yield ""
-    yield "Words behind it and lines below it are told to the next iteration."
+    yield "Text after it and lines below it go to the next iteration."
 
 
 def notification(one: Escalation, state: LoopState) -> tuple[str, str]:
     """Subject and body for chat and mail, which read no Markdown of ours."""
     if one.over:
         now = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "goes on"
-        return title(one), harmless(f"Over: the loop {clean(one.loop)} {now}.")
+        return title(one), harmless(f"Resolved: the loop {clean(one.loop)} {now}.")
     ways = "helmsman answer" if one.gate else "helmsman status"
     said = f"The loop {clean(one.loop)} {one.heading}. {clean(one.why)[:1000]}\n\n{ways} {clean(one.loop)}"
     return title(one), harmless(said)
@@ -135,12 +135,12 @@ def under(hidden: str, text: str) -> str:
 
 TELL, CANCEL, RESUME = "tell", "cancel", "resume"
 VERBS = {
-    TELL: "the words behind it, and the lines below, are told to the next iteration.",
-    CANCEL: "the loop stops. Its work and its state are kept.",
-    RESUME: "the loop goes on after an end, with those words.",
+    TELL: "the text after it, and the lines below, go to the next iteration.",
+    CANCEL: "the loop stops. Its work and state are kept.",
+    RESUME: "the loop continues after it has ended, with that text.",
 }
 """What may be said at any time, beside the answers to a question."""
-COMMANDS = "A comment of somebody who may steer it begins with one of:\n\n" + "\n".join(
+COMMANDS = "A comment by somebody with access may start with one of:\n\n" + "\n".join(
     f"- `{COMMAND} {verb}`: {does}" for verb, does in VERBS.items()
 )
 
@@ -149,9 +149,9 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     """Stages and comments of all that the issue should have been told by now, oldest first."""
     checks = ", ".join(code(check.command, 120) for check in state.config.checks) or "nothing"
     begun = f"The loop {code(state.loop)} works on this, from {code(state.base_branch)} at {code(state.base_commit[:12])}"
-    until = f"until its work is proven by {checks}. Then it opens a pull request."
-    kept = "The text of the issue counts as it was when the label was set."
-    stop = "Taking the label away, or closing the issue, stops it."
+    until = f"until {checks} verifies its work. Then it opens a pull request."
+    kept = "The text of the issue is read when the label is set; later edits are ignored."
+    stop = "Removing the label, or closing the issue, stops it."
     text = "\n\n".join([f"{begun}, {until} {kept}", COMMANDS, stop])
     yield "begun", under(mark(uid=state.uid, stage="begun"), text)
     for one in concerns(state):
@@ -166,7 +166,7 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
 
 def _go_on(state: LoopState) -> str:
     resume = code(f"{COMMAND} {RESUME}")
-    return f"Or go on here: {resume} in a comment, with words to the next iteration. Its branch: {code(state.branch)}."
+    return f"Or continue here: {resume} in a comment, with guidance for the next iteration. Its branch: {code(state.branch)}."
 
 
 def _over(state: LoopState) -> str:
@@ -174,7 +174,7 @@ def _over(state: LoopState) -> str:
     if ending is None or link is None:
         return ""
     if ending.outcome is Outcome.COMPLETED:  # its result comes after its end, or the reason why it does not
-        done = f"The work counts as done {BY_A_WORD[ending.rule]}." if ending.rule in BY_A_WORD else "The work is proven."
+        done = f"The work is accepted as done {BY_A_WORD[ending.rule]}." if ending.rule in BY_A_WORD else "The work is verified."
         if link.pull_request:
             return f"{done} Pull request: {link.pull_request}"
         unopened = f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{by_hand(state)}"
@@ -190,7 +190,7 @@ def by_hand(state: LoopState) -> str:
     resume = code(f"helmsman resume {state.loop}")
     return (
         f"By hand: {push} in the repository on the machine of the loop, then open a pull request from {code(state.branch)}"
-        f" into {code(state.base_branch)}. Or mend what is in the way and run {resume}, which opens it."
+        f" into {code(state.base_branch)}. Or fix what is in the way and run {resume}, which opens it."
     )
 
 
@@ -208,10 +208,10 @@ def pull_request_body(state: LoopState, link: IssueLink) -> str:
     pages = (checks_page(state), judged, iterations_page(state), answers)
     begun = f"from {code(state.base_branch)} at {code(state.base_commit[:12])} to {code(state.head[:12])}"
     parts = [
-        f"Made by the loop {code(state.loop)} in {plural(state.iteration, 'iteration')} ({used}), {begun}.",
+        f"Created by the loop {code(state.loop)} in {plural(state.iteration, 'iteration')} ({used}), {begun}.",
         f"Ended by {code(state.ending.rule if state.ending else '')}: {prose(state.ending.reason if state.ending else '', 1000)}",
         *(f"#{page}".rstrip() for page in pages if page),  # their headings under the report's
-        f"All of it: {code(f'helmsman report {state.loop}')} on the machine of the loop.",
+        f"Details: {code(f'helmsman report {state.loop}')} on the machine of the loop.",
     ]
     head = f"{mark(uid=state.uid, stage='pull-request')}\nCloses #{link.number}\n\n"
     return head + harmless("\n\n".join(parts))[: LONGEST_BODY - len(head)]

@@ -151,7 +151,7 @@ def list_lines(loops: Sequence[Listed], now: datetime) -> Iterator[str]:
                 state.loop,
                 stands,
                 f"{state.iteration} of {state.config.limits.iterations}",
-                "not told" if "cost" in state.untold and not spent else money(spent),
+                "unknown" if "cost" in state.untold and not spent else money(spent),
                 f"{age((now - state.updated_at).total_seconds())} ago",
                 clean(state.branch),
                 f"{mark}{clean(state.config.goal.strip().splitlines()[0])[:GOAL_SHOWN]}",

@@ -74,10 +74,10 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
         Denial(rule="unproven", why=_unproven(config, since)),
         # where there is a judge, it is asked of the next two instead
         Denial(rule="expectations", why=_told("tests of the start fail on the new source", since.changed_expectations, judged)),
-        Denial(rule="looked_up", why=_told("answers seem to be looked up", since.looked_up, judged)),
+        Denial(rule="looked_up", why=_told("answers look hard-coded", since.looked_up, judged)),
         Denial(rule="unproven", why=no_test_ran_in(() if since.unchanged else since.without_test)),
         Denial(rule="invariants", why=findings_that_block(evidence.findings)),
-        Denial(rule="required_tests", why=_told("required tests were not seen to run", unseen_tests(config, evidence.checks))),
+        Denial(rule="required_tests", why=_told("required tests did not run", unseen_tests(config, evidence.checks))),
         Denial(rule="indicators", why=few if seen < needed else ""),
         Denial(rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {named}" if remaining else ""),
         Denial(rule="processes", why=processes_left(evidence)),

@@ -136,7 +136,7 @@ def _asserts_less(change: Change) -> Found:
         for test in after.tests:
             if test.assertions < had.get(test.name, 0):
                 yield _at(file, test.line, f"{test.name} asserts {test.assertions} times, and did {had[test.name]} times")
-        yield from (_at(file, one.line, "it holds whatever the code does", one.text) for one in _new(before.idle, after.idle))
+        yield from (_at(file, one.line, "it passes whatever the code does", one.text) for one in _new(before.idle, after.idle))
 
 
 def _doubles(change: Change) -> Found:
@@ -147,7 +147,7 @@ def _doubles(change: Change) -> Found:
         for one in _new(before.doubles, after.doubles):
             for stem, word in words.items():
                 if word.search(one.text):
-                    yield _at(file, one.line, f"something stands in for {stem}, which is what is worked on", one.text)
+                    yield _at(file, one.line, f"{stem} is replaced by a double, though it is what the goal changes", one.text)
 
 
 # --- source and settings ----------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _suppressed(change: Change) -> Found:
         return
     for file, before, after in change.sides:
         for one in _new(before.suppressions, after.suppressions):
-            yield _at(file, one.line, "a checker is told to look away", one.text)
+            yield _at(file, one.line, "a checker is suppressed", one.text)
 
 
 def _settings(change: Change) -> Found:
@@ -173,7 +173,7 @@ def _settings(change: Change) -> Found:
             yield _first(file), f"{file.path} configures the loop and was {done}"
         elif matches_any(file.path, table["ci"]):
             if file.after is None and not any(matches_any(path, table["ci"]) for path in kept):
-                yield _first(file), f"{file.path} told continuous integration what to do and is gone"
+                yield _first(file), f"{file.path} configured continuous integration and was removed"
             yield from (_at(file, at, f"a failure passes in {file.path}", text) for at, text in told if _LETS_PASS.search(text))
         elif file.path in change.kinds.settings:
             # a script or recipe of a check, not what a runner reads by itself

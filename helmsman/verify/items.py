@@ -21,7 +21,7 @@ from helmsman.verify.findings import findings_that_block, no_test_ran_in, proces
 
 ITEM = "plan."  # how the id of the judge's criterion begins that stands for an item
 LONGEST_CRITERION = 4_000
-NO_EVIDENCE = "nothing shows that it is done but the agent's word"
+NO_EVIDENCE = "only the agent says that it is done"
 
 
 def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
@@ -73,7 +73,7 @@ def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
 
 
 def criteria_of_doubts(changed: Sequence[str], looked_up: Sequence[str]) -> tuple[CriterionConfig, ...]:
-    """What the judge is asked where tests of the start fail on the new source, and where answers seem to be looked up."""
+    """What the judge is asked where tests of the start fail on the new source, and where answers look hard-coded."""
     of_tests = render("judge_changed_tests", found=some(changed)) if changed else ""
     of_answers = render("judge_looked_up", found=some(looked_up)) if looked_up else ""
     asked = (("changed.tests", of_tests), ("looked.up", of_answers))
@@ -111,7 +111,7 @@ def _against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[s
         yield no_test_ran_in(evidence.since_start.without_test if evidence.since_start else ())
         earlier = state.plan.changed and state.plan.now == item.id
         changed = item.verify or earlier or evidence.execution.change.files_changed > 0
-        yield "" if changed else "nothing was changed for it"
+        yield "" if changed else "no change was made for it"
 
 
 def _own_check(evidence: Evidence, item: PlanItem) -> str:
@@ -122,7 +122,7 @@ def _own_check(evidence: Evidence, item: PlanItem) -> str:
         return f"its check was not run: {item.check}"
     if result.ran_no_test:
         return f"no test ran in its check: {item.check}"
-    how = "did not come to an end" if result.timed_out else f"fails (exit code {result.exit_code})"
+    how = "did not finish" if result.timed_out else f"fails (exit code {result.exit_code})"
     how = f"could not run ({result.error})" if result.error else how
     return "" if result.passed else f"its check {how}: {item.check}"
 
@@ -138,7 +138,7 @@ def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     if item.check and state.checks is not None:
         floors = (state.plan.floor or floor_of(state.best_checks), floor_of(state.checks))
         failing = tuple(result for result in failing if any(_worse(floor.get(result.command, -1), result) for floor in floors))
-        return f"it made worse what was better before: {some([result.name for result in failing])}" if failing else ""
+        return f"it made something worse: {some([result.name for result in failing])}" if failing else ""
     return (
         f"{checks_fail(len(failing), len(evidence.checks.results))}: {some([result.name for result in failing])}"
         if failing

@@ -163,7 +163,7 @@ def read_readings(text: str, number: int) -> tuple[Reading, ...] | str:
         return read
     found: dict[int, Reading] = {one.case: one.verdict for one in read.readings}
     if len(read.readings) != number or set(found) != set(range(1, number + 1)):
-        return f"the answer does not speak of each of {number} cases exactly once"
+        return f"the answer does not name each of {number} cases exactly once"
     return (*[found[case] for case in sorted(found)],)
 
 

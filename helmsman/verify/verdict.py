@@ -106,7 +106,7 @@ def _rests_on(runs: Runs) -> Iterator[str]:
         failing = [clean(result.name) for result in runs.hidden if not result.passed]
         yield f"{plural(len(runs.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
     if runs.looked_up is not None:
-        found = some(runs.looked_up) or "nothing seems to be looked up"
+        found = some(runs.looked_up) or "no answer looks hard-coded"
         yield f"changed {NAMES} functions, called with inputs beside those of their tests: {found}"
     yield from _of_models(runs)
 
@@ -132,7 +132,7 @@ def _not_looked_at(runs: Runs) -> Iterator[str]:
     if runs.judgement is None:
         yield f"whether the change is what was asked for: no judge was asked, as {runs.judge_not_asked}"
     if not runs.hidden:
-        yield "answers that were looked up: no hidden checks were run"
+        yield "hard-coded answers: no hidden checks were run"
     if runs.probed and runs.probed.reason:
         yield f"probes: {clean(runs.probed.reason)}"
     unnamed = [result.name for result in runs.head.results if not result.passing] if runs.base.results else []
@@ -140,7 +140,7 @@ def _not_looked_at(runs: Runs) -> Iterator[str]:
         names = some([f"`{clean(name)}`" for name in unnamed])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
     if not runs.mutants:
-        yield "whether the tests notice other mistakes: no mutants were made"
+        yield "whether the tests catch other mistakes: no mutants were run"
     yield from runs.further
 
 
@@ -224,7 +224,7 @@ def _of_tests(runs: Runs) -> Iterator[Reason]:
         yield _unsure("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
     if runs.looked_up:
         remedy = "look at these functions, or have a judge read the change: --goal TEXT or --rubric FILE"
-        yield _unsure("looked_up", f"answers seem to be looked up: {some(runs.looked_up)}", remedy)
+        yield _unsure("looked_up", f"answers look hard-coded: {some(runs.looked_up)}", remedy)
 
 
 def _of_others(runs: Runs) -> Iterator[Reason]:
@@ -250,9 +250,9 @@ def _unproven(runs: Runs) -> Iterator[Reason]:
         return
     silent = [result.name for result in runs.base.failures if not known(result, result.name).ended]
     if silent:
-        yield _unsure("base_unknown", f"what the base says is not known: {some(silent)} came to no end there")
+        yield _unsure("base_unknown", f"the base's result is unknown: {some(silent)} did not finish there")
     elif any(case.outcome == "CHANGED" for case in runs.table.cases):
-        yield _unsure("unproven", "nothing but changed tests speaks for the change", _REMEDY)
+        yield _unsure("unproven", "only changed tests support the change", _REMEDY)
     elif gone := [case for case in runs.table.cases if case.outcome == "GONE" and case.red_on_base]:
         yield _unsure("unproven", f"what was red on the base did not run on the head: {_named(gone)}", _REMEDY)
     else:

@@ -116,7 +116,7 @@ def kept(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall],
     call = without_secrets(call)
     if call.outcome in IN_WORLD and did_nothing(call):
         set_aside(folder)
-        remedy = "it is tried again by itself"
+        remedy = "Helmsman retries by itself"
         raise TransientError(f"the agent could not reach its model ({call.outcome})", found=call.error, remedy=remedy)
     finish(folder, call)
     return call
@@ -150,7 +150,7 @@ class Meter:
             self._usage = usage
             publish(UsageCounted(usage=usage))
         if goes_on and self._allowed is not None and usage.cost_usd >= self._allowed and not self.used_up:
-            self.used_up = f"used {money(usage.cost_usd)} of the {money(self._allowed)} that this call may cost"
+            self.used_up = f"used {money(usage.cost_usd)} of the {money(self._allowed)} that this call is allowed to cost"
 
     def conclude(self, call: AgentCall) -> AgentCall:
         """The call under its own name where its money was what ended it."""
@@ -190,7 +190,7 @@ class Listener:
     def ended_by(self, ended: Ended) -> EndedBy:
         """How a call ended, as a record has it. Raises Cancelled where it was stopped and there is no end to record."""
         if ended.by == "stop" and not (self._reader.finished or self.must_end):
-            raise Cancelled("cancelled while the agent was at work")
+            raise Cancelled("cancelled while the agent was working")
         return "itself" if ended.by == "stop" else ended.by
 
     def conclude(self, call: AgentCall, ended: Ended) -> AgentCall:

@@ -74,7 +74,7 @@ class Catalogue(NamedTuple):
         found = make(read_text(path, self.form), where)
         if found.name != Path(where).stem:
             expected = f'name = "{Path(where).stem}"'
-            problem = f"{where} holds another {self.kind} than it says"
+            problem = f"{where} holds another {self.kind} than its name says"
             raise OperatorError(problem, expected=expected, found=display(found.name), remedy="rename one")
         return found
 
@@ -86,11 +86,11 @@ def settled(resolved: LoopSettings, top: Path) -> LoopSettings:
     """With the agent that a loop keeps, and without what that cannot do. Raises OperatorError."""
     kind = find_agent(top, resolved.config.agent)
     if resolved.config.agent.kind != TEMPLATE:
-        remedy = f"set that, or take them out; for changes to a kind write {AGENTS.folder}/NAME.toml"
+        remedy = f"set it, or remove them; for changes to a kind write {AGENTS.folder}/NAME.toml"
         _refuse(resolved, OF_A_TEMPLATE, "a template", f'agent.kind = "{TEMPLATE}"', remedy)
     if kind is None:
         expected = "agent.kind, or claude.binary, claude.model and claude.environment"
-        _refuse(resolved, OF_ANY_OTHER, "another agent", expected, "name the agent (--agent NAME), or take them out")
+        _refuse(resolved, OF_ANY_OTHER, "another agent", expected, "name the agent (--agent NAME), or remove them")
         return resolved
     config, changed = fitted(resolved.config, resolved.origins, kind)
     agent = Agent(kind=kind, unused=unused(config, resolved.origins))

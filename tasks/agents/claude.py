@@ -123,9 +123,9 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
         )
     if listener.deaf:
         raise OperatorError(
-            "the agent's program works without asking its hooks, so nothing would steer it",
+            "the agent's program does not call its hooks, so nothing would steer it",
             expected=f"a Claude Code that calls hooks of type http, with {TOKEN} as the loop sets it",
-            found=reader.cli_version or "a program that does not say its version",
+            found=reader.cli_version or "a program that does not report its version",
             remedy=(
                 "look for disableAllHooks and env in .claude/settings.json, install a newer Claude Code, or set"
                 " steering.hooks = false to do without guard rails"

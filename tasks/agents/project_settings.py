@@ -61,7 +61,7 @@ def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]
 
 
 def _asked_by(file: str, text: str) -> Requested:
-    """What a settings file asks for, key by key; of one that is no JSON object the whole text, however the CLI reads that."""
+    """What a settings file asks for, key by key; of one that is not a JSON object the whole text, however the CLI reads that."""
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -124,7 +124,7 @@ class Watch:
         if gone is not None:
             place = locate(gone, "/", self._rules)
             if place is not None and place.kind == "inside":
-                done = "it removed the working tree's .git" if place.path else "it removed the whole working tree"
+                done = "it removed the working tree's .git" if place.path else "it removed the entire working tree"
             else:
                 above = place is not None and place.holds_worktree
                 done = f"it removed {gone}, {'which holds the working tree' if above else 'outside the working tree'}"

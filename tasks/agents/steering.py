@@ -193,7 +193,7 @@ class Steering:
         if output is None:
             with self._lock:
                 if all(one.rule != FORGED_STOP for one in self.guarded):
-                    self._note(_session_itself("a Stop that the event stream does not bear out"), FORGED_STOP, denied=False)
+                    self._note(_session_itself("a Stop event that the event stream contradicts"), FORGED_STOP, denied=False)
         return output or {}
 
     def _fold(self, agent: str, call: ToolCall, result: ToolResult) -> None:

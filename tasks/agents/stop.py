@@ -85,7 +85,7 @@ class StopGate:
                 attempt = judge_stop(results, why, time.monotonic() - began)
                 return attempt, reason(results) if attempt.blocked else ""
             except Exception as error:  # noqa: BLE001 - a fault of ours must not keep an agent from its end
-                return StopAttempt(blocked=False, why=f"the gate broke: {_words(error)}"), ""
+                return StopAttempt(blocked=False, why=f"the stop gate failed: {_words(error)}"), ""
 
     def close(self) -> None:
         """End what runs and wait for its end; the checkout is free then. No check runs afterwards."""
@@ -112,7 +112,7 @@ class StopGate:
             self._lay_out()
             results, _ = run_laid_out(check_context, with_checks(self._config, lenient))
         except Cancelled:
-            return [], "the session is at its end"
+            return [], "the session is ending"
         except FAULTS as error:
             return [], _words(error)
         for result in results:
@@ -129,10 +129,10 @@ class StopGate:
         reasons = (
             (not claims.wants_to_finish and bool(claims.blocked), "it says that it is blocked"),
             (not claims.wants_to_finish and claims.goes_on, "it says that work remains"),
-            (not claims.wants_to_finish and not self._item, "it does not ask to be done"),
+            (not claims.wants_to_finish and not self._item, "it does not claim completion"),
             (not checks, "there are no checks"),
-            (not any(self._allowance(check, until) for check in checks), "every check takes longer than it may"),
-            (self._ended(), "the session is at its end"),
+            (not any(self._allowance(check, until) for check in checks), "every check exceeds the time limit"),
+            (self._ended(), "the session is ending"),
         )
         return next((why for holds, why in reasons if holds), "")
 

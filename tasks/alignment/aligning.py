@@ -155,6 +155,6 @@ def configured(request: AlignRequest) -> LoopConfig:
             "the goal is too long to be aligned",
             expected=f"{LONGEST_GOAL:,} characters at most",
             found=f"{len(config.goal):,}",
-            remedy="say it in short, and name the files that say the rest",
+            remedy="summarise it, and name the files that hold the rest",
         )
     return config

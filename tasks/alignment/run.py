@@ -192,7 +192,7 @@ def _drafted(work: Work, before: Alignment | None) -> Alignment:
 def _written(work: Work, alignment: Alignment, over: Alignment | None) -> Alignment:
     kept = aligning.put(work, alignment, over)
     if kept is not None:
-        _log.warning("%s had been changed meanwhile; what stood there is kept in %s", work.file, kept)
+        _log.warning("%s had been changed meanwhile; its earlier content is kept in %s", work.file, kept)
     return alignment
 
 

@@ -74,7 +74,7 @@ def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
     except (FileNotFoundError, ValidationError):
         return None
     except OSError as error:
-        remedy = "see that it can be read, or move it away"
+        remedy = "make it readable, or move it away"
         raise transient_error(error) or OperatorError(
             "an answer cannot be read", found=f"{file}: {error}", remedy=remedy
         ) from error
@@ -128,7 +128,7 @@ def with_words(context: LoopContext, state: LoopState) -> LoopState:
             _log.warning("what a person has said cannot be read: %s", error)
             continue
         if words is None:
-            _log.warning("%s was not written by Helmsman for this loop, and nobody is told of it", file.name)
+            _log.warning("%s was not written by Helmsman for this loopand is ignored", file.name)
         elif words.strip() and words not in state.guidance:
             said.append(words)
     if said:

@@ -138,7 +138,7 @@ def _not_taken(context: LoopContext, state: LoopState, problem: str) -> LoopStat
     if state.gate is None or state.gate.refused == problem:
         return state
     asking = state.model_copy(update={"gate": state.gate.model_copy(update={"refused": problem}), "updated_at": now_utc()})
-    after = replace_state(context.repository, state, asking, f"ask: {state.gate.key}: an answer was not taken")
+    after = replace_state(context.repository, state, asking, f"ask: {state.gate.key}: an answer was rejected")
     publish_artifacts(after)
     return after
 
@@ -162,10 +162,10 @@ def _closed(context: LoopContext, state: LoopState, answer: Answer) -> LoopState
     head = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head
     if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
         raise OperatorError(
-            "the branch has moved on since the work was proven",
+            "the branch has moved since the work was verified",
             expected=f"{state.branch} at {state.head[:12]}",
             found=head[:12],
-            remedy="answer revise, so that what is there now is proven; or put the branch back",
+            remedy="answer revise to verify what is there now, or reset the branch",
         )
     after = after.model_copy(update={"head": head})
     if after.ending is None:

@@ -72,7 +72,7 @@ def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Map
         except ENGINE_AWAY:
             _wait_for_engine(run)
         except ValidationError:
-            _log.info("the form was filled in with something that it does not take")
+            _log.info("the form was filled in with an invalid value")
         except KeyboardInterrupt as interrupt:
             raise Cancelled(CANCELLED if cancelled.is_set() else "interrupted by a signal") from interrupt
     with get_client(sync_client=True) as client:
@@ -134,7 +134,7 @@ def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
 
 def warn_not_taken(problem: str) -> None:
     """Say in the run's log why an answer was not taken."""
-    get_run_logger().warning("your answer was not taken: %s", problem)
+    get_run_logger().warning("your answer was rejected: %s", problem)
 
 
 def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | None = None) -> bool:

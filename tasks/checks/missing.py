@@ -46,8 +46,7 @@ def cannot_start(report: CheckReport, repository: Repository, commit: str) -> Op
         if where:
             line = f"setup = {json.dumps(proposed(names) or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
             return OperatorError(
-                f"the check `{result.name}` cannot start in a clean checkout, so no verdict could ever be had:"
-                f" {name} is not there",
+                f"the check `{result.name}` cannot start in a clean checkout, so no verdict is possible: {name} is not there",
                 expected="checks that run on what is committed and on what set-up installs",
                 found=f"{(result.tail or result.head).strip()[-500:]} ({where})",
                 remedy=(
@@ -83,7 +82,7 @@ def explained(check_context: CheckContext, worktree: Path, commit: str, report: 
     results: list[CheckResult] = []
     for place, (result, check) in enumerate(zip(report.results, config.checks, strict=True)):
         passes = not result.passed and run_check(there, place, check, check.timeout_seconds).passed
-        there.heed()
+        there.raise_if_cancelled()
         why = _likely_cause(worktree, check_context.checkout.left_out()) if passes else ""
         results.append(result.model_copy(update={"remark": "; ".join(filter(None, (result.remark, why)))}))
     there.checkout.require_intact([check.command for check in config.checks])

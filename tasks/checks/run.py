@@ -87,7 +87,7 @@ class CheckContext:
     def root(self) -> Path:
         return self.checkout.root
 
-    def heed(self) -> None:
+    def raise_if_cancelled(self) -> None:
         if self.stop():
             raise Cancelled("cancelled while the checks were running")
 
@@ -124,9 +124,9 @@ def set_up(check_context: CheckContext, config: LoopConfig) -> None:
     for command in check_context.checkout.setup_due():
         publish(PreparationStarted(what=f"the tree: {command}"))
         result = run_command(check_context, command, config)
-        check_context.heed()
+        check_context.raise_if_cancelled()
         if not result.passed:
-            late = f"it did not end within {setup.SECONDS} s" if result.timed_out else ""
+            late = f"it did not finish within {setup.SECONDS} s" if result.timed_out else ""
             raise setup.SetupFailed(
                 command, late or result.error or f"exit code {result.exit_code}", f"{result.head}{result.tail}"
             )
@@ -166,7 +166,7 @@ def laid(
         yield
     finally:
         check_context.checkout.reset()
-        check_context.heed()
+        check_context.raise_if_cancelled()
 
 
 def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[CheckResult]:
@@ -182,7 +182,7 @@ def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[Check
             except BaseException:
                 abandoned.set()
                 raise
-    check_context.heed()
+    check_context.raise_if_cancelled()
     check_context.checkout.require_intact([check.command for _, check in group])
     return results
 
@@ -191,7 +191,7 @@ def _run_numbered(check_context: CheckContext, numbered: Numbered) -> CheckResul
     place, check = numbered
     seconds = check_context.allowance(check)
     if seconds <= 0:
-        return _not_run(check, "there was no time left for it")
+        return _not_run(check, "no time was left for it")
     publish(CheckStarted(name=check.title))
     result = run_check(check_context, place, check, seconds)
     publish(CheckFinished(result=result.unseen if check_context.hidden else result))

@@ -204,9 +204,9 @@ def security_findings(command: str, check_context: CheckContext, commit: str) ->
         return Scan(commit=commit, error=str(error))
     finally:
         check_context.checkout.reset()
-    check_context.heed()
+    check_context.raise_if_cancelled()
     if ended.by != "itself":
-        return Scan(commit=commit, error=f"the scan did not end within {SECONDS} s")
+        return Scan(commit=commit, error=f"the scan did not finish within {SECONDS} s")
     if ended.output_bytes > 2 * LARGEST:
         return Scan(commit=commit, error=f"the scan printed {ended.output_bytes} bytes, of which {2 * LARGEST} would be read")
     scan = read_scan(ended.head + ended.tail, str(check_context.root), commit)

@@ -110,7 +110,7 @@ def _run(check_context: CheckContext, work: Range, say: Say) -> Runs:
     trusted, trusted_not_due = TrustedRun(), "no check passes on the head"
     if any(result.passed for result in at_head.results):
         trusted = run_trusted(work, head_tree, titled("the base's tests and settings on the head's source"))
-        trusted_not_due = "" if trusted.report else "no test or setting that the base has was changed"
+        trusted_not_due = "" if trusted.report else "no test or setting of the base was changed"
     shown, new_not_due = Shown(), "the checks fail on the head"
     if at_head.passed:
         shown = run_on_start(work, head_tree, at_head, titled("the head's tests on the base's source"))

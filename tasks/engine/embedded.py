@@ -182,7 +182,7 @@ class _Server:
                 came_up, code = self._up.is_set(), ended.exit_code
                 how = f"signal {-code}" if code is not None and code < 0 else f"exit status {'unknown' if code is None else code}"
                 said = (ended.tail or ended.head).replace(IS_UP.decode(), "").strip()[-2000:]
-                end = f"it ended after {ended.seconds:.1f} s with {how}" + (f": {said}" if said else ", without a word")
+                end = f"it ended after {ended.seconds:.1f} s with {how}" + (f": {said}" if said else ", without output")
             except Exception as error:  # noqa: BLE001 - whoever waits for it is told
                 end = str(error)
             self._up.clear()
@@ -235,10 +235,10 @@ def engine_error(error: BaseException) -> EngineAwayError | None:
     url = os.environ.get("PREFECT_API_URL", "it")
     server = _own_engines.get(url)
     return EngineAwayError(
-        "the Prefect server does not answer any more",
+        "the Prefect server no longer answers",
         expected=f"an answer from {url}",
         found=(server and server.end) or str(error) or type(error).__name__,
-        remedy="" if server else "see that it is back",
+        remedy="" if server else "make sure that it runs",
     )
 
 
@@ -255,7 +255,7 @@ def require_address(url: str | None = None) -> None:
     except httpx.InvalidURL as error:
         found = f"{url}: {error}"
     raise OperatorError(
-        "PREFECT_API_URL is no address of a server", expected="http://HOST:PORT/api", found=found, remedy="correct it"
+        "PREFECT_API_URL is not the address of a server", expected="http://HOST:PORT/api", found=found, remedy="correct it"
     )
 
 

@@ -152,9 +152,9 @@ def _blaming_storage(loop: str) -> Generator[None]:
     except Exception as error:  # every kind of storage has errors of its own
         block = get_current_settings().results.default_storage_block
         raise TransientError(
-            "the storage for the results of steps cannot be used, so that a machine that takes over would repeat them",
+            "the storage for the results of steps cannot be used, so a machine that takes over would repeat them",
             expected=f"to write and read {PROBE} in {block or 'the default result storage of the Prefect server'}",
             found=f"{type(error).__name__}: {error}"[:500],
             remedy="look at the storage and at the block's credentials (docs/operations.md tells how both are made); "
-            f"then go on with the loop: helmsman resume {loop}",
+            f"then continue with: helmsman resume {loop}",
         ) from error

@@ -121,21 +121,19 @@ def _require_same_goal(name: str, state: LoopState, link: Link) -> None:
     begun = own_goal(state.config.goal)
     if begun.strip() != redact(link.goal).strip():
         raise OperatorError(
-            f"group {name} was begun with other goals",
+            f"group {name} was started with other goals",
             expected=f"for {state.loop}: {clean(begun)[:GOAL_SHOWN]}",
             found=clean(link.goal)[:GOAL_SHOWN],
-            remedy="give the goals that it was begun with, or begin another group: --name NAME",
+            remedy="pass the goals that it was started with, or start another group: --name NAME",
         )
 
 
 def opened(request: ParallelRequest, repository: Repository) -> Group:
-    """Raises OperatorError where the group cannot be driven, or was begun with other goals."""
+    """Raises OperatorError where the group cannot be driven, or was started with other goals."""
     said = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
     config = configure(repository.top, said, consent=consent_of(repository.common)).config
     if config.workspace.in_place and not request.in_a_row:
-        raise OperatorError(
-            "loops side by side need a worktree each", found="workspace.in_place = true", remedy="leave it out for them"
-        )
+        raise OperatorError("loops side by side need a worktree each", found="workspace.in_place = true", remedy="omit it")
     if request.in_a_row and (request.best or not request.loops):
         raise OperatorError(
             "loops in a row have a goal each, and all are kept",
@@ -243,7 +241,7 @@ def group_result(group: Group) -> ParallelResult:
         if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
             one = one.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
         loops.append(one)
-    never = {group.names[place]: "what it needs was not completed" for place in unreached(_members(group, states))}
+    never = {group.names[place]: "its prerequisites were not completed" for place in unreached(_members(group, states))}
     return ParallelResult(
         group=group.request.group,
         completed=sum(one.outcome is Outcome.COMPLETED for one in loops),

@@ -42,7 +42,7 @@ def settled(resolved: LoopSettings, preset: Preset | None, top: Path) -> LoopSet
     for name in config.hats.models:  # a slip in the name of a hat would go unnoticed for ever
         if name not in known:
             raise OperatorError(
-                f"hats.models names a hat that is not there: {display(name)}{did_you_mean(name, known)}",
+                f"hats.models names an unknown hat: {display(name)}{did_you_mean(name, known)}",
                 expected=f"one of {', '.join(known)}",
             )
     by_hand = origins["claude.model"] == COMMAND_LINE
@@ -94,7 +94,7 @@ def _hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
     known = HATS.all(top)
     if name not in known:
         raise OperatorError(
-            f"preset {sheet.name} ({source}) names a hat that is not there: {display(name)}{did_you_mean(name, known)}",
+            f"preset {sheet.name} ({source}) names an unknown hat: {display(name)}{did_you_mean(name, known)}",
             expected=f"one of {', '.join(known)}",
             remedy=f"correct its name, or write {HATS.folder}/{name}.md",
         )
@@ -122,7 +122,7 @@ def add_preset(top: Path, name: str, text: str) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise OperatorError(f"{PRESETS.where(path)} is there already", remedy="edit it, or give another name") from None
+        raise OperatorError(f"{PRESETS.where(path)} already exists", remedy="edit it, or choose another name") from None
     except OSError as error:
         raise OperatorError(f"{path} cannot be written", found=str(error.strerror), remedy="make the folder writable") from error
     return path

@@ -184,14 +184,14 @@ def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> La
     if "goal_file" not in layer.values:
         return layer
     if "goal" in layer.values:
-        raise OperatorError(f"{layer.source} gives both goal and goal_file", remedy="keep one of the two")
+        raise OperatorError(f"{layer.source} sets both goal and goal_file", remedy="keep one of the two")
     key, named = f"goal_file ({layer.source})", layer.values["goal_file"]
     if not isinstance(named, str):
         raise OperatorError(f"{key} is not a path", expected="text", found=display(named))
     path = resolve_inside(folder, named, key) if inside else folder / named
     text = read_text(path, f"the goal's text, because {key} names this file").strip()
     if not text:
-        raise OperatorError(f"{key} is empty: {path}", remedy="write down what shall be true at the end")
+        raise OperatorError(f"{key} is empty: {path}", remedy="write down what should be true at the end")
     rest = {key: value for key, value in layer.values.items() if key != "goal_file"}
     return Layer(layer.source, {**rest, "goal": text})
 
@@ -295,7 +295,7 @@ def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     path = _inside(repository, name)
     text = read_text(path, "a prompt").strip()
     if not text:
-        raise OperatorError(f"{path} is empty", remedy="write down what shall be true at the end, or give a goal")
+        raise OperatorError(f"{path} is empty", remedy="write down what should be true at the end, or give a goal")
     found = {} if "completion.promise" in said else promises(text)
     if len(found) > 1:
         told = ", ".join(f"{promise} in line {line}" for promise, line in found.items())

@@ -37,7 +37,7 @@ def finish(context: LoopContext, state: LoopState) -> LoopState:
             if yes and state.gate is None:
                 commit_lines(context, state)
         except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
-            problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
+            problems.append(f"the question about AGENTS.md was skipped: {cancelled}")
         except HelmsmanError as error:
             problems.append(str(error))
         if context.worktree.exists():
@@ -63,7 +63,7 @@ def _concluded(context: LoopContext, state: LoopState) -> LoopState:
     try:
         drawn = steps.draw_lessons(context, state)
     except Cancelled as cancelled:  # who cancels wants to wait no more; the work stays done, and the rules say what it teaches
-        drawn = ExtractedLessons(reason=f"no model was asked what it teaches: {cancelled}")
+        drawn = ExtractedLessons(reason=f"no model was asked for lessons: {cancelled}")
     conclude(context, state, asked=drawn.observations)
     _tell([drawn.reason])
     spent, used = state.spending, drawn.usage

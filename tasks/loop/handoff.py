@@ -40,7 +40,7 @@ Proposed = tuple[tuple[str, ...], str]
 """The lines that a patch was written for, for `git apply` on the loop's head; and why nothing could be proposed, for a person."""
 
 NAME = "handoff.md"  # in the loop's own folder: there it is whatever becomes of the file
-SUBJECT = "Hand over what loop {} leaves to know"
+SUBJECT = "Add the handoff of loop {}"
 
 
 def hand_over(context: LoopContext, state: LoopState) -> str:
@@ -68,7 +68,7 @@ def handed_on(context: LoopContext, state: LoopState, tip: str) -> str:
         held = held_in(context.repository, tip, name) if name else None
         after = _with_handoff(name, text_of(held.content, name), handoff_of(state)) if held else None
         return tip if after is None else commit_with(context.repository, state, tip, name, after, SUBJECT.format(state.loop))
-    except (HelmsmanError, OSError, ValueError):  # it is tried again, and told, once the loop is done
+    except (HelmsmanError, OSError, ValueError):  # it is tried again, and told, once the loop has ended
         return tip
 
 

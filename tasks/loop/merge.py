@@ -76,9 +76,7 @@ def land(context: LoopContext, state: LoopState, check: Check) -> LoopState:
             if not landing_due(state):
                 return state
             _nap(context, NAP_SECONDS)
-        raise TransientError(
-            f"{state.config.merge.into} was moved by somebody else {RACES} times in a row before the merge was through"
-        )
+        raise TransientError(f"{state.config.merge.into} was updated by others {RACES} times in a row before the merge finished")
     except (Fenced, Cancelled):
         raise
     except HelmsmanError as error:
@@ -145,7 +143,7 @@ def _decided(context: LoopContext, state: LoopState, target: Target) -> LoopStat
 def _problem(state: LoopState, report: CheckReport) -> str:
     missing = unseen_tests(state.config, report)
     if missing:
-        return f"required tests were not seen to run: {', '.join(map(clean, missing[:NAMED]))}"
+        return f"required tests did not run: {', '.join(map(clean, missing[:NAMED]))}"
     if report.passed:
         return ""
     names = ", ".join(clean(result.name) for result in report.failures[:NAMED])
@@ -159,9 +157,9 @@ def _arrived(
     notes = [*known, bring_along(target, prepared.commit)]
     try:
         if not place_on(context, state, prepared.head, state.head):
-            notes.append(f"{state.branch} has moved since, so it was left as it is")
+            notes.append(f"{state.branch} has moved since and was not changed")
     except HelmsmanError as error:  # what is merged stays merged
-        notes.append(f"{state.branch} was left as it is: {error.problem}")
+        notes.append(f"{state.branch} was not changed: {error.problem}")
     merged = Merged(
         into=target.branch,
         base=prepared.base,
@@ -219,7 +217,7 @@ def _nap(context: LoopContext, seconds: float) -> None:
     while not context.folder.cancel.exists() and time.monotonic() < until:
         time.sleep(min(NAP_SECONDS, max(until - time.monotonic(), 0.0)))
     if context.folder.cancel.exists():
-        raise Cancelled("cancelled while the work was being merged")
+        raise Cancelled("cancelled during the merge")
 
 
 def require_target(repository: Repository, config: LoopConfig) -> None:
@@ -230,14 +228,14 @@ def require_target(repository: Repository, config: LoopConfig) -> None:
     if config.workspace.in_place:
         raise _cannot("a loop that works in place has no branch of its own to merge", "leave --in-place out, or merge.into")
     if not config.checks:
-        raise _cannot("nothing would verify what is merged", "give --check CMD, or leave merge.into out")
+        raise _cannot("nothing would verify the merge", "give --check CMD, or leave merge.into out")
     if merge.push and not succeeds(repository.common, "remote", "get-url", remote):
         raise _cannot(
             f"there is no remote {clean(remote)!r} to push to", "add it, name another with remote.name, or leave merge.push out"
         )
     known = [f"refs/heads/{merge.into}", *([f"refs/remotes/{remote}/{merge.into}"] if merge.push else ())]
     if not any(read_ref(repository.common, ref) for ref in known):
-        raise _cannot(f"there is no branch {merge.into}", f"make it: git branch {shlex.quote(merge.into)}; or name another")
+        raise _cannot(f"there is no branch {merge.into}", f"create it: git branch {shlex.quote(merge.into)}; or name another")
 
 
 def _cannot(why: str, remedy: str) -> OperatorError:
@@ -278,7 +276,7 @@ def move_on(target: Target, commit: str) -> bool:
             raise OperatorError(
                 f"{clean(target.remote)} refuses the merge into {target.branch}",
                 found="\n".join(filter(None, told)) or error.stderr,
-                remedy="allow it there, or merge the branch by hand as it is done there",
+                remedy="allow it there, or merge the branch by hand",
             ) from error
         raise TransientError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
     return True

@@ -99,7 +99,7 @@ def _merged(context: LoopContext, state: LoopState, base: str) -> Joined:
     marked = ((entry, HOW.get(entry[:2].decode("ascii", "replace"))) for entry in listed)
     conflicts = tuple(Conflicted(path=os.fsdecode(entry[3:]), how=how) for entry, how in marked if how)
     if problem and not conflicts:
-        raise TransientError(f"{into} cannot be brought together with the loop's work", found=problem)
+        raise TransientError(f"{into} cannot be merged into the loop's work", found=problem)
     conflicts, notes = _without_plan(context, state, base, conflicts)
     if conflicts:
         names = b"\0".join(os.fsencode(one.path) for one in conflicts)  # with markers or, without a text to mark, as one side

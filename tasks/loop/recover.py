@@ -85,7 +85,7 @@ def close(context: LoopContext, state: LoopState, why: BaseException, now: datet
     decision = Decision(
         kind="stop",
         rule=f"error.{fault}" if fault else "cancelled",
-        reason=f"{str(why) or 'asked to stop'}; go on with: helmsman resume {state.loop}",
+        reason=f"{str(why) or 'asked to stop'}; continue with: helmsman resume {state.loop}",
         at=now,
         outcome=Outcome.FAILED if fault else Outcome.CANCELLED,
         fault=fault,

@@ -71,8 +71,8 @@ def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> Non
     require_remote(repository, remote.name)
     if _on_remote(repository, remote, state_ref(loop)):
         raise OperatorError(
-            f"there is a loop {loop} already on remote {remote.name}",
-            remedy=f"go on with it here: helmsman resume {loop}; or give another --name",
+            f"a loop named {loop} already exists on remote {remote.name}",
+            remedy=f"go on with it here: helmsman resume {loop}; or choose another --name",
         )
 
 
@@ -106,10 +106,10 @@ def check_lease(repository: Repository, state: LoopState, seconds: float = TIMEO
     if theirs and not (ours and contains(repository.common, ours, theirs)):
         look = f"git fetch {state.config.remote.name} {state_ref(state.loop)}"
         raise Fenced(
-            f"loop {state.loop} goes on elsewhere, and this process must not write any more",
+            f"loop {state.loop} has another driver now, so this process stops writing",
             expected=f"the remote's {state_ref(state.loop)} to be one that this process has written",
             found=theirs,
-            remedy=f"nothing is to be done; what the other one wrote is fetched with: {look}",
+            remedy=f"nothing; fetch what the other driver wrote with: {look}",
         )
 
 
@@ -179,7 +179,7 @@ def _require_ours(repository: Repository, remote: RemoteConfig, before: LoopStat
     ref = state_ref(state.loop)
     if shown.unverified:
         raise Unverified(
-            f"remote {remote.name} holds a state of loop {state.loop} that is not verified, and nothing was taken from it",
+            f"remote {remote.name} holds a state of loop {state.loop} that is not verified, and nothing was used from it",
             expected=f"a state that was signed with this machine's key or that of {VARIABLE}",
             found=shown.unverified,
             remedy=f"give all machines one {VARIABLE}; or look at it (git show {commit}:state.json) and take it: "

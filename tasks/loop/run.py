@@ -167,7 +167,7 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
     Of a loop that somebody else drives by now nothing is written: `why` is raised.
     """
     if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(context.repository, state):
-        get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
+        get_run_logger().error("loop %s is left to its new driver: %s", state.loop, why)
         raise why
     reason = transient_error(why) or why
     if isinstance(reason, OSError):  # not transient: a fault of ours
@@ -339,7 +339,7 @@ def _wait(take: Callable[[], bool], what: str, until: float, stop: Stop) -> None
     """Until it is taken, or the time is over."""
     while not take():
         if stop():
-            raise Cancelled("cancelled while waiting for other loops that merge")
+            raise Cancelled("cancelled while waiting for other merges")
         if time.monotonic() >= until:
             get_run_logger().warning("%s stays taken; merging without it", what)
             return

@@ -64,7 +64,9 @@ def create_loop(
     """
     if (known := known_state(repository, name)) is not None:
         if new:
-            raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
+            raise OperatorError(
+                f"a loop named {name} already exists", remedy="it was started in the meantime; choose another --name"
+            )
         return known
     require_checks(resolved.config, resolved.preset)
     state = state_from_here(repository, resolved, name, now, begin_with).model_copy(update={"run": run})
@@ -151,7 +153,7 @@ def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
     if not config.checks and not config.allow_no_checks:
         fitting = f"; for a {preset.name}: {'; '.join(preset.sheet.checks)}" if preset and preset.sheet.checks else ""
         raise OperatorError(
-            "no check is configured, so nothing could ever be verified",
+            "no check is configured, so nothing can be verified",
             expected=f"at least one command whose exit code proves the goal{fitting}",
             remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
         )
@@ -173,7 +175,7 @@ def _beginning(repository: Repository, config: LoopConfig, begin_with: str, name
     in_place = config.workspace.in_place
     if begin_with and in_place:
         raise OperatorError(
-            "a loop that works in place begins with what is checked out",
+            "a loop that works in place starts from what is checked out",
             found=f"another base: {display(begin_with)}",
             remedy="check that out first, or leave --in-place out",
         )
@@ -185,7 +187,7 @@ def _beginning(repository: Repository, config: LoopConfig, begin_with: str, name
         if not begin_with:
             raise
         raise OperatorError(
-            "there is nothing to begin with", expected="a branch, tag or commit", found=display(begin_with)
+            "there is nothing to start from", expected="a branch, tag or commit", found=display(begin_with)
         ) from error
     branch = current_branch(repository.top) if in_place else f"{OWN_BRANCHES}{name}"
     if in_place and (repository.bare or not branch):
@@ -240,7 +242,7 @@ def require_budget(state: LoopState, config: LoopConfig) -> None:
     used_up = reached(config.limits, state.spending, state.iteration)
     if used_up:
         raise OperatorError(
-            f"loop {state.loop} has used up a limit, so there is nothing to go on with",
+            f"loop {state.loop} has used up a limit, so it cannot continue",
             found="; ".join(signal.message for signal in used_up),
             remedy=f"raise it: helmsman resume {state.loop} --set {used_up[0].rule}=VALUE",
         )

@@ -54,7 +54,7 @@ def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) 
         woken = [words for run in asleep if (words := _woken(run, now_utc()))]
     found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
     told = f"{found['waiting']} wait for a person; woken: {_listed(woken)}; revived after a crash: {_listed(revived)}"
-    told += f"; taken up anew, since no process of theirs came: {_listed(unstarted)}" if unstarted else ""
+    told += f"; restarted, because no process was started: {_listed(unstarted)}" if unstarted else ""
     name = "Woken" if woken or revived or unstarted else IDLE
     return State(type=StateType.COMPLETED, name=name, message=told, data=found)
 
@@ -107,8 +107,8 @@ def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_S
     settled, revived = {run.id for run in found}, list[str]()
     for run in _may_be_revived(client):
         if run.id in settled:
-            told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and goes on by itself."))
-            _log.info("run %s crashed and goes on: %s", run.name, told.status)
+            told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and continues by itself."))
+            _log.info("run %s crashed and continues: %s", run.name, told.status)
             revived += [run.name] if told.status is SetStateStatus.ACCEPT else []
     return revived
 
@@ -155,13 +155,13 @@ def _reschedule(client: SyncPrefectClient, run: FlowRun) -> bool:
             return False
         if (times := names.count(AGAIN)) >= MOST_TIMES:
             _log.warning(
-                "run %s stays pending: it was taken up %d times and had no process; see the worker's log, then cancel it",
+                "run %s stays pending: it was claimed %d times and had no process; see the worker's log, then cancel it",
                 run.name,
                 times + 1,
             )
             return False
-        told = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker took it up, and no process of it came."))
+        told = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker claimed it, but started no process."))
     except ObjectNotFound:
         return False  # somebody has deleted it
-    _log.info("run %s had no process and is taken up anew: %s", run.name, told.status)
+    _log.info("run %s had no process and is restarted: %s", run.name, told.status)
     return told.status is SetStateStatus.ACCEPT

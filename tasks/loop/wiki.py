@@ -95,7 +95,7 @@ def _archived(folder: Path, context: LoopContext, state: LoopState) -> Iterator[
     free = next((name for name in names if not os.path.lexists(folder / "loops" / name / wiki.SUMMARY)), "")
     if not any(wiki.uid_line(state) in _quietly(folder, f"loops/{name}/{wiki.SUMMARY}").split("\n") for name in names):
         if not free:
-            raise OperatorError(f"loops/{names[1]} of the wiki is left as it is", expected="this loop's archive, or nothing")
+            raise OperatorError(f"loops/{names[1]} of the wiki is unchanged", expected="this loop's archive, or nothing")
         yield from _write_decisions(folder, state)
         records = list(islice(read_records(context.repository, state.loop), wiki.MOST_ITERATIONS))
         files = wiki.archive_files(state, records[::-1])
@@ -168,7 +168,7 @@ def _page(folder: Path, name: str) -> str | None:
             return content.decode("utf-8")
     except UnicodeDecodeError:
         pass
-    raise OperatorError(f"{name} of the wiki is left as it is", expected=f"a file of UTF-8, {LARGEST:,} bytes at most")
+    raise OperatorError(f"{name} of the wiki is unchanged", expected=f"a file of UTF-8, {LARGEST:,} bytes at most")
 
 
 def _quietly(folder: Path, name: str) -> str:
@@ -187,7 +187,7 @@ def _write(path: Path, text: str, mode: int = FOR_ALL) -> None:
 def _real(folder: Path) -> Path:
     """A folder that is made where none is. Raises OperatorError where a link or a file is in its place."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise OperatorError(f"{clean(folder.name)} of the wiki is left as it is", expected="a folder", found="something else")
+        raise OperatorError(f"{clean(folder.name)} of the wiki is unchanged", expected="a folder", found="something else")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -99,7 +99,7 @@ def _file_of(url: str) -> Path:
             "memory.url names no file",
             expected="four slashes and a whole path, as sqlite:////folder/memory.db",
             found=repr(url)[:200],
-            remedy="set it by HELMSMAN_MEMORY__URL",
+            remedy="set HELMSMAN_MEMORY__URL",
         )
     return named
 

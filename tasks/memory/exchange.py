@@ -89,8 +89,8 @@ def read(file: Path) -> Content:
         raise _wrong(what, expected=expected, found=f"version {version}"[:100], remedy="update this program")
     checksum = _checksum(document)
     if signed != checksum:
-        remedy = "it was changed or cut since it was exported: export it anew"
-        raise _wrong("sha256 is not as expected", expected=checksum, found=clean(repr(signed))[:100], remedy=remedy)
+        remedy = "it was changed or truncated after the export: export it again"
+        raise _wrong("sha256 does not match", expected=checksum, found=clean(repr(signed))[:100], remedy=remedy)
     try:
         content = Content.model_validate(document)
     except ValidationError as error:
@@ -106,7 +106,7 @@ def read(file: Path) -> Content:
 def _document(file: Path) -> dict[str, Any]:
     def finite(text: str) -> float:
         if not isfinite(found := float(text)):
-            raise ValueError(f"{text[:100]} is no JSON")
+            raise ValueError(f"{text[:100]} is not JSON")
         return found
 
     try:
@@ -119,9 +119,9 @@ def _document(file: Path) -> dict[str, Any]:
     try:
         document: Any = json.loads(raw, parse_constant=finite, parse_float=finite)
     except (ValueError, RecursionError) as error:  # also what is no UTF-8
-        raise _wrong(f"{clean(file.name)} is no whole JSON document", found=clean(str(error))[:200]) from None
+        raise _wrong(f"{clean(file.name)} is not a complete JSON document", found=clean(str(error))[:200]) from None
     if not isinstance(document, dict):
-        raise _wrong(f"{clean(file.name)} is no exported memory", expected="a JSON object", found=type(document).__name__)
+        raise _wrong(f"{clean(file.name)} is not an exported memory", expected="a JSON object", found=type(document).__name__)
     return cast("dict[str, Any]", document)
 
 

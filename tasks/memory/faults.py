@@ -15,15 +15,15 @@ REMEDIES = {
     sqlite3.SQLITE_FULL: "free some space on that disk",
     sqlite3.SQLITE_READONLY: "make the file and its folder writable for this user",
     sqlite3.SQLITE_CANTOPEN: "make the file and its folder writable for this user",
-    sqlite3.SQLITE_BUSY: "end the process that keeps the store for so long",
+    sqlite3.SQLITE_BUSY: "end the process that locks the store",
     sqlite3.SQLITE_IOERR: "look at the disk: space, quota, or its health",
-    sqlite3.SQLITE_CORRUPT: "open the store anew: the last good copy is restored then",
-    sqlite3.SQLITE_NOTADB: "open the store anew: the last good copy is restored then",
+    sqlite3.SQLITE_CORRUPT: "reopen the store: the last good copy is restored",
+    sqlite3.SQLITE_NOTADB: "reopen the store: the last good copy is restored",
 }
 SERVER_REMEDIES = {
     "25006": "this server takes no changes, as one that only copies another: name the one that does",
     "42501": "give its user the rights to make tables in that database, to read and to write them",
-    "55P03": "end the session that keeps the store for so long",
+    "55P03": "end the session that locks the store",
 }
 """By PostgreSQL's own codes."""
 
@@ -42,10 +42,10 @@ def reporting_faults(place: str, secret: str = "") -> Generator[None]:
         code, found = primary_code(cause), f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}"
         remedy = REMEDIES.get(code) or SERVER_REMEDIES.get(getattr(cause, "sqlstate", None) or "")
         raise (Damaged if code in DAMAGE else TransientError)(
-            "the memory store does not answer as it should",
+            "the memory store does not work",
             expected=f"a working store at {place}",
             found=found.replace(secret, "***") if secret else found,
-            remedy=remedy or "see that the store can be reached, or set memory.use to false",
+            remedy=remedy or "make sure that the store can be reached, or set memory.use to false",
         ) from None  # the chain would show statements, and what was bound to them
 
 

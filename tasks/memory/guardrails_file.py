@@ -137,5 +137,5 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _left(path: Path, error: OSError | UnicodeDecodeError) -> str:
-    found = error.strerror if isinstance(error, OSError) else f"bytes that are no UTF-8 ({error.reason})"
+    found = error.strerror if isinstance(error, OSError) else f"bytes that are not UTF-8 ({error.reason})"
     return f"{path} is left as it is: {found}"

@@ -99,7 +99,7 @@ def _parsed(url: str) -> URL:
         raise TransientError(
             "memory.url names no store",
             expected="a URL as postgresql://user@host/database or sqlite:////folder/memory.db, or nothing",
-            found=clean(parsed.drivername) if parsed else "something that is no URL",
-            remedy="set it by HELMSMAN_MEMORY__URL, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
+            found=clean(parsed.drivername) if parsed else "something that is not a URL",
+            remedy="set HELMSMAN_MEMORY__URL, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
         )
     return parsed.set(drivername=DRIVER)

@@ -100,7 +100,7 @@ def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
     with _disk(file):
         new = _prepared(file, ours=ours)
         if new and (copies := _like(file, COPY)):
-            begun = f"the memory store {file} was gone, and an empty one was begun"
+            begun = f"the memory store {file} was missing, and an empty one was created"
             warnings.append(f"{begun}; if that was not meant, put {copies[0].name} in its place")
     for _ in range(ATTEMPTS):
         try:
@@ -110,7 +110,7 @@ def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
             with _disk(file):
                 warnings += filter(None, [_repaired(file, now)])
     else:
-        raise TransientError("the memory store is damaged, and stays so", expected=f"a good disk under {file}")
+        raise TransientError("the memory store is damaged and could not be repaired", expected=f"a good disk under {file}")
     database.warnings = tuple(warnings)
     try:
         yield database
@@ -284,7 +284,7 @@ def _repaired(file: Path, now: datetime) -> str:
     with _locked(file, fcntl.LOCK_EX):
         problem = _damage(file) or _page_problem(file)
         if not problem:
-            made = f"the memory store's index of words was damaged, and made anew from its lessons: {file}"
+            made = f"the memory store's index of words was damaged, and was rebuilt from its lessons: {file}"
             return made if _index_problem(file, repair=True) else ""
         good, aside = next(filter(_is_good, _like(file, COPY)), None), _beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
         _copy(good, "immutable=1", file, aside)
@@ -292,10 +292,10 @@ def _repaired(file: Path, now: datetime) -> str:
         for old in _like(file, DAMAGED)[DAMAGED_KEPT:]:
             old.unlink(missing_ok=True)
             _beside(old, "-wal").unlink(missing_ok=True)
-    loss = "no good copy was there, so an empty store was begun: what was learnt before is missing"
+    loss = "there was no good copy, so an empty store was created: earlier lessons are lost"
     if good:
         day = good.name.rpartition("backup-")[2]
-        loss = f"the copy of {day} was restored: what was learnt since then may be missing"
+        loss = f"the copy of {day} was restored: later lessons may be missing"
     return f"the memory store {file} was damaged ({problem}); {loss}; the damaged file is kept as {aside.name}"
 
 
@@ -339,7 +339,7 @@ def _prepared(file: Path, *, ours: bool) -> bool:
         strange.insert(0, folder)
     for one in strange[:1]:
         raise TransientError(
-            "the memory store is not what it should be",
+            "the memory store is not a plain file",
             expected=f"a plain file or folder of this user's at {one}",
             found="a link" if one.is_symlink() else "a folder" if one.is_dir() else "no plain file",
             remedy="move it away, or name another place in memory.url",

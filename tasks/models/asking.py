@@ -35,7 +35,7 @@ class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFil
         """Nobody counted the tokens: `usage` is an estimate of the question alone, and says so."""
         self.usage = usage
         expected = f"an answer within {limit:g} s"
-        found = f"none; its question is charged, by estimate {usage.tokens:,} tokens"
+        found = f"none; its question is charged, estimated at {usage.tokens:,} tokens"
         super().__init__("the model did not answer in time", expected=expected, found=found)
 
 
@@ -70,7 +70,7 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
             parts = (error.problem.replace("the judge", "the writing model"), error.expected, error.found)
             found = "; ".join(filter(None, parts))
         else:
-            found = f"asking the model broke: {type(error).__name__}: {error}"
+            found = f"the call of the model failed: {type(error).__name__}: {error}"
     if isinstance(found, str):
         return None, Writing(reason=found[:_REASON], usage=usage)
     return found, Writing(usage=usage)

@@ -47,7 +47,7 @@ def ask_judge(
 
     def ask(request: JudgeRequest) -> Reply:
         if stop():
-            raise Cancelled("cancelled while the judge was asked")
+            raise Cancelled("cancelled while the judge was running")
         keep(request)
         answer = send(request, config, claude, environment, tag, stop)
         usages.append(answer.usage)

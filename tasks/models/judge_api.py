@@ -61,7 +61,7 @@ def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[s
                 raise answer
             return answer
         if stop():
-            raise Cancelled("cancelled while the judge was asked")
+            raise Cancelled("cancelled while the judge was running")
 
 
 def _answer(request: Question, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
@@ -136,10 +136,10 @@ def _told_by_blame(config: JudgeConfig) -> Generator[None]:
             fixing = _CREDIT
         if fixing:
             raise _fixable(fixing, redact(error.message)) from error
-        found, remedy = redact(error.message)[:_WORDS], "it is asked again by itself"
+        found, remedy = redact(error.message)[:_WORDS], "Helmsman asks again by itself"
         raise TransientError("the judge could not be reached", found=found, remedy=remedy) from error
     except UnicodeEncodeError as error:  # only ASCII can stand in a header
-        raise _fixable(_CREDENTIALS, "a key with characters that no key has") from error
+        raise _fixable(_CREDENTIALS, "a key with invalid characters") from error
     except httpx.InvalidURL as error:
         raise _fixable(_ADDRESS, str(error)) from error
     except (httpx.HTTPError, ValueError, RuntimeError, AssertionError) as error:  # the stream broke, or is none of the API's
@@ -152,12 +152,12 @@ def _fixable(fixing: tuple[str, str], found: str) -> OperatorError:
 
 
 def _broken(found: str) -> TransientError:
-    return TransientError("the judge's answer broke off", found=found[:_WORDS], remedy="it is asked again by itself")
+    return TransientError("the judge's answer was cut off", found=found[:_WORDS], remedy="Helmsman asks again by itself")
 
 
 def _late(config: JudgeConfig) -> TransientError:
     return TransientError(
         "the judge did not answer in time",
         expected=f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)",
-        remedy="it is asked again by itself",
+        remedy="Helmsman asks again by itself",
     )

@@ -71,13 +71,13 @@ def ask_by_cli(
             stop=stop,
         )
     if ended.by == "stop":
-        raise Cancelled("cancelled while the judge was asked")
+        raise Cancelled("cancelled while the judge was running")
     now = datetime.now(UTC)
     concluded = call.conclude(exit_code=ended.exit_code, ended_by=ended.by, stderr=ended.stderr, seconds=ended.seconds, now=now)
     answer = answers.answer(concluded.usage) if ended.by == "itself" else None
     if answer is not None:
         return answer
-    found, again = redact(concluded.error), "it is asked again by itself"
+    found, again = redact(concluded.error), "Helmsman asks again by itself"
     if concluded.outcome in _FIXABLE:
         problem, remedy = _FIXABLE[concluded.outcome]
         raise OperatorError(problem, found=found, remedy=remedy)

@@ -86,7 +86,7 @@ def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -
                     _put(client, run, state.loop, page)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
         _shelves.pop((run_id(), state.loop), None)  # an artifact may have been deleted: next time it is asked what is there
-        get_run_logger().warning("the artifacts of loop %s are not up to date: %s", state.loop, _in_a_line(error))
+        get_run_logger().warning("the artifacts of loop %s are out of date: %s", state.loop, _in_a_line(error))
 
 
 def publish_group(result: ParallelResult) -> None:
@@ -96,7 +96,7 @@ def publish_group(result: ParallelResult) -> None:
         with _client() as client:
             _put(client, run_id(), result.group, Page("loops", group_page(result), stands))
     except Exception as error:  # noqa: BLE001 - as for a single loop
-        get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
+        get_run_logger().warning("the artifact of group %s is out of date: %s", result.group, _in_a_line(error))
 
 
 def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:

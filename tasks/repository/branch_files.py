@@ -38,7 +38,7 @@ def work_of(repository: Repository, state: LoopState) -> str:
     tip = read_ref(repository.common, f"refs/heads/{state.branch}")
     if tip is None or not contains(repository.common, tip, state.head):
         raise OperatorError(
-            f"branch {clean(state.branch)} does not hold the loop's work any more",
+            f"branch {clean(state.branch)} no longer contains the loop's work",
             expected=state.head,
             found=tip or "no such branch",
         )
@@ -53,7 +53,7 @@ def held_in(repository: Repository, commit: str, name: str) -> Held | None:
     size = size_of(repository.common, entry) if entry.mode in FILE_MODES else 0
     if entry.mode not in FILE_MODES or size > LARGEST:
         found = f"{size:,} bytes" if entry.mode in FILE_MODES else f"mode {entry.mode}"
-        raise OperatorError(f"{clean(name)} is no file that can be added to", expected="a plain file, and no link", found=found)
+        raise OperatorError(f"{clean(name)} is not a regular file", expected="a plain file, and no link", found=found)
     return Held(entry.mode, entry.id, read_object(repository.common, entry.id))
 
 
@@ -150,11 +150,10 @@ def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:
             if checkout is None:
                 raise
             raise OperatorError(
-                f"branch {name} is checked out, and that checkout cannot come along; it was left as it is",
+                f"branch {name} is checked out, and that checkout could not be updated; nothing was changed",
                 expected=f"{checkout} without changes to what is merged, or on another branch",
                 found=error.stderr,
-                remedy="commit or stash there, or: "
-                f"git -C {shlex.quote(str(checkout))} switch --detach; then go on with the loop",
+                remedy=f"commit or stash there, or: git -C {shlex.quote(str(checkout))} switch --detach; then resume the loop",
             ) from error
         return read_ref(common, ref) != old  # a person may have left the branch meanwhile
 
@@ -164,7 +163,7 @@ def _require_no_rebase(repository: Repository, ref: str) -> None:
     for name in (path for place in REBASING for path in repository.common.glob(place)):
         if name.read_text(errors="replace").strip() == ref:
             raise OperatorError(
-                f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose this commit; it was left as it is",
+                f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose this commit; nothing was changed",
                 found=str(name.parent),
-                remedy="end it there: git rebase --continue, or --abort; then go on with the loop",
+                remedy="end it there: git rebase --continue, or --abort; then resume the loop",
             )

@@ -104,10 +104,10 @@ class CleanCheckout:
         self.begin()
         if self._alternates() != self._facts()["alternates"]:
             raise OperatorError(
-                "the repository borrows objects from where it did not when the loop began, so nothing from it can be verified",
+                "the repository borrows objects from a place that is new since the start, so nothing in it can be verified",
                 expected="objects/info/alternates as at the start",
                 found=str(self.repository.common / "objects" / "info" / "alternates"),
-                remedy="find out who changed it; if that was you, begin a new loop on the branch",
+                remedy="find out who changed it; if that was you, start a new loop on the branch",
             )
         if not self.store.holds("tip", commit):
             self.store.fetch(self.repository.common, f"+{commit}:{self.store.ref('tip')}")

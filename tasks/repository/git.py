@@ -108,7 +108,7 @@ def contains(cwd: Path, commit: str, earlier: str) -> bool:
 def open_repository(path: Path) -> Repository:
     """Find the repository at or above a path. Raises OperatorError where there is none or it has no commit."""
     if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that none can have
-        raise OperatorError("the repository is not there", expected="a folder", found=str(path), remedy="give --repo DIR")
+        raise OperatorError("the repository does not exist", expected="a folder", found=str(path), remedy="give --repo DIR")
     try:
         is_bare = git(path, "rev-parse", "--is-bare-repository").strip() == "true"
         common = (path / _path(path, "--git-common-dir")).resolve()
@@ -121,7 +121,7 @@ def open_repository(path: Path) -> Repository:
                 remedy=f"git config --global --add safe.directory {shlex.quote(str(path))}",
             ) from error
         raise OperatorError(
-            "git cannot work here",
+            "this is not a git repository",
             expected="a git repository with a checkout, or a bare one",
             found=f"{path}: {error.stderr}",
             remedy="give --repo DIR, or make it one: git init && git add -A && git commit -m start",
@@ -197,7 +197,7 @@ def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
     if told := transient_error(error):
         return told
     if not os.path.isdir(cwd):  # noqa: PTH112 - as above; it also raises where we may not look
-        return OperatorError("a folder that git should work in is gone, or cannot be entered", found=str(cwd))
+        return OperatorError("git's working folder is missing, or cannot be entered", found=str(cwd))
     if isinstance(error, FileNotFoundError):
         return OperatorError("git is not installed", expected="git on PATH", remedy="install git 2.30 or newer")
-    return OperatorError("git may not be started", found=str(error)) if isinstance(error, PermissionError) else None
+    return OperatorError("git cannot be executed", found=str(error)) if isinstance(error, PermissionError) else None

@@ -55,7 +55,7 @@ def require_known(state: LoopState) -> None:
     unknown = [check.name for check in state.config.hidden if not check.known]
     if unknown:
         raise OperatorError(
-            "the hidden checks of this loop are not on this machine: they never travel with it",
+            "the hidden checks of this loop are not on this machine: they are never pushed",
             expected=f"{hidden_folder(state.uid) / 'checks.json'}, as on the machine where the loop began",
             found=f"nothing that says what to run for {', '.join(unknown)}",
             remedy="copy that file, and the folders that it names, to this machine; or go on where the loop began",
@@ -66,10 +66,10 @@ def require_outside(repository: Repository, config: LoopConfig) -> None:
     """Raise OperatorError where hidden checks could not be kept from the agent."""
     if config.hidden and not config.workspace.clean:
         raise OperatorError(
-            "hidden checks need the clean checkout: in the agent's folder their files would lie open",
+            "hidden checks need the clean checkout: in the agent's folder the agent could read them",
             expected="workspace.clean = true",
             found="workspace.clean = false",
-            remedy="leave one of the two out",
+            remedy="omit one of the two",
         )
     for folder in (Path(check.folder).expanduser() for check in config.hidden if check.folder):
         inside = [top for top in (repository.top, repository.common) if lies_within(top, folder) or lies_within(folder, top)]

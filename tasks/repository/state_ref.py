@@ -281,8 +281,8 @@ def _unreadable(what: str, error: ValidationError, look: str) -> OperatorError:
 
 def _fenced(loop: str, over: str | None, now: str | None) -> Fenced:
     return Fenced(
-        f"loop {loop} was moved on by another process",
+        f"loop {loop} was advanced by another process",
         expected=f"{state_ref(loop)} at {over or 'nothing'}",
         found=now or "nothing",
-        remedy=f"look at it with: helmsman status {loop}",
+        remedy=f"check it with: helmsman status {loop}",
     )

@@ -87,7 +87,7 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str,
     if path == repository.top and not repository.bare:
         if (found := current_branch(path)) != branch:
             raise OperatorError(
-                "the checkout is on another branch than the loop that works in it",
+                "the checkout is not on the loop's branch",
                 expected=branch,
                 found=found or "a detached HEAD",
                 remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
@@ -151,10 +151,10 @@ def own_git(path: Path, commit: str) -> Path | None:
 def _require_own_git(path: Path, commit: str) -> None:
     if own_git(path, commit) is None:
         raise OperatorError(
-            "the worktree is cut off from its repository; git would change whatever repository lies above",
+            "the worktree is detached from its repository; git would change any repository above it",
             expected=f"{path / '.git'}, as it was made",
-            found="that it is gone or broken, or another repository's",
-            remedy="fix the command that does that; the worktree is repaired when the loop is resumed",
+            found="a .git that is missing, broken or another repository's",
+            remedy="fix that command; the worktree is repaired when the loop is resumed",
         )
 
 
@@ -231,7 +231,7 @@ def recover(repository: Repository, path: Path, branch: str) -> None:
         raise AgentError(
             "the worktree lost its link to the repository, and it cannot be repaired",
             found=str(path),
-            remedy="look for work in it, remove it, and resume",
+            remedy="save any work in it, remove it, and resume",
         )
     own = own_folder(path)
     for lock in (own / "index.lock", own / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):

@@ -154,7 +154,7 @@ def _writable(config: SandboxConfig, worktree: Path, environment: Mapping[str, s
     for path in named(config.write, environment["HOME"]):
         if any(Path(inner).is_relative_to(path) for inner in (worktree, environment["HOME"])):
             raise OperatorError(
-                "sandbox.write opens more than a sandbox can hold",
+                "sandbox.write allows more than a sandbox can contain",
                 expected="folders beside the home and the worktree, or in them",
                 found=str(path),
                 remedy="name the folders that have to be written to, one by one",
@@ -167,7 +167,7 @@ def _settled(environment: Mapping[str, str], worktree: Path) -> dict[str, str]:
     home = environment.get("HOME", "")
     if not Path(home).is_absolute() or home == "/" or Path(home).is_relative_to(worktree):
         raise OperatorError(
-            "a sandbox needs a home that can be hidden",
+            "a sandbox needs a home directory that can be hidden",
             expected="HOME as a folder that does not lie in the worktree",
             found=home or "no HOME",
             remedy="set HOME, or work in a worktree (without --in-place)",

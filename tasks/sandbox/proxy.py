@@ -151,7 +151,7 @@ def upstream_of(environment: Mapping[str, str]) -> Upstream | None:
         parts = urlsplit(named if "://" in named else f"http://{named}")
         port = parts.port or 80
     except ValueError as error:
-        raise _refused("what is no address") from error
+        raise _refused("something that is not an address") from error
     if parts.scheme != "http" or not parts.hostname:
         raise _refused(parts.scheme)
     login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}" if parts.username else ""

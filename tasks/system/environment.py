@@ -94,7 +94,7 @@ def refuse_nested(environment: Mapping[str, str] | None = None) -> None:
     depth, limit = _depth(ours() if environment is None else environment)
     if limit is not None and depth > limit:
         raise OperatorError(
-            "this is the inside of a loop, and a loop in a loop would multiply what both may spend",
+            "this runs inside a loop; a nested loop would multiply the cost",
             expected=f"{limit} loops inside of another at most (limits.nesting of the outermost)",
             found=f"depth {depth}",
             remedy="do the work here, or let a person start the loop; to allow it: limits.nesting in the outermost loop",

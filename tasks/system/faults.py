@@ -20,7 +20,7 @@ EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """There is no room for another process or for another open file. Others end, and there is."""
 OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED, errno.EFBIG)))
 """The same in the words of a program that failed: they say nothing of what it worked on."""
-NO_ROOM = "there was no room for another process or open file"
+NO_ROOM = "the limit of processes or open files is reached"
 ROOM = "free processes or memory, then resume"  # the remedy
 
 

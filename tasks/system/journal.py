@@ -42,7 +42,7 @@ def publish(event: Event) -> None:
                 listener(event)
             except Exception:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
                 _forget(listener)
-                _log.exception("an observer failed and is not told any more")
+                _log.exception("an observer failed and is no longer notified")
 
 
 def _forget(listener: Listener) -> None:

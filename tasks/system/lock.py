@@ -64,7 +64,7 @@ def exclusive_driver(lock: Path, loop: str, remedy: str = "") -> Generator[None]
         if not locked_within(handle, PATIENCE_SECONDS):
             by = holder(lock) or _UNKNOWN
             raise DrivenElsewhere(
-                f"{loop if remedy else f'loop {loop}'} is being driven already",
+                f"{loop if remedy else f'loop {loop}'} already has a driver",
                 found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
                 remedy=remedy or f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
             )

@@ -262,7 +262,7 @@ def _reporting_failed_start(argv: Sequence[str], cwd: Path) -> Generator[None]:
         yield
     except NetworkRefusedError as error:
         raise OperatorError(
-            f"The command {argv[-1]!r} is to run in a network of its own, and this machine gives it none",
+            f"The command {argv[-1]!r} needs a network namespace, which this machine does not allow",
             expected="a kernel that lets this user make network namespaces",
             found=str(error),
             remedy='allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or set network = "host"',

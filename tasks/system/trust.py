@@ -69,7 +69,7 @@ def require_agreed(requested: Iterable[Requested], consent: frozenset[str] | Non
     refused = [one for one in requested if one.settings and (consent is None or one.fingerprint not in consent)]
     if refused:
         own = f"set keys of the configuration yourself: in {user_config_file()}, in the environment (HELMSMAN_…) or with --set"
-        remedy = f"look at it, then agree to exactly this with `helmsman trust`; or {own}"
+        remedy = f"review it, then allow exactly this with `helmsman trust`; or {own}"
         raise NotAgreed(refused, TRIGGERED if consent is None else remedy)
 
 
@@ -84,10 +84,10 @@ def _read() -> _TrustFile:
     except (OSError, ValidationError) as error:
         found = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise OperatorError(
-            f"{path} cannot be read, so nothing is known of which repositories you trust",
+            f"{path} cannot be read, so the trusted repositories are unknown",
             expected="the file as helmsman trust writes it",
             found=found,
-            remedy="repair it, or move it away and agree anew with `helmsman trust`",
+            remedy="repair it, or move it away and run `helmsman trust` again",
         ) from None
 
 

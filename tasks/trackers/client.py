@@ -31,11 +31,11 @@ _TOO_MANY, _FORBIDDEN = 429, 403
 _MOVED = ("the tracker's repository has moved", "correct tracker.repository or tracker.url")
 _FIXING: Mapping[int, tuple[str, str]] = {
     **dict.fromkeys((301, 307, 308), _MOVED),
-    302: ("the tracker's API is not where it was looked for", "correct tracker.url"),
-    401: ("the tracker refuses the token", f"give a valid one in {TOKEN} or in the block that tracker.block names"),
+    302: ("the tracker's API was not found at this address", "correct tracker.url"),
+    401: ("the tracker refuses the token", f"use a valid one in {TOKEN} or in the block that tracker.block names"),
     403: (
         "the tracker's token may not do that",
-        "give one that may read and write issues and labels of tracker.repository, and pull requests where issues start loops",
+        "use one that may read and write issues and labels of tracker.repository, and pull requests where issues start loops",
     ),
     404: ("the tracker does not know the repository", "correct tracker.repository, or let the token see it"),
     410: ("the tracker has no issues there", "switch issues on for tracker.repository, or name another"),
@@ -117,7 +117,7 @@ class Api:
                 # a gateway's 5xx says nothing about whether a new issue or comment was made; a limit on the rate does
                 again = limited or (method != "POST" and status in _BUSY)
                 found = _shown(f"{status} {response.text[:MOST_WORDS]}")
-                error = TransientError("the tracker did not do what was asked", found=found)
+                error = TransientError("the tracker refused the request", found=found)
                 if not limited and (fixing := _FIXING.get(status)):
                     error = OperatorError(fixing[0], found=found, remedy=fixing[1])
                 # an hour's share is not back in seconds
@@ -130,7 +130,9 @@ class Api:
 
 
 def unknown_form(found: str) -> TransientError:
-    return TransientError("the tracker answers in an unknown form", expected="JSON of its API", found=clean(found)[:MOST_WORDS])
+    return TransientError(
+        "the tracker's answer has an unknown format", expected="JSON of its API", found=clean(found)[:MOST_WORDS]
+    )
 
 
 def identity_of(content: object) -> int:
@@ -149,7 +151,7 @@ def _content(response: httpx.Response) -> Any:
 
 
 def _unusable(error: Exception) -> OperatorError:
-    return OperatorError("the tracker cannot be asked", found=_shown(str(error)), remedy=f"correct tracker.url or {TOKEN}")
+    return OperatorError("the tracker cannot be reached", found=_shown(str(error)), remedy=f"correct tracker.url or {TOKEN}")
 
 
 def _shown(text: str) -> str:

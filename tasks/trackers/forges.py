@@ -92,7 +92,7 @@ def tracker_token(config: TrackerConfig) -> str:
         raise OperatorError(
             "there is no token for the tracker",
             expected=f"{TOKEN} in the environment, or a Tracker block that tracker.block names",
-            remedy="give one that may read and write issues and labels of tracker.repository",
+            remedy="use one that may read and write issues and labels of tracker.repository",
         )
     return token
 

@@ -30,4 +30,4 @@ def notify(blocks: Iterable[str], subject: str, body: str) -> None:
                 block.notify(body=redact(body), subject=redact(subject))
         except Exception as error:  # noqa: BLE001 - somebody else's code; whatever it raises, it only tells
             why = _ADDRESS.sub("[address]", clean(getattr(error, "log", "") or str(error)))[:300]
-            _log.warning("the notification block %s could not be told: %s: %s", clean(name), type(error).__name__, why)
+            _log.warning("the notification block %s could not be notified: %s: %s", clean(name), type(error).__name__, why)

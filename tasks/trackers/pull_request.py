@@ -21,9 +21,9 @@ def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
         raise OperatorError(f"loop {state.loop} was started for no issue")
     if work_of(context.repository, state) == state.base_commit:
         raise OperatorError(
-            "there is nothing to request: the work is proven without a change",
+            "there is nothing to merge: the loop changed nothing",
             expected="commits that the base lacks",
-            remedy="say in the issue what is missing, add a check that shows it, and go on",
+            remedy="describe in the issue what is missing, add a check that shows it, and continue",
         )
     push_branch(context.repository, state)
     with open_tracker(state.config.tracker, PATIENCE_SECONDS) as tracker:

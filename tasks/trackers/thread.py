@@ -136,7 +136,7 @@ def _complaining(deed: str) -> Generator[None]:
         complaint = str(error) if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
         if _complaints.get(deed) != complaint:
             _complaints[deed] = complaint
-            _log.warning("people could not be told of the loop, or heard: %s", complaint)
+            _log.warning("the tracker could not be read or updated: %s", complaint)
 
 
 # --- a loop's own issues -------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class Upkeep:
 
 # --- answers in comments -------------------------------------------------------------------------------------------------
 
-EDITED = "a comment that was changed does not count, because anybody with write access may change it; say it in a new one"
+EDITED = "edited comments are ignored, because anybody with write access can edit them; write a new one"
 
 
 def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -> Answer | None:

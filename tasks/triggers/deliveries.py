@@ -102,7 +102,7 @@ class Deliveries:
             yield
         except (sqlite3.Error, OSError) as error:
             raise TransientError(
-                "what webhooks delivered cannot be kept",
+                "webhook deliveries cannot be stored",
                 found=f"{self._file}: {error}",
-                remedy="look at the disk; the sender may send it again",
+                remedy="check the disk; the sender may retry",
             ) from error

@@ -51,7 +51,7 @@ def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
     state = known_state(repository, issue_loop_id(event))
     if state is None:
         if event.happened != "labelled":
-            return Ignored(reason=f"{event.what}: no loop was started for it here")
+            return Ignored(reason=f"{event.what}: it has no loop here")
         return _start(repository, str(where), event, now)
     at = _At(repository, str(where), event, state)
     if state.uid == driven:
@@ -88,7 +88,7 @@ class _At:
 
     @property
     def is_through(self) -> bool:
-        """Whether the loop is done, and has brought its result: one that died before, or could not bring it, has not."""
+        """Whether the loop has ended, and has brought its result: one that died before, or could not bring it, has not."""
         undelivered = self.state.issue is not None and not self.state.issue.pull_request
         return self.state.outcome is Outcome.COMPLETED and not undelivered and is_finished(self.where, self.state)
 
@@ -101,7 +101,7 @@ def _go_on(at: _At) -> Found:
     """With a loop whose driver died, be it while it brought its result. An end is no reason to begin again."""
     state, loop = at.state, f"loop {at.state.loop}"
     if at.is_driven:
-        return Ignored(reason=f"{loop} is at work for {at.event.what} already")
+        return Ignored(reason=f"{loop} is already working on {at.event.what}")
     if state.gate is not None:
         left = at.left(state.gate)
         return (
@@ -141,7 +141,7 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
 def _said(at: _At) -> Found:
     command, state = command_in(at.event.said), at.state
     if command is None:
-        return Ignored(reason=f"{at.event.what}: it says nothing to the loop")
+        return Ignored(reason=f"{at.event.what}: it contains no command for the loop")
     try:
         told, found = _followed(at, command)
     except TransientError:
@@ -159,14 +159,14 @@ def _followed(at: _At, command: Command) -> tuple[str, Found]:
     if command.verb == TELL:
         _keep_words(at, words)
         when = "when the loop goes on" if state.ending or state.gate else "at its start"
-        return f"The next iteration is told, {when}.", Handled(what=f"loop {state.loop} is told what {at.event.by} says")
+        return f"The next iteration gets it, {when}.", Handled(what=f"loop {state.loop} is told what {at.event.by} says")
     if command.verb == CANCEL:
         found = _stopped(at, f"{at.event.by} says so in issue #{at.event.number}")
         return "The loop stops; its work and its state are kept.", found
     if command.verb == RESUME:
         return _resumed(at, words)
     if state.gate is None:
-        raise OperatorError("nothing is asked now", found=f"/helmsman {clean(command.verb)}")
+        raise OperatorError("the loop asks nothing now", found=f"/helmsman {clean(command.verb)}")
     answer = answer_in(command, state, by=at.event.by, at=at.event.received_at)
     first = _first_heard(at, answer)
     return understood(answer, state.gate) if first == answer else _counts(first), _woken(at, state.gate, first)
@@ -178,16 +178,16 @@ def _resumed(at: _At, words: str) -> tuple[str, Found]:
     if state.gate is not None and left is None:
         raise OperatorError("the loop waits for an answer", expected="one of its choices")
     if at.is_driven:
-        raise OperatorError("the loop is at work", remedy="`tell` reaches it while it is")
+        raise OperatorError("the loop is running", remedy="`tell` reaches it while it is")
     if state.gate is None:
         if at.is_through:
-            raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
+            raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
         require_budget(state, state.config)
     if words:
         _keep_words(at, words)
     if state.gate is not None and left is not None:
         return _counts(left), _woken(at, state.gate, left)
-    return "The loop goes on.", at.request.model_copy(update={"reopen": True})
+    return "The loop continues.", at.request.model_copy(update={"reopen": True})
 
 
 def _first_heard(at: _At, answer: Answer) -> Answer:
@@ -200,12 +200,12 @@ def _first_heard(at: _At, answer: Answer) -> Answer:
         with exclusive_driver(at.folder.lock, at.state.loop):
             gate = read_state(at.repository, at.state.loop)[0].gate
             if gate is None or gate.key != answer.gate:
-                raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
+                raise OperatorError("the question was answered in the meantime", remedy="`cancel` stops the loop")
             answers.replace(box, uid, answer)
         return answer
     first = answers.put(box, uid, answer)
     if first is None:
-        raise OperatorError("the question has been answered meanwhile", remedy="look again")
+        raise OperatorError("the question was answered in the meantime", remedy="look again")
     if first != answer and at.is_driven:
         raise OperatorError("the question has an answer already", found=f"{first.choice} by {first.by or first.via}")
     return first
@@ -218,9 +218,9 @@ def _counts(answer: Answer) -> str:
 
 def _keep_words(at: _At, words: str) -> None:
     if not words:
-        raise OperatorError("nothing is said", expected="words behind the command, or below it")
+        raise OperatorError("nothing is said", expected="text after the command, or below it")
     if at.state.outcome is Outcome.COMPLETED:
-        raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
+        raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
     answers.put_words(at.folder.words, at.state.uid, at.event.comment, words)
 
 

@@ -65,7 +65,7 @@ def _tell(client: SyncPrefectClient, event: Event, kind: str, run: str, payload:
     try:
         client.request("POST", "/events", json=[told])
     except (httpx.HTTPError, PrefectHTTPStatusError):
-        _log.warning("the event of a run could not be sent; the run is there all the same", exc_info=True)
+        _log.warning("the event of a run could not be sent; the run exists anyway", exc_info=True)
 
 
 def nothing_to_do(found: Ignored | Handled) -> State[dict[str, Any]]:

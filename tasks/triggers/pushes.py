@@ -80,7 +80,7 @@ def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Ign
     if state.ending is not None and state.gate is None:
         return Ignored(reason=f"loop {loop} was started for {push.what} before and has ended: {state.ending.rule}")
     if holder(loop_folder(repository, loop).lock) is not None:
-        return Ignored(reason=f"loop {loop} is at work for {push.what} already")
+        return Ignored(reason=f"loop {loop} is already working on {push.what}")
     return LoopRequest(repository=str(where), loop=loop)
 
 

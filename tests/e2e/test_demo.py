@@ -63,14 +63,14 @@ def test_the_demo_says_that_its_model_is_scripted_and_ends_well(told: Told) -> N
 @pytest.mark.feature("V9")
 def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
     first, second, third = iterations(told.run.output)
-    assert "claim      asks to be done (<promise>COMPLETE</promise>)" in first
+    assert "claim      claims completion (<promise>COMPLETE</promise>)" in first
     assert first.count("stop blocked: the check fails") == 2
     assert "stop allowed: the limit is reached" in first
     assert "✘" in first
-    assert "→ continue: the check fails; the agent asked to be done all the same" in first
+    assert "→ continue: the check fails; the agent claimed completion all the same" in first
     assert "claim" not in second
     assert "→ continue: the check fails" in second
-    assert "→ completed: the agent asked to be done" in third
+    assert "→ completed: the agent claimed completion" in third
     assert "stop allowed: every check that ran passes" in third
     assert "✔" in third
 

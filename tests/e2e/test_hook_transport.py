@@ -114,4 +114,4 @@ def test_a_repository_whose_settings_cut_the_loop_off_is_stopped_with_the_reason
         helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")
     assert told.exit_code == 2, told.output
-    assert "without asking its hooks" in told.output
+    assert "does not call its hooks" in told.output

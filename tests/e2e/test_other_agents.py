@@ -105,8 +105,8 @@ def test_codex_edits_by_its_own_tool_until_the_check_passes(tmp_path: Path, prog
     assert call.final_text.startswith("add adds now.")
     assert "Make add add." in json.dumps(model.asked[0])
     assert "agent      codex (OpenAI Codex CLI)" in run.output
-    assert "it does not tell its dollars, so no limit of dollars holds" in run.output
-    assert "dollars not told, 330 tokens" in run.output
+    assert "it does not report its cost, so a cost limit has no effect" in run.output
+    assert "cost unknown, 330 tokens" in run.output
 
 
 @pytest.mark.slow
@@ -122,4 +122,4 @@ def test_gemini_edits_by_its_own_tool_until_the_check_passes(
     assert (dict(call.tools), call.usage.tokens) == ({"replace": 1, "run_shell_command": 1}, 330)
     assert (call.model, call.edited, call.commands) == ("gemini-2.5-flash", ("calc.py",), ())
     assert "Make add add." in json.dumps(model.asked[0])
-    assert "it does not tell how its commands ended" in run.output
+    assert "it does not report exit statuses" in run.output

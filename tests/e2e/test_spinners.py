@@ -65,7 +65,7 @@ def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_beg
     records, requests = drive(tmp_path, prefect_server, fill, "context.window=100000", "claude.session=resume")
     first = records[0].execution.call
     assert (first.outcome, first.error) == (AgentOutcome.ROTATED, "")
-    assert first.rotated.startswith("the context is 80 % full of 100,000 tokens")
+    assert first.rotated.startswith("the context is 80 % full (100,000 tokens)")
     assert first.tool_calls in {8 + GRACE + 1, 8 + GRACE + 2}  # the last is denied; the first may come before its message's usage
     assert records[0].decision.kind == "continue"
     again = next(request for request in requests if request.call == 1)

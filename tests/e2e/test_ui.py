@@ -101,7 +101,11 @@ def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(pa
     assert eventually(lambda: is_paused(team, bench), PATIENCE)
     look_at(page, team, f"runs/flow-run/{team.server.loop_runs(bench.state.uid)[-1]['id']}")
     form = choose_from_menu(page, "Resume")
-    for words in ("Shall the loop begin", "The first iteration begins.", "Write the <i>answer</i> to a file of that name"):
+    for words in (
+        "Start the loop with this goal",
+        "The first iteration begins.",
+        "Write the <i>answer</i> to a file of that name",
+    ):
         expect(form).to_contain_text(words)
     picture(page, "form")
     form.get_by_role("button", name="Resume").click()
@@ -189,7 +193,7 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     warnings = [line for level, line in team.log_of(run) if level == "WARNING"]
     assert warnings == [
         f"this loop waits for a person: {asked.question} Answer it by Resume in the menu of this run.",
-        f"your answer was not taken: {WRONG_VALUE}",
+        f"your answer was rejected: {WRONG_VALUE}",
         f"this loop waits for a person: {asked.question} Answer it by Resume in the menu of this run.",
     ]
     lines = [line for _, line in team.log_of(run)]

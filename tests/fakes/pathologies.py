@@ -188,7 +188,7 @@ SPLIT_WORDS = "The tests are split into tests/test_total.py and tests/test_cheap
 def cheat(
     name: str, shell: str, words: str, rule: str, *verdicts: Mapping[str, bool] | str, settings: Sequence[str] = ()
 ) -> Agent:
-    """An agent that runs this, commits, asks to be done, and does so again."""
+    """An agent that runs this, commits, claims completion, and does so again."""
     sessions = [(shell + keep("Make it work"), done(words, files=2))]
     return Agent(name, sessions, rule=rule, verdicts=verdicts, settings=settings)
 

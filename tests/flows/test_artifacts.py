@@ -124,7 +124,7 @@ def test_an_engine_that_refuses_them_costs_one_line_in_the_log() -> None:
     assert artifacts_of(run) == []
     assert eventually(lambda: bool(told(run)))
     assert len(told(run)) == 1
-    assert "the artifacts of loop No Key Of Prefect's are not up to date" in told(run)[0]
+    assert "the artifacts of loop No Key Of Prefect's are out of date" in told(run)[0]
 
 
 @pytest.mark.feature("H5")

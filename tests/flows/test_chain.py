@@ -73,7 +73,7 @@ def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_
     replace_state(context.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")
     assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     second = states(repository)[1]
-    assert git(repository, "log", "-1", "--format=%s", second.base_commit) == "Hand over what loop num-1 leaves to know\n"
+    assert git(repository, "log", "-1", "--format=%s", second.base_commit) == "Add the handoff of loop num-1\n"
     assert not context.worktree.exists()
     assert "Loop num-1 (" in prompt_of(tmp_path / "agent", 0)
     assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0

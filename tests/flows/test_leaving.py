@@ -31,7 +31,7 @@ CANCELLED, ASKED, PROPOSED = (
     "unreadable after a model was asked",
     "unreadable after a proposal",
 )
-MOVED, NOTHING = "moved on by another driver", "nothing"
+MOVED, NOTHING = "advanced by another process", "nothing"
 NOTHING_TAUGHT = Turn(text=json.dumps({"lessons": []}), usage={"input_tokens": 1000, "output_tokens": 100})
 
 
@@ -142,7 +142,7 @@ def driven(what: str, path: Path) -> dict[str, Any]:
 def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_stays_done(left: Left) -> None:
     work = left.works[CANCELLED]
     assert left.stays_done(CANCELLED)
-    assert any("no model was asked what it teaches: cancelled" in line for line in left.told(CANCELLED))
+    assert any("no model was asked for lessons: cancelled" in line for line in left.told(CANCELLED))
     assert left.summed_up(CANCELLED) == left.summed_up(NOTHING) == [LOOP]
     state, _ = read_state(work.repository, work.state.loop)
     assert (state.outcome, state.proposed) == (Outcome.COMPLETED, ("Check your work with `make test`.",))
@@ -157,7 +157,7 @@ def test_a_loop_that_cannot_be_written_any_more_stays_done_and_the_reason_is_tol
 
 def test_a_driver_of_a_loop_that_another_one_moved_on_goes_no_further(left: Left) -> None:
     assert left.endings[MOVED]["name"] == "Failed"
-    assert "moved on by another process" in left.endings[MOVED]["message"]
+    assert "advanced by another process" in left.endings[MOVED]["message"]
     assert not any("proposed for AGENTS.md" in line for line in left.told(MOVED))
 
 

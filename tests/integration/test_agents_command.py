@@ -36,7 +36,7 @@ def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
     assert told.exit_code == 0, told
     assert "! agent        codex (OpenAI Codex CLI), without guard rails, dollars" in told.output
     assert f"codex-cli 99.0 at {helmsman.folder / 'bin' / 'codex'}" in told.output
-    assert "what is known of it is of" in told.output
+    assert "Helmsman is tested with" in told.output
     assert "--dangerously-bypass-approvals-and-sandbox" in told.output
     assert "log in with `codex login`" in told.output
     known = helmsman.run("doctor", "--repo", helmsman.repository, CODEX_API_KEY="dummy")
@@ -66,7 +66,7 @@ def test_the_live_view_counts_no_dollars_that_nobody_told_of() -> None:
     view = LiveView(Console(file=io.StringIO(), width=100))
     assert "$0.00" in view.render().plain
     view(AgentIntroduced(lines=("codex",), untold=("cost",)))
-    assert "dollars not told" in view.render().plain
+    assert "cost unknown" in view.render().plain
     assert "$" not in view.render().plain
 
 
@@ -84,7 +84,7 @@ def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandL
     resolved = configure(repository.top, LoopRequest(repository=str(repository.top), goal="g", settings=settings))
     create_loop(repository, resolved, "loop", NOW)
     for setting, complaint in (
-        ("agent.kind=gemini", "loop loop keeps the agent that it began with"),
+        ("agent.kind=gemini", "loop loop keeps the agent that it started with"),
         ("limits.cost_usd=5", "limits.cost_usd is set, and codex cannot do it"),
     ):
         told = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--set", setting)
@@ -92,7 +92,7 @@ def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandL
         assert complaint in told.errors
     status = helmsman.run("status", "loop", "--repo", helmsman.repository)
     assert "agent      codex (OpenAI Codex CLI), without guard rails" in status.output
-    assert "dollars not told, 0 tokens" in status.output
+    assert "cost unknown, 0 tokens" in status.output
     plain = helmsman.run("status", "loop", "--repo", helmsman.repository, "--json")
     assert "cost" in the_object(plain.output)["untold"]
 

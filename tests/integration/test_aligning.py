@@ -258,10 +258,10 @@ def test_what_a_person_could_have_got_wrong_is_refused_before_the_engine_starts(
     (tmp_path / "goal.md").write_text("")
     empty, wrong = tmp_path / "goal.md", dict[str, Callable[[], object]]()
     wrong["goal: missing"] = lambda: command(top)
-    wrong["the goal says nothing"] = lambda: command(top, " ")
+    wrong["the goal is empty"] = lambda: command(top, " ")
     wrong["the goal cannot be used"] = lambda: command(top, "x" * 50_001)
     wrong["--out cannot be used"] = lambda: command(top, "a", "../x.md")
-    wrong["gives both goal and goal_file"] = lambda: command(top, "a", goal_file=empty)
+    wrong["sets both goal and goal_file"] = lambda: command(top, "a", goal_file=empty)
     wrong["is empty"] = lambda: command(top, goal_file=empty)
     wrong["a bare repository"] = lambda: command(tmp_path / "bare.git", "a")
     for why, attempt in wrong.items():

@@ -54,7 +54,7 @@ MISTAKES = {
     "no folder": Mistake(started(repo="nowhere"), ("is not there", "nowhere", "--repo DIR")),
     "no goal": Mistake(started(goal=None), ("goal", "missing", "HELMSMAN_GOAL", "helmsman.toml")),
     "no checks": Mistake(started("--yes", check=None), ("no check is configured", "--check", "--no-checks")),
-    "a check and none": Mistake(started("--no-checks"), ("--check and --no-checks contradict", "leave one of them out")),
+    "a check and none": Mistake(started("--no-checks"), ("--check and --no-checks exclude", "omit one of them")),
     "a bad value in the repository": Mistake(
         started(), ("claude.timeout_minutes (helmsman.toml)", "at most 240", "found 500"),
         write("repository/helmsman.toml", "claude.timeout_minutes = 500"),
@@ -189,7 +189,7 @@ def test_the_doctor_names_what_is_missing_and_how_to_mend_it(what: str, helmsman
 def test_the_doctor_warns_of_a_memory_that_does_not_answer_and_tells_no_password(helmsman: CommandLine) -> None:
     told = helmsman.run(*looked_at(), HELMSMAN_MEMORY_URL="postgresql://me:very-secret@127.0.0.1:1/memory")
     assert (told.exit_code, findings(told.output)["memory"]) == (0, "!")
-    assert "loops go on without a memory that fails" in told.output
+    assert "loops continue without memory" in told.output
     assert "very-secret" not in told.output
 
 

@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_used_is_the_world_s_fault(tmp_path: Path) -> None
     file = tmp_path / "deliveries.sqlite"
     file.write_bytes(b"this is no database at all, and longer than a header" * 20)
     for place in (file, file / "below" / "deliveries.sqlite"):
-        with pytest.raises(TransientError, match="what webhooks delivered cannot be kept"):
+        with pytest.raises(TransientError, match="webhook deliveries cannot be stored"):
             Deliveries(place)
 
 

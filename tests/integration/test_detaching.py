@@ -65,7 +65,7 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
     told = helmsman.run(*RUN, "--json", **BROKEN)
     assert told.exit_code == 1
     assert "soon" in told.errors
-    assert "This was not foreseen" in told.errors
+    assert "This is a bug in Helmsman" in told.errors
     result = the_object(told.output)
     assert (result["loop"], result["outcome"], result["driver"]) == ("loop", None, None)
     assert "soon" in Path(result["output"]).read_text("utf-8")
@@ -74,7 +74,7 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
 def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_be_done(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
     create_loop(repository, LoopSettings(config("make it so"), {}), "loop", NOW)
-    assert "what to do: go on with it: helmsman resume loop" in helmsman.run(*RUN).errors
+    assert "what to do: continue with: helmsman resume loop" in helmsman.run(*RUN).errors
     with exclusive_driver(loop_folder(repository, "loop").lock, "loop"):
         told = helmsman.run(*RUN)
     assert told.exit_code == 2
@@ -150,7 +150,7 @@ def test_who_gives_up_waiting_is_told_that_the_loop_goes_on_and_it_does(helmsman
             starting.send_signal(signal.SIGINT)  # in a terminal all of its session but none of the driver's get it
             _, errors = starting.communicate(timeout=60)
             assert starting.returncode == 130
-            assert "loop loop goes on without this command; end it with: helmsman cancel loop" in errors
+            assert "loop loop continues in the background; end it with: helmsman cancel loop" in errors
             assert engine.asked.acquire(timeout=60)
             assert drivers(helmsman)
         finally:

@@ -38,7 +38,7 @@ def test_a_machine_without_room_for_another_command_is_the_world_s_fault(tmp_pat
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, most[1]))
     try:
-        with pytest.raises(TransientError, match="no room for another process or open file"), raising_transient_errors():
+        with pytest.raises(TransientError, match="the limit of processes or open files is reached"), raising_transient_errors():
             run(["true"], cwd=tmp_path, env={}, tag=f"it-{tmp_path}", deadline=10)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
@@ -61,7 +61,7 @@ def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> Non
     ids=["disk", "engine away", "engine never there", "engine gone before a step", "git"],
 )
 def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on_with_it(error: Exception) -> None:
-    with pytest.raises(TransientError, match="go on with the loop: helmsman resume the-loop"), telling_way_on("the-loop"):
+    with pytest.raises(TransientError, match="continue with: helmsman resume the-loop"), telling_way_on("the-loop"):
         raise error
 
 

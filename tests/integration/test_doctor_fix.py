@@ -164,7 +164,7 @@ def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_i
     state = broken.completed(**OWED[owed])
     path = broken.worktree(state)
     told, fixed = broken.doctor("loops", fix=True)
-    assert (told.verdict, "cut off before its last steps" in told.found, fixed) == ("warn", True, ""), told
+    assert (told.verdict, "interrupted before its last steps" in told.found, fixed) == ("warn", True, ""), told
     assert told.remedy.endswith("helmsman resume mend-it")
     assert broken.doctor("worktrees")[0].verdict == "ok"
     assert (path.exists(), is_finished(str(broken.repository), state)) == (True, False)

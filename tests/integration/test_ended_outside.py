@@ -43,7 +43,7 @@ def test_an_iteration_that_is_written_down_and_could_not_be_pushed_counts_and_th
     assert after.ending is not None
     assert (after.iteration, after.spending, after.outcome) == (1, written.spending, Outcome.FAILED)
     assert (after.ending.rule, after.ending.fault) == ("error.world", "world")
-    assert after.ending.reason.endswith(f"go on with: helmsman resume {LOOP}")
+    assert after.ending.reason.endswith(f"continue with: helmsman resume {LOOP}")
 
 
 def test_a_loop_that_has_completed_stays_so_when_its_last_push_fails_and_that_is_told(work: Work) -> None:
@@ -80,7 +80,7 @@ def test_what_a_killed_driver_left_running_ends_before_its_work_is_kept(work: Wo
 def test_what_another_driver_wrote_is_not_taken_for_our_own(work: Work) -> None:
     theirs = recorded(work, work.state)
     with pytest.raises(Fenced):
-        ended(work, work.state, Fenced("moved on by another process"))
+        ended(work, work.state, Fenced("advanced by another process"))
     assert read_state(work.repository, LOOP)[0] == theirs
 
 

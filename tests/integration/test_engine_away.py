@@ -28,7 +28,7 @@ def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None
     named = config(claude={"block": "x"}, judge={"block": "x"})
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
         for find in finders:
-            with pytest.raises(TransientError, match="could not be asked for the credentials"):
+            with pytest.raises(TransientError, match="credentials could not be read from Prefect"):
                 find(named)
 
 
@@ -41,5 +41,5 @@ def test_a_page_for_people_is_no_cancel_and_ends_nobodys_watch_for_one() -> None
 @pytest.mark.parametrize("named", ["http://localhost:port/api", "http://[::1", "localhost:4200/api", "/api"])
 def test_an_address_that_is_none_is_the_operators_to_mend(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", named)
-    with engine() as engine_is_up, pytest.raises(OperatorError, match="PREFECT_API_URL is no address"):
+    with engine() as engine_is_up, pytest.raises(OperatorError, match="PREFECT_API_URL is not the address"):
         engine_is_up()

@@ -106,7 +106,7 @@ def test_a_group_is_gone_on_with_for_the_goals_that_it_was_begun_with_only(repos
     (due,) = begin(group_of(request(tmp_path, 1)))
     open_loop(due, "", NOW)
     other = request(tmp_path, 1).model_copy(update={"loops": (Link(goal="another goal", checks=("true",)),)})
-    with pytest.raises(OperatorError, match="group g was begun with other goals"):
+    with pytest.raises(OperatorError, match="group g was started with other goals"):
         group_of(other)
 
 
@@ -124,7 +124,7 @@ def test_items_that_need_others_want_a_branch_to_merge_into_and_begin_with_it(re
     open_loop(due, "", NOW)
     end(group, "g-t2", Outcome.FAILED)
     assert begin(group) == []
-    assert group_result(group).problems == ("g-t3: what it needs was not completed",)
+    assert group_result(group).problems == ("g-t3: its prerequisites were not completed",)
 
 
 @pytest.mark.feature("M8")

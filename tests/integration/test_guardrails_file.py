@@ -103,7 +103,7 @@ A_LINK = "printf theirs > elsewhere.md; ln -s elsewhere.md guardrails.md"
     [
         (A_LINK, "it is a link"),
         ("mkfifo guardrails.md", "something else than a file"),
-        ("printf '\\377\\376# Guardrails' > guardrails.md", "bytes that are no UTF-8"),
+        ("printf '\\377\\376# Guardrails' > guardrails.md", "bytes that are not UTF-8"),
         ("(echo '# Guardrails'; head -c 200000 /dev/zero | tr '\\0' x) > guardrails.md", "longer than 200,000 characters"),
         ("echo '# Our rules' > guardrails.md", "neither `# Guardrails` nor Helmsman's last line is in it"),
     ],

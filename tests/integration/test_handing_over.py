@@ -253,7 +253,7 @@ def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
     work.sh("reset", "--quiet", "--hard", work.start)
-    assert "does not hold the loop's work" in hand_over(work.place, state)
+    assert "no longer contains the loop's work" in hand_over(work.place, state)
     assert work.sh("rev-parse", BRANCH) == work.start
 
 

@@ -103,7 +103,7 @@ def test_a_loop_that_ended_otherwise_is_gone_on_with_and_none_after_it_begins(to
     assert (due(group).loop, due(group).reopen) == ("num-1", True)
     group.driven["num-1"] += 1
     assert due_loops(group) == []
-    assert group_result(group).problems == ("num-2: what it needs was not completed",)
+    assert group_result(group).problems == ("num-2: its prerequisites were not completed",)
 
 
 def test_in_place_a_loop_begins_with_what_the_one_before_it_has_left_checked_out(top: Path) -> None:
@@ -175,7 +175,7 @@ def test_what_is_said_of_all_loops_counts_when_they_are_looked_at_before_the_sta
     [
         ("[[loops]]\nchecks = ['true']\n", r"loops\.0\.goal"),
         ("not toml", "the group of loops cannot be read"),
-        (f'name = "No Name"\n{CHAIN}', "no name for a group"),
+        (f'name = "No Name"\n{CHAIN}', "not a valid name for a group"),
     ],
 )
 def test_a_file_that_cannot_be_driven_is_refused_with_the_place(top: Path, text: str, told: str) -> None:

@@ -57,8 +57,8 @@ MISTAKES = {
     "a folder that is not there": (("list", "--repo", "nowhere"), ("nowhere", "--repo DIR")),
     "a project that is none": (("list", "--project", "home"), ("not a git repository", "home")),
     "an unknown kind": (("list", "--kind", "rule"), ("--kind", "strategy, antipattern, convention, guardrail", "'rule'")),
-    "a type of guardrails": (("list", "--kind", "guardrail", "--type", "docs"), ("no kind of work", "leave --type out")),
-    "a blank search": (("search", " "), ("nothing to look for", "name a few words")),
+    "a type of guardrails": (("list", "--kind", "guardrail", "--type", "docs"), ("no task type", "leave --type out")),
+    "a blank search": (("search", " "), ("the query is empty", "give a few words")),
 }
 
 

@@ -104,7 +104,7 @@ def test_a_guardrail_is_shown_with_its_effect(bench: MemoryBench, project: str) 
 def test_an_unknown_id_is_refused_with_what_shows_the_known_ones(command: str, bench: MemoryBench) -> None:
     told = bench.tell(command, EVIL, "--json", code=2)
     assert set(the_object(told.output)) == RESULT_KEYS
-    assert not [word for word in ("operator error", "nothing in the memory", "helmsman memory list") if word not in told.errors]
+    assert not [word for word in ("operator error", "no lesson or guardrail", "helmsman memory list") if word not in told.errors]
     assert not {character for character in told.errors if not character.isprintable()} - {"\n"}
 
 

@@ -199,12 +199,12 @@ def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
 
 
 RAW: list[tuple[Callable[[bytes], bytes], str]] = [
-    (lambda raw: raw.replace(b"kiln", b"oven", 1), "sha256 is not as expected"),
-    (lambda raw: raw[: len(raw) // 2], "no whole JSON document"),
-    (lambda _: b"[" * 100_000, "no whole JSON document"),
-    (lambda raw: raw.replace(b'"seconds": 60.0', b'"seconds": 1e999', 1), "no whole JSON document"),
-    (lambda _: b"[1, 2]", "no exported memory"),
-    (lambda _: b'{"format": "helmsman-memory", "version": 1}', "is not as expected"),
+    (lambda raw: raw.replace(b"kiln", b"oven", 1), "sha256 does not match"),
+    (lambda raw: raw[: len(raw) // 2], "not a complete JSON document"),
+    (lambda _: b"[" * 100_000, "not a complete JSON document"),
+    (lambda raw: raw.replace(b'"seconds": 60.0', b'"seconds": 1e999', 1), "not a complete JSON document"),
+    (lambda _: b"[1, 2]", "not an exported memory"),
+    (lambda _: b'{"format": "helmsman-memory", "version": 1}', "does not match"),
 ]
 
 

@@ -127,7 +127,7 @@ def test_damage_is_found_at_the_opening_and_the_last_good_copy_restored(file: Pa
         with store.change() as change:
             change.put_lesson(lesson())
     assert "was damaged" in warning
-    assert "the copy of 2026-11-23 was restored: what was learnt since then may be missing" in warning
+    assert "the copy of 2026-11-23 was restored: later lessons may be missing" in warning
     aside = file.with_name("memory.db.damaged-20261124T100000")
     assert aside.name in warning
     assert aside.read_bytes() == spoilt
@@ -147,7 +147,7 @@ def test_without_a_good_copy_an_empty_store_is_begun(file: Path) -> None:
         with store.change() as change:
             change.put_lesson(lesson())
         assert [one.lesson.id for one in store.search("migrations")] == ["a"]
-    assert "no good copy was there, so an empty store was begun" in warning
+    assert "there was no good copy, so an empty store was created" in warning
 
 
 def test_a_damaged_copy_is_passed_over_for_an_older_good_one(file: Path) -> None:
@@ -166,7 +166,7 @@ def test_damage_that_is_met_in_between_is_looked_at_when_the_store_is_opened_nex
     with opening(url(file), NOW + DAY) as store:
         assert store.warnings == ()
         scribble(file)
-        with pytest.raises(TransientError, match="the last good copy is restored then"):
+        with pytest.raises(TransientError, match="the last good copy is restored"):
             store.lessons()
     with opening(url(file), NOW + DAY) as store:
         assert "was damaged" in store.warnings[0]
@@ -203,7 +203,7 @@ def test_a_damaged_index_of_words_is_made_anew_and_no_lesson_is_lost(file: Path)
         connection.execute("UPDATE helmsman_lesson_words_data SET block = randomblob(length(block)) WHERE id > 10")
     connection.close()
     with opening(url(file), NOW + DAY) as store:
-        assert "made anew from its lessons" in store.warnings[0]
+        assert "rebuilt from its lessons" in store.warnings[0]
         assert lesson_count(store) == LESSONS
         assert [one.lesson.id for one in store.search("glaze7")] == ["n00007"]
 

@@ -117,7 +117,7 @@ def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: st
         opening(postgres_url, NOW) as first,
         opening(with_options(postgres_url, "-c lock_timeout=50ms"), NOW) as second,
         first.change(),
-        pytest.raises(TransientError, match="end the session that keeps the store for so long"),
+        pytest.raises(TransientError, match="end the session that locks the store"),
         second.change(),
     ):
         pass

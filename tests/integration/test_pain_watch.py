@@ -91,7 +91,7 @@ def test_what_was_there_and_is_gone_is_named_however_the_command_ended(command: 
     [
         ("rm -rf .git", f"{TREE}/.git", "it removed the working tree's .git"),
         ("python clean.py", f"{TREE}/.git", "it removed the working tree's .git"),
-        (f"rm -rf {TREE}", TREE, "it removed the whole working tree"),
+        (f"rm -rf {TREE}", TREE, "it removed the entire working tree"),
         ("rm -rf /nest", "/nest", "it removed /nest, which holds the working tree"),
     ],
 )

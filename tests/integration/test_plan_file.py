@@ -95,7 +95,7 @@ def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cann
     assert hand.anew
     circle = settled(asked, {"docs/tasks.md": "- [ ] T003 x (needs T004)\n- [ ] T004 y (needs T003)\n"})
     assert circle is not None
-    assert "line 1: these items wait for each other" in circle.why
+    assert "line 1: these items form a cycle" in circle.why
     assert file_of(work).replace("\r", "") == PLAN.replace("\r", "").rstrip("\n")
     anew = settled(asked, {"docs/tasks.md": "- [ ] T003 Begin at the other end\n"})
     assert anew is not None

@@ -157,7 +157,7 @@ def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> Non
     assert again == read_state(repository, "one")[0] == state
     assert again.preset
     assert again.preset.sheet == SHEET
-    with pytest.raises(OperatorError, match="keeps the preset that it began with"):
+    with pytest.raises(OperatorError, match="keeps the preset that it started with"):
         reconfigured(again, {"preset": "bugfix"})
     assert reconfigured(again, {"preset": "mine", "limits": {"iterations": 9}}).limits.iterations == 9
 
@@ -236,5 +236,5 @@ def test_patterns_given_by_hand_take_the_place_of_the_presets(top: Path) -> None
 def test_a_new_loop_never_takes_the_place_of_one_that_was_begun_meanwhile(top: Path) -> None:
     repository, config = open_repository(top), configured(top).config
     create_loop(repository, LoopSettings(config, {}), "same", NOW, new=True)
-    with pytest.raises(OperatorError, match="there is a loop same already"):
+    with pytest.raises(OperatorError, match="a loop named same already exists"):
         create_loop(repository, LoopSettings(config, {}), "same", NOW, new=True)

@@ -73,7 +73,7 @@ def test_a_new_one_is_a_copy_or_a_beginning_that_can_be_used_at_once(helmsman: C
     for name in ("our-api", "our-bugs"):
         assert configuration(open_repository(helmsman.repository), {"goal": "g", "check": ["true"], "preset": name}).preset
     assert "is there already" in tell(helmsman, "new", "our-api", code=2).errors
-    assert "no name for a preset" in tell(helmsman, "new", "../x", code=2).errors
+    assert "not a valid name for a preset" in tell(helmsman, "new", "../x", code=2).errors
 
 
 def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(helmsman: CommandLine) -> None:

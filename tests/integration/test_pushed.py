@@ -154,7 +154,7 @@ def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_
     assert started(push) == loop  # nobody drives it: its driver died
     repository = open_repository(served.bare)
     with exclusive_driver(loop_folder(repository, loop.loop).lock, loop.loop):
-        assert reason(push).startswith(f"loop {loop.loop} is at work for")
+        assert reason(push).startswith(f"loop {loop.loop} is already working on")
     why = Decision(kind="stop", rule="limit.iterations", reason="enough", at=NOW, outcome=Outcome.STOPPED)
     replace_state(repository, loop, loop.model_copy(update={"ending": why, "outcome": Outcome.STOPPED}), "end")
     assert reason(push).endswith("has ended: limit.iterations")

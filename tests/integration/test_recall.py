@@ -126,6 +126,6 @@ def test_a_store_that_fails_says_so_and_raises_nothing(tmp_path: Path) -> None:
         put(store, known("a", "Pay by invoice"))
         shutil.rmtree(tmp_path / "memory")
         recalled = recall(store, SUBJECT, NOW)
-    assert "the memory store does not answer" in recalled.problem
+    assert "the memory store does not work" in recalled.problem
     assert "\n" not in recalled.problem
     assert recalled.reminders == ()

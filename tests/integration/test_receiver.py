@@ -136,7 +136,7 @@ def test_one_message_of_the_hook_may_tell_of_several_branches(receiver: Listenin
         ({"after": ZEROS}, "the branch was deleted"),
         (
             {"ref": "refs/heads/x", "repository": {"full_name": "a/b", "html_url": "https://git.example.org/owner/narrow"}},
-            "x is none of the branches that the operator allows",
+            "x is not one of the branches that the operator allows",
         ),
     ],
 )
@@ -189,7 +189,7 @@ def of_another_body(body: bytes) -> dict[str, str]:
 
 
 NOT_JSON = "send application/json, not compressed"
-NO_NAME = "the message has no name of its own"
+NO_NAME = "the message has no delivery id"
 BODY = event("c1" * 20)
 LINES = lines("c1" * 20)
 DEEP = b'{"ref":' * 100_000
@@ -206,16 +206,16 @@ REFUSED: dict[str, tuple[str, bytes, Headers, int, str]] = {
     "stale": ("git", LINES, stale, 409, "the message is too old, or the clocks differ"),
     "of the future": ("git", LINES, of_the_future, 409, "the message is too old, or the clocks differ"),
     "oversized": ("github", b" " * (LARGEST_BODY + 1), github, 413, "the message is too large"),
-    "malformed": ("github", b'{"ref": 5', github, 400, "the message does not say what happened"),
-    "nested for ever": ("github", DEEP, github, 400, "the message does not say what happened"),
-    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message does not say what happened"),
-    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message does not say what happened"),
+    "malformed": ("github", b'{"ref": 5', github, 400, "the message has no event type"),
+    "nested for ever": ("github", DEEP, github, 400, "the message has no event type"),
+    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message has no event type"),
+    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message has no event type"),
     "no delivery": ("github", BODY, without("x-github-delivery", github), 400, NO_NAME),
     "a hostile delivery": ("github", BODY, with_(github, x_github_delivery="' OR 1=1"), 400, NO_NAME),
     "a form": ("github", BODY, with_(github, content_type="application/x-www-form-urlencoded"), 415, NOT_JSON),
     "JSON for the hook": ("git", LINES, with_(by_hook, content_type="application/json"), 415, "send text/plain, not compressed"),
     "compressed": ("github", BODY, with_(github, content_encoding="gzip"), 415, NOT_JSON),
-    "unknown": ("git", lines("c1" * 20, "somebody/else"), by_hook, 404, "no such repository starts loops here"),
+    "unknown": ("git", lines("c1" * 20, "somebody/else"), by_hook, 404, "this repository may not start loops here"),
 }  # fmt: skip
 
 

@@ -13,5 +13,5 @@ def test_a_run_about_which_nobody_can_be_asked_is_refused_with_the_flag_named(tm
     make_repository(tmp_path / "repository")
     helmsman = looking(tmp_path)
     told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, *further)
-    assert (told.exit_code, "--yes starts without asking" in told.errors) == (2, True), told
+    assert (told.exit_code, "pass --yes to start without asking" in told.errors) == (2, True), told
     assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output

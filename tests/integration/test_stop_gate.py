@@ -40,7 +40,7 @@ def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(w
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("I fixed the parser; the lexer is next.", "it does not ask to be done"),
+        ("I fixed the parser; the lexer is next.", "it does not claim completion"),
         ("CONTINUE: the lexer is next.", "it says that work remains"),
         ("---RALPH_STATUS---\nSTATUS: IN_PROGRESS\nEXIT_SIGNAL: false\n---END_RALPH_STATUS---", "it says that work remains"),
         ("BLOCKED: the test contradicts the goal.", "it says that it is blocked"),
@@ -68,9 +68,9 @@ def test_with_an_item_of_a_plan_in_hand_its_own_check_alone_is_run(work: Work, t
     ("checks", "asked", "why"),
     [
         ((), {}, "there are no checks"),
-        (("RUN",), {"stop_seconds": 0}, "every check takes longer than it may"),
-        (("RUN",), {"full": True}, "its context is full: a new session serves better"),
-        (("RUN",), {"active": True}, "another hook keeps it from ending"),
+        (("RUN",), {"stop_seconds": 0}, "every check exceeds the time limit"),
+        (("RUN",), {"full": True}, "its context is full; a new session is better"),
+        (("RUN",), {"active": True}, "another hook blocks the stop"),
     ],
     ids=["no checks", "no time", "full", "another hook"],
 )
@@ -136,7 +136,7 @@ def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: Work, tag: str)
     before = picture(work.path)
     gated = gate(work, tag, "setsid sh -c 'sleep 300' & echo x > app.py; sleep 300", "exit 1", stop_seconds=1)
     attempt = ended(gated)
-    assert (attempt.blocked, attempt.why) == (False, "no check could be run to its end")
+    assert (attempt.blocked, attempt.why) == (False, "no check finished")
     assert carriers(tag) == []
     assert picture(work.path) == before
 
@@ -152,8 +152,8 @@ def test_a_check_is_run_again_only_where_the_allowance_lasts(work: Work, tag: st
 
 def test_a_check_that_was_ended_is_not_begun_again(work: Work, tag: str) -> None:
     gated = gate(work, tag, {"command": "sleep 300", "timeout_seconds": 0.5})
-    assert ended(gated).why == "no check could be run to its end"
-    assert ended(gated).why == "every check takes longer than it may"
+    assert ended(gated).why == "no check finished"
+    assert ended(gated).why == "every check exceeds the time limit"
 
 
 def test_whoever_closes_the_gate_waits_until_no_check_runs(work: Work, tag: str, tmp_path: Path) -> None:
@@ -166,13 +166,13 @@ def test_whoever_closes_the_gate_waits_until_no_check_runs(work: Work, tag: str,
     assert picture(work.path) == before
     assert carriers(tag) == []
     thread.join()
-    assert [(one.blocked, one.why) for one in gated.attempts] == [(False, "the session is at its end")]
-    assert ended(gated).why == "the session is at its end"
+    assert [(one.blocked, one.why) for one in gated.attempts] == [(False, "the session is ending")]
+    assert ended(gated).why == "the session is ending"
     assert not (tmp_path / "second").exists()
 
 
 def test_a_loop_that_is_cancelled_ends_the_checks(work: Work, tag: str, tmp_path: Path) -> None:
     before = picture(work.path)
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/began' new; sleep 300", stop=(tmp_path / "began").exists))
-    assert (attempt.blocked, attempt.why) == (False, "the session is at its end")
+    assert (attempt.blocked, attempt.why) == (False, "the session is ending")
     assert picture(work.path) == before

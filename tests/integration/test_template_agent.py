@@ -184,7 +184,7 @@ def test_an_agent_that_tells_its_dollars_ends_at_its_next_tool_call_once_the_loo
     (tmp_path / "told").write_text("".join(f"{json.dumps(line)}\n" for line in (finish, tool)))
     agent = program(tmp_path / "agent", f"cat '{tmp_path}/told'; sleep 60")
     made = call(loop(tmp_path, str(agent), output="opencode", limits={"cost_usd": 1}))
-    assert (made.outcome, made.error) == ("call_budget", "used $2.00 of the $1.00 that this call may cost")
+    assert (made.outcome, made.error) == ("call_budget", "used $2.00 of the $1.00 that this call is allowed to cost")
 
 
 # --- after a crash ---------------------------------------------------------------------------------------------------------

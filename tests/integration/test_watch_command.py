@@ -180,7 +180,7 @@ def test_a_loop_that_is_not_there_yet_is_waited_for_in_a_terminal(helmsman: Comm
         assert "where there are another" in shown.written
         loop.create()
         assert shown.shows("● mend-it nobody drives it")
-        assert "driven by  nobody (an engine takes a moment to come up); go on with: helmsman resume mend-it" in shown.written
+        assert "driven by  none (the engine takes a moment to start); continue with: helmsman resume mend-it" in shown.written
 
 
 # --- in a pipe ----------------------------------------------------------------------------------------------------

@@ -121,10 +121,10 @@ def test_a_secret_that_the_model_repeats_is_taken_out() -> None:
 
 def test_credentials_that_cannot_be_found_leave_the_templates() -> None:
     def missing() -> dict[str, str]:
-        raise OperatorError("judge.block names a block that is not there", found="nowhere")
+        raise OperatorError("judge.block names a block that does not exist", found="nowhere")
 
     found, writing = focus(missing)
-    assert (found, writing.reason) == (None, "judge.block names a block that is not there; nowhere")
+    assert (found, writing.reason) == (None, "judge.block names a block that does not exist; nowhere")
 
 
 def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_guard_rails_that_never_begin_to_act_stop_the_loop_before_it_works_ungua
         helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")
     assert told.exit_code == 2
-    assert "without asking its hooks" in told.output
+    assert "does not call its hooks" in told.output
 
 
 # --- command lines, which every user of the machine sees ------------------------------------------------------------

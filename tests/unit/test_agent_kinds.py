@@ -193,15 +193,15 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
     state = loop_state("b" * 40, config=config, agent=Agent(kind=one))
     assert reconfigured(state, {"agent": {"model": "another"}}).agent.model == "another"
     for settings in ({"agent": {"kind": "gemini"}}, {"agent": {"command": ["x"]}}):
-        with pytest.raises(OperatorError, match="keeps the agent that it began with"):
+        with pytest.raises(OperatorError, match="keeps the agent that it started with"):
             reconfigured(state, settings)
     for settings in ({"limits": {"cost_usd": 5}}, {"claude": {"session": "resume"}}):
         with pytest.raises(OperatorError, match="codex cannot do it"):
             reconfigured(state, settings)
     assert type(state).model_validate_json(state.model_dump_json()) == state
     assert "cost" in state.untold
-    assert "not told" in list(list_lines([Listed(state)], state.updated_at))[1]
-    assert "dollars not told" in handoff_of(state).text
+    assert "unknown" in list(list_lines([Listed(state)], state.updated_at))[1]
+    assert "cost unknown" in handoff_of(state).text
 
 
 def test_a_loop_of_claude_code_does_not_become_another_s() -> None:

@@ -229,7 +229,7 @@ def test_the_template_holds_what_is_known_says_that_no_model_wrote_it_and_asks_w
     assert found.machine_checks == ("make test",)
     assert found.open == STANDARD
     assert found.made == Made(by="template", round=1, commit="c" * 40, reason="no model could be asked")
-    assert "**No model wrote this**, so nobody has looked for gaps: no model could be asked" in render(found)
+    assert "**No model wrote this**, so no model looked for gaps: no model could be asked" in render(found)
 
 
 def test_the_template_asks_for_a_command_where_none_is_known_and_prefers_the_operators() -> None:

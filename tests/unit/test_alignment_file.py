@@ -151,7 +151,7 @@ def test_what_would_be_lost_in_a_file_is_told_with_its_place() -> None:
         ("# alignment", "# Something else", "its first line is not `# Alignment`"),
         ("## Gap check", "## Gap chek", "'Gap chek' is not known here; expected: Specification, Process, Evaluation, Gap check"),
         ("## Evaluation\n", "", "'Machine checks' is not known here"),
-        ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' stands there twice"),
+        ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' appears twice"),
         ("## Process", "## Process\nSome words.", "line 15: 'Some words.' stands right under a section"),
         ("Export the rows\nas CSV\n", "", "goal: expected some words"),
         ("- Which order?", "- [ ]", "questions question"),

@@ -55,7 +55,7 @@ def test_the_end_says_who_confirms_it_why_it_is_blocked_and_what_comes_next() ->
     assert decision.rule == "agent.blocked"
     for told in ("a fresh session", "two checks contradict each other", "the work is kept on", "--guidance TEXT"):
         assert told in decision.reason
-    assert "the judge sees it too" in decided(DoneSignals(), block_judged=SEES).reason
+    assert "the judge confirms it" in decided(DoneSignals(), block_judged=SEES).reason
 
 
 def test_it_is_counted_in_a_row_and_anew_after_a_person_has_looked() -> None:

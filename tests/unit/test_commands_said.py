@@ -18,7 +18,7 @@ pytestmark = pytest.mark.feature("H3")
 
 
 def asking(kind: GateKind = GateKind.HUMAN, **fields: Any) -> LoopState:
-    gate = Gate(key=f"{kind}-3-1", kind=kind, question="How shall it go on?", asked_at=NOW)
+    gate = Gate(key=f"{kind}-3-1", kind=kind, question="How should it continue?", asked_at=NOW)
     ending = Decision(kind="stop", rule="ladder.human", reason="stuck", at=NOW, outcome=Outcome.WAITING)
     return state(gate=gate, ending=ending, iteration=3, **fields)
 
@@ -72,7 +72,7 @@ def test_other_limits_can_be_set_and_approve_going_on(kind: GateKind) -> None:
 
 @pytest.mark.parametrize("kind", [GateKind.MERGE, GateKind.ITEM, GateKind.HANDED_OVER])
 def test_where_approving_means_more_than_going_on_setting_a_limit_does_not_approve(kind: GateKind) -> None:
-    with pytest.raises(OperatorError, match="nothing that may be said here"):
+    with pytest.raises(OperatorError, match="this command is not allowed here"):
         said("/helmsman set limits.iterations=40", asking(kind))
 
 
@@ -102,7 +102,7 @@ def test_a_limit_that_is_none_is_refused_before_anything_changes(settings: str) 
     "comment", ["/helmsman", "/helmsman revise", "/helmsman accept", "/helmsman launch \x1b[2J", "/helmsman approve!"]
 )
 def test_what_the_question_does_not_offer_is_refused(comment: str) -> None:
-    with pytest.raises(OperatorError, match="nothing that may be said here") as told:
+    with pytest.raises(OperatorError, match="this command is not allowed here") as told:
         said(comment)
     assert "\x1b" not in str(told.value)
 

@@ -33,14 +33,14 @@ def test_what_is_configured_is_better_than_what_the_cli_told_and_that_than_the_t
     ("use", "reason"),
     [
         (of_size(159_999), ""),
-        (of_size(170_500), "the context is 85 % full of 200,000 tokens (limit 80 %)"),
+        (of_size(170_500), "the context is 85 % full (200,000 tokens) (limit 80 %)"),
         (noisy(14_000, 20_000), f"70 % of the 20,000 {NOISE}"),
         (noisy(13_999, 20_000), ""),
         (noisy(19_999, 19_999), ""),
         (noisy(75_999, 100_000), f"75 % of the 100,000 {NOISE}"),
         (
             ContextUse(tokens=160_000, window=WINDOW, heard=50_000, noise=50_000),
-            f"the context is 80 % full of 200,000 tokens (limit 80 %) and 100 % of the 50,000 {NOISE}",
+            f"the context is 80 % full (200,000 tokens) (limit 80 %) and 100 % of the 50,000 {NOISE}",
         ),
         (ContextUse(tokens=30_000, window=1_000_000, heard=25_000, noise=25_000), ""),
         (ContextUse(window=WINDOW), ""),
@@ -55,7 +55,7 @@ def test_a_full_or_noisy_context_ends_the_session_and_the_reason_names_the_numbe
 def test_the_agent_is_told_to_write_down_what_it_knows_and_before_the_end_to_save() -> None:
     assert advice(of_size(119_999)) == ""
     warned = advice(of_size(126_000))
-    assert warned.startswith("The context is 63 % full of 200,000 tokens. Write what you know into .helmsman/progress.md now:")
+    assert warned.startswith("The context is 63 % full (200,000 tokens). Write what you know into .helmsman/progress.md now:")
     assert "At 80 % this session ends" in warned
     for use in (of_size(170_000), noisy(80_000, 100_000)):
         assert rotation(use)[1:] in advice(use)

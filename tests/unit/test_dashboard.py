@@ -55,7 +55,7 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
         ("3*", "claims", "17 of 20 claims held so far"),
         ("3*", "purpose", "4 of 10 files had to do with the task"),
         ("4", "best so far", "48% after iteration 9, at aaaaaaaaaa"),
-        ("5", "told to the next iteration", "some words"),
+        ("5", "for the next iteration", "some words"),
     ],
 )
 def test_a_system_tells_its_numbers(system: str, name: str, numbers: str) -> None:

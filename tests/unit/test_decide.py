@@ -69,7 +69,7 @@ def test_a_stop_at_a_limit_names_every_limit_and_how_far_the_work_is() -> None:
     decision = decide(situation(signals=(LIMIT_REACHED, tokens), checks=REPORTS["fail"], claims=ASKED))
     assert decision.reason == (
         "50 of 50 US dollars used (100%); 9 of 8 tokens used (112%); at the end 1 of 2 checks fails; "
-        "the agent asked to be done all the same; pytest fails"
+        "the agent claimed completion all the same; pytest fails"
     )
 
 
@@ -82,7 +82,7 @@ def test_a_stop_for_the_operator_says_what_to_do_and_repeats_the_programs_words(
 def test_a_stop_after_failing_calls_says_how_many_there_were_and_how_the_last_one_ended() -> None:
     broken = execution(call(AgentOutcome.HUNG, error="no output"), files_changed=0)
     decision = decide(situation(state=state(failed_calls=2), execution=broken))
-    assert decision.reason == "3 agent calls in a row brought nothing (3 are allowed), the last one hung: no output"
+    assert decision.reason == "3 agent calls in a row did nothing (3 are allowed), the last one hung: no output"
 
 
 @pytest.mark.feature("E7")
@@ -169,7 +169,7 @@ def test_what_the_judge_cannot_tell_is_for_a_person_at_once_and_no_rejection() -
     undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="1 of 1 criteria cannot be told: names", criteria=(untold,))
     decision = asked(JUDGED, judgement=undecided, before={"judge": JudgeMemory(rejections=2)})
     assert (decision.kind, decision.rule, decision.outcome) == (STOP, "judge.cannot_tell", Outcome.WAITING)
-    assert decision.reason == "the judge cannot tell whether the work is done, so a person has to say: names: Not shown."
+    assert decision.reason == "the judge cannot tell whether the work is done, so a person has to decide: names: Not shown."
 
 
 @pytest.mark.feature("M3")
@@ -182,14 +182,14 @@ def test_where_another_approach_is_demanded_instead_nobody_is_waited_for() -> No
 def test_a_finding_that_blocks_is_the_reason_to_go_on() -> None:
     decision = asked(findings=(GONE,))
     assert (decision.kind, decision.outcome) == (CONTINUE, None)
-    assert decision.reason == "the agent asked to be done, but test_a was deleted (tests.deleted, t.py)"
+    assert decision.reason == "the agent claimed completion, but test_a was deleted (tests.deleted, t.py)"
 
 
 @pytest.mark.feature("V9")
 def test_the_fifth_denied_request_in_a_row_ends_the_loop_with_what_stands_against_it() -> None:
     fifth = asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=4)})
     assert (fifth.rule, fifth.outcome) == ("completion.denied", Outcome.STOPPED)
-    assert "asked to be done 5 times in a row under green checks" in fifth.reason
+    assert "claimed completion 5 times in a row under green checks" in fifth.reason
     assert fifth.reason.endswith("""helmsman resume mend-it --set 'invariants.allow=["t.py"]'""")
     assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind == CONTINUE
 

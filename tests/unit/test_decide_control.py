@@ -175,7 +175,7 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     assert (asked.kind, asked.outcome) == ("stop", Outcome.WAITING)
     assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
     assert "helmsman approve mend-it" in asked.reason
-    assert asked.reason.startswith("two orders contradict each other: about src/api.py")
+    assert asked.reason.startswith("two instructions contradict each other: about src/api.py")
     stuck = decide(situation(oversight=overseen(EscalationLevel.HUMAN)))
     assert stuck.reason.startswith("the check fails; ")
     assert "; E-III human: 3 iterations gained 0 %; a person has to choose" in stuck.reason

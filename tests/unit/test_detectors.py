@@ -327,4 +327,4 @@ def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
     detectors = [Detector("broken", Severity.WARN, broken), Detector("heard", Severity.LOG, heard)]
     signals, faults = detect(history(step()), DetectConfig(), detectors)
     assert [signal.rule for signal in signals] == ["heard"]
-    assert faults == ("the detector broken broke (ZeroDivisionError) and said nothing",)
+    assert faults == ("the detector broken failed (ZeroDivisionError) and was skipped",)

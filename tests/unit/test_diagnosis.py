@@ -76,7 +76,7 @@ def test_two_checks_of_which_one_fails_where_the_other_passes_are_suspected_of_a
     ]
     signal = bind_signal(diagnosis, found)
     assert signal is not None
-    assert "nothing gained in 3 iterations, and two orders seem to contradict each other: “" in signal.message
+    assert "nothing gained in 3 iterations, and two instructions seem to conflict: “" in signal.message
 
 
 def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_leaves_the_ways_out_to_the_decision() -> None:

@@ -286,7 +286,7 @@ def test_an_issue_is_closed_with_the_reason() -> None:
         "alice": {"answers": (approved,)},
         "every check passes": {"ending": ending("completion.verified", Outcome.COMPLETED, "every check passes")},
         "2 clean iterations": {"oversight": ladder(*eased)},
-        "goes on": {},
+        "continues": {},
     }
     issue = TrackedIssue(number=7, is_open=True, detection="stuck", stages=("human-3-1",))
     for words, fields in cases.items():

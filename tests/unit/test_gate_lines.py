@@ -27,19 +27,19 @@ def gate(kind: GateKind = GateKind.MERGE, **fields: object) -> Gate:
 def test_every_part_of_a_question_is_told() -> None:
     asked = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER)
     assert gate_lines(asked, "mend-it") == [
-        "asked      Proven: may it be merged? (merge-3), 2026-11-22 12:00 UTC",
+        "asked      Verified: merge it? (merge-3), 2026-11-22 12:00 UTC",
         "question   May it be merged?",
         "evidence   All **4** tests pass.",
         "           The judge approves.",
         "approve    The loop ends as completed, approved for merging.",
         "           helmsman approve mend-it",
-        "revise     The loop goes on working, under your guidance.",
+        "revise     The loop continues, under your guidance.",
         "           helmsman reject mend-it --guidance TEXT",
-        "take-over  You commit on the branch by hand; the loop waits until you hand it back.",
+        "take-over  You commit on the branch yourself; the loop waits until you hand it back.",
         "           helmsman answer mend-it take-over",
         "stop       The loop ends; its work and its state are kept.",
         "           helmsman answer mend-it stop",
-        "with       --guidance TEXT: told to the next iteration; approve also takes --set KEY=VALUE",
+        "with       --guidance TEXT: for the next iteration; approve also takes --set KEY=VALUE",
         "deadline   2026-11-25 12:00 UTC; unanswered until then: stop (The loop ends; its work and its state are kept.)",
     ]
 

@@ -119,7 +119,7 @@ def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_t
     gate = gate_due(state, NOW)
     assert gate is not None
     assert gate.kind is GateKind.LEARNINGS
-    assert gate.question == "The loop learnt 1 thing for AGENTS.md. May that be committed on its branch?"
+    assert gate.question == "The loop has 1 thing for AGENTS.md. Commit that on its branch?"
     asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
     for choice in GATES[GateKind.LEARNINGS].choices:
         after = answered(asked, said(asked, choice), NOW)
@@ -138,7 +138,7 @@ def test_work_that_a_person_accepts_against_the_judge_is_asked_about_once_more_b
     accepted = answered(rejected, said(rejected, Choice.ACCEPT), NOW)
     gate = gate_due(accepted, NOW)
     assert gate is not None
-    assert (gate.kind, gate.question) == (GateKind.MERGE, "The work counts as done against the judge. May it be merged?")
+    assert (gate.kind, gate.question) == (GateKind.MERGE, "The work is accepted as done against the judge. May it be merged?")
     asked = accepted.model_copy(update={"gate": gate, "gates_asked": 2})
     approved = answered(asked, said(asked, Choice.APPROVE), NOW)
     assert (gate_due(approved, NOW), landing_due(approved)) == (None, True)
@@ -182,7 +182,7 @@ def test_no_answer_goes_on_past_a_limit_without_asking_for_more() -> None:
 @pytest.mark.parametrize(
     ("choice", "more", "words"),
     [
-        (Choice.ACCEPT, {}, "accept is no choice here"),
+        (Choice.ACCEPT, {}, "accept is not one of the choices"),
         (Choice.APPROVE, {"settings": {"limits": {"iterations": "many"}}}, "limits.iterations"),
         (Choice.APPROVE, {"settings": {"limitz": {}}}, "limitz"),
     ],
@@ -197,7 +197,7 @@ def test_an_answer_that_cannot_be_followed_says_why(choice: Choice, more: dict[s
 def test_an_answer_to_a_question_that_is_over_is_refused() -> None:
     state = asking(GateKind.MILESTONE)
     late = said(state, Choice.APPROVE).model_copy(update={"gate": "plan-0-1"})
-    with pytest.raises(OperatorError, match="does not ask that any more"):
+    with pytest.raises(OperatorError, match="no longer asks that"):
         answered(state, late, NOW)
 
 

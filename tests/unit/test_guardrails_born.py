@@ -348,7 +348,7 @@ def test_a_persons_own_is_never_retired_but_told_to_be_ineffective(fields: dict[
     found = after_loop(hers, [episode(1, failure(), **CARRIED)], NOW + 400 * DAY)
     assert found.retired == ""
     assert "ineffective" in effect_text(found)
-    assert "until a person deletes it" in effect_text(found)
+    assert "until somebody deletes it" in effect_text(found)
 
 
 def lived_through(one: Guardrail, loops: int, **fields: Any) -> Guardrail:

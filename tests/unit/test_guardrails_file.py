@@ -49,11 +49,11 @@ Ask Ann about these.
 
 def test_a_persons_guardrail_says_whose_it_is_and_keeps_its_verdict_in_the_file() -> None:
     poor = {"before_seen": 3, "before_of": 3, "after_seen": 9, "after_of": 9, "loops": 3}
-    assert "> Origin: a person wrote it\n" in file(standing=[guardrail(by="person", failure=None)])
+    assert "> Origin: written by a person\n" in file(standing=[guardrail(by="person", failure=None)])
     text = file(standing=[guardrail(edited=True, origin="loop a", **poor)])
     assert "> Origin: loop a; reworded by a person\n" in text
     assert "> Effect: ineffective: test failures in 3 of 3" in text
-    assert "it stays until a person deletes it" in text
+    assert "it stays until somebody deletes it" in text
 
 
 def test_the_agents_copy_has_neither_codes_nor_numbers_nor_a_word_on_editing() -> None:

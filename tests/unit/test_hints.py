@@ -49,13 +49,13 @@ def change(files: Files, tests: Mapping[str, str] | None = None, commands: tuple
         ),
         (
             {"tests/test_a.py": (None, "def test_a():\n    assert True\n")},
-            ("assertions", "tests/test_a.py:2", "it holds whatever the code does"),
+            ("assertions", "tests/test_a.py:2", "it passes whatever the code does"),
         ),
         (
             {"app.py": ("x = 1\n", "x = 2\n"), "tests/conftest.py": (None, "monkeypatch.setattr('app.add', fake)\n")},
-            ("doubles", "tests/conftest.py:1", "something stands in for app, which is what is worked on"),
+            ("doubles", "tests/conftest.py:1", "app is replaced by a double, though it is what the goal changes"),
         ),
-        ({"app.py": ("x = f()\n", "x = f()  # noqa\n")}, ("suppressions", "app.py:1", "a checker is told to look away")),
+        ({"app.py": ("x = f()\n", "x = f()  # noqa\n")}, ("suppressions", "app.py:1", "a checker is suppressed")),
         ({"check.sh": ("pytest\n", "true\n")}, ("settings", "check.sh:1", "check.sh is what a check runs and was changed")),
         (
             {CI: ("- run: make test\n", "- run: make test || true\n")},

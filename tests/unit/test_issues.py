@@ -100,7 +100,7 @@ def test_a_branch_that_no_forge_would_name_starts_nothing(kind: Kind, branch: st
 
 @both
 def test_the_operator_bounds_the_branches(kind: Kind) -> None:
-    assert "none of the branches" in reason(kind, labelled(kind), branches=("release/*",))
+    assert "not one of the branches" in reason(kind, labelled(kind), branches=("release/*",))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def signal(rule: str, severity: Severity, message: str = "3 of 3") -> Alert:
 
 STUCK = signal("stuck", Severity.REDIRECT, "1 % gained in 3 iterations, 5 % is enough")
 CYCLE = signal("limit_cycle", Severity.REDIRECT, "tree abc was there 3 times")
-BIND = signal("double_bind", Severity.PAUSE, "two orders contradict each other")
+BIND = signal("double_bind", Severity.PAUSE, "two instructions contradict each other")
 SECRET = signal("pain.secrets", Severity.ABORT, "the diff holds 1 secret")
 BUDGET = signal("limits.cost_usd", Severity.ABORT, "50 of 50 dollars used")
 TOLD = (signal("variety", Severity.WARN), signal("stuck", Severity.WARN), signal("pain.tests", Severity.LOG), BUDGET)

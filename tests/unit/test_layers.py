@@ -86,7 +86,9 @@ def test_checks_are_read_as_a_command_a_list_or_tables() -> None:
 
 def test_each_key_that_is_gone_is_refused_with_what_became_of_it_and_a_stored_loop_loses_it() -> None:
     for key, became in OLD_KEYS.items():
-        assert f"{key} (helmsman.toml): this key is gone: {became}" in complaint(GOAL, Layer("helmsman.toml", nested({key: 1})))
+        assert f"{key} (helmsman.toml): this key was removed: {became}" in complaint(
+            GOAL, Layer("helmsman.toml", nested({key: 1}))
+        )
         stored = merged(LoopConfig(goal="any").model_dump(), nested({key: 1}))
         assert LoopConfig.model_validate(stored, context=STORED) == LoopConfig(goal="any")
 
@@ -103,7 +105,7 @@ def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
     [
         (
             "breaker.half_open_after = 1",
-            "breaker.half_open_after (helmsman.toml): this key is gone: lack of progress",
+            "breaker.half_open_after (helmsman.toml): this key was removed: lack of progress",
         ),
         ("limits.iteration = 5", "limits.iteration (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("iterations = 5", "iterations (helmsman.toml): unknown key; did you mean limits.iterations"),

@@ -61,7 +61,7 @@ PROBLEMS = {
     "in a branch": (block("rules", "{% if picture == 'never' %}{{ nothing }}{% endif %}"), 3, "nothing is undefined"),
     "attribute": (block("rules", "{{ goal.__class__ }}"), 3, "goal.__class__ is undefined"),
     "unknown block": (block("rule", "x"), 2, "there is no block rule"),
-    "left out": (block("facts", "Never mind."), 2, "{{ facts }} is not printed any more"),
+    "left out": (block("facts", "Never mind."), 2, "{{ facts }} is no longer printed"),
     "outside": (f"{EXTENDS}\n\nDo it.\n", 4, "text outside of a block"),
     "may fail": (block("rules", "{% if iteration > 9 %}\n{{ goal > 3 }}{% endif %}"), 4, "Compare is not allowed here"),
     "too long": (block("rules", "x" * LONGEST), 1, f"{LONGEST:,} at most"),

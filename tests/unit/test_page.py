@@ -130,7 +130,7 @@ def test_the_whole_record_is_there() -> None:
     text = " ".join(text_of(html_report(full_state(), [full_record()], REF)).split())
     for words in (
         "Mend the shop.", "All of it.", "… waiting", "ladder.human", "a person has to choose", "helmsman approve mend-it",
-        "What shall become of it?", "Which of the two orders counts?", "| 7 | 62% |", "beginning with a redesign",
+        "What shall become of it?", "Which of the two orders counts?", "| 7 | 62% |", "starting with a redesign",
         "Leave the tests alone.", '{"limits": {"iterations": 40}}', "ada (command line)",
         "Is there pain?", "rung 3 of 3", "otherwise with: a clean iteration", "nothing moves", "Go on.", "3 / 2",
         "✘ pytest: 2 passed, 1 failed, 4 skipped", "collected 3 items", "1 failed, 2 passed", "cache.db", "✔ lint",

@@ -81,7 +81,7 @@ def test_an_item_is_proven_by_its_own_check_or_by_a_test_that_names_it_and_never
         (CHECKED, {"own": own(passed=True), "contradictions": (LIE,)}, ""),
         (CHECKED, {"own": own(passed=True), "checks": None}, "so nothing was checked"),
         (PLAIN, {"since_start": NAMED}, ""),
-        (PLAIN, {"since_start": NAMED, "changed": 0}, "nothing was changed for it"),
+        (PLAIN, {"since_start": NAMED, "changed": 0}, "no change was made for it"),
         (PLAIN, {"since_start": NAMED, "checks": RED}, "the check fails: pytest"),
         (PLAIN, {"since_start": SinceStart(tests=("tests/test_a.py::test_t002",))}, UNSHOWN),
         (PLAIN, {}, UNSHOWN),
@@ -110,8 +110,8 @@ def test_an_item_with_its_own_check_may_be_proven_while_what_failed_before_still
     )
     more = builders.report(failing.model_copy(update={"counts": TestCounts(passed=2, failed=3)}))
     assert not missing(CHECKED, before, own=own(passed=True), checks=less)
-    assert "made worse" in missing(CHECKED, before, own=own(passed=True), checks=more)
-    assert "made worse" in missing(CHECKED, loop(checks=GREEN), own=own(passed=True), checks=RED)
+    assert "made something worse" in missing(CHECKED, before, own=own(passed=True), checks=more)
+    assert "made something worse" in missing(CHECKED, loop(checks=GREEN), own=own(passed=True), checks=RED)
     assert "the check fails" in missing(CHECKED, loop(), own=own(passed=True), checks=RED)
 
 
@@ -120,7 +120,7 @@ def test_what_one_iteration_breaks_is_not_forgiven_because_it_was_broken_before_
     broke = weighed(begun, found(CHECKED, own=own(passed=False), checks=RED))
     after = advance(begun, builders.record(**dict(broke)))
     assert after.checks == RED
-    assert "made worse what was better before: pytest" in missing(CHECKED, after, own=own(passed=True), checks=RED)
+    assert "made something worse: pytest" in missing(CHECKED, after, own=own(passed=True), checks=RED)
     assert not missing(CHECKED, after, own=own(passed=True))
     won = advance(after, builders.record(**dict(weighed(after, found(CHECKED, own=own(passed=True)))), tick=TICK))
     assert won.plan.floor == {GREEN.results[0].command: 0}
@@ -215,7 +215,7 @@ def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going
     after = advance(before, record)
     gate = gate_due(after, builders.NOW)
     assert gate is not None
-    assert gate.question == "T001 of the plan was tried 5 times without success. How shall it go on?"
+    assert gate.question == "T001 of the plan was tried 5 times without success. How should it continue?"
     assert reopen(after, after.config, builders.NOW).plan.tries == {}
 
 

@@ -99,9 +99,12 @@ KEPT = plan(item("a", done=True), item("b", check="make b"), item("c"))
         (plan(item("a"), item("b", check="make b")), "a was done and is no longer there as done"),
         (plan(item("a", done=True), item("b", check="true")), "b has a check of its own, which has to stay"),
         (plan(item("a", done=True), item("c")), "b has a check of its own, which has to stay"),
-        (plan(item("a", done=True), item("b", check="make b"), item("c", done=True)), "c is ticked, and only the loop ticks"),
+        (
+            plan(item("a", done=True), item("b", check="make b"), item("c", done=True)),
+            "c is ticked, but only the loop ticks items",
+        ),
         (plan(item("a", done=True), item("b", check="make b"), item("x", check="true")), "x has a new check"),
-        (plan(item("a", done=True), item("b", check="make b"), item("c", verify=True)), "c asks for no change any more"),
+        (plan(item("a", done=True), item("b", check="make b"), item("c", verify=True)), "c no longer asks for a change"),
     ],
 )
 @pytest.mark.feature("M9")

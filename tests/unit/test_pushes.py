@@ -219,7 +219,7 @@ def test_a_branch_that_was_moved_is_a_push() -> None:
         ({"ref": "refs/heads/"}, "not written as git writes"),
         ({"after": "HEAD"}, "not written as git writes"),
         ({"before": "--exec"}, "not written as git writes"),
-        ({"ref": "refs/heads/other", "branches": ("main",)}, "none of the branches that the operator allows"),
+        ({"ref": "refs/heads/other", "branches": ("main",)}, "not one of the branches that the operator allows"),
     ],
 )
 def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], words: str) -> None:

@@ -81,7 +81,7 @@ def test_what_is_missing_or_too_little_is_named_and_asked_for_again(text: str, p
 @pytest.mark.feature("M6")
 def test_a_source_that_was_changed_makes_the_best_file_incomplete() -> None:
     found = research_of(looking(), WHOLE, ("shop.py",))
-    assert found.problems == ("changed in 1 file, and taken back (shop.py): research looks only",)
+    assert found.problems == ("changed in 1 file, and taken back (shop.py): research may not change files",)
     assert found.approach
 
 

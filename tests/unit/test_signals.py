@@ -77,5 +77,5 @@ def test_a_budget_does_not_fail_to_hold_in_silence() -> None:
     silent = execution(call(AgentOutcome.TIMED_OUT, usage=Usage(), untold=("tokens", "cost")))
     (raised,) = signals(sight(state=limited, execution=silent))
     assert (raised.rule, raised.severity) == ("limits.tokens.untold", Severity.WARN)
-    assert "(timed_out) did not tell what it used" in raised.message
+    assert "(timed_out) did not report its usage" in raised.message
     assert found(state=state(config(limits={"tokens": None, "cost_usd": None})), execution=silent) == []

@@ -61,10 +61,10 @@ def test_it_may_end_where_nothing_that_ran_fails() -> None:
     cases = {
         "all pass": ((PASSES, PASSES), "every check that ran passes"),
         "those that ran pass": ((PASSES, HANGS, CANNOT_START), "every check that ran passes"),
-        "hangs": ((HANGS,), "no check could be run to its end"),
-        "cannot start": ((CANNOT_START,), "no check could be run to its end"),
-        "stopped": ((STOPPED,), "no check could be run to its end"),
-        "none": ((), "no check could be run to its end"),
+        "hangs": ((HANGS,), "no check finished"),
+        "cannot start": ((CANNOT_START,), "no check finished"),
+        "stopped": ((STOPPED,), "no check finished"),
+        "none": ((), "no check finished"),
     }
     for case, (results, why) in cases.items():
         attempt = judged(*results)
@@ -74,8 +74,8 @@ def test_it_may_end_where_nothing_that_ran_fails() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"active": True}, "another hook keeps it from ending"),
-        ({"full": True}, "its context is full: a new session serves better"),
+        ({"active": True}, "another hook blocks the stop"),
+        ({"full": True}, "its context is full; a new session is better"),
     ],
     ids=["another hook", "full"],
 )

@@ -171,7 +171,7 @@ def test_the_newest_fifty_are_shown_and_those_before_are_counted() -> None:
 def test_what_is_worth_a_remark_is_remarked() -> None:
     odd = red(SIDEWAYS, "a", outcome=AgentOutcome.TIMED_OUT, asked=True, test_only=True, denials=3, relevance=0.25)
     remarks = rows_of(state(iteration=1, history=history(odd)))[0][-1]
-    assert " ".join(remarks.split()) == "timed out, asked to be done, only tests, 3 refused, 25% to the point"
+    assert " ".join(remarks.split()) == "timed out, claimed completion, only tests, 3 refused, 25% to the point"
 
 
 @pytest.mark.feature("H5")
@@ -258,7 +258,7 @@ def test_a_loop_at_work_says_what_fails_and_that_nothing_is_asked() -> None:
     assert list(found) == ["Done", "Proof", "Fails", "Cost", "Branch", "Next"]
     assert (found["Done"], found["Proof"]) == ("not yet", "1 of 2 checks green, 40 tests passed; not proven yet")
     assert all(name in found["Fails"] for name in ("test_total", "test_tax"))
-    assert "nothing is asked" in found["Next"]
+    assert "nothing needs your answer" in found["Next"]
 
 
 @pytest.mark.feature("H5")
@@ -290,7 +290,7 @@ def test_every_loop_has_a_row_with_what_became_of_it() -> None:
     page = group_page(ParallelResult(group="g", completed=1, loops=(DONE, STOPPED, UNTOLD), problems=("g-4: died",)))
     assert "1 of 3 loops completed, $2.00" in page
     assert "merged as 0123456789" in page
-    assert "dollars not told" in page
+    assert "cost unknown" in page
     assert "▶ under way" in page
     assert "Tests first" in page
     assert "- g-4: died" in page

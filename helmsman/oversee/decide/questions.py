@@ -85,7 +85,7 @@ def nothing_changed(s: Situation) -> Answer:
     because = s.refusals
     if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_REFUSED:
         return because, None
-    reason = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short}"
+    reason = f"the agent claimed completion {MOST_REFUSED} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short}"
     return because, stop(s, "completion.nothing_changed", reason, Outcome.NOTHING_CHANGED)
 
 
@@ -96,8 +96,8 @@ def unproven_work(s: Situation) -> Answer:
     if not only_a_word or s.state.done.unproven + 1 < MOST_REFUSED:
         return because, None
     why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
-    asked = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
-    kept = f"the work is kept on {s.state.branch}; accept it by your word, or go on with a test, check or criterion that shows it"
+    asked = f"the agent claimed completion {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
+    kept = f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that shows it"
     return because, stop(s, "completion.no_proof", f"{asked}; {kept}", Outcome.UNPROVEN)
 
 
@@ -110,9 +110,9 @@ def blocked(s: Situation) -> Answer:
     because = f"it says so, {again + 1} in a row{seen}; two in a row, or the judge's word, end it"
     if not again and not (judged and judged.approved):
         return because, None
-    who = "a fresh session, which was asked to look, says so too" if again else "the judge sees it too"
+    who = "a fresh session confirms it" if again else "the judge confirms it"
     choices = (
-        f"the work is kept on {s.state.branch}; clear away what stands in the way, or say how to go on:"
+        f"the work is kept on {s.state.branch}; remove the obstacle, or say how to continue:"
         f" helmsman approve {s.state.loop} --guidance TEXT"
     )
     words = f"the agent says that it is blocked, and {who}: {reason}; {choices}"
@@ -140,7 +140,7 @@ def usage_limit(s: Situation) -> Answer:
     until = in_time(s, None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now))
     window = f" ({limit.window})" if limit and limit.window else ""
     told = "" if known else ", no reset was announced"
-    reason = f"usage limit{window} reached{told}; waiting until {_at(until)}, which costs no iteration"
+    reason = f"usage limit{window} reached{told}; waiting until {_at(until)}, which counts as no iteration"
     return s.ended, wait(s, "agent.usage_limit", reason, until, repeat=True)
 
 
@@ -152,23 +152,23 @@ def killed(s: Situation) -> Answer:
         return because, None
     until = s.now + timedelta(seconds=s.state.config.retry.first_delay_seconds)
     killed = f"the agent was killed (exit status {s.call.exit_code}) before it did anything"
-    reason = f"{killed}; it is called again, which costs no iteration"
+    reason = f"{killed}; it is called again, which counts as no iteration"
     return because, wait(s, "agent.killed", reason, until, repeat=True)
 
 
 @question("limits.agent_failures")
 def failing_agent(s: Situation) -> Answer:
     failed, allowed = failed_calls(s.state, s.evidence.execution), s.state.config.limits.agent_failures
-    because = f"{failed} of {allowed} in a row brought nothing"
+    because = f"{failed} of {allowed} in a row did nothing"
     if failed < allowed:
         return because, None
     told = f"the last one {s.call.outcome}{s.error}"
-    reason = f"{failed} agent calls in a row brought nothing ({are_allowed(allowed)}), {told}"
+    reason = f"{failed} agent calls in a row did nothing ({are_allowed(allowed)}), {told}"
     if s.state.attempt > PAUSES.get(s.call.outcome, 0):
         return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
     # the circuit breaker opens: the attempt is made again after the pause, and one that comes to something closes it
     until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
-    words = f"{reason}; trying again at {_at(until)}, which costs no iteration"
+    words = f"{reason}; trying again at {_at(until)}, which counts as no iteration"
     return because, wait(s, "breaker.open", words, until, repeat=True)
 
 
@@ -195,7 +195,7 @@ def rejected(s: Situation) -> Answer:
     about = f" (not met: {unmet})" if unmet else ""
     times = f"{s.state.judge.rejections + 1} times in a row, {are_allowed(most)}"
     reason = f"the judge rejected the work {times}: {judgement.cause}{about}"
-    words = f"{reason}; a person has to look at the criteria or at the work"
+    words = f"{reason}; a person has to review the criteria or the work"
     return because, stop(s, "judge.rejections", words, Outcome.WAITING)
 
 
@@ -210,7 +210,7 @@ def cannot_tell(s: Situation) -> Answer:
     if judgement.outcome is not JudgementOutcome.UNDECIDED or of_item:
         return because, None
     told = "; ".join(f"{one.criterion}: {shortened(clean(one.reason), 300)}" for one in undecided)
-    reason = f"the judge cannot tell whether the work is done, so a person has to say: {told}"
+    reason = f"the judge cannot tell whether the work is done, so a person has to decide: {told}"
     return because, stop(s, "judge.cannot_tell", reason, Outcome.WAITING)
 
 
@@ -233,13 +233,13 @@ def tries(s: Situation) -> Answer:
     named, spent = f"{proof.item} ({clean(proof.title)[:100]})", plural(tries, "iteration")
     last = f"{spent} did not prove the plan's item {named}, {are_allowed(plan.tries)}; what is missing: {proof.why}"
     choices = (
-        f"a person has to look: fix the item or its check in {plan.file} on {s.state.branch}, or tell the agent"
+        f"a person is needed: fix the item or its check in {plan.file} on {s.state.branch}, or tell the agent"
         f" how; then `helmsman approve {s.state.loop}` gives it {plan.tries} more"
     )
     return because, stop(s, "plan.tries", f"{last}; {choices}", Outcome.WAITING)
 
 
-@question("completion.denied", lambda s: s.evidence.proof.objections or "nothing speaks against it")
+@question("completion.denied", lambda s: s.evidence.proof.objections or "no finding stands against it")
 def denied(s: Situation) -> Answer:
     proof = s.evidence.proof
     asked, in_row = proof.asked and proof.green, s.state.done.asked_in_row + 1
@@ -250,8 +250,8 @@ def denied(s: Situation) -> Answer:
     paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
     allow = json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]], ensure_ascii=False)
     given = f"helmsman resume {s.state.loop} --set {shlex.quote(f'invariants.allow={allow}')}"
-    remedy = f"; if you have looked and it is honest work: {given}" if paths else ""
-    reason = f"the agent asked to be done {in_row} times in a row under green checks, and this stands against it: "
+    remedy = f"; if you reviewed it and it is honest work: {given}" if paths else ""
+    reason = f"the agent claimed completion {in_row} times in a row under green checks, and this stands against it: "
     return because, stop(s, "completion.denied", f"{reason}{proof.objections}{remedy}", Outcome.STOPPED)
 
 
@@ -263,9 +263,9 @@ def person(s: Situation) -> Answer:
     if ladder.rung < EscalationLevel.HUMAN or not s.steers:
         return because, None
     facts = "; ".join(map(sentence, s.oversight.conflicts[:CONFLICTS_TOLD]))
-    objection = f"two orders contradict each other: {facts}; at the end {s.against}" if facts else s.against
+    objection = f"two instructions contradict each other: {facts}; at the end {s.against}" if facts else s.against
     choices = (
-        f"a person has to choose: change the goal, the checks or an order that contradicts another, and go on with"
+        f"a person has to choose: change the goal, the checks or an instruction that contradicts another, and go on with"
         f" `helmsman approve {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
     )
     words = f"{objection}; {ladder.rung.title}: {ladder.reason}; {choices}"

@@ -45,12 +45,12 @@ class Situation:
 
     @property
     def critical_events(self) -> list[Alert]:
-        return [signal for signal in self.signals if signal.hurts]
+        return [signal for signal in self.signals if signal.is_critical]
 
     @property
     def limits(self) -> list[Alert]:
         """Limits that are reached."""
-        return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.hurts]
+        return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.is_critical]
 
     @property
     def steers(self) -> bool:
@@ -97,15 +97,17 @@ class Situation:
         if report is None:
             return f"the agent's call ended as {self.call.outcome}, so nothing was checked"
         if report.results and not report.passed:
-            all_the_same = "; the agent asked to be done all the same" if asked else ""
+            all_the_same = "; the agent claimed completion all the same" if asked else ""
             return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
         if not asked and (item := self.evidence.item):  # with a plan nobody has to ask: it is done item by item
             remaining = self.evidence.items_left
             done = f"{item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
             return f"the plan's item {done if item.proven else f'{item.item} is not proven: {item.why}'}"
         if not asked:
-            return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
-        return f"the agent asked to be done, but {self._objections}"
+            return (
+                f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not claimed completion"
+            )
+        return f"the agent claimed completion, but {self._objections}"
 
     @property
     def against(self) -> str:
@@ -146,7 +148,7 @@ class Situation:
     def why_done(self) -> str:
         judgement, since, how = self.evidence.judgement, self.evidence.since_start, self.evidence.proof.how
         judged = f", and the judge agrees on {plural(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
-        asked = how if how == ALL_TICKED else f"the agent asked to be done ({how})"
+        asked = how if how == ALL_TICKED else f"the agent claimed completion ({how})"
         shown = " (its new tests fail without the work)" if since and since.failing else ""
         return f"{asked} and {self.checked}{shown}{judged} on {self.short}"
 

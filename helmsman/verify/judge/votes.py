@@ -98,12 +98,12 @@ def _parsed(text: str) -> _Answer:
     except ValidationError as error:
         raise UnreadableError(other_form(error)) from error
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"the answer is no JSON object: {label(str(error))}") from error
+        raise UnreadableError(f"the answer is not a JSON object: {label(str(error))}") from error
 
 
 def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a name is there twice in one object")
+        raise ValueError("a name appears twice in one object")
     return dict(pairs)
 
 
