@@ -256,7 +256,7 @@ def outcome(tried: Tried) -> str:
 
 def obstacles(top: Path) -> dict[str, str]:
     """By name, why a file is not written. Whatever lies there under its name counts, a link that leads nowhere too."""
-    found = {name: "it is there already" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
+    found = {name: "it exists already" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
     with suppress(HelmsmanError):  # a file that cannot be read is told by every other command
         if TOML not in found and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
             found[TOML] = "pyproject.toml has [tool.helmsman], and helmsman.toml would take the place of all of it"

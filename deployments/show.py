@@ -72,7 +72,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([_now(folder, state)] if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
-        *([f"retired    {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
+        *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
         *(gate_lines(state.gate, state.loop) if state.gate else ()),
         *(() if driver or state.gate else next_lines(result)),
     )

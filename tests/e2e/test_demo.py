@@ -68,7 +68,7 @@ def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
     assert "stop allowed: the limit is reached" in first
     assert "✘" in first
     assert "→ continue: the check fails; the agent claimed completion all the same" in first
-    assert "claim" not in second
+    assert "claim  " not in second
     assert "→ continue: the check fails" in second
     assert "→ completed: the agent claimed completion" in third
     assert "stop allowed: every check that ran passes" in third

@@ -183,7 +183,7 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     assert team.comes(lambda: team.run_of(run)["state_name"] == "Suspended"), team.states(run)
     page.reload()
     form = choose_from_menu(page, "Resume")
-    expect(form).to_contain_text(f"Your answer was not taken: {WRONG_VALUE}")
+    expect(form).to_contain_text(f"Your answer was rejected: {WRONG_VALUE}")
     picture(page, "form-refused")
     decide(page, form, Choice.STOP)
     form.get_by_role("textbox").nth(2).fill("Ada")

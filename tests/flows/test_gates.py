@@ -70,7 +70,7 @@ def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_wa
     assert person.statuses == ["REJECT", "REJECT", "ACCEPT", "ACCEPT"]
     assert "'decision' is a required property" in person.problems[0]
     assert "'perhaps' is not one of" in person.problems[1]
-    why = "Your answer was not taken:** limits.iterations must be a whole number, not 'many'"
+    why = "Your answer was rejected:** limits.iterations must be a whole number, not 'many'"
     assert person.forms[-1]["description"].startswith(f"> **{why}")
     assert (driven.state.config.limits.iterations, driven.state.config.limits.cost_usd) == (7, 3)
     assert calls_made(driven.agent) == 1

@@ -36,7 +36,7 @@ def test_a_block_that_cannot_be_told_is_a_line_in_the_log_and_keeps_no_other_fro
     with caplog.at_level(logging.WARNING):
         notify(("custom-webhook/gone", "custom-webhook/nowhere", "secret/nowhere", "custom-webhook/there"), "s", "b")
     assert len(webhook.heard) == 1
-    told = [one for one in caplog.messages if "could not be told" in one]
+    told = [one for one in caplog.messages if "could not be notified" in one]
     assert len(told) == 3
     assert not any("secret-path" in one for one in told)
 
@@ -48,6 +48,6 @@ def test_the_tracker_s_token_comes_from_the_block_that_is_named(engine_url: str)
 
     Tracker(token=SecretStr("token-in-a-block")).save("issues", overwrite=True)  # pyright: ignore[reportUnusedCoroutine] - no event loop runs
     assert tracker_token(TrackerConfig(kind="github", repository="acme/site", block="issues")) == "token-in-a-block"
-    with pytest.raises(OperatorError, match="not there") as told:
+    with pytest.raises(OperatorError, match="does not exist") as told:
         tracker_token(TrackerConfig(kind="github", repository="acme/site", block="nowhere"))
     assert "tracker.block" in told.value.remedy

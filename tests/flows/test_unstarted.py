@@ -85,4 +85,4 @@ def test_a_run_that_never_gets_a_process_is_left_to_a_person_after_some_times(
         is_taken_up_again(run)
     assert swept(LATER) == []
     assert states(run)[-1] == "Pending"
-    assert f"taken up {MOST_TIMES + 1} times" in caplog.text
+    assert f"claimed {MOST_TIMES + 1} times" in caplog.text

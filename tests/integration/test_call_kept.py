@@ -85,7 +85,7 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
 def test_a_program_that_could_not_be_started_may_be_tried_again(work: Work, tmp_path: Path, room: int) -> None:
     """As on a machine where too much else is open; git needs less room than the agent."""
     order = order_for(work, Call(), folder=tmp_path / "agent")
-    with room_for(room), pytest.raises(TransientError, match=r"no room|could not be started") as raised:
+    with room_for(room), pytest.raises(TransientError, match=r"limit of processes|could not be started") as raised:
         call_agent(order)
     assert not isinstance(raised.value, CallInterrupted)
     assert calls_made(tmp_path / "agent") == 0

@@ -51,7 +51,7 @@ def start_a_loop(folder: Path) -> None:
 
 
 MISTAKES = {
-    "no folder": Mistake(started(repo="nowhere"), ("is not there", "nowhere", "--repo DIR")),
+    "no folder": Mistake(started(repo="nowhere"), ("does not exist", "nowhere", "--repo DIR")),
     "no goal": Mistake(started(goal=None), ("goal", "missing", "HELMSMAN_GOAL", "helmsman.toml")),
     "no checks": Mistake(started("--yes", check=None), ("no check is configured", "--check", "--no-checks")),
     "a check and none": Mistake(started("--no-checks"), ("--check and --no-checks exclude", "omit one of them")),

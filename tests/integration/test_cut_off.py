@@ -90,7 +90,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
     checks = LoopConfig.model_validate({"goal": "g", "checks": (CUTS["removed"],), "workspace": {"clean": False}})
     with pytest.raises(OperatorError, match="a check cut its worktree off"):
         baseline.fn(work.place, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
-    with pytest.raises(OperatorError, match="is cut off"):
+    with pytest.raises(OperatorError, match="is detached"):
         hold_branch(work.path, work.state.branch, work.start)
     assert footprint(work) == before
 
@@ -99,7 +99,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
 def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: Work, cut: str) -> None:
     before = footprint(work)
     room = CheckContext(Worktree(work.path), work.state.uid, never)
-    with pytest.raises(OperatorError, match="is cut off") as told:
+    with pytest.raises(OperatorError, match="is detached") as told:
         security_findings(CUTS[cut], room, work.sh("rev-parse", "HEAD"))
     assert str(work.path / ".git") in told.value.expected
     assert footprint(work) == before

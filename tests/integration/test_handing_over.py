@@ -119,7 +119,7 @@ def test_what_a_person_has_in_hand_of_the_file_stays_in_hand_and_is_in_the_way(t
     work = begun(tmp_path)
     state = completed(work)
     (work.path / ALIGNMENT).write_text("a person's\n")
-    assert "that checkout cannot come along" in hand_over(work.place, state)
+    assert "that checkout could not be updated" in hand_over(work.place, state)
     assert (work.path / ALIGNMENT).read_text() == "a person's\n"
     assert HEADING not in work.at(ALIGNMENT)
     (work.path / ALIGNMENT).write_text(work.at(ALIGNMENT) + "\n")

@@ -214,7 +214,7 @@ def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.Ca
     assert initialise(top, "theirs", yes=True, force=False, as_json=False) == 2
     shown = capsys.readouterr().out
     assert (top / "helmsman.toml").read_text() == 'goal = "mine"\n'
-    assert "helmsman.toml was left as it is: it is there already." in shown
+    assert "helmsman.toml was not changed: it exists already." in shown
     assert '    goal = "theirs"' in shown
     assert "wrote      RUBRIC.md" in shown
     found = told(capsys, top, code=2)

@@ -90,7 +90,7 @@ def test_a_second_driver_is_refused_with_the_name_of_the_first(lock: Path, drive
 def test_two_drivers_in_one_process_are_two_drivers(lock: Path) -> None:
     with (
         exclusive_driver(lock, "the-loop"),
-        pytest.raises(OperatorError, match="driven already"),
+        pytest.raises(OperatorError, match="already has a driver"),
         exclusive_driver(lock, "the-loop"),
     ):
         pytest.fail("two drivers")
@@ -139,7 +139,7 @@ def test_a_lock_with_an_unreadable_signature_is_still_a_lock(lock: Path, driver:
     lock.write_text(content)
     assert holder(lock) is not None
     assert process_of(lock) is None
-    with pytest.raises(OperatorError, match="driven already"), exclusive_driver(lock, "the-loop"):
+    with pytest.raises(OperatorError, match="already has a driver"), exclusive_driver(lock, "the-loop"):
         pytest.fail("two drivers")
 
 

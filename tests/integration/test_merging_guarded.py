@@ -125,7 +125,8 @@ def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path,
 def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_first(
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    landing = proven(top, tmp_path, MINE, tries=1)
+    monkeypatch.setattr("helmsman.oversee.merging.MERGE_TRIES", 1)
+    landing = proven(top, tmp_path, MINE)
     commit(top, "theirs", THEIRS)
     with monkeypatch.context() as dying:
         dying.setattr(merge_attempt, "place_on", _dies)

@@ -20,7 +20,7 @@ def test_outside_of_any_loop_nothing_is_refused() -> None:
 
 def test_by_default_a_loop_inside_of_a_loop_is_refused_with_what_to_do() -> None:
     inside = inner_depth(LoopConfig(goal="x"), {})
-    with pytest.raises(OperatorError, match="inside of a loop") as caught:
+    with pytest.raises(OperatorError, match="inside a loop") as caught:
         refuse_nested(inside)
     assert caught.value.found == "depth 1"
 

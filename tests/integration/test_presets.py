@@ -209,7 +209,7 @@ def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top:
 def test_a_new_preset_is_written_once_and_into_the_repository(top: Path, tmp_path: Path) -> None:
     path = add_preset(top, "next", preset_text(top, "mine", "next"))
     assert read_sheet(path.read_text(), "x.md").name == "next"
-    with pytest.raises(OperatorError, match="is there already"):
+    with pytest.raises(OperatorError, match="already exists"):
         add_preset(top, "next", "")
     (top / PRESETS).rename(tmp_path / "outside")
     (top / PRESETS).symlink_to(tmp_path / "outside")

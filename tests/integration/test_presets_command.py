@@ -72,7 +72,7 @@ def test_a_new_one_is_a_copy_or_a_beginning_that_can_be_used_at_once(helmsman: C
     assert Path(copied["file"]).is_file()
     for name in ("our-api", "our-bugs"):
         assert configuration(open_repository(helmsman.repository), {"goal": "g", "check": ["true"], "preset": name}).preset
-    assert "is there already" in tell(helmsman, "new", "our-api", code=2).errors
+    assert "already exists" in tell(helmsman, "new", "our-api", code=2).errors
     assert "not a valid name for a preset" in tell(helmsman, "new", "../x", code=2).errors
 
 

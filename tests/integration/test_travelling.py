@@ -39,7 +39,7 @@ def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Reposi
     for ours in (before, go_on(one, before, "too late\n")):
         with pytest.raises(Fenced):
             push_loop(one, ours)
-        with pytest.raises(Fenced, match="goes on elsewhere"):
+        with pytest.raises(Fenced, match="has another driver"):
             check_lease(one, ours)
     check_lease(two, theirs)
     assert read_ref(remote, state_ref(LOOP)) == at
@@ -86,7 +86,7 @@ def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two:
     before = begun(one)
     taken_over(two)
     at = read_state(one, LOOP)
-    with exclusive_driver(loop_folder(one, LOOP).lock, LOOP), pytest.raises(OperatorError, match="driven already"):
+    with exclusive_driver(loop_folder(one, LOOP).lock, LOOP), pytest.raises(OperatorError, match="already has a driver"):
         pull_state(one, LOOP, before.config.remote, held=False)
     assert read_state(one, LOOP) == at
 

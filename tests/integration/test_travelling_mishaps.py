@@ -87,7 +87,7 @@ def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Reposi
     refuse_taken(two, LOOP, PUSHED)
     begun(one)
     refuse_taken(two, LOOP, RemoteConfig())
-    with pytest.raises(OperatorError, match="there is a loop loop already on remote origin"):
+    with pytest.raises(OperatorError, match="a loop named loop already exists on remote origin"):
         refuse_taken(two, LOOP, PUSHED)
 
 

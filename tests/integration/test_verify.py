@@ -189,7 +189,7 @@ def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tm
 
 def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     top = plain(tmp_path)
-    with pytest.raises(OperatorError, match="nobody has said yet"):
+    with pytest.raises(OperatorError, match="are not trusted yet"):
         verify_change(top, yes=False, as_json=True, check=["touch ../ran"])
     assert not state_home().joinpath("checkouts").exists()
 

@@ -106,7 +106,7 @@ def test_what_lies_in_a_pages_place_is_told_and_left(work: Work, name: str, deed
     shell(wiki(work), f"{deed} {name}")
     before = as_it_lies(wiki(work) / name)
     problems = (*keep_up(work.place, state), *archive(work.place, state))
-    assert any(name in problem and "left as it is" in problem for problem in problems)
+    assert any(name in problem and "is unchanged" in problem for problem in problems)
     assert as_it_lies(wiki(work) / name) == before
     prepare(work.place, state, NOW)
     assert not (work.path / ".helmsman" / "wiki" / name).is_symlink()
@@ -122,7 +122,7 @@ def test_a_read_only_page_is_renewed_and_a_link_in_the_wikis_place_is_not_follow
     wiki(work).rename(tmp_path / "elsewhere")
     wiki(work).symlink_to(tmp_path / "elsewhere")
     before = everything(tmp_path / "elsewhere")
-    assert "left as it is" in keep_up(work.place, completed(work))[0]
+    assert "is unchanged" in keep_up(work.place, completed(work))[0]
     assert archive(work.place, with_wiki(work.state, ending=STOP))
     assert everything(tmp_path / "elsewhere") == before
 

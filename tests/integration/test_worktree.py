@@ -81,7 +81,7 @@ def test_a_state_that_was_fetched_without_its_work_says_what_to_fetch(work: Work
 def test_in_place_the_checkout_must_be_on_the_loops_branch(work: Work) -> None:
     top = work.repository.top
     ensure_worktree(work.repository, top, "main", work.start)
-    with pytest.raises(OperatorError, match="another branch") as caught:
+    with pytest.raises(OperatorError, match="not on the loop's branch") as caught:
         ensure_worktree(work.repository, top, "it's mine", work.start)
     assert caught.value.remedy.endswith("""switch 'it'"'"'s mine'""")
 

@@ -230,7 +230,7 @@ def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], word
 
 def test_more_refs_in_one_push_than_are_looked_at_are_counted() -> None:
     many = filter_updates([Update("refs/heads/main", ZEROS, COMMIT)] * (MOST_BRANCHES + 1), ("**",), FACTS)
-    assert many[-1] == Ignored(reason="1 more refs in one push are not looked at")
+    assert many[-1] == Ignored(reason="1 more refs in one push are ignored")
 
 
 @pytest.mark.feature("X3")
