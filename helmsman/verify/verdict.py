@@ -61,6 +61,9 @@ class Runs:
 
 
 def grounds(runs: Runs) -> Grounds:
+    """Empty where nothing differs: nothing was run then."""
+    if runs.unchanged and not runs.head.results:
+        return Grounds()
     return Grounds(rests_on=tuple(_rests_on(runs)), not_looked_at=tuple(_not_looked_at(runs)))
 
 

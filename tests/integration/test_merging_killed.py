@@ -20,7 +20,7 @@ WELL: dict[str, object] = {"failed": 0, "trouble": "", "branch": True, "worktree
     [
         ("rebased", 4, 6, {**WELL, "merged": True, "merges": 1}),
         ("conflict", 6, 3, {**WELL, "merged": False, "merges": 0, "failed": 1, "trouble": "conflict"}),
-        ("checks", 9, 3, {**WELL, "merged": False, "merges": 0, "failed": 1, "trouble": "checks"}),
+        ("checks", 8, 3, {**WELL, "merged": False, "merges": 0, "failed": 1, "trouble": "checks"}),
     ],
 )
 def test_whatever_git_command_was_the_last_the_next_driver_goes_on_as_if_nothing_had_happened(

@@ -18,7 +18,7 @@ from helmsman.records.checks import (
 from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verification, Word
 from helmsman.render.verification import MARK, table_lines, verification_markdown
 from helmsman.verify.outcomes import Names, outcome_table, weighed
-from helmsman.verify.verdict import Runs, verdict
+from helmsman.verify.verdict import Runs, grounds, verdict
 from tests.unit.builders import check, report
 from tests.unit.rendered import read
 
@@ -96,6 +96,7 @@ def test_what_tells_nothing_is_never_a_pass(base: CheckReport, head: CheckReport
 
 def test_nothing_changed_is_inconclusive_whatever_passes() -> None:
     assert judged(GREEN, GREEN, unchanged=True) == ("inconclusive", ["unchanged"])
+    assert grounds(Runs(head=CheckReport(tree=""), unchanged=True)) == Grounds()
 
 
 def test_a_judge_stands_for_a_test_that_was_red_and_for_changed_expectations_but_not_for_a_broken_one() -> None:
