@@ -221,7 +221,7 @@ def test_a_loop_that_sleeps_says_until_when_and_its_run_s_page_what_each_iterati
     lines = [line for _, line in team.log_of(run)]
     told = lines[next(at for at, line in enumerate(lines) if line.startswith("#1  agent finished")) :]
     summary = told[: next(at for at, line in enumerate(told) if line.lstrip().startswith("→")) + 1]
-    assert [line.split()[0] for line in summary[1:]][:2] == ["tree", "check"]
+    assert [line.split()[0] for line in summary[1:]][:3] == ["stop", "tree", "check"]
     assert len(lines) <= MOST_LINES, lines
     for line in summary:
         expect(page.get_by_text(line.strip()).first).to_be_visible()

@@ -81,4 +81,4 @@ def test_a_full_disk_that_nobody_foresaw_is_told_as_one_and_not_as_a_fault_of_ou
     assert report_unforeseen(OSError(errno.ENOSPC, "No space left on device", "x")) == 1
     told = capsys.readouterr().err
     assert told.startswith("world error: a file could not be written")
-    assert "not foreseen" not in told
+    assert "This is a bug" not in told

@@ -258,7 +258,7 @@ def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken:
 def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Broken, tmp_path: Path) -> None:
     told = looking(tmp_path).run("doctor", "--repo", broken.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300)))
     found = {one["what"]: one for one in json.loads(told.output)}
-    assert (found["disk"]["verdict"], "not looked at" in found["disk"]["found"]) == ("warn", True)
+    assert (found["disk"]["verdict"], "not checked" in found["disk"]["found"]) == ("warn", True)
     assert {"python", "checkouts"} <= found.keys()
 
 

@@ -65,10 +65,10 @@ def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(a
     tell(well, again, context)
     (issue,) = api.issues.values()
     assert issue.is_open
-    assert ["This is over" in one.body for one in issue.comments] == [True, False]
+    assert ["This is resolved" in one.body for one in issue.comments] == [True, False]
     tell(again, well, context)
     assert not issue.is_open
-    assert ["This is over" in one.body for one in issue.comments] == [True, False, True]
+    assert ["This is resolved" in one.body for one in issue.comments] == [True, False, True]
 
 
 def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: TrackerApi, context: LoopContext) -> None:
@@ -142,7 +142,7 @@ def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, context: LoopCo
     context.folder.root.mkdir(parents=True)
     (context.folder.root / "tracker.json").write_text("{broken")
     tell(None, stuck, context)
-    assert "cannot be asked" in caplog.text
+    assert "cannot be reached" in caplog.text
     assert len(api.issues) == 1
 
 
@@ -206,7 +206,7 @@ def test_a_comment_that_somebody_changed_does_not_count(api: TrackerApi, context
     waiting = asked(api, context)
     api.say(1, "alice", "/helmsman stop", edited=True)
     assert answer_from_tracker(waiting, context) is None
-    assert "was changed" in api.issues[1].comments[-1].body
+    assert "edited comments are ignored" in api.issues[1].comments[-1].body
 
 
 def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, context: LoopContext) -> None:

@@ -89,7 +89,7 @@ def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is
     ("turn", "why"),
     [
         (Fault(status=401, error_message=f"invalid key {KEY}"), "the writing model's credentials were refused"),
-        (Fault(text=json.dumps(GOOD), cut=True), "broke off"),
+        (Fault(text=json.dumps(GOOD), cut=True), "cut off"),
     ],
     ids=["401", "cut"],
 )
@@ -109,7 +109,7 @@ def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that
     assert writing.usage.tokens == pytest.approx(tokens(asked), abs=2)
     assert writing.usage.cost_usd == pytest.approx(writing.usage.input_tokens * 4 / 1e6)
     assert (writing.usage.output_tokens, found) == (0, None)
-    assert f"its question is charged, by estimate {writing.usage.tokens:,} tokens" in writing.reason
+    assert f"its question is charged, estimated at {writing.usage.tokens:,} tokens" in writing.reason
 
 
 def test_a_secret_that_the_model_repeats_is_taken_out() -> None:
