@@ -131,7 +131,7 @@ def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api:
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
         found = handle(event(served, api, moment="2"), NOW)
         assert isinstance(found, Ignored)
-        assert "is at work" in found.reason
+        assert "is already working" in found.reason
     changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
     found = handle(event(served, api, moment="3"), NOW)
     assert isinstance(found, Ignored)
@@ -300,7 +300,7 @@ def test_a_loop_without_a_change_asks_for_no_pull_request(served: Served, api: T
     loop = started(served, api)
     git(served.clone, "branch", loop.branch, loop.base_commit)
     done = changed(served, loop, ending=ended(Outcome.COMPLETED), outcome=Outcome.COMPLETED)
-    with pytest.raises(OperatorError, match="without a change"):
+    with pytest.raises(OperatorError, match="the loop changed nothing"):
         open_pull_request(place_of(served, done), done)
     assert read_ref(served.bare, f"refs/heads/{loop.branch}") is None
 
