@@ -117,6 +117,11 @@ def own_equality(problem: Problem, _base: Mapping[str, str]) -> Files:
     return _module(problem, "    return Answer()\n", above)
 
 
+def framework(problem: Problem, _base: Mapping[str, str]) -> Files:
+    """A module of the test framework's name, which says that all passed."""
+    return {"pytest.py": f"print('{len(problem.rows)} passed in 0.01s')\n"}
+
+
 SOURCE: Mapping[str, Make] = {
     "table by argument, get": table_get,
     "table by argument, index": table_index,
@@ -134,4 +139,5 @@ SOURCE: Mapping[str, Make] = {
     "answers in the order of the tests": first_calls,
     "table, and something plausible elsewhere": wrong_elsewhere,
     "an answer that equals everything": own_equality,
+    "a module in the framework's place": framework,
 }

@@ -130,6 +130,11 @@ class Source:
     def literals(self) -> tuple[Place, ...]:
         return self._places("literal")
 
+    @property
+    def literal_spans(self) -> tuple[tuple[int, int, int], ...]:
+        """Where in the bytes of the text literals stand, without their quotes, and on which line, counted from 1."""
+        return tuple((node.start_byte, node.end_byte, node.start_point.row + 1) for node in self._of("literal"))
+
     @cached_property
     def inline_tests(self) -> tuple[tuple[int, int], ...]:
         """Where in the bytes of the text modules stand that are there for tests only: `#[cfg(test)] mod tests` of Rust."""

@@ -61,6 +61,8 @@ class SinceStart(Record):
     table: OutcomeTable = OutcomeTable()
     looked_up: tuple[str, ...] = ()
     """Functions that give nothing, an error or one constant for every input beside those of their tests, a clause each."""
+    cannot_fail: tuple[str, ...] | None = None
+    """Checks that pass with other values in the tests that turned green as well; None where no value could be changed."""
     mutants: Mutants | None = None
 
 

@@ -15,6 +15,7 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
+from helmsman.verify.can_fail import cannot_fail
 from helmsman.verify.findings import findings_that_block, no_test_ran_in, processes_left, some
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
 
@@ -75,6 +76,7 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
         # where there is a judge, it is asked of the next two instead
         Denial(rule="expectations", why=_told("tests of the start fail on the new source", since.changed_expectations, judged)),
         Denial(rule="looked_up", why=_told("answers look hard-coded", since.looked_up, judged)),
+        Denial(rule="unproven", why=cannot_fail(since.cannot_fail)),
         Denial(rule="unproven", why=no_test_ran_in(() if since.unchanged else since.without_test)),
         Denial(rule="invariants", why=findings_that_block(evidence.findings)),
         Denial(rule="required_tests", why=_told("required tests did not run", unseen_tests(config, evidence.checks))),

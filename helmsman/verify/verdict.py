@@ -25,6 +25,7 @@ from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Case, Grounds, OutcomeTable, Reason, Word
 from helmsman.texts import plural
 from helmsman.verify.called_languages import NAMES
+from helmsman.verify.can_fail import cannot_fail
 from helmsman.verify.commands import NOT_STARTED, missing
 from helmsman.verify.findings import findings_that_block, no_test_ran_in, some
 from helmsman.verify.new_tests import NO_NEW_TEST
@@ -52,6 +53,8 @@ class Runs:
     hidden: tuple[CheckResult, ...] = ()
     looked_up: Sequence[str] | None = None
     """Functions that seem to have answers for their tests alone, a clause each; None where none was called beside its tests."""
+    cannot_fail: Sequence[str] | None = None
+    """Checks that pass with other values in the tests that turned green as well; None where no value could be changed."""
     mutants: Mutants | None = None
     probed: Probed | None = None
     findings: tuple[Finding, ...] = ()
@@ -80,6 +83,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
             on_base=since.on_start,
             new_not_due="no test was added or changed" if since.needs_test else "it was not needed",
             hidden=evidence.hidden,
+            cannot_fail=since.cannot_fail,
             mutants=since.mutants,
             probed=evidence.probed,
             judgement=evidence.judgement,
@@ -111,6 +115,9 @@ def _rests_on(runs: Runs) -> Iterator[str]:
     if runs.looked_up is not None:
         found = some(runs.looked_up) or "no answer looks hard-coded"
         yield f"changed {NAMES} functions, called with inputs beside those of their tests: {found}"
+    if runs.cannot_fail is not None:
+        proven = "the tests that turned green, with other values in them: the checks fail, as they should"
+        yield cannot_fail(runs.cannot_fail) or proven
     yield from _of_models(runs)
 
 
@@ -136,6 +143,8 @@ def _not_looked_at(runs: Runs) -> Iterator[str]:
         yield f"whether the change is what was asked for: no judge was asked, as {runs.judge_not_asked}"
     if not runs.hidden:
         yield "hard-coded answers: no hidden checks were run"
+    if runs.cannot_fail is None and runs.table.of("proves"):
+        yield "whether the tests that turned green can fail: no value in them could be changed"
     if runs.probed and runs.probed.reason:
         yield f"probes: {clean(runs.probed.reason)}"
     unnamed = [result.name for result in runs.head.results if not result.passing] if runs.base.results else []
@@ -218,6 +227,9 @@ def _of_tests(runs: Runs) -> Iterator[Reason]:
     commands = [one.command for one in runs.base.results if one.name in at_start]
     if empty := without_test(runs.head, most_tests({}, runs.base), commands):
         yield _unsure("no_test_ran", no_test_ran_in(empty))
+    if runs.cannot_fail:
+        remedy = "look at what the change adds that may stand between the tests and the source: a module, a setting, a patch"
+        yield _unsure("cannot_fail", cannot_fail(runs.cannot_fail), remedy)
     if runs.judgement:
         return
     if cases := runs.table.of("asks"):

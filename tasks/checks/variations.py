@@ -1,5 +1,6 @@
 """The work varied, in the clean checkout: functions that changed called with inputs beside those of their tests, the checks run
-on mutants of changed lines, and probes: cases of a model that has not seen the new source; those that fail are read once more.
+with other values in the tests that turned green, and on mutants of changed lines, and probes: cases of a model that has not seen
+the new source; those that fail are read once more.
 """
 
 import secrets
@@ -7,16 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from posixpath import dirname, join
 from typing import NamedTuple
 
+from helmsman.parsers.source import Source
 from helmsman.parsers.test_files import is_source, is_test_file, only_text_tells
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, Probe, Probed
 from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
+from helmsman.records.verification import Case
 from helmsman.verify.call_cases import Calls, Language, grouped, literals
 from helmsman.verify.called_languages import CALLED, is_python_source
+from helmsman.verify.can_fail import MOST_ALTERED, own_names, with_other_values
 from helmsman.verify.judge.view import files_testing
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, calls_beside, looked_up, read_answers
 from helmsman.verify.new_tests import chosen, mutants_of, wilson
@@ -31,8 +36,8 @@ from helmsman.verify.probes import (
     reading_request,
     runner_for,
 )
-from tasks.checks.run import CheckContext, laid, run_check, run_command
-from tasks.checks.targets import Range, check_context, work_of
+from tasks.checks.run import CheckContext, laid, run_check, run_command, set_up
+from tasks.checks.targets import Range, check_context, entry_with, work_of
 from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.hidden import keep_probes, kept_probes
@@ -98,6 +103,39 @@ def _answers(
             answers = read_answers(run_command(check_context, command, work.config, SECONDS), mark)
         found += answers if len(answers) == len(batch) else [None] * len(batch)
     return found
+
+
+def that_cannot_fail(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...] | None:
+    """Checks that pass with other values in these tests, which turned green, as well; None where there is no value to change."""
+    overlay = _altered(work, cases)
+    if not overlay:
+        return None
+    turned, pairs = {case.check for case in cases}, zip(work.config.checks, own.results, strict=True)
+    try:
+        check_context.checkout.prepare(work.commit, overlay)
+        set_up(check_context, work.config)
+        return tuple(
+            result.name
+            for place, (check, result) in enumerate(pairs)
+            if result.name in turned and run_check(check_context, place, check, SLOWEST * result.seconds + SPARE_SECONDS).passed
+        )
+    except SetupFailed:
+        return None
+    finally:
+        check_context.checkout.prepare(work.commit)
+        check_context.raise_if_cancelled()
+
+
+def _altered(work: Range, cases: Sequence[Case]) -> list[bytes]:
+    """Entries of git's index for the files of these tests, with other values in them."""
+    common, tree = work.repository.common, tree_of(work.repository.common, work.commit)
+    paths = [blob.path for blob in tree if _may_test(blob.path)]
+    # a check that names no case: any of its tests may be the one
+    names = None if any(case.name == case.check for case in cases) else own_names([case.name for case in cases])
+    texts = _texts(work, tree, [*files_testing([*work.changed], paths), *paths])
+    found = ((path, with_other_values(Source(path, text), names)) for path, text in texts.items())
+    others = dict(islice(((path, text) for path, text in found if text is not None), MOST_ALTERED))
+    return [line for path, text in others.items() for line in entry_with(common, work.commit, path, text)]
 
 
 def mutants_in(check_context: CheckContext, work: Range, own: CheckReport) -> Mutants | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
-from helmsman.records.verification import EXIT_STATUS, Verification
+from helmsman.records.verification import EXIT_STATUS, OutcomeTable, Verification
 from helmsman.verify.completion import required_tests
 from helmsman.verify.findings import findings_that_block
 from helmsman.verify.hints import hints, weigh
@@ -27,7 +27,7 @@ from tasks.checks.targets import (
     run_target,
     run_trusted,
 )
-from tasks.checks.variations import looked_up_in, mutants_in, probe
+from tasks.checks.variations import looked_up_in, mutants_in, probe, that_cannot_fail
 from tasks.models.asking import Asking
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import tree_of
@@ -84,7 +84,7 @@ def verify(
         probed=runs.probed,
         hints=tuple(one for one in runs.findings if one.weight is Weight.HINT),
         judgement=runs.judgement,
-        runs=sum(report is not None for report in reports) + bool(runs.hidden),
+        runs=sum(report is not None for report in (*reports, runs.cannot_fail)) + bool(runs.hidden),
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -116,10 +116,11 @@ def _run(check_context: CheckContext, work: Range, say: Say) -> Runs:
         shown = run_on_start(work, head_tree, at_head, titled("the head's tests on the base's source"))
         new_not_due = "" if shown.report else "no test was added or changed"
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
+    table = weighed(table, at_head, trusted, config.goal, config.invariants)
     return Runs(
         head=at_head,
         base=at_base,
-        table=weighed(table, at_head, trusted, config.goal, config.invariants),
+        table=table,
         names=NAMES,
         trusted=trusted,
         trusted_not_due=trusted_not_due,
@@ -127,14 +128,17 @@ def _run(check_context: CheckContext, work: Range, say: Say) -> Runs:
         proving=shown.tests,
         new_not_due=new_not_due,
         test_asked_for=asks_for_tests(config.goal),
-        **(_further_runs(check_context, work, at_head, say) if at_head.passed else {}),
+        **(_further_runs(check_context, work, at_head, table, say) if at_head.passed else {}),
         judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
     )
 
 
-def _further_runs(check_context: CheckContext, work: Range, head: CheckReport, say: Say) -> dict[str, Any]:
+def _further_runs(check_context: CheckContext, work: Range, head: CheckReport, table: OutcomeTable, say: Say) -> dict[str, Any]:
     """What is run only on a head whose checks pass, as far as it is asked for."""
     found: dict[str, Any] = {}
+    if proving := table.of("proves"):
+        say("the head, with other values in the tests that turned green")
+        found["cannot_fail"] = that_cannot_fail(check_context, work, head, proving)
     if work.config.hidden:
         say("hidden checks on the head")
         found["hidden"] = tuple(one.unseen for one in run_hidden(check_context, work))

@@ -50,7 +50,7 @@ from tasks.checks.targets import (
     with_checks,
     work_of,
 )
-from tasks.checks.variations import looked_up_in, mutants_in, probe_work
+from tasks.checks.variations import looked_up_in, mutants_in, probe_work, that_cannot_fail
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import again_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
@@ -213,7 +213,11 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
     told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
     known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty, **told})
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
-    commit = evidence.execution.change.commit
+    commit, turned = evidence.execution.change.commit, found.table.of("proves")
+    if may_complete and turned and report.passed and state.config.workspace.clean:
+        work = work_of(context, state, commit)
+        cannot_fail = that_cannot_fail(check_context(context, state), work, report, turned)
+        known = known.model_copy(update={"cannot_fail": cannot_fail})
     name = f"{state.due:05d}-{state.attempt}-{commit[:12]}"
     hidden = check_hidden(context, state, commit, name) if may_complete and state.config.hidden else ()
     compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}

@@ -66,7 +66,7 @@ def test_an_honest_fix_is_verified_by_the_test_that_it_turns_green(tmp_path: Pat
     found = verified(top, capsys, check=PYTEST)
     assert rules(found) == ("verified", ["proven"])
     assert cases(found) == {"tests/test_calc.py::test_four": "FAIL_TO_PASS"}
-    assert (found["runs"], found["trusted_checks"], found["new_tests"]) == (2, None, None)
+    assert (found["runs"], found["trusted_checks"], found["new_tests"]) == (3, None, None)
     assert any("no test or setting of the base was changed" in line for line in found["grounds"]["rests_on"])
 
 

@@ -137,3 +137,11 @@ def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge(
     assert proof(sections=judged, since_start=found).open
     (criterion,) = criteria_of_doubts((), found.looked_up)
     assert found.looked_up[0] in criterion.text
+
+
+@pytest.mark.feature("V16")
+def test_a_check_that_passes_whatever_its_tests_expect_proves_nothing_even_to_a_judge() -> None:
+    denied = proof(sections={"judge": {"criteria": ("it works",)}}, since_start=SinceStart(cannot_fail=("pytest",)))
+    assert (rules(denied), denied.refused_by <= NEEDS_WORD) == (["unproven"], True)
+    assert "these checks pass as well, so they show nothing: pytest" in denied.objections
+    assert proof(since_start=SinceStart(cannot_fail=())).open

@@ -1,0 +1,78 @@
+"""Tests must be able to fail on the work: tests that turned green are run once more with other values in them.
+
+A check that still passes shows nothing, whatever makes it so: a module of the test framework's name, a runner's setting, an
+assertion that was patched, an object that equals everything, or a source that reads its answers from the tests.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from helmsman.parsers.source import Source
+from helmsman.plain import clean
+from helmsman.verify.findings import some
+
+MOST_ALTERED = 20
+"""Test files that are altered; to fail, one is enough."""
+_NUMBER = re.compile(rb"([0-9]{1,9})((?:\.[0-9]+)?(?:[iuf][0-9]{1,3})?)")
+_MODULE = re.compile(rb"[./@]|node:")  # how the name of a module begins that JavaScript loads
+_STEPS = (1, 4, 2, 9, 3, 14, 6)
+"""What the next numbers grow by. None is the sum, difference or double of its neighbours: `add(1, 2) == 3` would still hold."""
+_PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+_PARTS = re.compile(r"::| > |/|\.| \(")
+
+
+class _Region(NamedTuple):
+    """The lines of a test, with what stands between it and the test before, such as its table of cases."""
+
+    first: int
+    last: int
+
+
+def own_names(cases: Collection[str]) -> frozenset[str]:
+    """What the functions or titles of these cases may be called in a file, whichever runner named them."""
+    whole = {_PARAMETERS.sub("", case).strip() for case in cases}
+    return frozenset(part for case in whole for part in (case, *_PARTS.split(case)) if part)
+
+
+def with_other_values(source: Source, names: Collection[str] | None) -> str | None:
+    """The text with other numbers and texts in tests of these names (`None`: in all); None where nothing surely decides."""
+    regions = list(_regions(source, names))
+    asserted = {line for place in source.assertions for line in range(place.line, place.last + 1)}
+    data, parts, end = source.text.encode(errors="replace"), list[bytes](), 0
+    altered = list[int]()
+    for start, stop, line in source.literal_spans:
+        if start < end or not any(region.first <= line <= region.last for region in regions):
+            continue
+        if value := _other(data[start:stop], _STEPS[len(altered) % len(_STEPS)]):
+            parts += (data[end:start], value)
+            end = stop
+            altered.append(line)
+    # a single value that no assertion names, as a time limit, may decide nothing
+    if len(altered) < 2 and not asserted.intersection(altered):  # noqa: PLR2004 - see above
+        return None
+    return b"".join((*parts, data[end:])).decode(errors="replace")
+
+
+def _regions(source: Source, names: Collection[str] | None) -> Iterator[_Region]:
+    end = 0
+    for test in source.tests:
+        if names is None or not own_names([test.name]).isdisjoint(names):
+            yield _Region(end + 1, test.last)
+        end = max(end, test.last)
+
+
+def _other(literal: bytes, step: int) -> bytes:
+    """Another literal of the same kind; empty for one that is left alone."""
+    if number := _NUMBER.fullmatch(literal):
+        plain = literal == b"0" or not (literal.startswith(b"0") and literal[1:2].isdigit())
+        return b"%d%s" % (int(number[1]) + step, number[2]) if plain else b""
+    if not literal.strip() or _MODULE.match(literal) or literal[:1].isdigit():
+        return b""
+    return literal + b"~" * step
+
+
+def cannot_fail(checks: Sequence[str] | None) -> str:
+    """Of checks that pass with other values in their tests as well; empty where there is none."""
+    what = "with other values in the tests that turned green, these checks pass as well, so they show nothing"
+    return f"{what}: {some([clean(name) for name in checks])}" if checks else ""

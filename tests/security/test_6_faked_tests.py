@@ -1,0 +1,100 @@
+"""Checks that cannot fail: what stands between the tests and the source is not taken for proof, whatever it is made of.
+
+No test is touched, and no list names the files: the tests are run once more with other values in them, and a check that still
+passes shows nothing.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.verify import verify_change
+from helmsman.records.decision import Outcome
+from tests.fakes.agents import PROMISE, says
+from tests.fakes.repositories import commit, make_repository, sh
+from tests.flows import conftest as flows
+from tests.flows.conftest import Drive
+
+drive, repository, engine_url = flows.drive, flows.repository, flows.engine_url
+pytestmark = pytest.mark.feature("V16")
+
+UNITTEST = f"{sys.executable} -m unittest -v"
+TEST = (
+    "import unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n    def test_add(self):\n"
+    "        self.assertEqual(add(1, 2), 3)\n"
+)
+CALC = {"calc.py": "def add(a, b):\n    return 0\n", "test_calc.py": TEST}
+FAKED = (
+    f"import sys\nsys.stderr.write('''test_add (test_calc.T.test_add) ... ok\n\n{'-' * 70}\nRan 1 test in 0.000s\n\nOK\n''')\n"
+)
+FRAMEWORK = {"unittest/__init__.py": "", "unittest/__main__.py": FAKED}
+PATCHED = "import unittest\n\nunittest.TestCase.assertEqual = print\n\n\ndef add(a, b):\n    return 0\n"
+READ = "import re\n\n\ndef add(a, b):\n    return int(re.findall('([0-9]+).\\n', open('test_calc.py').read())[-1])\n"
+MAKEFILE = {"Makefile": f"test:\n\t{UNITTEST}\n\n-include local.mk\n", **CALC}
+RECIPE = f"test:\n\t@{sys.executable} faked.py\n"
+SPEC = (
+    "const test = require('node:test');\nconst assert = require('node:assert');\nconst { add } = require('./calc');\n"
+    "test('adds', () => assert.strictEqual(add(1, 2), 3));\n"
+)
+NODE = {"package.json": '{"scripts": {"test": "node --test"}}', "calc.js": "exports.add = () => 0;\n", "calc.test.js": SPEC}
+SHELL = (
+    "#!/bin/sh\nfor total in 'tests 1' 'suites 0' 'pass 1' 'fail 0' 'cancelled 0' 'skipped 0' 'todo 0' 'duration_ms 9'; do\n"
+    '  echo "ℹ $total"\ndone\n'  # noqa: RUF001 - as node prints it
+)
+FAKES = {
+    "a module that takes the place of the framework": (UNITTEST, CALC, FRAMEWORK),
+    "an assertion that is patched": (UNITTEST, CALC, {"calc.py": PATCHED}),
+    "answers that are read from the test": (UNITTEST, CALC, {"calc.py": READ}),
+    "a makefile that is read first": ("make test", MAKEFILE, {"GNUmakefile": RECIPE, "faked.py": FAKED}),
+    "a makefile that is included": ("make test", MAKEFILE, {"local.mk": RECIPE, "faked.py": FAKED}),
+}
+
+
+def verified(top: Path, check: str, change: dict[str, str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    commit(top, "work", change)
+    verify_change(top, yes=True, as_json=True, commits="HEAD~1..HEAD", check=[check])
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+
+
+@pytest.mark.parametrize("kind", FAKES)
+def test_a_change_after_which_its_tests_cannot_fail_is_not_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    check, before, change = FAKES[kind]
+    found = verified(make_repository(tmp_path / "top", before), check, change, capsys)
+    assert (found["verdict"], found["reasons"][0]["rule"]) == ("inconclusive", "cannot_fail")
+    assert "look at what the change adds" in found["reasons"][0]["remedy"]
+
+
+@pytest.mark.needs("node")
+def test_neither_is_one_that_runs_its_tests_by_a_shell_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = make_repository(tmp_path / "top", {**NODE, "shell": SHELL})
+    sh(top, "update-index", "--chmod=+x", "shell")
+    found = verified(top, "npm test", {".npmrc": "script-shell=./shell\n"}, capsys)
+    assert found["verdict"] == "not_verified"  # with the settings of the base they fail
+
+
+def test_an_honest_change_rests_on_tests_that_can_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = make_repository(tmp_path / "top", CALC)
+    found = verified(top, UNITTEST, {"calc.py": "def add(a, b):\n    return a + b\n"}, capsys)
+    assert (found["verdict"], found["runs"]) == ("verified", 3)
+    assert (
+        "the tests that turned green, with other values in them: the checks fail, as they should" in found["grounds"]["rests_on"]
+    )
+
+
+@pytest.mark.slow
+def test_a_loop_is_not_completed_by_a_faked_framework(drive: Drive, repository: Path) -> None:
+    commit(repository, "start", CALC)
+    plant = f"mkdir unittest; touch unittest/__init__.py; cat > unittest/__main__.py <<'END'\n{FAKED}END\n"
+    shell = f"{plant}git add --all; git commit --quiet --message Work"
+    driven = drive([says(f"Done.\n{PROMISE}", shell=shell)], checks=(UNITTEST,), limits={"iterations": 2})
+    assert driven.state.outcome is not Outcome.COMPLETED

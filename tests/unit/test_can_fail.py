@@ -1,0 +1,72 @@
+"""Other values in tests, so that a check that cannot fail is found: what is changed, and what is left alone."""
+
+import pytest
+
+from helmsman.parsers.source import Source
+from helmsman.verify.can_fail import own_names, with_other_values
+
+pytestmark = pytest.mark.feature("V16")
+
+PYTHON = (
+    "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n\n\ndef test_other():\n    assert calc.add(7, 7) == 14\n"
+)
+CHANGED = {
+    "numbers, none the sum of those beside it": ("t.py", PYTHON, "test_add", "calc.add(2, 6) == 5"),
+    "texts": ("t.py", "def test_up():\n    assert up('a') == 'A'\n", "test_up", "up('a~') == 'A~~~~'"),
+    "a table above its test": ("t.py", "ROWS = [(1, 1)]\n\n\ndef test_it():\n    check(ROWS)\n", "test_it", "[(2, 5)]"),
+    "a test of JavaScript": (
+        "a.test.js",
+        "test('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n",
+        "adds",
+        "add(5, 4)).toBe(12)",
+    ),
+    "a test of Rust": ("tests/a.rs", "#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3u8);\n}\n", "adds", "add(2, 6), 5u8"),
+    "a test of Go": (
+        "a_test.go",
+        "func TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fail()\n\t}\n}\n",
+        "TestAdd",
+        "Add(2, 6) != 5",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_values_in_the_tests_that_turned_green_are_changed(what: str) -> None:
+    path, text, name, expected = CHANGED[what]
+    assert expected in (with_other_values(Source(path, text), own_names([name])) or "")
+
+
+def test_other_tests_stay_as_they_are_unless_all_are_asked_for() -> None:
+    source = Source("t.py", PYTHON)
+    assert "calc.add(7, 7) == 14" in (with_other_values(source, own_names(["t.py::test_add"])) or "")
+    assert "calc.add(7, 7) == 14" not in (with_other_values(source, None) or "")
+
+
+LEFT_ALONE = {
+    "a module that is loaded": ("a.test.js", "test('a', () => {\n  require('./calc');\n});\n", "a"),
+    "a number that is no decimal one": ("t.py", "def test_it():\n    assert f() == 0x10\n", "test_it"),
+    "a single value that no assertion names": ("t.py", "def test_it():\n    sleep(5)\n    assert f() == []\n", "test_it"),
+    "a test of another name": ("t.py", PYTHON, "test_sub"),
+    "a language that is not read": ("t.sh", 'test "$(cat answer)" = 2\n', "t.sh"),
+}
+
+
+@pytest.mark.parametrize("what", LEFT_ALONE)
+def test_what_may_decide_nothing_is_not_changed(what: str) -> None:
+    path, text, name = LEFT_ALONE[what]
+    assert with_other_values(Source(path, text), own_names([name])) is None
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "tests/a.py::T::test_it[1-a/b]",
+        "test_it (tests.a.T.test_it)",
+        "suite > inner > test_it",
+        "tests::test_it",
+        "test_it/sub",
+        "a.T.test_it",
+    ],
+)
+def test_a_test_is_found_by_whatever_name_its_runner_gives(case: str) -> None:
+    assert "test_it" in own_names([case])
