@@ -18,6 +18,15 @@ _NUMBER = re.compile(rb"([0-9]{1,9})((?:\.[0-9]+)?(?:[iuf][0-9]{1,3})?)")
 _MODULE = re.compile(rb"[./@]|node:")  # how the name of a module begins that JavaScript loads
 _STEPS = (1, 4, 2, 9, 3, 14, 6)
 """What the next numbers grow by. None is the sum, difference or double of its neighbours: `add(1, 2) == 3` would still hold."""
+_OPPOSITES = (
+    (re.compile(r"\bassert (?!not\b)"), "assert not "),
+    (re.compile(r"\b(assert!?|assert\.ok)\((?!!)"), r"\1(!"),
+    (re.compile(r"\)\.to(?=[A-Z.])"), ").not.to"),
+    (re.compile(r"\b(assert(?:Is)?)(?=(?:Equals?|None|In|Null|Same)\b)"), r"\1Not"),
+    (re.compile(r"\b(assert_?)[Tt]rue\b"), r"\1False"),
+    (re.compile(r"\b(assert_?)[Ff]alse\b"), r"\1True"),
+)
+"""Assertions and their opposites; of each line the first that is there. One that does not exist fails as well."""
 _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _PARTS = re.compile(r"::| > |/|\.| \(")
 
@@ -36,7 +45,10 @@ def own_names(cases: Collection[str]) -> frozenset[str]:
 
 
 def with_other_values(source: Source, names: Collection[str] | None) -> str | None:
-    """The text with other numbers and texts in tests of these names (`None`: in all); None where nothing surely decides."""
+    """The text with other numbers and texts in tests of these names (`None`: in all), or else with opposite assertions.
+
+    None where there is neither.
+    """
     regions = list(_regions(source, names))
     asserted = {line for place in source.assertions for line in range(place.line, place.last + 1)}
     data, parts, end = source.text.encode(errors="replace"), list[bytes](), 0
@@ -49,9 +61,11 @@ def with_other_values(source: Source, names: Collection[str] | None) -> str | No
             end = stop
             altered.append(line)
     # a single value that no assertion names, as a time limit, may decide nothing
-    if len(altered) < 2 and not asserted.intersection(altered):  # noqa: PLR2004 - see above
-        return None
-    return b"".join((*parts, data[end:])).decode(errors="replace")
+    if len(altered) > 1 or asserted.intersection(altered):
+        return b"".join((*parts, data[end:])).decode(errors="replace")
+    inside = {line for region in regions for line in range(region.first, region.last + 1)}
+    lines = [_opposite(line) if at in asserted & inside else line for at, line in enumerate(source.text.split("\n"), 1)]
+    return text if (text := "\n".join(lines)) != source.text else None
 
 
 def _regions(source: Source, names: Collection[str] | None) -> Iterator[_Region]:
@@ -60,6 +74,11 @@ def _regions(source: Source, names: Collection[str] | None) -> Iterator[_Region]
         if names is None or not own_names([test.name]).isdisjoint(names):
             yield _Region(end + 1, test.last)
         end = max(end, test.last)
+
+
+def _opposite(line: str) -> str:
+    found = ((pattern, other) for pattern, other in _OPPOSITES if pattern.search(line))
+    return next((pattern.sub(other, line, count=1) for pattern, other in found), line)
 
 
 def _other(literal: bytes, step: int) -> bytes:

@@ -30,6 +30,27 @@ CHANGED = {
 }
 
 
+OPPOSITES = {
+    "assert done()": "assert not done()",
+    "self.assertTrue(done())": "self.assertFalse(done())",
+    "self.assertIsNone(done())": "self.assertIsNotNone(done())",
+    "assert done() == 0x10": "assert not done() == 0x10",
+}
+
+
+@pytest.mark.parametrize("line", OPPOSITES)
+def test_where_there_is_no_value_assertions_become_their_opposites(line: str) -> None:
+    text = f"class T:\n    def test_it(self):\n        sleep(5)\n        {line}\n"
+    assert with_other_values(Source("t.py", text), {"test_it"}) == text.replace(line, OPPOSITES[line])
+
+
+def test_assertions_of_other_languages_become_their_opposites_too() -> None:
+    spec = Source("a.test.js", "test('a', () => {\n  expect(f()).toBeDefined();\n});\n")
+    rust = Source("tests/a.rs", "#[test]\nfn a() {\n    assert!(f());\n}\n")
+    assert "expect(f()).not.toBeDefined()" in (with_other_values(spec, None) or "")
+    assert "assert!(!f())" in (with_other_values(rust, None) or "")
+
+
 @pytest.mark.parametrize("what", CHANGED)
 def test_values_in_the_tests_that_turned_green_are_changed(what: str) -> None:
     path, text, name, expected = CHANGED[what]
@@ -44,8 +65,6 @@ def test_other_tests_stay_as_they_are_unless_all_are_asked_for() -> None:
 
 LEFT_ALONE = {
     "a module that is loaded": ("a.test.js", "test('a', () => {\n  require('./calc');\n});\n", "a"),
-    "a number that is no decimal one": ("t.py", "def test_it():\n    assert f() == 0x10\n", "test_it"),
-    "a single value that no assertion names": ("t.py", "def test_it():\n    sleep(5)\n    assert f() == []\n", "test_it"),
     "a test of another name": ("t.py", PYTHON, "test_sub"),
     "a language that is not read": ("t.sh", 'test "$(cat answer)" = 2\n', "t.sh"),
 }
