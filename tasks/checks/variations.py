@@ -132,7 +132,8 @@ def _altered(work: Range, cases: Sequence[Case]) -> list[bytes]:
     paths = [blob.path for blob in tree if _may_test(blob.path)]
     # a check that names no case: any of its tests may be the one
     names = None if any(case.name == case.check for case in cases) else own_names([case.name for case in cases])
-    texts = _texts(work, tree, [*files_testing([*work.changed], paths), *paths])
+    named = [path for path in paths if any(path in case.name for case in cases)]
+    texts = _texts(work, tree, [*named, *files_testing([*work.changed], paths), *paths])
     found = ((path, with_other_values(Source(path, text), names)) for path, text in texts.items())
     others = dict(islice(((path, text) for path, text in found if text is not None), MOST_ALTERED))
     return [line for path, text in others.items() for line in entry_with(common, work.commit, path, text)]
