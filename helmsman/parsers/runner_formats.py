@@ -1,14 +1,10 @@
-"""Runs of test runners in lines of output: which of a runner's summaries are its own, and runners whose output is more than that.
-
-A runner that captures what tests print shows it again when they fail, and tests of test tools print whole sessions. So
-beginnings and ends are matched like brackets: only the outermost sessions count, each with the last end it had.
-"""
+"""Runs of test runners in lines of output: what their readers share, and runners whose output is more than a summary."""
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from helmsman.records.checks import TestCounts
 
@@ -62,47 +58,6 @@ def between(found: list[Span], lines: list[str]) -> Iterator[list[str]]:
     """The lines from below each summary to the next one."""
     ends = [*(first for first, _ in found), len(lines)][1:]
     return (lines[last + 1 : end] for (_, last), end in zip(found, ends, strict=True))
-
-
-Mark = Literal["start", "report", "recap", "end", "bare_end"]
-"""What a line says about the session it stands in.
-
-`start`: a session announces itself; it closes with `end`. `report`: failures follow, with what tests printed; it opens a quiet
-session, where none is open, which closes with `bare_end`. `recap`: names follow; nothing printed by a test comes after this.
-"""
-
-
-def outermost(marks: Iterable[tuple[int, Mark]]) -> list[Span]:
-    """Find the sessions that are not inside another one; marks come in the order of their lines."""
-    found: list[Span] = []
-    opened: list[tuple[int, Mark]] = []  # where each begins, and what closes it
-    seen, inner, last = set[Mark](), list[Span](), -1  # of the outermost: its marks, sessions in it, its end so far
-
-    def concluded() -> list[Span]:
-        """Itself; or, where it was cut short, the sessions after its start, which then stand for themselves."""
-        return inner if last < 0 else [(opened[0][0], last)]
-
-    for line, mark in marks:
-        quiet_follows = mark in ("report", "bare_end") and "report" not in seen
-        # the next mark is of another session: the end so far was the last, not one that a test printed
-        if len(opened) == 1 and last >= 0 and (mark == "start" or quiet_follows or "recap" in seen):
-            found += concluded()
-            opened, seen, inner, last = [], set[Mark](), list[Span](), -1
-        closes = mark in ("end", "bare_end")
-        if closes and not opened:
-            found.append((line, line))
-        elif closes and len(opened) > 1 and mark == opened[-1][1]:
-            first, _ = opened.pop()
-            inner += [(first, line)] if len(opened) == 1 else []
-        elif closes and len(opened) == 1 and (mark == opened[0][1] or "recap" in seen):  # after the names any end is its own
-            last = line
-        elif not closes:
-            if mark == "start" or not opened:
-                opened.append((line, "end" if mark == "start" else "bare_end"))
-            if len(opened) == 1:
-                seen.add(mark)
-                last = -1 if mark == "recap" else last  # an end before the names was printed by a test
-    return found + (concluded() if opened else [])
 
 
 # go test --------------------------------------------------------------------------------------------------------------
@@ -167,6 +122,7 @@ def _mocha_names(lines: list[str], failed: int) -> Iterator[str]:
 _NODE_TOTALS = ("tests", "suites", "pass", "fail", "cancelled", "skipped", "todo", "duration_ms")
 _NODE_TOTAL = re.compile(r"(?:ℹ|#) ([a-z_]+) ([0-9]{1,9})(?:\.[0-9]++)?")  # noqa: RUF001 - as node prints it
 _TAP_PLAN = re.compile(r"1\.\.([0-9]{1,9})(?: *#.*)?")
+_TAP_RESULT = re.compile(r"( *)(not )?ok ([0-9]{1,9})(?: -)?(?: (?!# )(.*?))?(?: # ((?i:SKIP|TODO))\b.*)?")
 _NODE_FAILING_TESTS = "✖ failing tests:"
 _NODE_PLACE = re.compile(r"test at (.+?):[0-9]++:[0-9]++")
 _NODE_FAILED = re.compile(r"✖ (.+) \([0-9.]++ms\)")
@@ -175,10 +131,9 @@ _NODE_FILE = re.compile(r"(?:✔|ok [0-9]++ -) (?:/|[A-Za-z]:[\\/]).+\.[cm]?[jt]
 
 
 def read_node(lines: list[str]) -> Iterator[Run]:
-    """Read runs of Node.js's own runner by the eight totals at its end, which are the same in both reporters.
+    """Read runs of Node.js's own runner by the eight totals at its end. A todo proves nothing, and node does not count it.
 
-    In TAP they follow the plan: what a test prints is a comment there too, but a plan cannot be printed. A todo proves nothing,
-    whether it passes or fails; node itself counts neither as a failure.
+    In TAP they follow the plan: what a test prints is a comment there too, but a plan cannot be printed.
     """
     start = 0
     for number, line in enumerate(lines):
@@ -209,11 +164,6 @@ def _node_failing(lines: list[str]) -> Iterator[str]:
 
 # TAP ------------------------------------------------------------------------------------------------------------------
 
-_TAP_RESULT = re.compile(r"( *)(not )?ok ([0-9]{1,9})(?: -)?(?: (?!# )(.*?))?(?: # ((?i:SKIP|TODO))\b.*)?")
-_TAP_SUBTEST = re.compile(r"( *)# Subtest: (.+)")
-_TAP_OF_CHILDREN = re.compile(r" *failureType: 'subtestsFailed'")
-_TAP_NOTE = 8  # lines below a result in which node says why it failed
-
 
 @dataclass
 class _Document:
@@ -237,13 +187,17 @@ def read_tap(lines: list[str]) -> Iterator[Run]:
         planned, results = document.planned, document.results
         if planned is None or not (results or not planned):
             continue
-        first, last = document.places[0], document.places[-1]
+        last = document.places[-1]
         if _TAP_PLAN.fullmatch(lines[last]) and _node_totals(lines[last + 1 : last + 1 + len(_NODE_TOTALS)]):
             continue
         outcomes = ["skipped" if match[5] else "failed" if match[2] else "passed" for match in results]
         failed = outcomes.count("failed") + max(0, planned - document.last)
         names = (match[4] for match in results if match[2] and match[4] and not match[5])
-        yield Run(first, last, run_counts(outcomes.count("passed"), failed, outcomes.count("skipped"), names))
+        yield Run(
+            document.places[0],
+            document.places[-1],
+            run_counts(outcomes.count("passed"), failed, outcomes.count("skipped"), names),
+        )
 
 
 def _tap_documents(lines: list[str]) -> Iterator[_Document]:
@@ -268,16 +222,6 @@ def _tap_documents(lines: list[str]) -> Iterator[_Document]:
 
 
 def _tap_failing(lines: list[str]) -> Iterator[str]:
-    """Names of failing tests behind those of the tests around them. One that failed by its subtests alone is not named."""
-    around: dict[int, str] = {}
-    for number, line in enumerate(lines):
-        if match := _TAP_SUBTEST.fullmatch(line):
-            around[len(match[1])] = match[2]
-        elif (
-            (match := _TAP_RESULT.fullmatch(line))
-            and match[2]
-            and not match[5]
-            and not any(_TAP_OF_CHILDREN.fullmatch(note) for note in lines[number + 1 : number + _TAP_NOTE])
-        ):
-            parents = [name for depth, name in sorted(around.items()) if depth < len(match[1])]
-            yield " > ".join([*parents, match[4] or ""]).replace("\\#", "#")
+    """Names of failing tests, subtests too."""
+    results = (match for line in lines if (match := _TAP_RESULT.fullmatch(line)))
+    return (result[4] or "" for result in results if result[2] and not result[5])

@@ -10,14 +10,12 @@ from defusedxml.ElementTree import ParseError, fromstring
 from pydantic import TypeAdapter
 
 from helmsman.parsers.runner_formats import (
-    Mark,
     Run,
     Span,
     between,
     failing_names,
     line_at,
     matching,
-    outermost,
     read_go,
     read_mocha,
     read_node,
@@ -36,6 +34,12 @@ _LINE_LENGTH = 1000  # no summary line is longer; the bound keeps every pattern 
 # Control sequences, operating system commands (titles, links), character sets, single letters; none can backtrack.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\)|[ -/]++[0-~]|[0-Z\\^-~])")
 
+_REPORTS = (
+    (re.compile(r"=++ (?:ERRORS|FAILURES|PASSES|XFAILURES|XPASSES) =++"), re.compile("=++ short test summary info =++")),
+    (re.compile("---- .+ stdout ----"), re.compile("failures:")),
+)
+"""How pytest and cargo begin to show failing tests, and what follows all of it."""
+
 # --- what a runner prints -------------------------------------------------------------------------------------------
 
 
@@ -44,10 +48,10 @@ def read_summary(output: str) -> TestCounts | None:
 
     The output may be the head and the tail of a longer one.
     """
-    lines, runs, end = clean_lines(output), list[Run](), -1
+    lines, runs, end = _without_reports(clean_lines(output)), list[Run](), -1
     every = (run for runner in runners() for run in runs_in(runner, lines))
     for run in sorted(every, key=lambda run: (run.first, -run.last)):
-        if run.last > end:  # any other lies inside the session of another: a test printed it
+        if run.last > end:  # any other lies inside another: a test printed it
             runs.append(run)
             end = run.last
     if not runs:
@@ -58,6 +62,18 @@ def read_summary(output: str) -> TestCounts | None:
         skipped=sum(run.counts.skipped for run in runs),
         failing=failing_names(name for run in runs for name in run.counts.failing),
     )
+
+
+def _without_reports(lines: list[str]) -> list[str]:
+    """Without what is shown of failing tests: there stands what they printed, and that may be summaries of other runs."""
+    kept, report, closes = list[str](), list[str](), None
+    for line in lines:
+        if closes is None or closes.fullmatch(line):
+            kept.append(line)
+            report, closes = [], next((end for begin, end in _REPORTS if begin.fullmatch(line)), None)
+        else:
+            report.append(line)
+    return kept + report
 
 
 def clean_lines(output: str) -> list[str]:
@@ -159,7 +175,6 @@ class Runner(NamedTuple):
     reader: str = ""
     nothing: str = ""
     begins: str = ""
-    session: Mapping[Mark, str] = {}
     ends: str = ""
     beside: Mapping[int, str] = {}
     read: tuple[int, ...] = (0,)
@@ -193,16 +208,7 @@ def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
 
 
 def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
-    """What stands in each session; else around each summary: above it up to the one before, below it up to the next."""
-    if runner.session:
-        marks: list[tuple[Mark, re.Pattern[str]]] = [(mark, re.compile(pattern)) for mark, pattern in runner.session.items()]
-        # of several marks on a line the first of the table counts
-        seen: dict[int, Mark] = {
-            number: mark for number, line in enumerate(lines) for mark, one in reversed(marks) if one.fullmatch(line)
-        }
-        for first, last in outermost(seen.items()):
-            yield Run(first, last, _counts(runner, last, lines, lines[first:last], []))
-        return
+    """What stands around each summary: above it up to the one before, below it up to the next."""
     spans: list[Span] = [
         (number, number + runner.last)
         for number, _ in matching(runner.ends, lines)

@@ -32,7 +32,6 @@ PYTEST_RED = counts(
     "test_calc.py::TestGroup::test_m",
     "test_calc.py::test_err",
 )
-PYTEST_NESTED = counts(1, 2, 0, "test_plugin.py::test_the_plugin_reports", "test_plugin.py::test_the_plugin_is_quiet")
 UNITTEST_RED = counts(
     1,
     5,
@@ -79,8 +78,6 @@ EXPECTED: dict[str, TestCounts] = {
         "test_sub.py::test_dash[a - b]",
         "test_sub.py::test_dash[[x]",
     ),
-    "pytest_nested": PYTEST_NESTED,
-    "pytest_nested_quiet": PYTEST_NESTED,
     "unittest_red": UNITTEST_RED,
     "unittest_red_verbose": UNITTEST_RED,
     "unittest_setup_error": counts(0, 1, 0, "setUpClass (sub_setup.T)"),

@@ -17,13 +17,12 @@ RECORDINGS = {
     path.stem: text if (text := path.read_text(encoding="utf-8")).endswith("\n") else f"{text}\n"
     for path in sorted((Path(__file__).parent.parent / "recordings" / "summaries").glob("*.txt"))
 }
-HARD_TO_TELL = {name for name in RECORDINGS if name.startswith("pytest_red")} | {
-    "pytest_failing_quiet",
-    "pytest_nested_quiet",
+HARD_TO_TELL = {name for name in RECORDINGS if name.startswith(("pytest_red", "pytest_failing"))} | {
+    "pytest_broken",
     "pytest_subtests",
     "pytest_stopped_early",
 }
-"""Red sessions without a beginning, or with a quoted summary of their own; inside another, nobody could tell."""
+"""Red sessions with the heading that ends a report; inside another they end that report, and are counted."""
 UNFINISHED = ("pytest_crashing", "pytest_exiting")
 """A quiet session after one of these could as well be text that a test printed."""
 TWO_MEGABYTES = 2_000_000
