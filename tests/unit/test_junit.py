@@ -220,7 +220,6 @@ RAN = [
     " \u2713 SKIP list > test_a",
     " \u2713 a mark (skip) ahead > test_a",
     " \u2715 todo list > test_a",
-    "ok 3 - skipped items, test_a",
     "skips.test.js > test_a ok",
     "[WARNING] Tests run: 15, Failures: 0, Errors: 0, Skipped: 5, Time elapsed: 0.01 s - in com.acme.test_a",
     "[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 50, Time elapsed: 0.01 s -- in com.acme.test_a",
