@@ -59,24 +59,22 @@ def _clean(part: str) -> list[str]:
     return [_CONTROL.sub("", line).rstrip() for line in clean_lines(_WRAPPED.sub("", part))]
 
 
-_COUNTED = tuple(
-    re.compile(rf"(?i)\b(\d{{1,7}})\s(?:previous\s)?(?:{words})\b")
-    for words in ("errors?|failures?|failed|failing", "problems?|issues?|violations?|offenses", "warnings?")
+_COUNTED = re.compile(
+    r"(?i)\b(\d{1,7}) (?:previous )?(?:errors?|failures?|failed|failing|problems?|issues?|violations?|offenses)\b"
 )
-"""The gravest first: tools that count errors count warnings beside them, and problems as the sum of both."""
 _COMPLAINS = re.compile(r"(?i)\b(?:error|fail|failed|failure|undefined|cannot|not found)\b|^\S+:\d+")
 _COMPARED = 8000
 
 
 def extent(output: str) -> int:
-    """How many things failed, as the output counts them; else the lines that complain. 0: nothing tells."""
+    """How many things failed: the largest number that the output tells, else the lines that complain. 0: nothing tells."""
     lines = excerpt(output)
     counts = read_summary("\n".join(lines))
     if counts is not None and counts.failed:
         return counts.failed
     starts = [line[:500] for line in lines]
-    counted = (max((int(number) for line in starts for number in words.findall(line)), default=0) for words in _COUNTED)
-    return next(filter(None, counted), 0) or sum(bool(_COMPLAINS.search(line)) for line in starts)
+    counted = max((int(number) for line in starts for number in _COUNTED.findall(line)), default=0)
+    return counted or sum(bool(_COMPLAINS.search(line)) for line in starts)
 
 
 def fingerprint(output: str) -> str:

@@ -63,9 +63,7 @@ _EXITS: dict[int, Class] = {
     137: Class.RESOURCES,
     143: Class.TIMEOUT,
 }
-"""Exit codes that say by themselves what happened; from 129 on it was a signal."""
-_FRAME_FIRST = frozenset({Class.NETWORK, Class.MISSING_MODULE, Class.SYNTAX})
-"""The runner names the test that imported or called what failed; the innermost frame is where it failed."""
+"""What exit codes say of what happened where no words do; from 129 on it was a signal."""
 _DENIED = "denied"
 _TRACEBACK = "Traceback (most recent call last):"
 _ERROR = re.compile(
@@ -95,34 +93,23 @@ def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
     if hit is not None:
         where = _DENIED if hit.kind is Class.OTHER else hit.name or program
     else:
-        ended = Class.TIMEOUT if code == 124 and "timeout" in detail.split() else _EXITS.get(code)  # noqa: PLR2004 - by timeout(1)
-        hit = _by_exit(ended, code, whole, names) or _by_words(code, lines, names)
+        hit = _by_words(lines, names)
         if hit is None:
+            ended = Class.TIMEOUT if code == 124 and "timeout" in detail.split() else _EXITS.get(code)  # noqa: PLR2004 - by timeout(1)
             told = [line.strip() for line in lines if line.strip()]
-            said = next((line for line in told if _ANY_ERROR.match(line)), told[-1] if told else "")
-            hit = Hit(Class.OTHER, said or (f"exit code {code}" if code else "no output"))
-        places = (own_frame(whole), hit.at) if hit.kind in _FRAME_FIRST else (hit.at, own_frame(whole))
-        where = next(filter(None, (*places, hit.name, program)), "")
+            said = "" if ended else next((line for line in told if _ANY_ERROR.match(line)), told[-1] if told else "")
+            hit = Hit(ended or Class.OTHER, said or (f"exit code {code}" if code else "no output"))
+        where = hit.at or own_frame(whole) or hit.name or program
     return ErrorVector(kind=hit.kind, where=place(where), message=normal(hit.said), extent=extent(output))
 
 
-def _by_exit(kind: Class | None, code: int, text: str, names: Programs) -> Hit | None:
-    """An exit code that says all; the table only gives the words."""
-    if kind is None or kind is Class.EXCEPTION:
-        return None
-    table = [one for one in rules("early", "git", "world") if one.kind is kind]
-    return first_hit(table, text, names) or Hit(kind, f"exit code {code}")
-
-
-def _by_words(code: int, lines: Sequence[str], names: Programs) -> Hit | None:
+def _by_words(lines: Sequence[str], names: Programs) -> Hit | None:
     text, test = "\n".join(lines), failing_test(lines, names)
     said = _PYTEST_SAYS.findall(text)  # pytest marks the words of failures: what a test printed besides says nothing
-    early = first_hit(rules("early") if test else rules("unreached", "early"), "\n".join(said) if said else text, names)
+    early = first_hit(rules("early"), "\n".join(said) if said else text, names)
     if early is not None:
         return early._replace(at=early.at or (test.at if test else ""))
     crash = _crash(text, names)
-    if _EXITS.get(code) is Class.EXCEPTION:
-        return crash or Hit(Class.EXCEPTION, f"exit code {code}")
     # Of a Python traceback the last line says what kind it is.
     raised = crash if _TRACEBACK in text else None
     return (
