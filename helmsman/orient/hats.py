@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from helmsman.oversee.advice import PERSONAS, advise
 from helmsman.records.agent import FailureClass
@@ -11,7 +11,6 @@ from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Movement
 from helmsman.records.hats import Condition, Hat, Preset, Worn
 from helmsman.records.state import LoopState
-from helmsman.texts import plural
 
 RungName = Literal["patch", "refactor", "redesign"]
 RUNGS: Mapping[EscalationLevel, RungName] = {EscalationLevel.PATCH: "patch", EscalationLevel.REFACTOR: "refactor"}
@@ -75,9 +74,8 @@ def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
         return asked, f"the ladder asks for this one, at {scene.rung}"
     for hat in sorted(preset.hats[1:], key=lambda hat: -hat.priority):  # which keeps the order of equals
         for condition in hat.when:
-            clauses = [_clause(name, condition, scene) for name in condition.asked]
-            if all(clauses):
-                return hat, " and ".join(dict.fromkeys(clauses))
+            if all(_holds(name, condition, scene) for name in condition.asked):
+                return hat, condition_text(condition)
     return preset.hats[0], USUAL
 
 
@@ -99,55 +97,33 @@ def _chosen(state: LoopState) -> tuple[Hat, str] | None:
     return choose(state.preset, scene_of(state)) if state.preset else None
 
 
-class Meaning(NamedTuple):
-    rule: str  # what people are told of it; `{}` is what it asks for
-    holds: str  # how it holds, with what the scene has there
-    noun: str = ""  # what the scene counts there
-
-
-MEANINGS: Mapping[str, Meaning] = {
-    "phase": Meaning("in an iteration of {}", "{}"),
-    "rung": Meaning("at the level {}", "the ladder is at {}"),
-    "checks": Meaning("checks are {}", "the checks are {}"),
-    "failing": Meaning("failures of {}", "{}"),
-    "in_row": Meaning("{} in a row", "{}"),
-    "idle": Meaning("no progress, {} in a row", "{} in a row without progress", "iteration"),
-    "rejections": Meaning("rejections by the judge, {} in a row", "{} by the judge in a row", "rejection"),
-    "findings": Meaning("a finding blocks", "{} in the diff", "finding"),
-    "untrue": Meaning("a claim did not hold", "{}", "untrue claim"),
-    "taken_back": Meaning("work was taken back", "the last work was taken back"),
-    "first": Meaning("nothing is done yet", "nothing is done yet"),
-    "replan": Meaning("the plan is made anew", "the plan is made anew"),
-    "conflict": Meaning("a merge has to be fixed", "a merge has to be fixed"),
-    "item": Meaning("the plan's item says {}", "the plan's item says {}"),
+RULES: Mapping[str, str] = {
+    "phase": "in an iteration of {}",
+    "rung": "at the level {}",
+    "checks": "checks are {}",
+    "failing": "failures of {}",
+    "in_row": "{} in a row",
+    "idle": "no progress, {} in a row",
+    "rejections": "rejections by the judge, {} in a row",
+    "findings": "a finding blocks",
+    "untrue": "a claim did not hold",
+    "taken_back": "work was taken back",
+    "first": "nothing is done yet",
+    "replan": "the plan is made anew",
+    "conflict": "a merge has to be fixed",
+    "item": "the plan's item says {}",
 }
-INSTEAD = {
-    ("phase", "research"): "it looks only",
-    ("phase", "work"): "it is for the work itself",
-    ("checks", "none"): "nothing was checked yet",
-}
-"""Words for what a value says better by itself."""
+"""What a condition may ask for, as people are told of it."""
 
 
-def _clause(name: str, condition: Condition, scene: Scene) -> str:
-    """How one thing that a condition asks for holds; empty where it does not."""
-    asked: Any = getattr(condition, name)
-    found: Any
-    if name in {"failing", "in_row"}:  # the classes that are there, for as many iterations in a row as are asked for
-        classes = {kind: times for kind, times in scene.failing.items() if kind in condition.failing}
-        times = max(classes.values(), default=0)
-        lasting = f" in {plural(times, 'iteration')} in a row" if condition.in_row else ""
-        found = f"{', '.join(classes)} failures{lasting}" if classes and times >= (condition.in_row or 0) else ""
-    elif name == "item":  # the first of the words that the item in hand has, whole and in any case
-        every = (re.search(rf"(?<!\w){re.escape(word)}(?!\w)", scene.item, re.IGNORECASE) for word in condition.item)
-        found = next((match[0] for match in every if match), "")
-    else:
-        value = getattr(scene, name)
-        found = value if (value in asked if isinstance(asked, tuple) else value >= asked) else ""
-    if not found:
-        return ""
-    meaning = MEANINGS[name]
-    return INSTEAD.get((name, found)) or meaning.holds.format(plural(found, meaning.noun) if meaning.noun else found)
+def _holds(name: str, condition: Condition, scene: Scene) -> bool:
+    """Whether one thing that a condition asks for is so."""
+    if name in {"failing", "in_row"}:  # one of the classes is there, for as many iterations in a row as are asked for
+        return any(times >= (condition.in_row or 0) for kind, times in scene.failing.items() if kind in condition.failing)
+    if name == "item":  # the item in hand has one of the words, whole and in any case
+        return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", scene.item, re.IGNORECASE) for word in condition.item)
+    asked, value = getattr(condition, name), getattr(scene, name)
+    return value in asked if isinstance(asked, tuple) else value >= asked
 
 
 def hat_rows(preset: Preset) -> Iterator[tuple[str, str]]:
@@ -164,4 +140,4 @@ def condition_text(condition: Condition) -> str:
         name: " or ".join(map(str, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else value
         for name, value in asked.items()
     }
-    return ", ".join(MEANINGS[name].rule.format(value) for name, value in values.items())
+    return ", ".join(RULES[name].format(value) for name, value in values.items())

@@ -61,7 +61,7 @@ def test_tests_that_fail_twice_bring_the_debugger_with_prompt_model_and_tools(
     assert [(record.hat.name, record.hat.why) for record in records if record.hat] == [
         ("starter", "nothing is done yet"),
         ("implementer", "nothing calls for another one"),
-        ("debugger", "test failures in 2 iterations in a row"),
+        ("debugger", "failures of test, 2 in a row"),
     ]
     prompts = [prompt_of(driven.agent, number) for number in range(3)]
     assert all("Words for all." in prompt for prompt in prompts)

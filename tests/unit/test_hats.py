@@ -101,23 +101,23 @@ def test_a_hat_is_worn_where_all_that_it_asks_for_holds(condition: Condition, sc
         assert choose(of, scene) == (of.hats[0], USUAL)
 
 
-def test_a_reason_names_what_holds_with_its_numbers() -> None:
+def test_a_reason_is_the_rule_that_holds() -> None:
     for condition, scene, why in [
-        (Condition(failing=(TEST,), in_row=2), Scene(failing={TEST: 2}), "test failures in 2 iterations in a row"),
-        (Condition(failing=(TEST, FailureClass.LINT)), Scene(failing={FailureClass.LINT: 0}), "lint failures"),
-        (Condition(phase=("research",)), Scene(phase="research"), "it looks only"),
-        (Condition(phase=("work",), first=True), Scene(first=True), "it is for the work itself and nothing is done yet"),
-        (Condition(rung=("refactor",)), Scene(rung="refactor"), "the ladder is at refactor"),
-        (Condition(checks=("red",), untrue=True), Scene(checks="red", untrue=1), "the checks are red and 1 untrue claim"),
-        (Condition(checks=("none",)), Scene(), "nothing was checked yet"),
-        (Condition(idle=2), Scene(idle=3), "3 iterations in a row without progress"),
-        (Condition(rejections=1), Scene(rejections=1), "1 rejection by the judge in a row"),
-        (Condition(findings=True), Scene(findings=2), "2 findings in the diff"),
-        (Condition(taken_back=True), Scene(taken_back=True), "the last work was taken back"),
+        (Condition(failing=(TEST,), in_row=2), Scene(failing={TEST: 2}), "failures of test, 2 in a row"),
+        (Condition(failing=(TEST, FailureClass.LINT)), Scene(failing={FailureClass.LINT: 0}), "failures of test or lint"),
+        (Condition(phase=("research",)), Scene(phase="research"), "in an iteration of research"),
+        (Condition(phase=("work",), first=True), Scene(first=True), "in an iteration of work, nothing is done yet"),
+        (Condition(rung=("refactor",)), Scene(rung="refactor"), "at the level refactor"),
+        (Condition(checks=("red",), untrue=True), Scene(checks="red", untrue=1), "checks are red, a claim did not hold"),
+        (Condition(checks=("none",)), Scene(), "checks are none"),
+        (Condition(idle=2), Scene(idle=3), "no progress, 2 in a row"),
+        (Condition(rejections=1), Scene(rejections=1), "rejections by the judge, 1 in a row"),
+        (Condition(findings=True), Scene(findings=2), "a finding blocks"),
+        (Condition(taken_back=True), Scene(taken_back=True), "work was taken back"),
         (Condition(replan=True), Scene(replan=True), "the plan is made anew"),
         (Condition(conflict=True), Scene(conflict=True), "a merge has to be fixed"),
-        (Condition(item=("[verify]",)), Scene(item="[VERIFY] Look"), "the plan's item says [VERIFY]"),
-        (Condition(item=("docs", "tests")), Scene(item="Write Tests, and protests"), "the plan's item says Tests"),
+        (Condition(item=("[verify]",)), Scene(item="[VERIFY] Look"), "the plan's item says [verify]"),
+        (Condition(item=("docs", "tests")), Scene(item="Write Tests, and protests"), "the plan's item says docs or tests"),
     ]:  # fmt: skip
         assert choose(preset(hat(), hat("other", condition)), scene) == (hat("other", condition), why)
         assert choose(preset(hat(), hat("other", condition)), replace(QUIET, checks="red"))[1] == USUAL
