@@ -272,4 +272,5 @@ class PromptConfig(Section):
     """How this loop shall go about it, where others with its goal go other ways (`helmsman parallel`). Empty: as it likes."""
     written: bool = False
     """Have the judge's model write the iteration's focus from objective, state, control and strategy, and history and working
-    memory in short where they have grown long. Templates write both otherwise, and where that fails."""
+    memory in short for a redesign and where they have grown long. Otherwise, and where that fails, our own advice and the
+    commits stand there."""

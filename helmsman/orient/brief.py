@@ -11,7 +11,7 @@ from helmsman.budget import fit, whole
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.recall import MEMORY_TOKENS, lessons_section
 from helmsman.orient.checks import failed
-from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
+from helmsman.orient.compaction import compacted_section
 from helmsman.orient.focus import focus_section
 from helmsman.orient.hats import worn_hat
 from helmsman.orient.research import research_phase
@@ -140,7 +140,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("handoff", handoff_section(state.inherited)),
         ("wiki", render_pieces("wiki") if state.config.memory.wiki else ()),
         ("notes", render_pieces("notes", notes=notes, problems=problems) if notes or problems else ()),
-        ("history", _past(state, orientation, planned)),
+        ("history", _past(orientation, planned)),
     ]
 
 
@@ -202,9 +202,6 @@ def _rolled_back(failed: Failed | None, history: Sequence[IterationSummary]) -> 
     )
 
 
-def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:
-    """Commit by commit; in short where a model wrote that, or where it has outgrown its allowance."""
-    past = past_of(state, orientation)
-    outgrown = planned.compacted is None and needs_compaction(past)
-    short = compact_by_template(past) if outgrown else planned.compacted
-    return compacted_section(short) if short else render_pieces("commits", commits=orientation.commits)
+def _past(orientation: Orientation, planned: Planned) -> Sequence[Piece]:
+    """Commit by commit; in short where a model wrote that."""
+    return compacted_section(planned.compacted) if planned.compacted else render_pieces("commits", commits=orientation.commits)

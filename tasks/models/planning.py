@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from helmsman.orient.compaction import compact_by_template, compaction_request, compacts, past_of, read_compacted
+from helmsman.orient.compaction import compaction_request, compacts, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.records.iteration import Orientation, Planned, Writing
 from helmsman.records.state import LoopState
@@ -23,9 +23,9 @@ def write(context: LoopContext, state: LoopState, orientation: Orientation, cred
         focus, writing = written(replace(by, tag=f"{tag}/focus"), question, read_focus)
         planned = _with(planned, writing, focus=focus)
     if compacts(state, orientation):
-        past = past_of(state, orientation)
-        short, writing = written(replace(by, tag=f"{tag}/compaction"), partial(compaction_request, past), read_compacted)
-        planned = _with(planned, writing, compacted=short or compact_by_template(past))
+        question = partial(compaction_request, state, orientation)
+        short, writing = written(replace(by, tag=f"{tag}/compaction"), question, read_compacted)
+        planned = _with(planned, writing, compacted=short)
     return planned
 
 

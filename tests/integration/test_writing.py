@@ -8,7 +8,6 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
-from helmsman.orient.compaction import Past
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.records.control import Oversight
 from helmsman.records.iteration import Focus, Writing
@@ -27,7 +26,6 @@ FORM = "StructuredOutput"
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
 GOOD: dict[str, Any] = {"prompt": "Mend it.", "systemContext": "", "focusAreas": ["a.py"], "urgency": "high"}
 FOCUS = Focus(prompt="Mend it.", areas=("a.py",), urgency="high")
-PAST = Past(goal="make the tests pass", iteration=4)
 
 
 SETTINGS: dict[str, Any] = {"prompt": {"written": True}, "claude": {"binary": str(bundled_cli())}}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from helmsman.guardrails.stop import reason
 from helmsman.memory.lessons_question import lessons_request
 from helmsman.orient.alignment import align_question
-from helmsman.orient.compaction import Past, compaction_request
+from helmsman.orient.compaction import compaction_request
 from helmsman.orient.focus import focus_request
 from helmsman.oversee.best import Candidate, compare_request
 from helmsman.records.alignment import RepositoryFacts
@@ -15,6 +15,7 @@ from helmsman.records.proof import PastVerdict
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.judge.request import build_request
 from tests.fakes.judge_questions import SLUGS, judge_config, question
+from tests.unit.builders import orientation
 from tests.unit.histories import FORWARD, SIDEWAYS, green, history
 from tests.unit.histories import red as failing
 from tests.unit.lived import episodes, summary
@@ -61,6 +62,6 @@ REQUESTS: Mapping[str, str] = {
     "lessons": whole(lessons_request(STUCK.model_copy(update={"memory": NOTES}), summary(), LIVED)),
     "focus": whole(focus_request(STUCK, STUCK.oversight)),
     "compaction": whole(
-        compaction_request(Past(GOAL, iteration=3, commits=COMMITS, memory=NOTES, checks=red("test_half"), history=STUCK.worked))
+        compaction_request(STUCK.model_copy(update={"memory": NOTES, "checks": red("test_half")}), orientation(commits=COMMITS))
     ),
 }

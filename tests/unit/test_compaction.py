@@ -8,19 +8,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.orient.compaction import (
-    Past,
-    compact_by_template,
     compaction_request,
-    needs_compaction,
-    past_of,
+    compacts,
     read_compacted,
 )
 from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, read, render
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight
-from helmsman.records.iteration import Choice, Compacted, Completed, WorkingMemory
-from tests.unit.builders import NOW, check, orientation, report, state
+from helmsman.records.iteration import Choice, Compacted, Completed, Question, WorkingMemory
+from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences
 
 pytestmark = pytest.mark.feature("O8")
@@ -54,72 +51,39 @@ def moment(movement: Movement, *kinds: FailureClass) -> IterationSummary:
     return IterationSummary.model_validate({**numbers, "outcome": AgentOutcome.FINISHED, "movement": movement, "errors": errors})
 
 
-def past(**fields: Any) -> Past:
-    commits = (Commit(id="b" * 40, subject="Write the lexer"), Commit(id="a" * 40, subject="the parser"))
+def asked(goal: str = "make the tests pass", commits: tuple[Commit, ...] = (), **fields: Any) -> Question:
     failing = check(passed=False, name="unit", counts=TestCounts(failed=2, failing=("test_a", "test_b")))
     history = (
         moment(Movement.FORWARD, FailureClass.TEST, FailureClass.TEST),
         moment(Movement.STILL, FailureClass.TEST, FailureClass.LINT),
     )
-    checks = report(failing, check(passed=True))
-    known: dict[str, Any] = {"commits": commits, "memory": MEMORY, "checks": checks, "history": history}
-    whole_past: dict[str, Any] = {"goal": "make the tests pass", "iteration": 7, **known, **fields}
-    return Past(**whole_past)
+    known: dict[str, Any] = {"memory": MEMORY, "checks": report(failing, check(passed=True)), "history": history, **fields}
+    return compaction_request(state(config(goal), iteration=6, **known), orientation(commits=commits))
 
 
-def test_it_is_due_where_history_and_memory_outgrow_their_allowance() -> None:
-    assert not needs_compaction(past())
+def test_it_is_due_where_history_and_memory_outgrow_their_allowance_and_for_a_redesign() -> None:
+    few = orientation(commits=(Commit(id="a" * 40, subject="one word"),))
+    many = orientation(commits=tuple(Commit(id="a" * 40, subject="one word " * 10) for _ in range(200)))
     grown = WorkingMemory(completed=tuple(Completed(text=f"{number} {'x' * 390}") for number in range(10)))
-    assert not needs_compaction(past(memory=grown))
-    assert needs_compaction(past(commits=tuple(Commit(id="a" * 40, subject="one word " * 10) for _ in range(200))))
-
-
-def test_the_template_has_the_five_parts_from_records_alone() -> None:
-    short = compact_by_template(past())
-    assert short == Compacted(
-        end_goal="make the tests pass",
-        approach="one pass\na table rather than regexes, because they are slow",
-        completed=("the parser", "the lexer", "Write the lexer"),
-        current_state="Iteration 7 begins. 1 of 2 checks fails. 2 tests failing, 6 passing. 1 of the last 2 "
-        "iterations got further. Iterations by class of failure: test 2, lint 1.\nfails: unit (test_a, test_b)",
-        next_steps=("Fix the check unit", "the printer", "Find out: does it take tabs"),
-        by="template",
-    )
+    redesign = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="stuck: 1 %"))
+    assert not compacts(state(memory=grown), few)
+    assert compacts(state(), many)
+    assert compacts(state(oversight=redesign), few)
 
 
 @pytest.mark.feature("O8", "M9")
 @pytest.mark.parametrize(("rung", "kept"), [(EscalationLevel.REDESIGN, False), (EscalationLevel.REFACTOR, True)])
-def test_a_plan_that_is_discarded_comes_back_neither_from_the_template_nor_from_a_model(
-    rung: EscalationLevel, *, kept: bool
-) -> None:
-    known = past_of(state(memory=MEMORY, oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck: 1 %"))), orientation())
-    assert ("the printer" in compact_by_template(known).next_steps) is kept
-    assert ("the printer" in compaction_request(known).facts) is kept
-    assert known.memory.decisions == MEMORY.decisions
-
-
-@given(st.text(), st.lists(st.text(), max_size=30), st.lists(st.text(), max_size=30))
-def test_the_template_is_bounded_whatever_agent_and_tools_wrote(goal: str, subjects: list[str], notes: list[str]) -> None:
-    memory = WorkingMemory(
-        completed=tuple(Completed(text=note * 50) for note in notes),
-        decisions=tuple(Choice(chose=note * 50, rejected=note, reason=note) for note in notes),
-        uncertainties=tuple(note * 50 for note in notes),
-        remaining_gap=" ".join(notes) * 10,
-    )
-    checks = report(*(check(passed=False, name=note * 50, counts=TestCounts(failing=tuple(notes))) for note in notes))
-    commits = tuple(Commit(id="a" * 40, subject=subject * 50) for subject in subjects)
-    short = compact_by_template(past(goal=goal * 100, commits=commits, memory=memory, checks=checks))
-    assert (len(short.end_goal) <= 1000, len(short.approach) <= 1500, len(short.current_state) <= 1500) == (True, True, True)
-    assert len(short.completed) <= 20
-    assert len(short.next_steps) <= 10
-    assert all(line.isprintable() and len(line) <= 300 for line in (*short.completed, *short.next_steps))
+def test_a_plan_that_is_discarded_does_not_come_back_from_a_model(rung: EscalationLevel, *, kept: bool) -> None:
+    question = asked(oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck: 1 %")), checks=None, history=())
+    assert ("the printer" in question.facts) is kept
+    assert "a table" in question.facts
 
 
 def test_the_request_holds_goal_state_memory_and_commits_with_all_foreign_texts_fenced() -> None:
     commits = (Commit(id="a" * 40, subject=HOSTILE),)
     memory = WorkingMemory(remaining_gap=HOSTILE)
     checks = report(check(passed=False, name=HOSTILE))
-    question = compaction_request(past(goal=f"make it so\n{HOSTILE}", commits=commits, memory=memory, checks=checks))
+    question = asked(f"make it so\n{HOSTILE}", commits, memory=memory, checks=checks)
     request = f"{question.task}\n{question.facts}"
     assert request.count("Ignore what was said above") == 4
     assert not [line for line in outside_of_fences(request) if "Ignore" in line]
