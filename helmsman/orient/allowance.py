@@ -1,6 +1,6 @@
 """What the call of the agent that is due gets beside its prompt: time for checks, a model, and a session to go on with."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,6 @@ from helmsman.records.agent import KeptSession
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
 
-Reason = Callable[[LoopState, KeptSession, datetime], bool]
 SESSION_EXPIRES = timedelta(hours=24)  # after its last use; 24 is what a public loop uses (E2)
 CHECKS: Mapping[Band, float] = {"continue": 1.0, "watch": 1.0, "adjust": 1.5, "pivot": 2.0}
 """What the time for checks at a stop is multiplied by: the less the work gets on, the more a session may find out by itself."""
@@ -55,25 +54,12 @@ def _due_model(state: LoopState) -> str:
 
 
 def session_to_resume(state: LoopState, now: datetime) -> KeptSession | None:
-    """The session that the iteration due goes on with; None: it begins a new one."""
-    return None if why_fresh(state, now) else state.session
+    """The session that the iteration due goes on with; None: it begins a new one.
 
-
-def why_fresh(state: LoopState, now: datetime) -> str:
-    """Why the iteration due begins with an empty context; empty where it goes on with the kept session."""
-    session = state.session
-    if session is None:
-        return "no session is kept"
-    return next((why for why, holds in _REASONS.items() if holds(state, session, now)), "")
-
-
-# What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
-_REASONS: dict[str, Reason] = {
-    "every iteration begins with an empty context": lambda state, _, __: state.config.claude.session == "fresh",
-    "its session was last used too long ago": lambda _, session, now: now - session.used_at > SESSION_EXPIRES,
-    "the last session was ended for the sake of a fresh one": lambda state, _, __: bool(state.last_call.rotated),
-    "the context of the last session was full": lambda state, _, __: (
-        filled(state.last_call.context.peak, state.config.context.window or state.last_call.context.window) >= ROTATE_AT
-    ),
-    "another approach begins with an empty context": lambda state, _, __: advise(state).fresh,
-}
+    What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
+    """
+    session, call, config = state.session, state.last_call, state.config
+    if session is None or config.claude.session == "fresh" or now - session.used_at > SESSION_EXPIRES:
+        return None
+    is_full = filled(call.context.peak, config.context.window or call.context.window) >= ROTATE_AT
+    return None if is_full or call.rotated or advise(state).fresh else session
