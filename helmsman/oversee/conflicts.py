@@ -1,143 +1,93 @@
 """Pairs of instructions that cannot both be followed, by a simple rule: the same thing ordered and forbidden.
 
-A false alarm stops a loop, so what is doubtful is no conflict. What is said in unusual words is left to the model's question.
+A false alarm stops a loop, so what is doubtful, or said in unusual words, is no conflict.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import groupby, pairwise, takewhile
 
-from helmsman.oversee.imperatives import MEANING, PARTICIPLES, PATTERNS, RANKS, WORDS, hide, singular
+from helmsman.oversee.imperatives import MEANING, PATTERNS, PLAINER, WORDS, hide, stem
 from helmsman.parsers.test_files import is_test_file
-from helmsman.records.control import Conflict, Imperative
+from helmsman.records.control import Conflict, ConflictKind, Imperative
 
 MOST_CONFLICTS = 5
 MOST_ORDERS = 1000  # instructions that are compared; those of more documents than anybody reads are left out
 _MOST_COMPARED = 300
 _ABOUT = 200
 _GRAVITY = {"pattern": 0, "scope": 1, "completeness": 2, "priority": 3}
-_FOR_FOLDERS = frozenset({"AGENTS.md", "CLAUDE.md"})
-
-# --- what an instruction speaks of --------------------------------------------------------------------------------
-
-_LISTS = ["any", "small", "every", "joins", "modal", "places", "ends", "edits", "turns", "bare", "apart"]
-ANY, _SMALL, _EVERY, _JOINS, _MODAL, _PLACES, _AFTER, _EDITS, _TURNS, _BARE, _APART = (WORDS[name] for name in _LISTS)
-_ENDS = _PLACES | _AFTER
+_SMALL, _AFTER, _EVERY = WORDS["small"], WORDS["ends"], WORDS["every"]
+_ENDS = _AFTER | WORDS["places"] | WORDS["joins"]
+_ANY, _APART = (frozenset(map(stem, WORDS[name])) for name in ("any", "apart"))
 _TOKEN = re.compile(r"`[^`\n]{1,200}`|[*\w./@+'-]*[\w*/]|[,;:]")
 _PATH = re.compile(r"(?:[\w.*@+-]*/)+[\w.*@+-]*|[\w*@+-]*\.[a-z]{1,5}|Makefile|Dockerfile")
 
 
 @dataclass(frozen=True)
 class _Action:
-    """One verb with one object."""
+    """What one instruction orders or forbids."""
 
     order: Imperative
     ordered: bool  # False: forbidden
     verb: str  # the one that stands for all of its meaning
-    noun: str = ""  # what it is done to, in the singular
-    kind: frozenset[str] = frozenset()  # words before the noun
-    around: frozenset[str] = frozenset()  # words that narrow it otherwise: a subject, what follows a preposition
-    paths: tuple[str, ...] = ()
-    every: bool = False
-    outside: bool = False  # the paths are the only ones that may be changed
+    said: str  # what it is done to, for people
+    noun: str  # the same thing's stem
+    kind: frozenset[str]  # words before the noun
+    around: frozenset[str]  # all other words: they narrow it as well
+    paths: tuple[str, ...]
+    every: bool
 
     @property
     def hard(self) -> bool:
         return self.order.modality in {"must", "must_not"}
 
+    @property
+    def narrowed(self) -> frozenset[str]:
+        return self.kind | self.around
 
-def _actions(order: Imperative) -> Iterator[_Action]:
-    """What an instruction orders or forbids; nothing where it holds only under a condition or with an exception."""
+
+def _action(order: Imperative) -> _Action | None:
+    """One verb with the first thing that is named after it, and with all that narrows it; None where there is no such verb."""
     text = re.sub(r"\([^()]{0,200}\)|\*\*", " ", order.text.replace("’", "'")).strip()  # noqa: RUF001 - as word processors write it
-    label, _, rest = text.partition(": ")  # `Tests: never delete them`
-    speaks = any(word in MEANING for word in label.lower().split()) or "`" in label or label.lower().startswith("no ")
-    text = text if speaks or not rest else rest
-    hidden = hide(text)
-    if PATTERNS["exception"].search(hidden) or PATTERNS["conditional"].search(hidden.removeprefix("without ")):
-        return
-    ordered = order.modality in {"must", "should"}
-    if only := PATTERNS["only"].search(text):
-        tokens = _tokens(only["a"] or only["b"]) if bool(only["a"]) is ordered else []
-        if _paths(tokens) and not _said(tokens) - ANY:
-            yield _Action(order, ordered=False, verb="touch", paths=_paths(tokens), outside=True)
-    elif ordered:
-        yield from _spoken(order, _tokens(text), ordered=True)
-    else:
-        yield from _forbidden(order, text)
-
-
-def _forbidden(order: Imperative, text: str) -> Iterator[_Action]:
-    """`Never touch X`, `leave X as it is`, `no X`, `X is forbidden`, and a mere path below a heading that forbids."""
-    kept, banned = PATTERNS["as_is"].search(text), PATTERNS["banned"].search(text)
-    found = kept or banned
-    tokens = _tokens((found["a"] or found["b"]) if found else text)
-    if kept or is_path(next(iter(_tokens(text)), "")):
-        yield from _objects(_Action(order, ordered=False, verb="touch"), tokens)
-    elif banned and tokens and tokens[0].lower() not in PARTICIPLES:
-        for verb in ("add", "use"):
-            yield from _objects(_Action(order, ordered=False, verb=verb), tokens)
-    else:
-        yield from _spoken(order, tokens, ordered=False)
-
-
-def _spoken(order: Imperative, tokens: list[str], *, ordered: bool) -> Iterator[_Action]:
-    """A sentence with a verb: `add tests`, `you must add tests`, `tests must be added`."""
+    for pattern, plainly in PLAINER:
+        text = pattern.sub(plainly, text)
+    ordered, tokens = order.modality in {"must", "should"}, _tokens(text)
+    if not ordered and tokens and is_path(tokens[0]):  # a mere path below a heading that forbids
+        tokens = ["touch", *tokens]
     lower = [token.lower() for token in tokens]
-    modal = next((at for at, word in enumerate(lower) if word in _MODAL), 0)
-    start = next((at for at in range(modal, len(lower)) if lower[at] not in _SMALL), 0)
-    verb, passive = lower[start] if lower else "", "be" in lower[modal:start]
-    meaning = PARTICIPLES.get(verb) if passive or verb.endswith("ing") else MEANING.get(verb)
-    if meaning is None or (meaning == "keep" and not ordered):
-        return
-    if meaning == "keep":
-        meaning, ordered = "remove", False
-    action = _Action(order, ordered=ordered, verb=meaning, around=frozenset() if passive else _said(tokens[:modal]))
-    rest = tokens[start + 1 :]
-    second = (at for at, (join, word) in enumerate(pairwise(rest)) if join in _JOINS and word in MEANING)
-    one_verb = rest[: next(second, len(rest))] if ordered else rest  # `add tests and update the docs`
-    yield from _objects(action, [*tokens[:modal], "in", *rest] if passive else one_verb)
-
-
-def _objects(action: _Action, tokens: list[str]) -> Iterator[_Action]:
-    """The action on each of the things in `the classes and functions in src/`."""
-    tokens = tokens[1:] if tokens[:1] == ["on"] else tokens
-    end = next((at for at, token in enumerate(tokens) if token.lower() in _ENDS), len(tokens))
-    becomes = action.ordered and action.verb in _TURNS and {"to", "into"} & {*tokens[end : end + 2]}
-    around = action.around if becomes else action.around | _said(tokens[end:])
-    # it is done in the paths after `in`, not in those after `to match` or `for`
-    leaves = _AFTER - ({"from"} if action.verb in {"remove", "move"} else set())
-    pairs = takewhile(
-        lambda pair: pair[1].lower() not in leaves and not (pair[0] == "to" and pair[1].lower() in MEANING),
-        zip(["", *tokens[end:]], tokens[end:], strict=False),
+    modal = next((at for at, word in enumerate(lower) if word in WORDS["modal"]), 0)
+    start = next((at for at in range(modal, len(lower)) if lower[at] not in _SMALL), -1)
+    verb = MEANING.get(stem(lower[start])) if lower else None
+    if verb is None:
+        return None
+    place = next((at for at in range(start + 1, len(lower)) if lower[at] in _AFTER | WORDS["places"]), len(lower))
+    end = next((at for at in range(start + 1, place) if lower[at] in WORDS["joins"]), place)
+    names = [token for token in tokens[start + 1 : end] if _words([token])]
+    noun = next((name for name in reversed(names) if not name.startswith("`")), names[-1] if names else "")
+    # it is done in the paths after `in`, not in those after `for` or `to make`
+    left = (
+        at for at in range(place, len(lower)) if lower[at] in _AFTER or (lower[at - 1] == "to" and stem(lower[at]) in MEANING)
     )
-    places = _paths([token for _, token in pairs])
-    things = [list(run) for joins, run in groupby(tokens[:end], _JOINS.__contains__) if not joins]
-    for thing in things or [[]]:
-        paths = _paths(thing)
-        names = [token for token in thing if not is_path(token) and token.lower() not in _SMALL | _EVERY]
-        noun = next((name for name in reversed(names) if not name.startswith("`")), names[-1] if names else "")
-        yield replace(
-            action,
-            noun=_word(noun) or next(iter(paths), ""),
-            kind=frozenset(map(_word, names)) - {_word(noun)},
-            around=around,
-            paths=paths or places,
-            every=any(token.lower() in _EVERY for token in thing),
-        )
+    named, there = tokens[start + 1 : place], tokens[place : next(left, None)]
+    paths = tuple(token.strip("`") for token in (named if any(map(is_path, named)) else there) if is_path(token))
+    return _Action(
+        order,
+        ordered=ordered is (verb not in {"keep", "skip"}),
+        verb="remove" if verb == "keep" else verb,
+        said=" ".join(name.strip("`") for name in names) or " ".join(paths[:1]),
+        noun="".join(_words([noun])),
+        kind=_words(names) - _words([noun]),
+        around=_words([*tokens[:modal], *tokens[end:]]),
+        paths=paths,
+        every=not _EVERY.isdisjoint(lower[start:end]),
+    )
 
 
-def _paths(tokens: Iterable[str]) -> tuple[str, ...]:
-    return tuple(token.strip("`") for token in tokens if is_path(token))
-
-
-def _said(tokens: Iterable[str]) -> frozenset[str]:
-    return frozenset(_word(token) for token in tokens if not is_path(token)) - _SMALL - _PLACES
-
-
-def _word(token: str) -> str:
-    return singular(token.strip("`").lower())
+def _words(tokens: Iterable[str]) -> frozenset[str]:
+    """Stems of what is neither a path nor a word that narrows nothing."""
+    words = (token.strip("`").lower() for token in tokens if not is_path(token))
+    return frozenset(stem(word) for word in words if word and word not in _SMALL | _ENDS | _EVERY)
 
 
 def _tokens(text: str) -> list[str]:
@@ -165,70 +115,56 @@ def inside(path: str, scope: str) -> bool:
 
 
 def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
-    """The contradictions between instructions, the gravest first, 5 at most."""
-    known = tuple(dict.fromkeys(orders[:MOST_ORDERS]))
+    """The contradictions between instructions, the gravest first, 5 at most, one for each pair."""
+    # what holds under a condition, or with an exception, is compared with nothing
+    known = tuple(order for order in dict.fromkeys(orders[:MOST_ORDERS]) if not PATTERNS["condition"].search(hide(order.text)))
     place = {order: at for at, order in enumerate(known)}
-    done = [action for order in known for action in _actions(order)]
-    wanted = [action for action in done if action.ordered and action.verb != "skip"][:_MOST_COMPARED]
-    refused = [action for action in done if not action.ordered or action.verb == "skip"][:_MOST_COMPARED]
-    pairs = ((one, other) for one in wanted for other in refused if one.order != other.order and (one.hard or other.hard))
+    done = [action for order in known if (action := _action(order))]
+    wanted, refused = ([one for one in done if one.ordered is how][:_MOST_COMPARED] for how in (True, False))
+    pairs = ((one, other) for one in wanted for other in refused if one.hard or other.hard)
     found = [conflict for one, other in pairs if (conflict := _opposed(one, other))]
+    # a rule is often said in several documents
+    unique = {
+        frozenset(order.text.lower() for order in (one.first, one.second)): one for one in reversed([*found, *_ranks(known)])
+    }
 
     def weight(one: Conflict) -> tuple[int, ...]:
         soft = sum(order.modality in {"should", "should_not"} for order in (one.first, one.second))
         return soft, _GRAVITY[one.kind], place[one.first], place[one.second]
 
-    return tuple(distinct(sorted([*found, *_opposed_ranks(known)], key=weight)))[:MOST_CONFLICTS]
+    return tuple(sorted(unique.values(), key=weight))[:MOST_CONFLICTS]
 
 
-def distinct(found: Iterable[Conflict]) -> Iterator[Conflict]:
-    """The first conflict of each pair of instructions that hold in the same place."""
-    seen: set[frozenset[str]] = set()
-    for conflict in found:
-        both = conflict.first, conflict.second
-        pair = frozenset(" ".join(order.text.lower().strip(" .!*_").split()) for order in both)
-        # an AGENTS.md in a folder speaks of that folder, and stands above the rules for all
-        places = [order.source.rpartition("/") for order in both]
-        folders = {folder if name in _FOR_FOLDERS else "" for folder, _, name in places}
-        if len(pair) > 1 and pair not in seen and len(folders) == 1:
-            seen.add(pair)
-            yield conflict
-
-
-def _opposed(wanted: _Action, refused: _Action) -> Conflict | None:
-    """What contradicts in what is ordered and what is forbidden or to be skipped."""
-    about = " ".join([*sorted(refused.kind), refused.noun])
-    if not refused.ordered and _same(wanted, refused):
-        kind, about = "pattern", f"{refused.verb} {about}"
-    elif path := _trespass(wanted, refused):
+def _opposed(wanted: _Action, ban: _Action) -> Conflict | None:
+    """What contradicts in what is ordered and what is forbidden or to be left out."""
+    kind: ConflictKind | None = None
+    about = ban.said
+    if _same(wanted, ban):
+        kind, about = "pattern", f"{ban.verb} {ban.said}"
+    elif path := _trespass(wanted, ban):
         kind, about = "scope", path
-    elif _leaves_out(wanted, refused):
+    elif _leaves_out(wanted, ban):
         kind = "completeness"
-    else:
-        return None
-    return Conflict(kind=kind, first=wanted.order, second=refused.order, about=about[:_ABOUT])
+    return Conflict(kind=kind, first=wanted.order, second=ban.order, about=about[:_ABOUT]) if kind else None
 
 
 def _same(wanted: _Action, ban: _Action) -> bool:
     """Whether all that narrows the ban narrows the order as well. The same author's narrower order is an exception."""
-    if wanted.verb != ban.verb or wanted.noun != ban.noun or ban.noun in ANY or wanted.every < ban.every or ban.outside:
+    if wanted.verb != ban.verb and (wanted.verb, ban.verb) != ("add", "use"):
         return False
-    if not ban.noun and ban.verb not in _BARE:
+    if wanted.noun != ban.noun or ban.noun in _ANY or wanted.every < ban.every:
         return False
-    if wanted.order.source == ban.order.source and (wanted.around, wanted.paths) != (ban.around, ban.paths):
+    if wanted.order.source == ban.order.source and (wanted.narrowed, wanted.paths) != (ban.narrowed, ban.paths):
         return False
     placed = all(any(inside(path, scope) for path in wanted.paths) for scope in ban.paths)
-    return ban.kind | ban.around <= wanted.kind | wanted.around and placed
+    return ban.narrowed <= wanted.narrowed and placed and bool(ban.noun or ban.paths or not wanted.said)
 
 
 def _trespass(edit: _Action, ban: _Action) -> str:
     """What of an edit lies where nothing may be changed."""
-    if ban.ordered or ban.verb not in {"change", "touch"} or edit.verb not in _EDITS or not (edit.hard and ban.hard):
+    if ban.verb not in {"change", "touch"} or edit.verb not in WORDS["edits"] or not (edit.hard and ban.hard):
         return ""
-    if ban.outside:
-        return next((path for path in edit.paths if not any(inside(path, scope) for scope in ban.paths)), "")
-    narrowed = ban.kind or ban.around or ban.noun not in {*ANY, "test", "", *ban.paths}
-    if narrowed or (edit.verb == "add" and edit.noun in edit.paths and ban.verb != "touch"):
+    if ban.narrowed or ban.noun not in {*_ANY, "test", ""} or (edit.verb == "add" and not edit.noun and ban.verb != "touch"):
         return ""  # a new file changes none that is there
     tests = ban.noun == "test" and not ban.paths
     scoped = (path for path in edit.paths if (tests and is_test_file(path)) or any(inside(path, scope) for scope in ban.paths))
@@ -237,32 +173,24 @@ def _trespass(edit: _Action, ban: _Action) -> str:
 
 def _leaves_out(whole: _Action, part: _Action) -> bool:
     """All of a kind is ordered, and one of the kind left out. What the same author leaves out is an exception."""
-    all_of_it = whole.every and whole.verb in _EDITS - {"add"} and not whole.around and not whole.paths
     alike = whole.noun == part.noun and whole.kind < part.kind and part.verb in {"change", "touch", "skip", whole.verb}
     strict = whole.hard and part.hard and whole.order.source != part.order.source
-    return all_of_it and alike and strict and _APART.isdisjoint(part.kind | part.around)
+    return (
+        whole.every and not whole.paths and whole.verb in WORDS["edits"] and alike and strict and _APART.isdisjoint(part.narrowed)
+    )
 
 
-# --- rank ---------------------------------------------------------------------------------------------------------
-
-_NO_RANK = _SMALL | _PLACES | WORDS["no_rank"]
-
-
-def _opposed_ranks(orders: Sequence[Imperative]) -> Iterator[Conflict]:
+def _ranks(orders: Sequence[Imperative]) -> Iterator[Conflict]:
     """One before the other, and the other before the one."""
     known: dict[tuple[frozenset[str], ...], Imperative] = {}
-    meaning = {**PARTICIPLES, **MEANING}
     for order in orders:
-        text = "" if PATTERNS["exception"].search(order.text) else order.text.strip(" .!*")
-        found = next((match for pattern in RANKS if (match := pattern.match(text))), None)
-        refused = order.modality in {"must_not", "should_not"}  # what must not come first comes second
-        rank: tuple[frozenset[str], ...] = ()
-        if found:
-            sides = ([token.strip("`").lower() for token in _tokens(found[name])] for name in ("ba" if refused else "ab"))
-            rank = tuple(frozenset(meaning.get(word) or singular(word) for word in set(words) - _NO_RANK) for words in sides)
-        if all(rank) and len({*rank}) > 1:
+        found = PATTERNS["rank"].match(order.text.strip(" .!*"))
+        if not found or order.modality in {"must_not", "should_not"}:
+            continue
+        first, second = found["a"] or found["c"], found["b"] or found["d"]
+        rank = tuple(_words(_tokens(words)) - {stem("use")} for words in (first, second))
+        if all(rank) and rank[0] != rank[1]:
             if opposite := known.get(rank[::-1]):
-                first, second = (" ".join(sorted(words)) for words in rank)
                 about = f"{first} or {second} first"[:_ABOUT]
                 yield Conflict(kind="priority", first=opposite, second=order, about=about)
             known.setdefault(rank, order)

@@ -1,37 +1,33 @@
 """Why a loop goes round or stands: its sessions forget, two of its instructions contradict each other, or it is just stuck."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helmsman.oversee.conflicts import MOST_CONFLICTS, inside, is_path
 from helmsman.oversee.cycles import worked
 from helmsman.oversee.detector import INSTRUCTIONS
-from helmsman.oversee.imperatives import WORDS, singular
+from helmsman.oversee.imperatives import WORDS, stem
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import cut_between_words
-from helmsman.records.control import Conflict, Diagnosis, Imperative, IterationSummary, Movement
+from helmsman.records.control import Conflict, Diagnosis, IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 
 STUCK_FOR = 3  # iterations without anything gained until a contradiction is held to be the cause
 SWING = 4  # iterations that show A, B, A, B
 CONFLICT = "orders.conflict"  # rule of the warning that two instructions may contradict each other
-CHECKS = "checks"  # source of the instructions that checks give
-_SHOWN = 200
 _CITED = 70  # characters of an instruction that a warning quotes
 _CITED_AS_REASON = 46
 """The same for what asks a person; two of them and their places have to fit into the 300 that the ladder keeps."""
 _PLACE = 30
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}|[A-Z]{3,}")
-_GENERAL = WORDS["any"] | WORDS["general"]  # words that any failure mentions
+_GENERAL = frozenset(map(stem, WORDS["any"] | WORDS["general"]))  # words that any failure mentions
 
 # --- diagnosis ----------------------------------------------------------------------------------------------------
 
 
-def bind(
-    found: Sequence[Conflict], history: Sequence[IterationSummary], checks: Collection[str] = ()
-) -> tuple[Diagnosis, tuple[Conflict, ...]]:
-    """What makes the loop swing or stand, and the conflicts that matter. `checks`: names of the configured checks."""
+def bind(found: Sequence[Conflict], history: Sequence[IterationSummary]) -> tuple[Diagnosis, tuple[Conflict, ...]]:
+    """What makes the loop swing or stand, and the conflicts that matter."""
     recent, swing = worked(history, STUCK_FOR), worked(history, SWING)
     gained = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
     # where nothing is checked, only a tree that does not change says that nothing was gained
@@ -43,9 +39,6 @@ def bind(
     if touched:
         rest = [one for one in found if one not in touched]
         return "double_bind", tuple([*touched, *rest][:MOST_CONFLICTS])
-    between = _between_checks(failing[0], failing[1], checks) if swings and not found else None
-    if between:
-        return "double_bind", (between,)
     trees = [summary.tree for summary in swing]
     forgets = not found and (swings or (_turns(trees) and all(trees) and trees[0] != trees[1]))
     return ("amnesiac" if forgets else "none"), tuple(found[:MOST_CONFLICTS])
@@ -56,16 +49,6 @@ def _turns(states: Sequence[Any]) -> bool:
     return len(states) == SWING and states[:2] == states[2:]
 
 
-def _between_checks(failing: frozenset[str], after: frozenset[str], checks: Collection[str]) -> Conflict | None:
-    """Two checks of which each fails where the other one passes."""
-    one, other = (failing - after).intersection(checks), (after - failing).intersection(checks)
-    if not one or not other:
-        return None
-    names = min(one), min(other)
-    first, second = (Imperative(source=CHECKS, text=f"{name[:_SHOWN]} must pass", modality="must") for name in names)
-    return Conflict(kind="pattern", first=first, second=second, about=", ".join(names)[:_SHOWN])
-
-
 def _touches(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
     """Whether the work of late has to do with what the two are about."""
     files = [path for summary in recent for path in summary.files]
@@ -73,7 +56,7 @@ def _touches(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
         return True
     errors = (f"{error.where} {error.message}" for summary in recent for error in (*summary.errors, *summary.troubles))
     said = " ".join((*files, *(name for summary in recent for name in summary.failing), *errors))
-    about, met = ({singular(word.lower()) for word in _WORD.findall(text)} for text in (conflict.about, said))
+    about, met = ({stem(word.lower()) for word in _WORD.findall(text)} for text in (conflict.about, said))
     return not met.isdisjoint(about - _GENERAL)
 
 

@@ -137,7 +137,7 @@ def _oversight(view: _View) -> Oversight:
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
 
     def bound() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-        diagnosis, found = bind(conflicts(view.observed.orders), view.since_person, {check.title for check in config.checks})
+        diagnosis, found = bind(conflicts(view.observed.orders), view.since_person)
         return diagnosis, found, _one(bind_signal(diagnosis, found, told=earlier.conflicts))
 
     diagnosis, contradictions, told = guard("double bind", nothing, bound)
