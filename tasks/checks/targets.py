@@ -5,7 +5,7 @@ and settings of the start. The start run: the start with the tests of the work.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -228,18 +228,8 @@ def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
     text = with_inline_tests(Source(path, read("after")), Source(path, read("before")))
     if not all(ids.values()) or text is None:
         return b""
-    return sides[1].replace(ids["after"].encode(), _written(work.repository.common, text))
-
-
-def entry_with(repository: Path, commit: str, path: str, text: str) -> Iterator[bytes]:
-    """The line of git's index for a file of the commit, with this text in it."""
-    for line in filter(None, git_bytes(repository, "ls-tree", "-z", commit, "--", path).split(b"\0")):
-        mode, _, rest = line.partition(b" ")
-        yield mode + b" " + _written(repository, text) + b"\t" + rest.partition(b"\t")[2]
-
-
-def _written(repository: Path, text: str) -> bytes:
-    return git(repository, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip().encode()
+    written = git(work.repository.common, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip().encode()
+    return sides[1].replace(ids["after"].encode(), written)
 
 
 def change_of(work: Range, cwd: Path) -> Change:

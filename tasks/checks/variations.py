@@ -3,6 +3,7 @@ with other values in the tests that turned green, and on mutants of changed line
 the new source; those that fail are read once more.
 """
 
+import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -37,11 +38,13 @@ from helmsman.verify.probes import (
     runner_for,
 )
 from tasks.checks.run import CheckContext, laid, run_check, run_command, set_up
-from tasks.checks.targets import Range, check_context, entry_with, work_of
+from tasks.checks.targets import Range, check_context, work_of
 from tasks.models.asking import Asking, Credentials, written
+from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.hidden import keep_probes, kept_probes
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.objects import entry_at
 from tasks.repository.setup import SetupFailed
 
 PROBE_SECONDS = 60
@@ -107,7 +110,8 @@ def _answers(
 
 def that_cannot_fail(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...] | None:
     """Checks that pass with other values in these tests, which turned green, as well; None where there is no value to change."""
-    overlay = _altered(work, cases)
+    assert isinstance(check_context.checkout, CleanCheckout)  # noqa: S101 - for the type checker; nothing else is asked to
+    overlay = _altered(check_context.checkout, work, cases)
     if not overlay:
         return None
     turned, pairs = {case.check for case in cases}, zip(work.config.checks, own.results, strict=True)
@@ -126,8 +130,8 @@ def that_cannot_fail(check_context: CheckContext, work: Range, own: CheckReport,
         check_context.raise_if_cancelled()
 
 
-def _altered(work: Range, cases: Sequence[Case]) -> list[bytes]:
-    """Entries of git's index for the files of these tests, with other values in them."""
+def _altered(checkout: CleanCheckout, work: Range, cases: Sequence[Case]) -> list[bytes]:
+    """Entries of git's index for the files of these tests, with other values in them; the repository itself is not written to."""
     common, tree = work.repository.common, tree_of(work.repository.common, work.commit)
     paths = [blob.path for blob in tree if _may_test(blob.path)]
     # a check that names no case: any of its tests may be the one
@@ -136,7 +140,12 @@ def _altered(work: Range, cases: Sequence[Case]) -> list[bytes]:
     texts = _texts(work, tree, [*named, *files_testing([*work.changed], paths), *paths])
     found = ((path, with_other_values(Source(path, text), names)) for path, text in texts.items())
     others = dict(islice(((path, text) for path, text in found if text is not None), MOST_ALTERED))
-    return [line for path, text in others.items() for line in entry_with(common, work.commit, path, text)]
+    written: list[bytes] = []
+    for path, text in others.items():
+        if entry := entry_at(common, work.commit, path):
+            name = checkout.store.git("hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip()
+            written.append(entry.mode.encode() + b" " + name + b"\t" + os.fsencode(path))
+    return written
 
 
 def mutants_in(check_context: CheckContext, work: Range, own: CheckReport) -> Mutants | None:
