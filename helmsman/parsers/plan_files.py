@@ -1,12 +1,12 @@
-"""Plans from the text of their files, and ticks in it: by the name of the file. A tick changes the mark, and nothing else."""
+"""Plans from the text of their files, and ticks in it: by the name of the file. A tick changes no other value."""
 
 import hashlib
 import json
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from helmsman.config.goals import ENDINGS, Kind
@@ -18,78 +18,59 @@ from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
 from helmsman.toml_of import fault_of, line_of, toml_of
 
 LARGEST = 1_500_000  # bytes of a plan's file
+BOM = b"\xef\xbb\xbf"  # some editors on Windows begin a file with it
 
 
 # --- prd.json: stories with `passes`, as other loops write them; a list of them, or an object that holds one -----------------
 
 LISTS = ("userStories", "user_stories", "stories", "items", "features", "tasks")
-_DECODER = json.JSONDecoder()
-_BETWEEN = re.compile(r"[ \t\r\n,\ufeff]*")
-_Story = tuple[dict[str, Any], int, int]  # what it says, and where it begins and ends
 
 
 def read_json(text: str) -> Plan:
-    items, line, before = list[PlanItem](), 1, 0
-    for values, start, _ in islice(_stories(text), MOST_ITEMS + 1):
-        line, before = line + text.count("\n", before, start), start
-        items.append(item_of(Story, {key: value for key, value in values.items() if value is not None}, line))
+    """Without lines, which the parser does not tell: what is wrong is told with the number of the story."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise PlanError(getattr(error, "lineno", 0), f"no JSON: {error}") from None
+    items = list[PlanItem]()
+    for number, values in enumerate(_stories(whole)[: MOST_ITEMS + 1], 1):
+        if not isinstance(values, dict):
+            raise PlanError(0, f"story {number}: expected one in braces, found {display(values)}")
+        try:
+            items.append(item_of(Story, {key: value for key, value in values.items() if value is not None}, 0))
+        except PlanError as error:
+            raise PlanError(0, f"story {number}: {error.why}") from None
     return Plan(kind="json", items=tuple(items))
 
 
 def tick_json(text: str, place: int) -> str:
-    """The same text with `passes` set to true in the story at that place of the list."""
-    values, start, end = list(_stories(text))[place]
-    story, key = text[start:end], "done" if values.get("passes") is None and values.get("done") is not None else "passes"
-    for known in re.finditer(rf'"{key}"\s*:\s*(false|null)', story):  # further down another object may have such a key
-        after = f"{story[: known.start(1)]}true{story[known.end(1) :]}"
-        if json.loads(after) == {**values, key: True}:
-            return f"{text[:start]}{after}{text[end:]}"
-    kept, blank = story[:-1].rstrip(), story[1 : len(story) - len(story[1:].lstrip())] or " "
-    return f'{text[:start]}{kept},{blank}"passes": true{story[len(kept) :]}{text[end:]}'
+    """The same values, written anew in the indent of the file, with `passes` set to true in the story at that place."""
+    whole = json.loads(text)
+    story = _stories(whole)[place]
+    story["done" if story.get("passes") is None and story.get("done") is not None else "passes"] = True
+    indent, escaped = re.search(r"\n([ \t]+)", text), text.isascii() or "\\u" in text
+    written = json.dumps(whole, indent=indent[1] if indent else None, ensure_ascii=escaped)
+    return written.replace("\n", "\r\n" if "\r\n" in text else "\n") + text[len(text.rstrip()) :]
 
 
-def _stories(text: str) -> Iterator[_Story]:
-    try:
-        whole = json.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:
-        raise PlanError(getattr(error, "lineno", 0), f"no JSON: {error}") from None
-    place = _list(text, whole) + 1
-    while text[start := _after(text, place)] != "]":
-        value, place = _DECODER.raw_decode(text, start)
-        if not isinstance(value, dict):
-            shown = display(text[start : start + 40])
-            raise PlanError(text.count("\n", 0, start) + 1, f"expected a story in braces, found {shown}")
-        yield cast("dict[str, Any]", value), start, place
-
-
-def _after(text: str, place: int) -> int:
-    found = _BETWEEN.match(text, place)
-    return found.end() if found else place
-
-
-def _list(text: str, whole: Any) -> int:
-    """Where the list of stories begins."""
-    if isinstance(whole, list):
-        return text.index("[")
+def _stories(whole: Any) -> list[Any]:
     named = cast("dict[str, Any]", whole) if isinstance(whole, dict) else {}
-    name = next((name for name in LISTS if isinstance(named.get(name), list)), "")
-    for found in re.finditer(rf'"{name}"\s*:\s*(?=\[)', text) if name else ():
-        if _DECODER.raw_decode(text, found.end())[0] == named[name]:  # it may be a key of something else
-            return found.end()
-    line = text.count("\n", 0, _after(text, 0)) + 1
-    raise PlanError(line, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
+    found = whole if isinstance(whole, list) else next((named[name] for name in LISTS if isinstance(named.get(name), list)), None)
+    if found is None:
+        raise PlanError(0, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
+    return cast("list[Any]", found)
 
 
 # --- plan.toml: our own form, one [[item]] table for each item --------------------------------------------------------------
 
-_HEADING = re.compile(r"^\ufeff?([ \t]*)\[\[[ \t]*[\"']?item[\"']?[ \t]*\]\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+_HEADING = re.compile(r"^([ \t]*)\[\[[ \t]*[\"']?item[\"']?[ \t]*\]\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
 """The standard library reads TOML and does not say where a value stands; a tick has to change one word and nothing else."""
 _OPEN_MARK = re.compile(r"(^[ \t]*[\"']?done[\"']?[ \t]*=[ \t]*)false\b", re.MULTILINE)
 
 
 def read_toml(text: str) -> Plan:
     try:
-        values = toml_of(text.removeprefix("\ufeff"))
+        values = toml_of(text)
     except (ValueError, RecursionError) as error:
         raise PlanError(*fault_of(error, text)) from None
     if other := next((key for key in values if key != "item"), None):
@@ -155,9 +136,8 @@ def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
 
     Read again, it says the same with those done. Raises PlanError where that is not possible: then nothing may be written.
     """
-    kind, text = kind_of(path), _text(data)
-    before, wanted = read_text(kind, text), frozenset(ids)
-    after = text
+    kind, after = kind_of(path), _text(data)
+    before, wanted = read_text(kind, after), frozenset(ids)
     for place in [number for number, item in enumerate(before.items) if item.id in wanted and not item.done]:
         after = FORMS[kind][1](after, place)
     # Lines move when a line is put in above them.
@@ -166,14 +146,14 @@ def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
     )
     if said != due:
         raise PlanError(0, f"{', '.join(sorted(wanted))} cannot be ticked in it without changing something else")
-    return after.encode()
+    return (BOM if data.startswith(BOM) else b"") + after.encode()
 
 
 def _text(data: bytes) -> str:
     if len(data) > LARGEST:
         raise PlanError(0, f"it has {len(data):,} bytes, {LARGEST:,} may be")
     try:
-        return data.decode()
+        return data.removeprefix(BOM).decode()
     except UnicodeDecodeError as error:
         raise PlanError(data.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
 
@@ -184,14 +164,15 @@ def _with_ids(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
     Nothing of it is counted: with an item put in above them a tick would land on another. So no two may have the same title.
     """
     taken = Counter(item.id or slug(item.title) for item in items)
-    lines: dict[str, int] = {}
+    titles = set[str]()
     for item in items:
         if item.id:
             yield item
             continue
-        if item.title in lines:
-            why = f"the title {display(item.title)} appears twice, also on line {lines[item.title]}; give each an id"
+        if item.title in titles:
+            why = f"the title {display(item.title)} appears twice; give each an id"
             raise PlanError(item.line, why)
-        lines[item.title], name = item.line, slug(item.title)
+        titles.add(item.title)
+        name = slug(item.title)
         digest = hashlib.sha256(item.title.encode()).hexdigest()[:6]
         yield item.model_copy(update={"id": name if taken[name] == 1 else f"{name}-{digest}"})

@@ -6,7 +6,7 @@ with the last one below it.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from helmsman.config.layers import display
@@ -15,15 +15,11 @@ from helmsman.parsers.plan_form import RANKS, Item, PlanError, item_of, require_
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
 TAB = 4
-COMMENT_ENDS = "-->"
 ABOVE = 19  # characters of an id that come of the heading above
-_BOX = re.compile(r"(?P<lead>[ \t]*(?:>[ \t]*)*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX~/-])\]\*?(?P<rest>[ \t].*)?")
-_ALMOST = re.compile(
-    r"[ \t]*(?:>[ \t]*)*(?:[-*+]|\d{1,9}[.)])[ \t]*(?P<box>\[(?:[ \t]{0,3}[xX]?[ \t]{0,3}|[^\w\s\]])\])(?![(\[:])"
-)
+_BOX = re.compile(r"(?P<lead>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX~/-])\]\*?(?P<rest>[ \t].*)?")
+_ALMOST = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?P<box>\[(?:[ \t]{0,3}[xX]?[ \t]{0,3}|[^\w\s\]])\])(?![(\[:])")
 """What people write for a box and nobody reads as one."""
-_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
-_LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
+_LEAD = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _SURE_ID = re.compile(r"[A-Z]{1,3}\d{2,5}|[A-Z]{1,6}-\d{2,5}")
 """Such an id is one, and there twice it is a mistake; any other may be a number that only looks like one."""
@@ -36,8 +32,8 @@ _VERIFY_COMMAND = re.compile(rf"\[VERIFY\](?:[:\s]*(?:[Rr]un\s+)?|(?:(?!\[VERIFY
 _CHECK = re.compile(rf"\(check:\s*(?:{_COMMAND}|(?P<bare>(?=\S)(?:[^()`\r\n]|\([^()`\r\n]*\))+))\)", re.IGNORECASE)
 _IDS = r"(?P<ids>[\w./-]+(?:\s*,\s*[\w./-]+)*)"
 _NEEDS = re.compile(rf"\((?:needs|depends on):?\s+{_IDS}\)", re.IGNORECASE)
-_RANK = re.compile(r"\(priority:\s*(?:P?(?P<number>\d{1,3})|(?P<word>critical|high|medium|low))\)", re.IGNORECASE)
-_RANK_HEADING = re.compile(r"\b(?P<word>critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
+_RANK = re.compile(r"\(priority:\s*(?:P?(\d{1,3})|(critical|high|medium|low))\)", re.IGNORECASE)
+_RANK_SAID = re.compile(r"\b()(critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
 _NOTES = {
     name: [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
     for name, patterns in {
@@ -54,7 +50,7 @@ class _Box:
     """A checkbox with what stands below it."""
 
     line: int
-    place: int  # of the character between its brackets, in the text
+    column: int  # of the character between its brackets
     depth: int
     done: bool
     title: str
@@ -62,17 +58,8 @@ class _Box:
     heading: str  # the one that it stands below
     id: str
     notes: list[str] = field(default_factory=list[str])
-    above: "_Box | None" = None
+    above: "list[_Box]" = field(default_factory=list["_Box"])  # the nearest first
     below: "list[_Box]" = field(default_factory=list["_Box"])
-
-    @property
-    def all_above(self) -> "list[_Box]":
-        """The nearest first."""
-        found, box = list[_Box](), self.above
-        while box is not None:
-            found.append(box)
-            box = box.above
-        return found
 
     @property
     def bare(self) -> str:
@@ -105,16 +92,13 @@ class _Box:
 def read(text: str) -> Plan:
     boxes = _boxes(text)
     for box in boxes:
-        if box.below and not all(one.done for one in box.below):
-            if box.check:
-                raise PlanError(box.line, "a box with boxes below it is proven by those: write its check on an item below")
-            if box.needs:
-                raise PlanError(box.line, "a box with boxes below it waits for nothing: write what it needs on each item below")
+        if box.below and not all(one.done for one in box.below) and (box.check or box.needs):
+            raise PlanError(box.line, "a box with boxes below it has no check and no needs: write them on each item below")
     items = [box for box in boxes if not box.below]
     # Those with one title go by what they stand below as well: `Write tests` is often there once for each part.
     alike = Counter(box.bare for box in items if not box.id)
     for box in items:
-        where = box.above.bare if box.above else box.heading
+        where = box.above[0].bare if box.above else box.heading
         if not box.id and alike[box.bare] > 1 and where:
             box.id = f"{slug(where)[:ABOVE].strip('-')}-{slug(box.bare)}"
     require_few_items([box.line for box in items])
@@ -123,66 +107,54 @@ def read(text: str) -> Plan:
 
 def tick(text: str, place: int) -> str:
     """The same text with an x in the box of the item at that place, and in each box above it that is done thereby."""
-    box: _Box | None = [one for one in _boxes(text) if not one.below][place]
-    while box is not None and all(one.done for one in box.below):
-        text = text if box.done else f"{text[: box.place]}x{text[box.place + 1 :]}"
-        box.done, box = True, box.above
-    return text
+    lines, item = text.split("\n"), [one for one in _boxes(text) if not one.below][place]
+    for box in (item, *item.above):
+        if all(one.done for one in box.below) and not box.done:
+            line, box.done = lines[box.line - 1], True
+            lines[box.line - 1] = f"{line[: box.column]}x{line[box.column + 1 :]}"
+    return "\n".join(lines)
 
 
 def _boxes(text: str) -> list[_Box]:
     """Every checkbox outside of code and comments, each under the one that it belongs to."""
     boxes: list[_Box] = []
-    ranks: list[tuple[int, int]] = []
+    ranks: list[tuple[int, int]] = [(0, LAST_RANK)]  # of the headings above: level and rank
     heading_above = ""
-    for number, begin, line in _shown(text):
-        above = ranks[-1][1] if ranks else LAST_RANK
+    for number, line in _shown(text):
         if found := _BOX.fullmatch(line):
             title = (found["rest"] or "").strip()
-            named, own = _ID.match(f"{_without(title, _MARKER)} "), _rank_of(title)
+            named = _ID.match(f"{_without(title, _MARKER)} ")
             boxes.append(_Box(
-                number, begin + found.start("mark"), len(found["lead"].expandtabs(TAB)), found["mark"] in "xX", title,
-                above if own is None else own, heading_above, named["id"] if named else "",
+                number, found.start("mark"), len(found["lead"].expandtabs(TAB)), found["mark"] in "xX", title,
+                _rank_of(title, ranks[-1][1]), heading_above, named["id"] if named else "",
             ))  # fmt: skip
         elif almost := _ALMOST.match(line):
             raise PlanError(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")
         elif heading := _HEADING.fullmatch(line):
             ranks = [one for one in ranks if one[0] < len(heading[1])]
-            above, own, heading_above = ranks[-1][1] if ranks else LAST_RANK, _rank_of(heading[2]), heading[2]
-            ranks.append((len(heading[1]), above if own is None else own))
-        elif boxes and line.strip():
-            plain = line.expandtabs(TAB)
-            if len(plain) - len(plain.lstrip()) > boxes[-1].depth:  # what stands further in belongs to the box above it
-                boxes[-1].notes.append(re.sub(r"^[-*+]\s+", "", line.strip()))
+            ranks.append((len(heading[1]), _rank_of(heading[2], ranks[-1][1])))
+            heading_above = heading[2]
+        elif boxes and len(plain := line.expandtabs(TAB)) - len(plain.lstrip()) > boxes[-1].depth:  # it belongs to the box above
+            boxes[-1].notes.append(re.sub(r"^[-*+]\s+", "", line.strip()))
     _nest(boxes)
     return boxes
 
 
-def _shown(text: str) -> Iterator[tuple[int, int, str]]:
-    """Lines outside of code and comments, with their numbers and where they begin.
-
-    Raises PlanError where one is never closed and boxes stand in it: whoever wrote them meant them.
-    """
-    code, comment, begun, boxes = CodeBlocks(), False, 0, False
-    for number, found in enumerate(_LINE.finditer(text), 1):
-        mark = number == 1 and found[1].startswith("\ufeff")
-        line, begin = found[1][mark:], found.start() + mark
+def _shown(text: str) -> Iterator[tuple[int, str]]:
+    """Lines outside of code and comments, with their numbers. Of one that never ends, nobody knows what it was to hide."""
+    code, comment, begun = CodeBlocks(), False, 0
+    for number, line in enumerate(map(str.rstrip, text.split("\n")), 1):
         bare, inside = _LEAD.sub("", line, count=1), comment or code.open
-        comment = (comment or (not inside and bare.startswith("<!--"))) and COMMENT_ENDS not in line
-        hidden = inside or bare.startswith("<!--")
-        if not hidden or code.open:
-            hidden = code.holds(bare)
-        if not hidden:
-            yield number, begin, line
-        elif not inside:
-            begun, boxes = number, False
-        else:
-            boxes = boxes or bool(_BOX.fullmatch(line))
-    if (comment or code.open) and boxes:
-        raise PlanError(begun, "what begins here (code or a comment) is never closed, and there are boxes in it")
+        if comment or (not inside and bare.startswith("<!--")):
+            comment = "-->" not in line
+        elif line and not code.holds(bare):
+            yield number, line
+        begun = begun if inside else number
+    if comment or code.open:
+        raise PlanError(begun, "what begins here (code or a comment) is never closed")
 
 
-def _nest(boxes: Sequence[_Box]) -> None:
+def _nest(boxes: list[_Box]) -> None:
     """By their indentation or by their numbers. A number that several items begin with is no id."""
     often = Counter(box.id for box in boxes)
     by_id: dict[str, _Box] = {}
@@ -191,16 +163,17 @@ def _nest(boxes: Sequence[_Box]) -> None:
         box.id = "" if often[box.id] > 1 and not _SURE_ID.fullmatch(box.id) else box.id
         while way and way[-1].depth >= box.depth:
             way.pop()
-        box.above = way[-1] if way else by_id.get(box.id.rpartition(".")[0]) if "." in box.id else None
-        if box.above:
-            box.above.below.append(box)
+        above = way[-1] if way else by_id.get(box.id.rpartition(".")[0]) if "." in box.id else None
+        if above:
+            above.below.append(box)
+            box.above = [above, *above.above]
         way.append(box)
         if box.id:
             by_id.setdefault(box.id, box)
 
 
 def _item(box: _Box) -> PlanItem:
-    every = [box, *box.all_above]
+    every = [box, *box.above]
     markers = {found["name"] for one in every for found in _MARKER.finditer(one.title)}
     read = {found[0] for name in _NOTES for found in box.noted(name)}
     values = {
@@ -226,8 +199,9 @@ def _without(text: str, *patterns: re.Pattern[str]) -> str:
     return " ".join(text.split())
 
 
-def _rank_of(text: str) -> int | None:
-    """None: the text names none, and what stands above it counts."""
-    found = _RANK.search(text) or _RANK_HEADING.search(text)
-    said = found.groupdict() if found else {}
-    return int(said["number"]) if said.get("number") else RANKS[said["word"].lower()] if found else None
+def _rank_of(text: str, above: int) -> int:
+    """The rank that a text names, else that of what stands above it."""
+    found = _RANK.search(text) or _RANK_SAID.search(text)
+    if found is None:
+        return above
+    return int(found[1]) if found[1] else RANKS[found[2].lower()]

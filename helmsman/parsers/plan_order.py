@@ -27,7 +27,7 @@ def require_sound(plan: Plan) -> Plan:
     lines: dict[str, int] = {}
     for item in plan.items:
         if item.id in lines:
-            raise PlanError(item.line, f"the id {item.id} appears twice, also on line {lines[item.id]}")
+            raise PlanError(item.line, f"the id {item.id} appears twice")
         lines[item.id] = item.line
     for item in plan.items:
         if unknown := next((name for name in item.needs if name not in lines), None):
