@@ -1,6 +1,6 @@
 """RUBRIC.md: what the work is to be like, the commands that prove it, and the criteria that a judge has to see met.
 
-Every problem is told, each with its line. Nothing that could be a check or a criterion is left out in silence.
+Every problem is told, each with its line.
 """
 
 import re
@@ -45,7 +45,7 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
     lines, every = text.split("\n"), blocks(text)
     parts = _parts(every)
     envisioning = _envisioning(every, lines)
-    of_checks, of_criteria = [*read_checks(parts["Checks"], lines)], [*read_criteria(parts["Judge criteria"], lines)]
+    of_checks, of_criteria = [*read_checks(parts["Checks"])], [*read_criteria(parts["Judge criteria"], lines)]
     checks = tuple(one for one in of_checks if isinstance(one, RubricItem))
     criteria = tuple(one for one in of_criteria if isinstance(one, RubricItem))
     found = [
@@ -66,7 +66,7 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
         remedy = "write ## Checks with commands, ## Judge criteria with criteria, or both"
         problems.append(Problem(first_line, "it has no section that Helmsman reads", remedy))
     problems.sort(key=lambda one: one.line)
-    ours = any(_section(block) or _meant(block) for block in every)
+    ours = any(_is_ours(block) and _meant(block) for block in every)
     return Rubric(envisioning, checks, criteria, tuple(problems[:MOST_PROBLEMS]), ours)
 
 
@@ -80,28 +80,18 @@ def settings(rubric: Rubric) -> dict[str, Any]:
 
 # --- sections -----------------------------------------------------------------------------------------------------
 
-_TITLES: Mapping[str, Section] = {
-    "envisioning": "Envisioning",
-    "checks": "Checks",
-    "judge criteria": "Judge criteria",
-    "judge's criteria": "Judge criteria",
-    "judging criteria": "Judge criteria",
-}
-_LIKELY: Mapping[str, Section] = {
-    "criteria": "Judge criteria",
-    "acceptance criteria": "Judge criteria",
-    "judge": "Judge criteria",
-    "commands": "Checks",
-}
-"""Titles that in a rubric were probably meant as ours, and elsewhere were not."""
+_TITLES: Mapping[str, Section] = {section.lower(): section for section in get_args(Section)}
 _LEVEL = 2
 
 
 def _title(heading: Block) -> str:
-    """A heading's words in small letters: without number, sign, decoration, or what follows in brackets or behind a colon."""
-    said = re.split(r"[(:\u2013\u2014]", heading.text[:_LONGEST_TITLE].strip("*_` "))[0]
-    words = re.sub(r"^[\W\d_]+|[\W_]+$", "", said).replace("\u2019", "'")
-    return " ".join(re.split(r"[\s_-]+", words.lower()))
+    """A heading's words in small letters, without number, sign, decoration, and what follows in brackets or behind a colon."""
+    said = re.split("[(:]", heading.text[:_LONGEST_TITLE])[0]
+    return " ".join(re.sub(r"[\W\d_]+", " ", said).lower().split())
+
+
+def _section(block: Block) -> Section | None:
+    return _TITLES.get(_title(block)) if _is_ours(block) else None
 
 
 def _is_ours(block: Block) -> bool:
@@ -109,13 +99,9 @@ def _is_ours(block: Block) -> bool:
     return block.kind == "heading" and block.level == _LEVEL and not block.depth
 
 
-def _section(block: Block) -> Section | None:
-    return _TITLES.get(_title(block)) if _is_ours(block) else None
-
-
 def _meant(block: Block) -> Section | None:
-    """The section that a heading of our level was probably meant to begin."""
-    near = get_close_matches(_title(block)[:_LONGEST_WORD], _TITLES, n=1, cutoff=_NEAR) if _is_ours(block) else []
+    """The section that a heading was probably meant to begin."""
+    near = get_close_matches(_title(block)[:_LONGEST_WORD], _TITLES, n=1, cutoff=_NEAR) if block.kind == "heading" else []
     return _TITLES[near[0]] if near else None
 
 
@@ -160,24 +146,15 @@ def _unclosed(every: Iterable[Block], lines: Sequence[str]) -> Iterator[Problem]
 
 def _headings(every: Iterable[Block]) -> Iterator[Problem]:
     """Headings that are nearly ours: misspelt, or of another level."""
-    inside: Section | None = None
     for block in every:
-        if block.kind != "heading" or block.depth:
-            continue
-        exact, likely = _TITLES.get(_title(block)), _LIKELY.get(_title(block)) or _meant(block)
-        if block.level == _LEVEL:
-            inside = exact
-            if likely and not exact:
-                title = short_line(block.text, _LONGEST_TITLE)
-                yield Problem(block.line, f"unknown section ## {title}", f"did you mean ## {likely}?")
-        elif exact and not (block.level == 1 and inside == "Checks"):  # there it is a comment
-            yield Problem(block.line, f"{exact} is a heading of level {block.level}", f"write ## {exact}")
+        if not _section(block) and (meant := _meant(block)):
+            title = short_line(block.text, _LONGEST_TITLE)
+            yield Problem(block.line, f"unknown section {'#' * block.level} {title}", f"did you mean ## {meant}?")
 
 
 def _lacking(parts: Mapping[Section, list[Block]]) -> Iterator[Problem]:
     for section, (cause, remedy) in _LACKING.items():
         inside = parts[section]
-        yield from (Problem(one.line, "HTML is not read here", "write Markdown") for one in inside if one.kind == "HTML")
         if inside and not any(block.kind in {"item", "fence"} for block in inside):
             yield Problem(inside[0].line, cause, remedy)
 

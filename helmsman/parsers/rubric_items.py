@@ -37,25 +37,7 @@ class RubricItem(Generic[_Config]):
     config: _Config
 
 
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 _TICK_BOX = re.compile(r"\A\[[ xX]\](?:\s+|$)")  # whoever ticks an item off in the file says nothing to us
-
-
-def _options(names: str) -> re.Pattern[str]:
-    """Brackets at the end with one of these in them, as older rubrics have. Behind an operator brackets are the shell's own."""
-    named = rf"(?:{names})(?: *[:=](?!:)| +[0-9]|(?= *[,;)]))"
-    return re.compile(rf"(?<=[^\s&|;!({{\\])\s+(\((?:[^()]*[,;] *)?{named}[^()]*\))[.:]?\s*$", re.IGNORECASE)
-
-
-def _strays(section: Iterable[Block], lines: Sequence[str], *, in_list: bool) -> Iterator[Problem]:
-    """Lines that read like one more item, and that Markdown takes for a part of the paragraph above."""
-    for block in section:
-        for number in range(block.line + 1, block.end + 1) if block.kind in {"item", "text"} else ():
-            line = lines[number - 1]
-            if _ITEM.match(line) or (in_list and block.depth and line[:1].strip()):
-                remedy = "begin it with `- `, or indent it, or leave an empty line before it"
-                yield Problem(number, "this line is neither an item of its own nor indented like a part of the one above", remedy)
-                break
 
 
 # --- checks -------------------------------------------------------------------------------------------------------
@@ -64,14 +46,9 @@ _LABEL = re.compile(r"[*_]*([^`:=$|&;<>*_][^`:=$|&;<>]{0,60})(?::[*_]*|[*_]*[ \t
 """`**Unit tests**: ` before a command in backticks; in a shell, a space behind the colon never comes before one."""
 _REMARK = re.compile(r"[(:,.;\u2013\u2014#]|- |$")
 _ONE_COMMAND = "write one command in backticks an item, and set a remark behind it apart with a dash"
-_CHECK_OPTIONS = _options("name|timeout|parallel|report|environment|tolerate[ _-]flaky")
-_CHECK_KEYS = (
-    "write its name before the command, - **NAME**: `COMMAND`, and give timeout_seconds, parallel, report, environment or "
-    "tolerate_flaky in the front matter or in helmsman.toml"
-)
 
 
-def read_checks(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricItem[CheckConfig] | Problem]:
+def read_checks(section: Sequence[Block]) -> Iterator[RubricItem[CheckConfig] | Problem]:
     """The commands of a section, and what is wrong with others."""
     for number, (line, whole, code) in enumerate(_commands(section)):
         if number == MOST_ITEMS:
@@ -81,14 +58,10 @@ def read_checks(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Rubr
         label = None if code else _LABEL.fullmatch(bare)
         said = label[2] if label else bare
         command, cause = _command(said, code=code)
-        if options := _CHECK_OPTIONS.search(said):
-            told = f"{short_line(options[1], _LONGEST_SHOWN)} is not read: options of a check are keys"
-            yield Problem(line, told, _CHECK_KEYS)
-        elif cause:
+        if cause:
             yield Problem(line, cause, _ONE_COMMAND)
         else:
             yield RubricItem(line, CheckConfig(name=label[1].rstrip("*_ ") if label else "", command=command))
-    yield from _strays(section, lines, in_list=True)
 
 
 def _commands(section: Iterable[Block]) -> Iterator[tuple[int, str, bool]]:
@@ -115,8 +88,7 @@ def _one_line(words: Iterable[str]) -> str:
 def _command(said: str, *, code: bool) -> tuple[str, str]:
     """The command of an item, and why it is none."""
     if code or not said.startswith("`"):
-        ends = f"no command follows {short_line(said, _LONGEST_SHOWN)}" if said.endswith(":") and not code else ""
-        return said, ends if said else "this item has no command"
+        return said, "" if said else "this item has no command"
     ticks = len(said) - len(said.lstrip("`"))
     end = next((run.start() for run in re.finditer("`+", said[ticks:]) if len(run[0]) == ticks), None)
     if end is None:
@@ -135,8 +107,6 @@ _VOTES = re.compile(
     r"(?<!\s)\s+(\((?:votes? *[:=]? *)?([0-9]{1,3})(?: *(?:out of|of|/) *([0-9]{1,3}))?(?: *votes?)?\))[.:]?\s*$", re.IGNORECASE
 )
 """`(2 of 3 votes)`, `(2 of 3)`, `(votes: 3)`."""
-_CRITERION_OPTIONS = _options("weight|tests?|checks?|votes?|[0-9]+ *(?:out of|of|/) *[0-9]+(?: *votes?)?")
-_CRITERION_KEYS = "take it out; weight, tests and checks of judge.criteria stand in the front matter or in helmsman.toml"
 _WORDS = {
     "id": ("an id has letters, digits and . _ - and at most 60 of them", "write it like [api-errors]"),
     "text": ("a criterion has at most 4000 characters", "cut it into several"),
@@ -173,10 +143,7 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
         rest = _TICK_BOX.sub("", said)
         named = _ID.match(rest)
         name, rest = (named[1].strip(), rest[named.end() :]) if named else (f"c{number}", rest)
-        sentence, (needed, votes), options = _votes(rest)
-        if options:
-            told = f"{short_line(options, _LONGEST_SHOWN)} is not read here: of options only votes stand in brackets"
-            yield Problem(line, told, _CRITERION_KEYS)
+        sentence, needed, votes = _votes(rest)
         if not 1 <= needed <= votes <= MOST_VOTES:
             told = f"({needed} of {votes} votes): expected K of N votes, K from 1 to N, N at most {MOST_VOTES}"
             yield Problem(line, told, "correct votes")
@@ -187,22 +154,16 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
                 yield RubricItem(line, CriterionConfig(needed=needed, votes=votes, id=name, text=sentence))
             except ValidationError as error:
                 yield from (Problem(line, *_WORDS[str(one["loc"][0])]) for one in error.errors(include_url=False))
-    yield from _strays(section, lines, in_list=False)
 
 
-def _votes(said: str) -> tuple[str, tuple[int, int], str]:
-    """The sentence, how many votes it needs of how many, and brackets with options that are not read.
-
-    They end the whole, or its first line; of a number alone, all votes are needed.
-    """
+def _votes(said: str) -> tuple[str, int, int]:
+    """The sentence, and how many votes it needs of how many; of a number alone, all. They end the whole, or its first line."""
     first, newline, more = said.partition("\n")
     for whole, rest in ((f" {said}", ""), (f" {first}", newline + more)):
         found = _VOTES.search(whole)
         if found and (found[3] or "vote" in found[1].lower()):
-            return (whole[: found.start()] + rest).strip(), (int(found[2]), int(found[3] or found[2])), ""
-        if options := _CRITERION_OPTIONS.search(whole):
-            return (whole[: options.start()] + rest).strip(), (1, 1), options[1]
-    return said.strip(), (1, 1), ""
+            return (whole[: found.start()] + rest).strip(), int(found[2]), int(found[3] or found[2])
+    return said.strip(), 1, 1
 
 
 # --- acceptance criteria in a goal --------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def test_what_was_understood_is_told_to_scripts(capsys: pytest.CaptureFixture[st
 
 
 def test_another_file_can_be_looked_at_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "draft.md").write_text("## Checks\n- `a`\n- `b` (name: x)\n")
+    (tmp_path / "draft.md").write_text("## Checks\n- `a`\n- `b` and `c`\n")
     found = told(capsys, tmp_path, tmp_path / "draft.md", code=2)
     assert (found["file"], found["audit"]["checks_from"]) == ("draft.md", "draft.md")
 

@@ -88,7 +88,7 @@ def test_a_heading_is_known_however_it_is_dressed() -> None:
 
 
 def test_the_judge_s_criteria_may_be_spelt_in_ways() -> None:
-    for heading in ("## Judge criteria", "## judge-criteria", "## Judge's Criteria", "## Judge\u2019s criteria"):
+    for heading in ("## Judge criteria", "## judge-criteria", "## Judge_Criteria"):
         assert len(read_rubric(f"{heading}\n- It works.").criteria) == 1
 
 
@@ -97,7 +97,7 @@ def test_the_judge_s_criteria_may_be_spelt_in_ways() -> None:
     [
         ("## Check", "Checks"),
         ("## Judge criterias", "Judge criteria"),
-        ("## Criteria", "Judge criteria"),
+        ("## Judge's criteria", "Judge criteria"),
         ("## Envisionning", "Envisioning"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_heading_that_is_nearly_ours_is_a_flaw_with_a_suggestion(heading: str,
     assert (1, f"unknown section {heading}; did you mean ## {meant}?") in flaws(f"{heading}\n- npm test\n## Checks\n- x")
 
 
-@pytest.mark.parametrize("heading", ["## Notes", "## Checklist", "## Goal", "## Out of scope", "## 3", "##"])
+@pytest.mark.parametrize("heading", ["## Notes", "## Criteria", "## Checklist", "## Goal", "## Out of scope", "## 3", "##"])
 def test_an_unknown_section_is_left_alone(heading: str) -> None:
     assert [check.config.command for check in read_rubric(f"{heading}\n- a\n## Checks\n- b\n{heading}\n- c").checks] == ["b"]
     assert flaws(f"{heading}\n- a\n## Checks\n- b\n{heading}\n- c") == []
@@ -114,7 +114,7 @@ def test_an_unknown_section_is_left_alone(heading: str) -> None:
 def test_a_heading_of_another_level_is_a_flaw() -> None:
     for heading in ["# Judge criteria", "### Judge criteria"]:
         told = flaws(f"## Checks\n- a\n\n## Notes\n{heading}\n- It works.")
-        assert told == [(5, f"Judge criteria is a heading of level {heading.count('#')}; write ## Judge criteria")]
+        assert told == [(5, f"unknown section {heading}; did you mean ## Judge criteria?")]
 
 
 def test_headings_in_code_are_no_headings() -> None:
@@ -189,24 +189,6 @@ def test_a_label_before_a_command_is_its_name() -> None:
         assert checks(item) == [{"command": "npm test", "name": "Unit tests"}]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        "(name: tests)",
-        "(Timeout = 120)",
-        "(timeout 120)",
-        "(parallel, tolerate-flaky)",
-        "(fast; report: a.xml)",
-        "(environment: A, B)",
-    ],
-)
-def test_an_option_behind_a_command_is_refused_and_the_keys_named(options: str) -> None:
-    for item in (f"- npm test {options}", f"- `npm test` {options}.", f"- `npm test`\n  {options}"):
-        ((_, told),) = flaws(f"## Checks\n{item}")
-        assert told.startswith(f"{options} is not read: options of a check are keys; write its name before the command")
-        assert "timeout_seconds, parallel, report, environment or tolerate_flaky in the front matter" in told
-
-
 def test_a_command_may_go_on_in_the_next_line() -> None:
     assert checks("- npm test \\\n    --all")[0]["command"] == "npm test --all"
     assert [check["command"] for check in checks("```\ncargo test \\\n  --all\nmake\n```")] == ["cargo test --all", "make"]
@@ -220,11 +202,7 @@ def test_a_command_may_go_on_in_the_next_line() -> None:
         ("- ", 2, "this item has no command"),
         ("- `npm test", 2, "a backtick opens a command and none closes it"),
         ("- `a` and `b`", 2, "more than a remark stands behind the command: and `b`"),
-        ("- tests:", 2, "no command follows tests:"),
-        ("- a\nb", 3, "this line is neither an item of its own nor indented"),
-        ("- a\n\nThen:\n2. b", 5, "this line is neither an item of its own nor indented"),
         ("- a\n- b\n- a", 4, "a check is named a, as on line 2 already"),
-        ("<p>\n- a\n</p>\n\n- b", 2, "HTML is not read here"),
         ("- a\n```\nb", 3, "this fence is opened and never closed"),
         ("- a\n<!-- b", 3, "this comment is opened and never closed"),
         ("- a\0b", 2, "there is a NUL character"),
@@ -255,6 +233,7 @@ def test_lines_count_from_the_top_of_the_file() -> None:
         ("- It works (RFC 9457).", {"text": "It works (RFC 9457).", "id": "c1"}),
         ("- It works (see docs: errors)", {"text": "It works (see docs: errors)", "id": "c1"}),
         ("- It works (since 2024 (12)) (12)", {"text": "It works (since 2024 (12)) (12)", "id": "c1"}),
+        ("- It works (weight 2)", {"text": "It works (weight 2)", "id": "c1"}),
         ("- It works (tests included)", {"text": "It works (tests included)", "id": "c1"}),
         ("- It works (2 of 3 votes)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
         ("- It works (2 of 3)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
@@ -285,13 +264,6 @@ def test_a_criterion_is_read(item: str, expected: dict[str, Any]) -> None:
         (f"- {'a' * 4001}", 2, "a criterion has at most 4000 characters"),
         ("- a (0 of 3 votes)", 2, "(0 of 3 votes): expected K of N votes"),
         ("- a (5 of 10 votes)", 2, "N at most 9"),
-        ("- a (1 of 2, 2 votes)", 2, "(1 of 2, 2 votes) is not read here: of options only votes stand in brackets"),
-        ("- a (weight 2)", 2, "(weight 2) is not read here: of options only votes stand in brackets"),
-        (
-            "- a (2 of 3 votes, see b)",
-            2,
-            "(2 of 3 votes, see b) is not read here: of options only votes stand in brackets; take it out",
-        ),
         ("- [a] b\n- [a] c", 3, "a criterion has the id a, as on line 2 already"),
         ("- [c2] b\n- c", 3, "a criterion has the id c2"),
     ],
