@@ -35,9 +35,6 @@ def read_claims(message: str, promise: str, *, only_at_end: bool = False) -> Cla
         claims += [Claim(kind=kind, subject=subject, said=said, source="last message") for kind, subject in read]
     if status and status.tests_status == "passing":
         claims.append(Claim(kind="tests_pass", said="TESTS_STATUS: passing", source="RALPH_STATUS"))
-    if status and (number := status.files_modified):
-        said = f"FILES_MODIFIED: {number}"
-        claims.append(Claim(kind="files_modified", subject=str(number), said=said, source="RALPH_STATUS"))
     found = {(one.kind, one.subject): one for one in reversed(claims)}
     return ending.model_copy(update={"claims": tuple(reversed(found.values()))[:MOST]})
 
@@ -129,15 +126,10 @@ def contradictions(case: Case) -> tuple[tuple[Contradiction, ...], int]:
     """What of it the evidence contradicts, the gravest first, and the number of claims for which there was evidence."""
     answers = [(claim, _COMPARE[claim.kind](claim.subject, case)) for claim in case.claims.claims if claim.kind in _COMPARE]
     wrong = (_found("contradiction", claim.said, answer, claim.source) for claim, answer in answers if answer)
-    how, status = case.claims.how, case.claims.status
     softer: list[Contradiction] = []
-    said = next((one.said for one in case.claims.claims if one.kind == "committed"), how)
+    said = next((one.said for one in case.claims.claims if one.kind == "committed"), case.claims.how)
     if case.change.leftovers_committed and said:
         softer.append(_found("uncommitted", said, "work was left uncommitted, and Helmsman committed it"))
-    if how and status and status.status in {"in_progress", "blocked"}:
-        softer.append(_found("unticked", how, f"its status says {status.status}", "RALPH_STATUS"))
-    elif how and status and status.exit_signal is False:
-        softer.append(_found("unticked", how, "its EXIT_SIGNAL says false", "RALPH_STATUS"))
     return (*wrong, *softer)[:MOST], sum(answer is not None for _, answer in answers)
 
 
@@ -163,18 +155,6 @@ def _file_changed(path: str, case: Case) -> str | None:
     touched = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
     shown = path not in case.ignored and git_would_show(path, case.worktree)
     return f"git shows no change in {path}" if shown and not touched else None
-
-
-def _files_modified(number: str, case: Case) -> str | None:
-    """Wrong where nothing was changed, or where it is at least two more than twice what was seen: agents count notes, too."""
-    change, commands = case.change, case.call.commands
-    if case.unseen or not number.isdecimal():
-        return None
-    changed = Paths(change.files)
-    others = 0 if change.files_changed > len(change.files) else sum(path not in changed for path in case.call.edited)
-    seen = change.files_changed + others + any(_WRITES.search(run.command) for run in commands)
-    boast = int(number) > 2 * seen + (seen > 0)
-    return f"git shows {plural(change.files_changed, 'changed file')}" if boast else ""
 
 
 def _tests_pass(_: str, case: Case) -> str | None:
@@ -205,7 +185,6 @@ def _committed(name: str, case: Case) -> str | None:
 
 _COMPARE: dict[ClaimKind, Callable[[str, Case], str | None]] = {
     "file_changed": _file_changed,
-    "files_modified": _files_modified,
     "tests_pass": _tests_pass,
     "committed": _committed,
 }

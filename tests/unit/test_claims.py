@@ -36,7 +36,7 @@ def told(text: str) -> list[str]:
         ("It is shorter, and all tests still pass with no failures.", ["tests_pass"]),
         ("The fix was committed as `ABC1234f`.", ["committed abc1234f"]),
         ("- [x] T1: dates\n- [ ] T2: times", ["item_done T1: dates"]),
-        ("FILES_MODIFIED: 3\nTESTS_STATUS: PASSING\nTASKS_COMPLETED: 2", ["tests_pass", "files_modified 3"]),
+        ("FILES_MODIFIED: 3\nTESTS_STATUS: PASSING\nTASKS_COMPLETED: 2", ["tests_pass"]),
         ("FILES_MODIFIED: 0\nTESTS_STATUS: FAILING", []),
     ],
 )
@@ -123,8 +123,6 @@ def compared(text: str, **fields: Any) -> tuple[list[str], int]:
     [
         ("Updated `never.py`.", {}, "git shows no change in never.py"),
         ("Updated `/w/never.py`.", {"call": call("cat never.py")}, "git shows no change in /w/never.py"),
-        ("FILES_MODIFIED: 1", {"change": change()}, "git shows 0 changed files"),
-        ("FILES_MODIFIED: 4", {}, "git shows 1 changed file"),
         ("All tests pass.", {"report": check(counts=(7, 2))}, "check `pytest` failed with 2 failing tests"),
         ("TESTS_STATUS: PASSING", {"report": check("npm test", counts=None)}, "check `npm test` failed"),
         ("All tests pass.", {"report": check("make", counts=(0, 1))}, "check `make` failed with 1 failing test"),
@@ -140,8 +138,6 @@ def test_what_the_evidence_denies_is_a_contradiction(text: str, fields: dict[str
     [
         ("Updated `app.py`.", {}),
         ("Updated `src/b.py`.", {"call": call(edited=("/w/src/b.py",))}),
-        ("FILES_MODIFIED: 3", {}),
-        ("FILES_MODIFIED: 6", {"call": call("echo x > notes", edited=("/w/a.py",))}),
         ("All tests pass.", {"report": check(passed=True)}),
         ("All tests pass.", {"report": check("pytest --cov-fail-under=90")}),
         ("Committed as abc1234.", {}),
@@ -160,7 +156,6 @@ def test_what_the_evidence_bears_out_holds(text: str, fields: dict[str, Any]) ->
         ("Updated `b.py`.", {"change": change("src/app.py", files_changed=9)}),
         ("Updated `b.py`.", {"call": call("sed -i s/1/2/ B.py")}),
         ("Updated `b.py`.", {"call": call(untold=("tools",))}),
-        ("FILES_MODIFIED: 9", {"call": call(untold=("commands",))}),
         ("All tests pass.", {"report": check("ruff check", counts=None)}),
         ("All tests pass.", {"report": check(counts=(1, 1), timed_out=True)}),
         ("All tests pass.", {"report": check(counts=(1, 1), flaky=("a",))}),
@@ -181,11 +176,9 @@ LEFT = change("a.py", leftovers_committed=True)
         ("Committed as abc1234.", {"change": LEFT}, "uncommitted: work was left uncommitted, and Helmsman committed it"),
         (PROMISE, {"change": LEFT}, "uncommitted: work was left uncommitted, and Helmsman committed it"),
         ("I go on tomorrow.", {"change": LEFT}, ""),
-        (f"STATUS: BLOCKED\nTASKS_COMPLETED: 1\n\n{PROMISE}", {}, "unticked: its status says blocked"),
-        (f"EXIT_SIGNAL: false\n\n{PROMISE}", {}, "unticked: its EXIT_SIGNAL says false"),
     ],
 )
-def test_a_request_that_its_own_status_denies_is_a_softer_layer(text: str, fields: dict[str, Any], found: str) -> None:
+def test_work_that_was_left_uncommitted_is_a_softer_layer(text: str, fields: dict[str, Any], found: str) -> None:
     assert compared(text, **fields)[0] == ([found] if found else [])
 
 
