@@ -57,7 +57,6 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints
-from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.touched import settings_of, touched
 from helmsman.verify.variety import counts_of
@@ -149,7 +148,7 @@ def _claims(data: bytes) -> None:
 
 def _vote(data: bytes) -> None:
     with suppress(UnreadableError):
-        read_vote(Reply(text=text(data), stop="end_turn"), ("C1", "C2"), View("", {"a.py": 10}))
+        read_vote(Reply(text=text(data), stop="end_turn"), ("C1", "C2"))
 
 
 # --- what lies in the repository ------------------------------------------------------------------------------------

@@ -325,8 +325,7 @@ def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset:
 
 
 def _criterion_line(one: CriterionVerdict) -> str:
-    at = f" ({one.evidence})" if one.evidence and one.evidence not in one.reason else ""
-    return f"- {one.criterion}: {one.reason}{at}" + (f" Fix: {one.fix}" if one.fix else "")
+    return f"- {one.criterion}: {one.reason}" + (f" Fix: {one.fix}" if one.fix else "")
 
 
 def _kept_session(before: KeptSession | None, record: IterationRecord, mode: str) -> KeptSession | None:

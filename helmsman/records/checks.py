@@ -228,6 +228,7 @@ class CriterionVerdict(Record):
     need: tuple[str, ...] = ()
     """For one that cannot be told: files that would decide it, 10 at most."""
     evidence: str = ""
+    """Earlier versions noted the first place that the reason names."""
 
     @property
     def unmet(self) -> bool:

@@ -99,11 +99,11 @@ def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:
     """One answer; one that cannot be read is asked for once more, with the cause."""
     names = [criterion.id for criterion in config.criteria]
     try:
-        return read_vote(ask(request), names, request.view)
+        return read_vote(ask(request), names)
     except UnreadableError as first:
         answer = ask(request.again(str(first)))
     try:
-        return read_vote(answer, names, request.view)
+        return read_vote(answer, names)
     except UnreadableError as error:
         raise OperatorError(
             "the judge's answer cannot be read, so the work is neither approved nor rejected",

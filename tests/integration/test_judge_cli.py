@@ -58,7 +58,7 @@ def test_a_form_that_finds_all_criteria_met_is_an_approval(home: Path) -> None:
     asked = Asked(by_call([[form(GOOD)]]), home)
     judgement = asked.judgement
     assert (judgement.approved, judgement.score, judgement.way, judgement.calls) == (True, 1.0, "claude", 1)
-    assert judgement.criteria[0].evidence == "slugs.py:2"
+    assert judgement.criteria[0].reason == "I saw c1 at slugs.py:2."
     assert judgement.usage.cost_usd == pytest.approx((100 * 4 + 20 * 20) / 1e6)  # by the CLI's own account
     assert (judgement.usage.input_tokens, judgement.usage.output_tokens) == (100, 20)
 

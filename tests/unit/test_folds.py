@@ -46,7 +46,7 @@ def judged(before: JudgeMemory, *judgements: Judgement | None, limit: int = 5, r
 def test_a_rejection_is_kept_with_what_was_not_met_and_where_the_judge_looked() -> None:
     (kept,) = judged(JudgeMemory(), rejected("refusal")).feedback
     assert (kept.iteration, kept.consecutive, kept.criteria, kept.repeated) == (1, 1, ("refusal",), 0)
-    assert kept.reason == "1 criteria are not met\n- refusal: no refusal (a.py:3)"
+    assert kept.reason == "1 criteria are not met\n- refusal: no refusal"
 
 
 @pytest.mark.feature("V8")

@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from helmsman.config import CriterionConfig
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome
-from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import LONGEST, STRUCTURED, CliReader, UnreadableError, Vote, count_votes, read_vote
 from tests.fakes.judge_questions import BAD, GOOD, answer, one, untold
 
 pytestmark = pytest.mark.feature("V7")
 IDS = ("c1", "c2")
-VIEW = View("", {"slugs.py": 10, "empty.py": 0}, frozenset({"old.py"}))
 
 
 def read(text: Any, stop: str = "end_turn") -> Vote:
-    return read_vote(Reply(text=text if isinstance(text, str) else json.dumps(text), stop=stop), IDS, VIEW)
+    return read_vote(Reply(text=text if isinstance(text, str) else json.dumps(text), stop=stop), IDS)
 
 
 def judge(*votes: Vote, **criterion: Any) -> Judgement:
@@ -33,8 +31,7 @@ def judge(*votes: Vote, **criterion: Any) -> Judgement:
 def test_a_clean_answer_is_read_as_it_is() -> None:
     vote = read(GOOD)
     assert vote.opinions == {
-        name: CriterionVerdict(criterion=name, met=True, reason=f"I saw {name} at slugs.py:2.", evidence="slugs.py:2")
-        for name in IDS
+        name: CriterionVerdict(criterion=name, met=True, reason=f"I saw {name} at slugs.py:2.") for name in IDS
     }
     assert vote.principle == "look at the edges"
 
@@ -123,23 +120,6 @@ def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(me
     else:
         with pytest.raises(UnreadableError, match="leaves out"):
             read(text)
-
-
-@pytest.mark.parametrize(
-    ("reason", "evidence"),
-    [
-        ("It is at slugs.py:2, as asked.", "slugs.py:2"),
-        ("See ./slugs.py:1 and old.py.", "./slugs.py:1"),
-        ("slugs.py has it.", "slugs.py"),
-        ("old.py is gone.", "old.py"),
-        ("invented.py:1, then slugs.py:3.", "slugs.py:3"),
-        ("../slugs.py:1 or SLUGS.py:1", ""),
-        ("Nothing names a file.", ""),
-    ],
-)
-def test_the_evidence_is_the_first_place_of_the_reason_that_was_shown(reason: str, evidence: str) -> None:
-    vote = read(answer(one("c1", reason=reason), one("c2")))
-    assert vote.opinions["c1"] == CriterionVerdict(criterion="c1", met=True, reason=reason, evidence=evidence)
 
 
 def test_a_fix_belongs_to_what_is_not_met_and_a_need_to_what_cannot_be_told() -> None:

@@ -11,7 +11,6 @@ from helmsman.verify.judge.view import (
     DIFF_TOKENS,
     JudgeQuestion,
     Source,
-    View,
     view_diff,
     view_earlier,
     view_findings,
@@ -32,8 +31,6 @@ _GOAL_TOKENS = 5_000
 class JudgeRequest(Question):
     """Everything for one vote; all votes on one question get the same."""
 
-    view: View  # what can be cited
-
     @property
     def briefing(self) -> Briefing:
         """What is sent, with its parts in tokens."""
@@ -43,17 +40,17 @@ class JudgeRequest(Question):
 
     def again(self, cause: str) -> "JudgeRequest":
         """The same, once more, because the last answer to it could not be read."""
-        return self._with(render("judge_again", cause=cause), self.view)
+        return self._with(render("judge_again", cause=cause))
 
     def with_files(self, needed: Sequence[str], found: Sequence[Source], allowance: int) -> "JudgeRequest":
         """The same, once more, with files that the judge needs to tell, as many as fit."""
         shown = view_sources(found, (), allowance, "files that do not fit")
         known = {path for path, _ in found}
         missing = name_list("files that are not in the repository", [path for path in needed if path not in known])
-        return self._with(render("judge_files", files=shown.text if found else "", missing=missing), self.view.plus(shown))
+        return self._with(render("judge_files", files=shown if found else "", missing=missing))
 
-    def _with(self, words: str, view: View) -> "JudgeRequest":
-        return self.model_copy(update={"more": f"{self.more}\n\n{words}".strip(), "view": view})
+    def _with(self, words: str) -> "JudgeRequest":
+        return self.model_copy(update={"more": f"{self.more}\n\n{words}".strip()})
 
 
 def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
@@ -61,15 +58,15 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     suspects = {finding.path for finding in question.findings} | {path for path, _ in question.named}
     kept = SOURCE_TOKENS // 4 if question.named else 0  # for what criteria and checks name
     changed = view_sources(question.sources, question.deleted, SOURCE_TOKENS - kept)
-    room = max(kept, SOURCE_TOKENS - tokens(changed.text))
+    room = max(kept, SOURCE_TOKENS - tokens(changed))
     named = view_sources(question.named, (), room, "such files that are NOT shown")
     work = render(
         "judge_work",
         files=view_paths(question.paths, {path for path, _ in question.sources}),
         diff=view_diff(question.diff, question.commits, suspects, DIFF_TOKENS),
-        changed=changed.text,
+        changed=changed,
         generated=name_list("changed files that are binary or generated, NOT shown", question.generated, GENERATED),
-        named=named.text if question.named else "",
+        named=named if question.named else "",
     )
     evidence = render(
         "judge_evidence",
@@ -85,7 +82,6 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
         facts=work,
         closing=evidence,
         form=answer_schema(criteria),
-        view=changed.plus(named),
     )
 
 

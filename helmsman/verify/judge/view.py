@@ -4,7 +4,7 @@ All of it but the goal is data of the repository.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from helmsman.parsers.test_files import is_source, is_test_file, is_test_support, language_of
@@ -49,37 +49,21 @@ class JudgeQuestion:
     notes: tuple[str, ...] = ()  # lines of the judge's own notes on earlier verdicts, oldest first
 
 
-@dataclass(frozen=True)
-class View:
-    """Blocks of text for the request, and what can be cited from them."""
-
-    text: str
-    lines: Mapping[str, int]  # by the name under which a file is shown: how many of its lines are
-    gone: frozenset[str] = frozenset()  # names of deleted files
-
-    def plus(self, other: "View") -> "View":
-        """What can be cited of both, under the text of this one."""
-        return View(self.text, {**self.lines, **other.lines}, self.gone | other.gone)
-
-
-def view_sources(sources: Iterable[Source], deleted: Sequence[str], allowance: int, hidden_as: str = CHANGED) -> View:
+def view_sources(sources: Iterable[Source], deleted: Sequence[str], allowance: int, hidden_as: str = CHANGED) -> str:
     """Files whole as long as they fit into so many tokens, the one that does not fit in part, the others by name."""
     blocks: list[str] = []
-    lines: dict[str, int] = {}
     hidden: list[str] = []
     for path, text in sorted(sources, key=_rank):
         if text is None:
             hidden.append(f"{path} (no text)")
-        elif excerpt := _excerpt(path, text, allowance - _FENCE - tokens(label(path))):
-            block, lines[label(path)] = excerpt
+        elif block := _excerpt(path, text, allowance - _FENCE - tokens(label(path))):
             blocks.append(block)
             allowance -= tokens(block)
         else:
             hidden.append(f"{path} ({len(text):,} characters, no room)")
     blocks.append(name_list(hidden_as, hidden))
     blocks.append(name_list("files that were deleted", deleted))
-    text = "\n\n".join(block for block in blocks if block)
-    return View(text or "(no file was changed)", lines, frozenset(label(path) for path in deleted))
+    return "\n\n".join(block for block in blocks if block) or "(no file was changed)"
 
 
 def view_outputs(outputs: Sequence[CheckResult], proving: Sequence[str], allowance: int) -> str:
@@ -141,8 +125,8 @@ def _rank(source: Source) -> tuple[int, int, str]:
     return 1 if tests else 0 if language_of(path) else 2, len(text or ""), path
 
 
-def _excerpt(path: str, text: str, room: int) -> tuple[str, int] | None:
-    """The file with its lines numbered, or as many of them as fit, and how many; None where too few do."""
+def _excerpt(path: str, text: str, room: int) -> str:
+    """The file with its lines numbered, or as many of them as fit; empty where too few do."""
     every, kept = lines_of(text), list[str]()
     worthwhile = room >= _WORTHWHILE
     for number, line in enumerate(every, 1):
@@ -153,10 +137,9 @@ def _excerpt(path: str, text: str, room: int) -> tuple[str, int] | None:
             break
         kept.append(shown)
     if len(kept) == len(every) and room >= 0:
-        return fence(f"file {label(path)}", "\n".join(kept) or "[the file is empty]"), len(every)
+        return fence(f"file {label(path)}", "\n".join(kept) or "[the file is empty]")
     note = f"[file cut after {len(kept):,} of {len(every):,} lines]"
-    cut = fence(f"beginning of the file {label(path)}", "\n".join((*kept, note)))
-    return (cut, len(kept)) if worthwhile and kept else None
+    return fence(f"beginning of the file {label(path)}", "\n".join((*kept, note))) if worthwhile and kept else ""
 
 
 # --- the diff: hunks with their surroundings, the suspicious and the large ones first -------------------------------------

@@ -1,7 +1,6 @@
 """Reading answers of the judge as votes, and counting them. Only a whole, clean answer is a vote: none is trusted."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +14,11 @@ from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import CriterionVerdict, Given, Judgement, JudgementOutcome
 from helmsman.verify.findings import some
 from helmsman.verify.judge.fence import label, visible
-from helmsman.verify.judge.view import View
 
 _REASON = 1000
 _PRINCIPLE = 300
 _FIX = 500
 _NEEDED = 10  # files that one vote may ask for, by criterion
-_PLACE = re.compile(r"(?P<path>[\w./@+-]*[\w@+-])(?::(?P<line>\d{1,9}))?")
 _SHOWN_IDS = 5
 
 
@@ -62,7 +59,7 @@ class UnreadableError(ValueError):
     """An answer is no vote; the message says why, in at most 500 printable characters."""
 
 
-def read_vote(answer: Reply, criteria: Sequence[str], view: View) -> Vote:
+def read_vote(answer: Reply, criteria: Sequence[str]) -> Vote:
     """The vote that an answer is on these criteria, by their ids. Raises UnreadableError."""
     if answer.broken_off:
         raise UnreadableError(answer.broken_off)
@@ -71,7 +68,7 @@ def read_vote(answer: Reply, criteria: Sequence[str], view: View) -> Vote:
     if len(answer.text) > LONGEST:
         raise UnreadableError(f"the answer is longer than {LONGEST:,} characters")
     read = _parsed(answer.text)
-    opinions = {name: _opinion(one, view) for name, one in _by_criterion(read, criteria).items()}
+    opinions = {name: _opinion(one) for name, one in _by_criterion(read, criteria).items()}
     return Vote(opinions, principle=_one_line(read.principle, _PRINCIPLE))
 
 
@@ -121,16 +118,8 @@ def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _Criterio
     return given
 
 
-def _opinion(one: _CriterionAnswer, view: View) -> CriterionVerdict:
-    """Its evidence is the first file that the reason names and that was shown, or is gone, with its line where there is one."""
-    reason, needed, evidence = visible(one.reason).strip()[:_REASON], list[str](), ""
-    known = {**dict.fromkeys(view.gone, 0), **view.lines}
-    for place in _PLACE.finditer(reason):
-        shown = known.get(place["path"], known.get(place["path"].removeprefix("./")))
-        if shown is not None:
-            line = int(place["line"] or 0)
-            evidence = f"{place['path']}:{line}" if 0 < line <= shown else place["path"]
-            break
+def _opinion(one: _CriterionAnswer) -> CriterionVerdict:
+    reason, needed = visible(one.reason).strip()[:_REASON], list[str]()
     if one.verdict == "cannot_tell":
         plain = (path.strip().removeprefix("./").partition(":")[0] for path in one.need)
         needed = list(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
@@ -142,7 +131,6 @@ def _opinion(one: _CriterionAnswer, view: View) -> CriterionVerdict:
         reason=reason,
         fix=fix,
         need=tuple(needed),
-        evidence=evidence,
     )
 
 
