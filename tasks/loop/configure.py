@@ -17,6 +17,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.parsers.rubric import Rubric, from_front_matter, read_rubric, said_twice, settings
 from helmsman.parsers.rubric_items import MOST_PROBLEMS, Problem
 from helmsman.parsers.status import promises
+from helmsman.plain import one_line
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
@@ -146,12 +147,10 @@ class RubricFile:
 
 
 def read_layers(repository: Path) -> list[Layer]:
-    """The layers that lie in a repository, strongest first, with the text of the goal's file. Raises OperatorError."""
-    return [resolve_goal_file(layer, repository, inside=True) for layer in said_by_files(repository)]
+    """The layers that lie in a repository, strongest first, with the text of the goal's file.
 
-
-def said_by_files(repository: Path) -> list[Layer]:
-    """The same as the files say it; a missing file is no layer. Raises OperatorError with every flaw."""
+    A missing file is no layer. Raises OperatorError with every flaw.
+    """
     path = _inside(repository, RUBRIC)
     layers = [_settings(repository)]
     if path.exists() and (file := read_rubric_file(path)).ours:
@@ -161,7 +160,7 @@ def said_by_files(repository: Path) -> list[Layer]:
         layers += [layer for layer in found if layer.values]
     if _inside(repository, AUTOCHECKS).is_file():  # a check where nobody else gives any: a list replaces those of weaker layers
         layers.append(Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]}))
-    return [layer for layer in layers if layer]
+    return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
 
 
 def _inside(repository: Path, name: str) -> Path:
@@ -241,9 +240,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise BrokenFile(path, "it is nested too deeply") from None
     except ValueError as error:  # tomllib's own error, or Python's of a number with too many digits
-        line, column = text.count("\n") + 1, len(text) - text.rfind("\n")  # it names them, except at the end of the file
-        end = f"(at line {line}, column {column}, the end of the file)"
-        raise BrokenFile(path, str(error).replace("(at end of document)", end)) from None
+        raise BrokenFile(path, str(error)) from None
 
 
 def _yaml(path: Path, text: str) -> dict[str, Any]:
@@ -252,14 +249,9 @@ def _yaml(path: Path, text: str) -> dict[str, Any]:
     try:
         _refuse_bombs(path, text)
         table: Any = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise BrokenFile(path, f"{where}{error.problem}", mark.line + 1 if mark else 1) from None
-    except yaml.YAMLError as error:
-        raise BrokenFile(path, " ".join(str(error).split()), 1) from None
-    except ValueError as error:  # a date or a number that is none
-        raise BrokenFile(path, f"its front matter: {error}") from None
+    except (yaml.YAMLError, ValueError) as error:  # the latter of a date or a number that is none
+        mark = getattr(error, "problem_mark", None)
+        raise BrokenFile(path, f"its front matter: {one_line(str(error))}", mark.line + 1 if mark else 1) from None
     if table is None:
         return {}
     if not isinstance(table, Mapping):

@@ -85,12 +85,6 @@ def entry_at(cwd: Path, commit: str, path: str) -> Entry | None:
     return found
 
 
-def entries_in(cwd: Path, commit: str, path: str) -> list[Entry]:
-    """What lies in the folder of that path; nothing where there is no such folder."""
-    found = entry_at(cwd, commit, path)
-    return folder_entries(cwd, found) if found is not None and found.mode == FOLDER else []
-
-
 def size_of(cwd: Path, entry: Entry) -> int:
     """Bytes of a file that has to be there. Raises OperatorError where it is not."""
     size = read_sizes(cwd, [entry.id])[0]

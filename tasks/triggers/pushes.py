@@ -5,36 +5,35 @@ have passed since the message came.
 """
 
 import hashlib
+import os
 import re
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from helmsman.config.layers import Layer, display
+from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError, TransientError
 from helmsman.naming import OWN_BRANCHES
 from helmsman.parsers.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import Ignored, Push
-from tasks.agents.catalogue import AGENTS, MOST_FILES, LoopSettings
-from tasks.hats.finding import HATS, PRESETS, is_path
+from tasks.agents.catalogue import LoopSettings
 from tasks.loop.alignment_file import aligned
-from tasks.loop.configure import AUTOCHECKS, RUBRIC, configure, read_toml, said_by_files
+from tasks.loop.configure import configure, read_toml
 from tasks.loop.handoff import left_at
 from tasks.loop.start import first_state, require_checks, write_first
-from tasks.repository.git import GitError, Repository, contains, git, open_repository, read_ref, succeeds
+from tasks.repository.git import GitError, Repository, contains, git, git_bytes, open_repository, read_ref, succeeds
 from tasks.repository.loop_context import loop_folder
-from tasks.repository.objects import FILE_MODES, entries_in, entry_at, read_object, size_of
+from tasks.repository.objects import FILE_MODES, read_object
 from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
-from tasks.system.files import LARGEST_FILE, resolve_inside
+from tasks.system.files import LARGEST_FILE
 from tasks.system.lock import holder
 from tasks.system.paths import state_home
 
-FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
 IN_A_WORKTREE = {"workspace": {"in_place": False}}  # a push never changes what somebody has checked out
 
 REMOTE = "origin"
@@ -59,7 +58,7 @@ def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
     if (known := _go_on(repository, push, where)) is not None:
         return known
     with laid_out(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
-        pushed = _configured(repository, push, folder)
+        pushed = _configured(push, folder)
         if pushed is None:
             return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
         require_checks(pushed.config)
@@ -84,18 +83,13 @@ def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Ign
     return LoopRequest(repository=str(where), loop=loop)
 
 
-def _configured(repository: Repository, push: Push, folder: Path) -> LoopSettings | None:
-    """What the files of the commit and this machine's environment say; None where they do not name the branch.
-
-    No configuration is valid without a goal, and the goal may stand in the alignment file, which only the configuration names.
-    """
+def _configured(push: Push, folder: Path) -> LoopSettings | None:
+    """What the files of the commit and this machine's environment say; None where they do not name the branch, goal or not."""
     request = LoopRequest(repository=str(folder), settings=IN_A_WORKTREE)
     theirs = [Layer("the receiver's file", push.settings)]
     first = configure(folder, request.model_copy(update={"goal": "any"}), consent=None, stronger=theirs).config
     if not matches_branch(push.branch, first.on_push.branches):
         return None
-    if first.alignment:
-        lay_out_file(repository, push.commit, first.alignment, folder, "alignment")
     return configure(folder, request, consent=None, stronger=theirs)
 
 
@@ -154,57 +148,21 @@ def _is_ours(repository: Repository, commit: str) -> bool:
 
 @contextmanager
 def laid_out(repository: Repository, commit: str, what: str, remedy: str) -> Generator[Path]:
-    """A folder with the files of configuration, and the goals and presets that they name, as they are in a commit.
+    """A folder with the plain files of a commit that can be configuration. No link is among them: it would lead into our files.
 
     What is wrong with them is told as the commit's, which `what` names in words.
     """
-    names = list(FILES)
-    for known in (PRESETS, HATS, AGENTS):
-        found = (entry.path for entry in entries_in(repository.common, commit, known.folder))
-        names += [name for name in found if name.endswith(known.ending)][:MOST_FILES]
     with tempfile.TemporaryDirectory(prefix="helmsman-") as place:
-        folder = Path(place)
+        listed = git_bytes(repository.common, "ls-tree", "-r", "-z", "--long", "--full-tree", commit).split(b"\0")
+        for entry in filter(None, listed):
+            about, _, name = entry.partition(b"\t")
+            (mode, _, blob, size), path = about.decode().split(), Path(os.fsdecode(name))
+            # git itself makes no such names, but whoever pushes may
+            if mode in FILE_MODES and int(size) <= LARGEST_FILE and ".." not in path.parts and not path.is_absolute():
+                Path(place, path).parent.mkdir(parents=True, exist_ok=True)
+                Path(place, path).write_bytes(read_object(repository.common, blob))
         try:
-            for name in names:
-                _write(repository, commit, name, folder)
-            for key, named in (one for layer in said_by_files(folder) for one in layer.values.items()):
-                # what a preset's name stands for is laid out already
-                if key == "goal_file" or (key == "preset" and isinstance(named, str) and is_path(named)):
-                    lay_out_file(repository, commit, named, folder, key)
-            yield folder
+            yield Path(place)
         except OperatorError as error:
             found = str(error).replace(f"{place}/", "")
             raise OperatorError(f"the configuration of {what} cannot be used", found=found, remedy=remedy) from error
-
-
-def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str) -> None:
-    """Write one more file that the configuration names. Raises OperatorError where it does not lie in the repository.
-
-    An alignment that is not there is none: whoever reads the configuration says so where it has to be.
-    """
-    path = PurePosixPath(named) if isinstance(named, str) and named else PurePosixPath("/")
-    inside = False
-    with suppress(OperatorError):
-        inside = bool(resolve_inside(folder, str(path), key))
-    missing = key == "alignment" and inside and entry_at(repository.common, commit, str(path)) is None
-    if not missing and not (inside and _write(repository, commit, str(path), folder)):
-        raise OperatorError(
-            f"the {key.removesuffix('_file')} of the pushed commit cannot be read",
-            expected="a file of the repository, by its path from the top, and no link",
-            found=display(named),
-            remedy=f"correct {key}, and push again",
-        )
-
-
-def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool:
-    """Whether there is such a file in the commit."""
-    found = entry_at(repository.common, commit, name)
-    if found is None or found.mode not in FILE_MODES:
-        return False
-    if (size := size_of(repository.common, found)) > LARGEST_FILE:
-        raise OperatorError(
-            f"{name} of the pushed commit is too large", expected=f"{LARGEST_FILE} bytes at most", found=f"{size}"
-        )
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(read_object(repository.common, found.id))
-    return True

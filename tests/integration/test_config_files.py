@@ -141,7 +141,7 @@ def test_byte_order_marks_and_either_kind_of_line_end_are_read(tmp_path: Path, m
     ("text", "cause"),
     [
         ("goal = 'x'\nlimits.iterations 5\n", "line 2, column 19"),
-        ("goal = 'x'\nchecks = [", "line 2, column 11, the end of the file"),
+        ("goal = 'x'\nchecks = [", "at end of document"),
         ("x = " + "[" * 5000, "nested too deeply"),
         ("x = " + "9" * 5000, "limit"),
         (b"goal = 'x'\n\n# \xff", "line 3 is not UTF-8"),

@@ -79,7 +79,7 @@ def test_a_pushed_loop_that_is_told_to_do_without_an_alignment_starts_as_ever(se
     [
         (ALIGNMENT, render(OPEN), "1 question in ALIGNMENT.md must be answered before a loop starts"),
         ("docs/plan.md", None, "the alignment file is not there"),
-        ("docs", None, "the alignment of the pushed commit cannot be read"),
+        ("docs", None, "docs cannot be read"),
     ],
 )
 def test_a_file_that_holds_a_loop_holds_a_pushed_one_with_the_reason(
@@ -102,7 +102,7 @@ def test_no_alignment_file_leads_out_of_the_repository(served: Served, tmp_path:
     (served.clone / ALIGNMENT).symlink_to(tmp_path / "outside" / "plan.md")
     (served.clone / "linked").symlink_to(tmp_path / "outside")
     push = pushed(served, {"helmsman.toml": f'alignment = "{named}"\n{CONFIGURATION}'})
-    with pytest.raises(OperatorError, match=r"the alignment (file is not there|of the pushed commit cannot be read)"):
+    with pytest.raises(OperatorError, match="cannot be used|is not a regular file"):
         begin(push, NOW)
 
 
