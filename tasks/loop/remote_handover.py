@@ -6,18 +6,15 @@ push of an earlier driver, which has not got that commit.
 
 import logging
 import secrets
-import shlex
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 
 from helmsman.config import RemoteConfig
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.loop.recover import end_processes, keep_work
-from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.loop_context import loop_context, loop_folder, worktree_of
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
@@ -30,7 +27,6 @@ from tasks.system.lock import exclusive_driver
 
 FETCHED = "refs/helmsman-fetched/"
 """Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
-CLAIMED = "driven on "  # how the subject begins of the commit by which a driver claims a loop
 AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
 """Waits between tries to reach the remote at the start: a machine whose link comes back has it within these."""
 SECONDS_AT_AN_END = 10.0
@@ -49,16 +45,11 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held:
         return
     require_remote(repository, remote.name)
     theirs = patiently(lambda: fetch_ref(repository, remote.name, state_ref(loop), f"{FETCHED}{loop}/state"), AGAIN_SECONDS)
-    ours = read_ref(repository.common, state_ref(loop))
     if theirs is None:
         return
-    if ours is not None and ours != theirs and contains(repository.common, ours, theirs):  # what is here came after that
-        # of a state that a person has just accepted, the branch comes now
-        if read_ref(repository.common, f"refs/heads/{read_state(repository, loop)[0].branch}") is None:
-            _follow(repository, loop, remote)
-        return
+    ours = read_ref(repository.common, state_ref(loop))
     with nullcontext() if held else exclusive_driver(loop_folder(repository, loop).lock, loop):
-        if ours == theirs:
+        if ours is not None and contains(repository.common, ours, theirs):  # what is here came after that
             _follow(repository, loop, remote)
         else:
             _replace(repository, loop, remote, ours, theirs)
@@ -84,17 +75,11 @@ def acquire_lease(repository: Repository, state: LoopState) -> LoopState:
     here = socket.gethostname()
     elsewhere = state.host not in {"", here}
     after = state.model_copy(update={"host": here, **({"session": None} if elsewhere else {})})  # a session lies on its machine
-    told = f"{CLAIMED}{here}" + (f", after {state.host}" if elsewhere else "")
+    told = f"driven on {here}" + (f", after {state.host}" if elsewhere else "")
     told += f" [{secrets.token_hex(4)}]"  # two clones on one host, in one second, would write the very same commit
     write_state(repository, after, over=commit, record=None, subject=told)
     patiently(lambda: push_loop(repository, after), AGAIN_SECONDS)
     return after
-
-
-def is_claimed_between(repository: Repository, before: str, after: str) -> bool:
-    """Whether a driver has begun behind a commit of the loop's state, as far as another one."""
-    subjects = git(repository.common, "log", "--format=%s", f"{before}..{after}").splitlines()
-    return any(subject.startswith(CLAIMED) for subject in subjects)
 
 
 def check_lease(repository: Repository, state: LoopState, seconds: float = TIMEOUT_SECONDS) -> None:
@@ -161,14 +146,13 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     _require_ours(repository, remote, before, shown)
     head = fetch_ref(repository, remote.name, f"refs/heads/{state.branch}", f"{FETCHED}{loop}/branch")
     worktree = worktree_of(repository, loop, state.config.workspace)
-    if head not in {None, read_ref(repository.common, f"refs/heads/{state.branch}")}:
-        _require_free(repository, state.branch, worktree)
     if before is not None:
         _leave(repository, before, theirs, head)
     if head is not None and (worktree / ".git").exists():
         stand_on(worktree, state.branch, head)
-    elif head is not None:
-        git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
+    elif head is not None:  # git refuses it, and names the place, where somebody has the branch checked out
+        git(repository.common, "worktree", "prune")
+        git(repository.common, "fetch", "--quiet", ".", f"+{FETCHED}{loop}/branch:refs/heads/{state.branch}")
     note_next(repository, loop, Tip(uid=state.uid, commit=theirs))
     git(repository.common, "update-ref", ref, theirs, ours or "0" * len(theirs))
 
@@ -193,9 +177,7 @@ def _require_ours(repository: Repository, remote: RemoteConfig, before: LoopStat
             remedy=f"resume it there; or bring this one to where it stands: git fetch {remote.name} +{ref}:{ref}, "
             f"git switch {branch} and git pull {remote.name} {branch}",
         )
-    # a single run may begin it twice: here first, and on another machine because this one died before it said so
-    twice = before is not None and not before.iteration and not before.host and before.config.goal == state.config.goal
-    if before is not None and before.uid != state.uid and not twice:
+    if before is not None and before.uid != state.uid:
         raise Fenced(
             f"remote {remote.name} holds another loop that is called {state.loop} as well",
             expected=f"the loop with the uid {before.uid}",
@@ -217,18 +199,6 @@ def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
         succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # not where it is checked out
     elif head != tip and not dirty_paths(worktree):
         stand_on(worktree, state.branch, head)
-
-
-def _require_free(repository: Repository, branch: str, worktree: Path) -> None:
-    """In somebody's checkout of the branch, all that it is moved by would look like their own wish to undo it."""
-    checkout = checkout_of(repository, branch)
-    if checkout is not None and checkout.resolve() != worktree.resolve():
-        raise OperatorError(
-            f"branch {branch} is checked out, and cannot go along with the loop, which went on elsewhere",
-            expected=f"it nowhere but in {worktree}",
-            found=str(checkout),
-            remedy=f"git -C {shlex.quote(str(checkout))} switch --detach; then resume the loop",
-        )
 
 
 def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:

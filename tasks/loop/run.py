@@ -44,9 +44,9 @@ from tasks.engine.step import is_kept, require_results
 from tasks.loop import steps
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
-from tasks.loop.recover import close, lost_elsewhere, mark_interrupted, repair, stand_at_best
+from tasks.loop.recover import close, lost_elsewhere, repair, stand_at_best
 from tasks.loop.remember import with_estimate
-from tasks.loop.remote_handover import acquire_lease, is_claimed_between, is_ours, pull_state, pushed
+from tasks.loop.remote_handover import acquire_lease, is_ours, pushed
 from tasks.loop.start import open_loop
 from tasks.memory import project_of
 from tasks.observers.telemetry import watched
@@ -98,7 +98,8 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         if not request.loop:
             stack.enter_context(exclusive_folder(loop_folder(repository, opened.loop), opened.loop))
         context = loop_context(request.repository, opened)
-        state = claimed(context, repair(context, read_state(repository, opened.loop)[0]))
+        state = repair(context, read_state(repository, opened.loop)[0])
+        state = acquire_lease(repository, _with_what_is_lost(context, state))
         stack.enter_context(pushed(repository, opened.loop))
         catch_up(context, state)
         stand_at_best(context, state)
@@ -114,25 +115,11 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         yield context, state
 
 
-def claimed(context: LoopContext, state: LoopState) -> LoopState:
-    """The loop as this driver's. What the one before it wrote since we looked is taken up first, once.
-
-    Raises Fenced where another driver was faster, and as `require_results` does.
-    """
-    _, looked_at = read_state(context.repository, state.loop)
-    try:
-        return acquire_lease(context.repository, _with_what_is_lost(context, state))
-    except Fenced:
-        pull_state(context.repository, state.loop, state.config.remote, held=True)
-        after, found = read_state(context.repository, state.loop)
-        if after.host != state.host or is_claimed_between(context.repository, looked_at, found):
-            raise
-    after = after if after.ending else mark_interrupted(context, after)
-    return acquire_lease(context.repository, _with_what_is_lost(context, after))
-
-
 def _with_what_is_lost(context: LoopContext, state: LoopState) -> LoopState:
-    """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
+    """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing.
+
+    Raises as `require_results` does.
+    """
     if not state.config.remote.push or state.ending is not None:
         return state
     call = CallFolder(context.folder.call(state.due, state.attempt), state.uid)

@@ -1,6 +1,5 @@
 """A loop that travels between clones of one remote: begun, gone on with, taken over."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from helmsman.config import LoopConfig, RemoteConfig
@@ -54,16 +53,3 @@ def taken_over(repository: Repository) -> LoopState:
 
 def kept(repository: Repository, below: str) -> list[str]:
     return git(repository.common, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/{below}").split()
-
-
-class Late:
-    """A claim before which somebody else does something, once."""
-
-    def __init__(self, first: Callable[[], None]) -> None:
-        self.first: Callable[[], None] | None = first
-
-    def __call__(self, repository: Repository, state: LoopState) -> LoopState:
-        first, self.first = self.first, None
-        if first:
-            first()
-        return acquire_lease(repository, state)

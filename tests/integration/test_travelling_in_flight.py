@@ -2,10 +2,9 @@
 
 import pytest
 
-from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
 from tasks.loop.remote_handover import pull_state
-from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.git import GitError, Repository, git, read_ref
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import read_state, state_ref
@@ -43,7 +42,7 @@ def test_a_branch_that_somebody_has_checked_out_is_not_moved_beneath_them(one: R
     sh(two.top, "switch", "--quiet", BRANCH)
     push_loop(one, go_on(one, _again(one), "further\n"))
     known = read_ref(two.common, state_ref(LOOP))
-    with pytest.raises(OperatorError, match="is checked out") as caught:
+    with pytest.raises(GitError, match="fetch failed") as caught:
         pull_state(two, LOOP, PUSHED, held=False)
     assert str(two.top) in caught.value.found
     assert (sh(two.top, "status", "--porcelain"), read_ref(two.common, state_ref(LOOP))) == ("", known)

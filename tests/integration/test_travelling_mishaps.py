@@ -11,25 +11,20 @@ from deployments import run as command
 from helmsman.config import RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
-from tasks.loop import remote_handover, run
+from tasks.loop import remote_handover
 from tasks.loop.recover import go_back, lost_elsewhere
-from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushed, refuse_taken
+from tasks.loop.remote_handover import acquire_lease, pull_state, pushed, refuse_taken
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref, write_state
 from tasks.repository.worktree import ensure_worktree
 from tests.fakes.repositories import commit, sh, write
-from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, Late, begun, go_on, kept, machine, taken_over, tree
+from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
 from tests.integration.travellers import at_once, one, remote, two
 
 __all__ = ["at_once", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
-
-
-def not_shared(loop: str) -> bool:
-    """What the storage of a machine of its own says."""
-    return not loop
 
 
 def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repository, two: Repository, remote: Path) -> None:
@@ -72,15 +67,6 @@ def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: R
         pull_state(two, LOOP, PUSHED, held=False)
     assert read_state(two, LOOP)[0] == mine
     assert read_ref(remote, state_ref(LOOP)) == at
-
-
-def test_what_one_run_began_on_two_machines_is_one_loop(one: Repository, two: Repository) -> None:
-    """The first one died before anybody heard of it."""
-    theirs = go_on(one, begun(one), "done\n")
-    push_loop(one, theirs)
-    mine = theirs.model_copy(update={"uid": "u2", "iteration": 0, "head": theirs.base_commit, "host": ""})
-    write_state(two, mine, over=None, record=None, subject="start")
-    assert taken_over(two).uid == theirs.uid
 
 
 def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Repository) -> None:
@@ -131,33 +117,6 @@ def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     (told,) = caplog.records
     assert "no answer within 0.5 s" in told.getMessage()
     assert told.exc_info is None
-
-
-def test_what_the_one_before_wrote_between_a_look_and_a_claim_is_taken_up_once(
-    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state, late = begun(one), Late(lambda: push_loop(one, go_on(one, state, "late\n")))
-    monkeypatch.setattr(run, "acquire_lease", late)
-    monkeypatch.setattr(run, "require_results", not_shared)
-    pull_state(two, LOOP, PUSHED, held=False)
-    ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    found = run.claimed(loop_context(str(two.top), state), read_state(two, LOOP)[0])
-    assert (found.iteration, (tree(two, found) / "app.py").read_text()) == (1, "late\n")
-    check_lease(two, found)
-
-
-def test_whoever_was_faster_keeps_the_loop(
-    one: Repository, two: Repository, remote: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    three, state = machine(remote, "three"), begun(one)
-    late = Late(lambda: push_loop(one, replace_state(one, state, state.model_copy(update={"host": three.top.name}), "claimed")))
-    monkeypatch.setattr(run, "acquire_lease", late)
-    monkeypatch.setattr(run, "require_results", not_shared)
-    pull_state(two, LOOP, PUSHED, held=False)
-    ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    with pytest.raises(Fenced):
-        run.claimed(loop_context(str(two.top), state), read_state(two, LOOP)[0])
-    assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
 
 
 def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Repository, two: Repository, remote: Path) -> None:
