@@ -9,7 +9,7 @@ from datetime import datetime
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.oversee.commands_said import answer_in
-from helmsman.parsers.issues import COMMAND, OWN_SETTINGS, Command, command_in, issue_goal, issue_loop_id
+from helmsman.parsers.issues import OWN_SETTINGS, Command, command_in, issue_goal, issue_loop_id
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.forms import form_for
@@ -27,7 +27,7 @@ from tasks.loop.remote_handover import pull_state, push_state
 from tasks.loop.start import first_state, require_budget, require_checks, write_first
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.loop_context import is_finished, loop_context, loop_folder
-from tasks.repository.state_ref import Fenced, known_state, read_state
+from tasks.repository.state_ref import known_state, read_state
 from tasks.system.clock import now_utc
 from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder
 from tasks.system.paths import LoopFolder
@@ -35,10 +35,6 @@ from tasks.trackers.thread import reply, tell_news
 from tasks.triggers.pushes import fetched, find_repository, laid_out
 
 Found = LoopRequest | Ignored | Handled
-
-STOPS_TRIED = 3
-"""How often a stop is brought to a loop that somebody drives elsewhere, who may push between our look and our push."""
-LONGEST_FOUND = 300  # characters of what git says, in a comment that says behind it what to do
 
 
 def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
@@ -168,6 +164,8 @@ def _followed(at: _At, command: Command) -> tuple[str, Found]:
     if state.gate is None:
         raise OperatorError("the loop asks nothing now", found=f"/helmsman {clean(command.verb)}")
     answer = answer_in(command, state, by=at.event.by, at=at.event.received_at)
+    if answer.choice is Choice.STOP and not at.is_driven:  # it comes before an answer that nobody has read
+        return understood(answer, state.gate), _stopped(at, f"{at.event.by} says so in issue #{at.event.number}")
     first = _first_heard(at, answer)
     return understood(answer, state.gate) if first == answer else _counts(first), _woken(at, state.gate, first)
 
@@ -193,17 +191,9 @@ def _resumed(at: _At, words: str) -> tuple[str, Found]:
 def _first_heard(at: _At, answer: Answer) -> Answer:
     """Leave an answer, and return the one that counts now: the first, over which whoever brought it may have died.
 
-    A stop comes before one that nobody has read. Raises OperatorError where a driver is about to read another one.
+    Raises OperatorError where a driver is about to read another one.
     """
-    box, uid = at.folder.answers, at.state.uid
-    if answer.choice is Choice.STOP and not at.is_driven:
-        with exclusive_driver(at.folder.lock, at.state.loop):
-            gate = read_state(at.repository, at.state.loop)[0].gate
-            if gate is None or gate.key != answer.gate:
-                raise OperatorError("the question was answered in the meantime", remedy="`cancel` stops the loop")
-            answers.replace(box, uid, answer)
-        return answer
-    first = answers.put(box, uid, answer)
+    first = answers.put(at.folder.answers, at.state.uid, answer)
     if first is None:
         raise OperatorError("the question was answered in the meantime", remedy="look again")
     if first != answer and at.is_driven:
@@ -243,7 +233,7 @@ def _not_done(error: HelmsmanError) -> str:
 def _stopped(at: _At, why: str) -> Found:
     """Stop a loop, whoever drives it or nobody, here or elsewhere. Its work and state are kept.
 
-    A stop that did not reach the remote is told at the issue as what it is, with the way to stop the loop all the same.
+    A stop that did not reach the remote is told at the issue as one that is not done.
     """
     loop = f"loop {at.state.loop}"
     try:
@@ -253,18 +243,8 @@ def _stopped(at: _At, why: str) -> Found:
         at.folder.cancel.touch()
         return Handled(what=f"{loop} is asked to stop: {why}")
     except HelmsmanError as error:
-        if not at.state.config.remote.push:
-            raise
-        kind = TransientError if isinstance(error, TransientError) else OperatorError
-        before = f"; before that: {error.remedy}" if error.remedy and not isinstance(error, Fenced) else ""
-        told = kind(
-            f"{loop} was not stopped, and may go on elsewhere: {error.problem}",
-            expected=error.expected,
-            found=clean(error.found)[:LONGEST_FOUND],
-            remedy=f"run helmsman cancel {at.state.loop} where it is driven, or say {COMMAND} {CANCEL} once more{before}",
-        )
-        reply(at.state, at.event.comment or at.event.delivery, _not_done(told))
-        raise told from error
+        reply(at.state, at.event.comment or at.event.delivery, _not_done(error))
+        raise
     if state.gate is not None and answer is not None:
         return _woken(replace(at, state=state), state.gate, answer)
     tell_news(after, loop_context(at.where, after))  # also of an end that a run before this one could not bring to the remote
@@ -277,25 +257,19 @@ def _stop_on_top(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState
     """With the lock held: on top of what the remote has by now, which fences whoever drives the loop elsewhere.
 
     Returns the loop as it was by then, the answer that was left for one that asks, which comes before any that nobody has read,
-    and the loop as it is now. Raises Fenced where a driver elsewhere was faster every time.
+    and the loop as it is now. Raises Fenced where a driver elsewhere pushed meanwhile.
     """
-    loop, fenced = at.state.loop, None
-    for _ in range(STOPS_TRIED):
-        now = read_state(at.repository, loop)[0]
-        if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
-            return now, None, now
-        pull_state(at.repository, loop, now.config.remote, held=True)
-        now = read_state(at.repository, loop)[0]
-        if now.gate is not None:  # whoever reads the answer claims the loop first, so nothing is pushed
-            said = {"gate": now.gate.key, "kind": now.gate.kind, "by": at.event.by, "via": "tracker", "at": at.event.received_at}
-            answer = Answer.model_validate({**said, "choice": Choice.STOP})
-            answers.replace(at.folder.answers, now.uid, answer)
-            return now, answer, now
-        after = now if now.ending is not None else close(loop_context(at.where, now), now, Cancelled(why), now_utc())
-        try:
-            push_state(at.repository, after)
-        except Fenced as error:
-            fenced = error
-        else:
-            return now, None, after
-    raise fenced or AssertionError
+    loop = at.state.loop
+    now = read_state(at.repository, loop)[0]
+    if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
+        return now, None, now
+    pull_state(at.repository, loop, now.config.remote, held=True)
+    now = read_state(at.repository, loop)[0]
+    if now.gate is not None:  # whoever reads the answer claims the loop first, so nothing is pushed
+        said = {"gate": now.gate.key, "kind": now.gate.kind, "by": at.event.by, "via": "tracker", "at": at.event.received_at}
+        answer = Answer.model_validate({**said, "choice": Choice.STOP})
+        answers.replace(at.folder.answers, now.uid, answer)
+        return now, answer, now
+    after = now if now.ending is not None else close(loop_context(at.where, now), now, Cancelled(why), now_utc())
+    push_state(at.repository, after)
+    return now, None, after
