@@ -168,11 +168,9 @@ def keep_briefing(folder: CallFolder, briefing: Briefing) -> None:
 
 
 def keep_request(folder: CallFolder, request: JudgeRequest) -> None:
-    """Keep what the judge is sent. Of several requests it is the longest: one that is asked again is sent all, and more."""
-    sent, before = without_secrets(request).briefing, kept(folder, judge=True)
-    if before is None or len(sent.prompt) >= len(before.prompt):
-        folder.root.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder.judge, sent.model_dump_json(indent=1))
+    """Keep what the judge is sent; of several requests the last, which says all that the first one did."""
+    folder.root.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder.judge, without_secrets(request).briefing.model_dump_json(indent=1))
 
 
 def kept(folder: CallFolder, *, judge: bool) -> Briefing | None:

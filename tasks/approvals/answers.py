@@ -25,15 +25,13 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.system.clock import now_utc
 from tasks.system.faults import transient_error
-from tasks.system.files import FOR_ALL, drafted, locked, write_atomic
+from tasks.system.files import drafted, write_atomic
 from tasks.system.journal import publish
 from tasks.system.keys import authentic, signed
 from tasks.system.secrets import redact, without_secrets
 
 PURPOSE = "helmsman answer 1"
 WORDS_PURPOSE = "helmsman words 1"
-LOCK = ".lock"
-"""In a mailbox. Whatever takes an answer's place holds it; the first one needs none, for it takes nobody's."""
 _log = logging.getLogger(__name__)
 
 
@@ -49,17 +47,14 @@ def put(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
             return answer
         if (first := find(mailbox, uid, answer.gate)) is not None:
             return first
-        with locked(mailbox / LOCK, FOR_ALL):  # somebody else may have put the torn one aside meanwhile, and answered
-            if find(mailbox, uid, answer.gate) is None:
-                put_aside(mailbox, answer.gate)
-            return answer if _linked(draft, file) else find(mailbox, uid, answer.gate)
+        put_aside(mailbox, answer.gate)
+        return answer if _linked(draft, file) else find(mailbox, uid, answer.gate)
 
 
 def replace(mailbox: Path, uid: str, answer: Answer) -> None:
     """Leave an answer in the place of one that nobody has read: the caller holds the lock of whoever asked."""
     mailbox.mkdir(parents=True, exist_ok=True)
-    with locked(mailbox / LOCK, FOR_ALL):
-        write_atomic(_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
+    write_atomic(_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
 
 
 def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
@@ -128,7 +123,7 @@ def with_words(context: LoopContext, state: LoopState) -> LoopState:
             _log.warning("what a person has said cannot be read: %s", error)
             continue
         if words is None:
-            _log.warning("%s was not written by Helmsman for this loopand is ignored", file.name)
+            _log.warning("%s was not written by Helmsman for this loop, and is ignored", file.name)
         elif words.strip() and words not in state.guidance:
             said.append(words)
     if said:

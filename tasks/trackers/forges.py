@@ -164,17 +164,10 @@ class IssueTracker(Api):
         return login
 
     def pull_request(self, head: str, base: str) -> PullRequest | None:
-        """The newest one from a branch of this repository into another, open or not."""
-        path, query, first = f"{self._home}/pulls", {"state": "all", **self._forge.listing}, list[Mapping[str, Any]]()
-        if self._forge is FORGES["gitea"]:  # of several from one branch into another, its path gives whichever was there first
-            reply = self.call("GET", f"{path}/{quote(base, safe='')}/{quote(head, safe='')}", accept=MISSING)
-            if reply.status in MISSING:
-                return None
-            first.append(mapping(reply.content))
-        else:
-            query |= {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
-        enough = first and _request_of(first[0]).is_open
-        pulls = first if enough else [*first, *self.pages(path, **query)]
+        """The newest one from a branch of this repository into another, open or not. Gitea knows no such query, and lists all."""
+        asked = {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
+        query = {"state": "all", **self._forge.listing, **({} if self._forge is FORGES["gitea"] else asked)}
+        pulls = self.pages(f"{self._home}/pulls", **query)
         found = (one for one in pulls if [mapping(one.get(side)).get("ref") for side in ("head", "base")] == [head, base])
         return max(map(_request_of, found), key=lambda one: one.number, default=None)
 

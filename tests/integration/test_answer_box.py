@@ -1,18 +1,14 @@
 """Answers as files: the first counts, and what a power cut left of one is in nobody's way."""
 
 import errno
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from helmsman.errors import HelmsmanError, TransientError
 from helmsman.records.gates import Answer, Choice, GateKind
-from tasks.approvals.answers import find, put, put_aside, replace, signed_answer
+from tasks.approvals.answers import find, put, signed_answer
 from tasks.system.files import write_atomic
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
@@ -64,36 +60,6 @@ def test_an_answer_that_nobody_may_read_is_named_and_left_where_it_is(tmp_path: 
     with pytest.raises(HelmsmanError, match=f"{YES.gate}.json"):
         put(tmp_path, UID, YES)
     assert [path.name for path in tmp_path.iterdir()] == [f"{YES.gate}.json"]
-
-
-def answer_again(mailbox: Path) -> None:
-    put_aside(mailbox, YES.gate)
-    assert put(mailbox, UID, YES) == YES
-
-
-def answer_over(mailbox: Path) -> None:
-    replace(mailbox, UID, YES)
-
-
-@pytest.mark.parametrize("faster", [answer_again, answer_over])
-def test_an_answer_is_not_put_aside_for_a_torn_one_that_lay_there_before(tmp_path: Path, faster: Callable[[Path], None]) -> None:
-    torn = tmp_path / f"{YES.gate}.json"
-    os.mkfifo(torn)
-    with ThreadPoolExecutor() as pool:
-        later = pool.submit(put, tmp_path, UID, NO)
-        with torn.open("wb"):  # it opens once the other one reads, and that one reads until it is closed
-            faster(tmp_path)
-        assert later.result() == YES
-    assert find(tmp_path, UID, YES.gate) == YES
-
-
-def test_many_that_find_a_torn_answer_are_told_the_same_one(tmp_path: Path) -> None:
-    for name in map(str, range(20)):
-        said = [YES.model_copy(update={"gate": name, "by": f"person {number}"}) for number in range(8)]
-        (tmp_path / f"{name}.json").write_text("{")
-        with ThreadPoolExecutor(len(said)) as pool:
-            told = list(pool.map(partial(put, tmp_path, UID), said))
-        assert told == [find(tmp_path, UID, name)] * len(said)
 
 
 def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
