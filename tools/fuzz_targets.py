@@ -187,7 +187,7 @@ def _guardrails(data: bytes) -> None:
 
 def _wiki(data: bytes) -> None:
     page = renewed(INDEX, "ours", text(data))
-    assert page is None or renewed(INDEX, "ours", page) == page
+    assert renewed(INDEX, "ours", page) == page
 
 
 def _on_disk(read: Callable[[Path], object], name: str, data: bytes) -> None:

@@ -4,8 +4,6 @@ Most of it was written by an agent or stands in a repository: it is quoted, one 
 orders nobody anything. What stands between the two markers of a page is made anew each time; the rest is a person's.
 """
 
-import hashlib
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -28,24 +26,21 @@ PAGES = {
 }
 """Title, and what it is for, in a sentence."""
 SUMMARY, ITERATIONS = "summary.md", "iterations.md"
-ARCHIVED = (SUMMARY, ITERATIONS)  # files of one archive
 MOST_ITERATIONS = 200  # iterations that one archive tells of, the last ones
 MOST_LOOPS, MOST_CONSTRAINTS, MOST_FILES, MOST_FOLDERS = 300, 150, 50, 80
 """What a page lists; folders are those of the two upper levels."""
-_GOAL, _TITLE, _SLUG, _NAME = 2_000, 80, 50, 100
-_OURS = re.compile(rf"^{BEGIN}[ \t]*\r?\n(.*?)^{END}[ \t]*(?=\r?$)", re.MULTILINE | re.DOTALL)
+_GOAL, _TITLE, _NAME = 2_000, 80, 100
 
 
-def renewed(name: str, body: str, old: str | None) -> str | None:
-    """A page's text with our part of it made anew; None where it has no such part, and so is not ours to write."""
+def renewed(name: str, body: str, old: str) -> str:
+    """A page's text with our part of it made anew; a page that has no such part is a person's, and stays."""
     block = f"{BEGIN}\n{body.rstrip()}\n{END}"
-    if old is None:
+    if not old:
         title, about = PAGES[name]
         return f"# {title}\n\n{about} What stands between the markers is made anew; all else is yours.\n\n{block}\n"
-    if len(_OURS.findall(old)) != 1 or old.count(BEGIN) != 1 or old.count(END) != 1:
-        return None
-    newline = "\r\n" if "\r\n" in old else "\n"
-    return _OURS.sub(lambda _: block.replace("\n", newline), old)
+    before, _, rest = old.partition(BEGIN)
+    _, closed, after = rest.partition(END)
+    return f"{before}{block}{after}" if closed else old
 
 
 def spec_page(state: LoopState) -> str:
@@ -61,14 +56,9 @@ def constraints_page(orders: Sequence[Imperative]) -> str:
     return render("wiki_constraints", documents=documents, left=len(strict) - MOST_CONSTRAINTS)
 
 
-def index_page(loops: Sequence[tuple[str, str]], decisions: Sequence[tuple[str, str]]) -> str:
-    """Where everything is, by names and titles, newest last: folders of archived loops, files of decisions."""
-    return render("wiki_index", decisions=_links(decisions[-MOST_FILES:]), loops=_links(loops[-MOST_LOOPS:]))
-
-
-def _links(titled: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    brackets = str.maketrans("[]", "()")
-    return [(name, inert(title, 2 * _TITLE).translate(brackets)) for name, title in titled]
+def index_page(loops: Sequence[str], decisions: Sequence[str]) -> str:
+    """Where everything is, newest last: names of archived loops, and of files with what was decided in them."""
+    return render("wiki_index", decisions=decisions[-MOST_FILES:], loops=loops[-MOST_LOOPS:])
 
 
 def map_page(files: Sequence[str]) -> str:
@@ -80,34 +70,13 @@ def map_page(files: Sequence[str]) -> str:
     return render("wiki_map", folders=folders, left=len(sizes) - len(shown))
 
 
-def decision_pages(state: LoopState) -> dict[str, tuple[str, str]]:
-    """What the agent decided in a completed loop: name and text of each page, by a key that stays the same."""
-    chosen = {f"{state.uid}-{at}": one for at, one in enumerate(state.memory.decisions) if inert(one.chose, _TITLE)}
-    return {
-        key: (slug(one.chose), render("wiki_decision", key=key, choice=one, loop=state.loop, day=_day(state)) + "\n")
-        for key, one in chosen.items()
-    }
-
-
-def key_of(text: str) -> str:
-    """The key of a decision's page."""
-    found = re.match(r"<!-- helmsman:decision (\S+) -->", text)
-    return found[1] if found else ""
-
-
-def title_of(text: str) -> str:
-    found = re.search(r"^# (.*\S)", text, re.MULTILINE)
-    return found[1] if found else ""
-
-
-def slug(text: str) -> str:
-    """Words that are safe in the name of a file; where none of them is, a fingerprint, so that two texts are still two."""
-    words = re.sub(r"[^a-z0-9]+", "-", text.lower()[: 4 * _SLUG]).strip("-")[:_SLUG].strip("-")
-    return words or f"decision-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
+def archive_name(state: LoopState) -> str:
+    """Of a loop's archive: two loops that had one name are two."""
+    return f"{state.loop}-{state.uid[:8]}"
 
 
 def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mapping[str, str]:
-    """What happened in a loop, for ever. `records`: its iterations, oldest first; of many the last ones."""
+    """What happened in a loop, for ever, the summary last. `records`: its iterations, oldest first; of many the last ones."""
     last, spending, goal = records[-MOST_ITERATIONS:], state.spending, own_goal(state.config.goal)
     dollars, iterations = format_dollars(spending.cost_usd, state.untold), plural(state.iteration, "iteration")
     summary = render(
@@ -115,18 +84,16 @@ def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mappi
         state=state,
         title=f"{_day(state)}, loop {state.loop}: {state.outcome}, {iterations}: {inert(goal, _TITLE)}",
         goal=goal,
-        uid=uid_line(state),
         day=_day(state),
         spent=f"{iterations}, {dollars}, {duration(spending.seconds)}",
         files=[*dict.fromkeys(name for record in last for name in record.execution.change.files)],
         most=MOST_FILES,
     )
-    return {SUMMARY: f"{summary}\n", ITERATIONS: render("wiki_iterations", loop=state.loop, records=last) + "\n"}
-
-
-def uid_line(state: LoopState) -> str:
-    """By which an archive is known as this loop's."""
-    return f"- uid: {state.uid}"
+    name, decisions = archive_name(state), [one for one in state.memory.decisions if inert(one.chose, _TITLE)]
+    decided = render("wiki_decisions", decisions=decisions, loop=state.loop, day=_day(state))
+    told = render("wiki_iterations", loop=state.loop, records=last)
+    files = {f"loops/{name}/{ITERATIONS}": told, f"loops/{name}/{SUMMARY}": summary}
+    return {**({f"decisions/{name}.md": decided} if decisions else {}), **files}
 
 
 def _day(state: LoopState) -> str:

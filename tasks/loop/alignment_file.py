@@ -91,37 +91,23 @@ def aligned(repository: Repository, config: LoopConfig, *, others: bool = False)
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
     found = refuse_open_questions(repository, config.alignment)
-    alignment = with_kept(repository, config.alignment, found) if found else None
-    return _held_to(repository.top / config.alignment, alignment, config, others=others)
-
-
-def aligned_by(text: str, where: Path, config: LoopConfig) -> LoopConfig:
-    """The same for the text of `config.alignment` in another loop's work, of which `where` says to people where it stands."""
-    return _held_to(where, _without_questions(where, _meant(where, text, config.alignment)), config, others=True)
-
-
-def _held_to(path: Path, alignment: Alignment | None, config: LoopConfig, *, others: bool) -> LoopConfig:
-    if alignment is None:
+    if found is None:
         return config
-    if not same_goal(alignment.goal, config.goal):
-        if others or spent(alignment):
-            return config
-        remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
-        raise another_goal(path, alignment, remedy)
-    return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
+    alignment = with_kept(repository, config.alignment, found)
+    if same_goal(alignment.goal, config.goal):
+        return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
+    if others or spent(alignment):
+        return config
+    remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
+    raise another_goal(repository.top / config.alignment, alignment, remedy)
 
 
 def refuse_open_questions(repository: Repository, file: str) -> Alignment | None:
     """What a loop that starts has to hold to; None for nothing. Raises OperatorError while a question is open."""
-    if repository.bare or not file:
-        return None
-    return _without_questions(repository.top / file, _for_a_loop(repository.top, file))
-
-
-def _without_questions(path: Path, alignment: Alignment | None) -> Alignment | None:
+    alignment = None if repository.bare or not file else _for_a_loop(repository.top, file)
     if alignment is not None and alignment.open:
         raise OperatorError(
-            f"{plural(len(alignment.open), 'question')} in {path} must be answered before a loop starts",
+            f"{plural(len(alignment.open), 'question')} in {repository.top / file} must be answered before a loop starts",
             found="; ".join(clean(question) for question in alignment.open[:QUESTIONS_SHOWN]),
             remedy="answer them: helmsman align, or in the file, each ticked with its answer below it; or start without "
             "the file: --set alignment=",
@@ -139,16 +125,12 @@ def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
 
 
 def _for_a_loop(top: Path, file: str) -> Alignment | None:
-    text = read_text(place_of(top, file))
-    if text is not None:
-        return _meant(top / file, text, file)
-    if file == ALIGNMENT:
-        return None
-    raise OperatorError(
-        "the alignment file is not there", found=str(top / file), remedy="correct `alignment`, or make it: helmsman align"
-    )
-
-
-def _meant(path: Path, text: str, file: str) -> Alignment | None:
     """A file of the usual name that is a document of somebody's own says nothing about loops."""
-    return None if file == ALIGNMENT and not is_alignment(text) else understood(path, text)
+    text = read_text(place_of(top, file))
+    if file == ALIGNMENT and not is_alignment(text or ""):
+        return None
+    if text is None:
+        raise OperatorError(
+            "the alignment file is not there", found=str(top / file), remedy="correct `alignment`, or make it: helmsman align"
+        )
+    return understood(top / file, text)

@@ -20,7 +20,6 @@ from helmsman.orient.research import research_of
 from helmsman.oversee.advice import planned_anew
 from helmsman.oversee.limits import near
 from helmsman.parsers.progress_file import LONGEST_FILE, read, render
-from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import Briefing, Orientation, WorkingMemory
 from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState
@@ -41,7 +40,6 @@ from tasks.repository.setup import copy_included, lay_included
 from tasks.repository.staging import own_folder
 from tasks.repository.worktree import Worktree, commits_between
 from tasks.system.files import open_up, read_within, remove
-from tasks.system.journal import publish
 from tasks.system.secrets import redact, without_secrets
 
 NAME_END = "0000"  # of a loop that is not there yet; chance makes another one
@@ -76,8 +74,7 @@ def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientatio
     if state.config.judge.criteria:
         _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
         _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
-    if problems := lay_out_wiki(context, state):
-        publish(MemoryNoted(lines=problems))
+    lay_out_wiki(context, state)
     return facts_at(context, state, commit_and_tree(context.worktree)[0], remembered, now)
 
 

@@ -1,6 +1,7 @@
 """What outlives a loop, beside its steps: recalled before an iteration, kept after it, concluded at the loop's end.
 
-Nothing here stops a loop: what cannot be read or kept is named, and the loop goes on without it.
+Nothing here stops an iteration: what cannot be read or kept is named, and the loop goes on without it. Whoever ends a loop hears
+of what cannot be concluded, and goes on as well.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -106,7 +107,7 @@ def conclude(context: LoopContext, state: LoopState, *, asked: Sequence[Observat
     if state.ending is None or not _ends(state):
         return
     now = state.ending.at
-    with _observed("conclude"), _store(state, now) as store:
+    with _store(state, now) as store:
         ended = summary(state, _subject(context, state))
         with store.change() as change:
             new = _since_its_end(change, state.uid)
@@ -125,31 +126,28 @@ def to_be_asked(state: LoopState) -> bool:
     """Whether a model is to be asked what this loop teaches: once for each end that iterations led to, where that is wanted."""
     if state.config.memory.extraction != "model" or not _ends(state):
         return False
-    with _observed("conclude"), _store(state, state.updated_at) as store:
+    with _store(state, state.updated_at) as store:
         return store.summary(state.uid) is None or bool(_since_its_end(store, state.uid))
-    return False
 
 
 def drawn(context: LoopContext, state: LoopState, credentials: Credentials) -> ExtractedLessons:
     """What a model says of it."""
-    with _observed("draw lessons"), _store(state, state.updated_at) as store:
+    with _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
         ended = summary(state, _subject(context, state))
         by = Asking(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
         read = partial(read_lessons, summary=ended, episodes=episodes)
         found, writing = written(by, partial(lessons_request, state, ended, episodes), read)
         return ExtractedLessons(observations=found or (), usage=writing.usage, reason=writing.reason)
-    return ExtractedLessons()
 
 
 def learnt(context: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
     """Everything that is known of the loop's project."""
     if not state.config.memory.use:
         return [], []
-    with _observed("learnings"), _store(state, state.updated_at) as store:
+    with _store(state, state.updated_at) as store:
         project = project_of(context.repository)
         return store.lessons(project), store.guardrails(project)
-    return [], []
 
 
 def _ends(state: LoopState) -> bool:

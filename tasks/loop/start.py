@@ -24,9 +24,9 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from tasks.agents.catalogue import LoopSettings, find_agent
 from tasks.agents.project_settings import require_project_settings
-from tasks.loop.alignment_file import aligned, aligned_by
+from tasks.loop.alignment_file import aligned
 from tasks.loop.configure import configure
-from tasks.loop.handoff import left_at, left_in, text_at
+from tasks.loop.handoff import left_at, left_in
 from tasks.loop.merge import require_target
 from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref, require_head
@@ -84,12 +84,7 @@ def state_from_here(repository: Repository, resolved: LoopSettings, name: str, n
         resolved = replace(resolved, agent=Agent(kind=kind))
     commit, branch = _beginning(repository, resolved.config, begin_with, name)
     on_a_loop, file = begin_with.startswith(OWN_BRANCHES), resolved.config.alignment
-    # a loop's work has the alignment file as that loop left it; one about another goal was for that loop, or one before it
-    text = text_at(repository, commit, file) if on_a_loop and not repository.bare else None
-    if text is None:
-        config = aligned(repository, resolved.config, others=on_a_loop)
-    else:
-        config = aligned_by(text, Path(f"{begin_with}:{file}"), resolved.config)
+    config = aligned(repository, resolved.config, others=on_a_loop)
     before = known_state(repository, begin_with.removeprefix(OWN_BRANCHES)) if on_a_loop else None
     if before is not None:  # it tells all of those before it, whatever the file says
         inherited = inherited_from(before)

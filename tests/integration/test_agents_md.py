@@ -49,7 +49,7 @@ def applied(work: Work, state: LoopState, tmp_path: Path) -> Path:
 def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ()) == ((SUBJECTS[0],), "")
+    assert propose(work.place, state, LESSONS, ()) == (SUBJECTS[0],)
     clone = applied(work, state, tmp_path)
     assert (clone / "AGENTS.md").read_text() == AFTER
     assert sh(clone, "status", "--porcelain") == "M  AGENTS.md"
@@ -67,7 +67,7 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
     (work.path / ".gitattributes").write_text("AGENTS.md binary -diff\n")
     sh(work.path, "config", "diff.noprefix", "true")
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ())[1] == ""
+    propose(work.place, state, LESSONS, ())
     sh(work.path, "config", "--unset", "diff.noprefix")
     after = (applied(work, state, tmp_path) / "AGENTS.md").read_bytes().decode()
     assert f"- {SUBJECTS[0]}" in after
@@ -77,19 +77,18 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
 def test_with_nothing_new_there_is_no_patch_and_an_earlier_one_goes(tmp_path: Path) -> None:
     work = begun(tmp_path, {"AGENTS.md": AFTER})
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ()) == ((), "")
+    assert propose(work.place, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
     propose(work.place, state, [convention(SUBJECTS[1])], ())
     assert patch_of(work).exists()
-    assert propose(work.place, state, LESSONS, ()) == ((), "")
+    assert propose(work.place, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
-def test_nothing_is_proposed_where_nobody_wants_it_or_nothing_is_proven(tmp_path: Path) -> None:
+def test_nothing_is_proposed_where_nobody_wants_it(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work, "off")
-    assert propose(work.place, state, LESSONS, ()) == ((), "")
-    assert propose(work.place, completed(work).model_copy(update={"ending": None}), LESSONS, ()) == ((), "")
+    assert propose(work.place, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
@@ -101,24 +100,17 @@ def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, mon
     work = begun(tmp_path, {"AGENTS.md": rules})
     key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
     lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
-    assert propose(work.place, completed(work), lessons, ())[0] == (SUBJECTS[0],)
+    assert propose(work.place, completed(work), lessons, ()) == (SUBJECTS[0],)
     assert key not in patch_of(work).read_text()
-
-
-def test_a_file_whose_name_is_written_in_small_letters_stays_the_only_one(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"agents.md": RULES})
-    state = completed(work)
-    assert commit_lines(work.place, agreed(work, state))
-    assert work.names() >= {"agents.md"}
-    assert "AGENTS.md" not in work.names()
 
 
 @pytest.mark.parametrize("deed", ["ln -sf /etc/hostname", "cp /bin/true", "head -c 2000000 /dev/zero | tr '\\0' x >"])
 def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed: str) -> None:
     work = begun(tmp_path)
     shell(work.path, f"{deed} AGENTS.md")
-    lines, problem = propose(work.place, completed(work), LESSONS, ())
-    assert (bool(problem), lines, patch_of(work).exists()) == (True, (), False)
+    with pytest.raises(OperatorError, match=r"AGENTS\.md"):
+        propose(work.place, completed(work), LESSONS, ())
+    assert not patch_of(work).exists()
 
 
 # --- the commit ---------------------------------------------------------------------------------------------------
@@ -126,7 +118,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
 
 def agreed(work: Work, state: LoopState) -> LoopState:
     """With what was proposed in it, as the loop's end writes it down before a person is asked."""
-    return state.model_copy(update={"proposed": propose(work.place, state, LESSONS, ())[0]})
+    return state.model_copy(update={"proposed": propose(work.place, state, LESSONS, ())})
 
 
 def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
@@ -145,8 +137,8 @@ def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes
 def test_what_is_no_plain_text_by_then_is_left_as_it_is(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = agreed(work, completed(work, "commit"))
-    (work.path / "AGENTS.md").write_bytes(b"a\0b\n")
+    (work.path / "AGENTS.md").write_bytes(b"a\xffb\n")
     later = commit(work.path, "binary", {"b": "b"})
-    with pytest.raises(OperatorError, match=r"AGENTS\.md cannot be added to"):
+    with pytest.raises(OperatorError, match=r"AGENTS\.md cannot be read"):
         commit_lines(work.place, state)
     assert work.sh("rev-parse", BRANCH) == later

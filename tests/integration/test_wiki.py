@@ -1,4 +1,4 @@
-"""The wiki beside the loops, in real repositories: made, kept up, archived once, laid out, whatever lies in the way."""
+"""The wiki beside the loops, in real repositories: made, kept up, archived once, laid out."""
 
 import os
 import stat
@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
 from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY
 from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.loop.prepare import prepare
-from tasks.loop.wiki import archive, keep_up, lay_out, wiki_folder
-from tasks.repository.state_ref import replace_state, write_state
+from tasks.loop.wiki import keep_up, lay_out, wiki_folder
+from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import dirty_paths, remove_worktree, settle_work
 from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, shell
 from tests.unit.builders import STOP
@@ -49,10 +50,9 @@ def wiki(work: Work) -> Path:
     return wiki_folder(work.repository)
 
 
-def as_it_lies(path: Path) -> tuple[int, ...]:
-    """What changes with any write, and with no look at it."""
-    found = os.lstat(path)
-    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
+def pages_of(work: Work) -> dict[str, bytes]:
+    """Those that are kept up to date."""
+    return {name: text for name, text in everything(wiki(work)).items() if "/" not in name}
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -63,75 +63,55 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Work) -> None:
-    assert keep_up(work.place, with_wiki(work.state)) == ()
+    keep_up(work.place, completed(work))
     assert wiki(work) == work.repository.common / "helmsman" / "wiki"
-    pages = everything(wiki(work))
+    pages = pages_of(work)
     assert set(pages) == {INDEX, SPEC, MAP, CONSTRAINTS}
     assert b"> make it work" in pages[SPEC]
     assert b"- `src/parse/` (1 file)\n" in pages[MAP]
     assert b"- `src/` (1 file)\n" in pages[MAP]
     assert b"> - MUST NOT: Never edit generated files. (line 1)" in pages[CONSTRAINTS]
-    assert keep_up(work.place, with_wiki(work.state)) == ()
-    assert everything(wiki(work)) == pages
 
 
 def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
     state = work.state.model_copy(update={"ending": STOP})
-    assert keep_up(work.place, state) == archive(work.place, state) == lay_out(work.place, state) == ()
+    keep_up(work.place, state)
+    lay_out(work.place, state)
     assert not wiki(work).exists()
     assert not (work.path / ".helmsman").exists()
 
 
 def test_a_persons_edits_stay_and_our_parts_are_renewed(work: Work) -> None:
-    state = with_wiki(work.state)
+    state = completed(work)
     keep_up(work.place, state)
     page = wiki(work) / MAP
     page.write_text("# Our map\n\nMine.\n" + page.read_text()[page.read_text().index(BEGIN) :] + "\nMine too.\n")
     (wiki(work) / SPEC).write_text("All of it is mine.\n")
     (wiki(work) / "mine.md").write_text("Mine.\n")
-    head = commit(work.path, "more", {"web/package.json": "{}"})
-    problems = keep_up(work.place, state.model_copy(update={"head": head}))
-    assert [problem.partition(" of the wiki")[0] for problem in problems] == [SPEC]
+    (wiki(work) / CONSTRAINTS).chmod(0o400)
+    head = commit(work.path, "more", {"web/package.json": "{}", "AGENTS.md": "Never write tests last.\n"})
+    keep_up(work.place, state.model_copy(update={"head": head}))
     assert (wiki(work) / SPEC).read_text() == "All of it is mine.\n"
     assert page.read_text().startswith("# Our map\n\nMine.\n" + BEGIN)
     assert page.read_text().endswith(END + "\n\nMine too.\n")
     assert "`web/`" in page.read_text()
+    assert "tests last" in (wiki(work) / CONSTRAINTS).read_text()
 
 
-@pytest.mark.parametrize("deed", ["ln -sf /etc/hostname", "head -c 300000 /dev/zero | tr '\\0' x >"])
-@pytest.mark.parametrize("name", [SPEC, INDEX])
-def test_what_lies_in_a_pages_place_is_told_and_left(work: Work, name: str, deed: str) -> None:
+def test_a_page_that_cannot_be_read_is_told_and_left(work: Work) -> None:
     state = completed(work)
     keep_up(work.place, state)
-    shell(wiki(work), f"{deed} {name}")
-    before = as_it_lies(wiki(work) / name)
-    problems = (*keep_up(work.place, state), *archive(work.place, state))
-    assert any(name in problem and "is unchanged" in problem for problem in problems)
-    assert as_it_lies(wiki(work) / name) == before
-    prepare(work.place, state, NOW)
-    assert not (work.path / ".helmsman" / "wiki" / name).is_symlink()
-
-
-def test_a_read_only_page_is_renewed_and_a_link_in_the_wikis_place_is_not_followed(work: Work, tmp_path: Path) -> None:
-    state = with_wiki(work.state)
-    keep_up(work.place, state)
-    (wiki(work) / MAP).chmod(0o400)
-    head = commit(work.path, "more", {"web/a.js": ""})
-    assert keep_up(work.place, state.model_copy(update={"head": head})) == ()
-    assert "`web/`" in (wiki(work) / MAP).read_text()
-    wiki(work).rename(tmp_path / "elsewhere")
-    wiki(work).symlink_to(tmp_path / "elsewhere")
-    before = everything(tmp_path / "elsewhere")
-    assert "is unchanged" in keep_up(work.place, completed(work))[0]
-    assert archive(work.place, with_wiki(work.state, ending=STOP))
-    assert everything(tmp_path / "elsewhere") == before
+    (wiki(work) / INDEX).write_bytes(b"\xff\n")
+    with pytest.raises(OperatorError, match="not UTF-8"):
+        keep_up(work.place, state)
+    assert (wiki(work) / INDEX).read_bytes() == b"\xff\n"
 
 
 def test_no_secret_gets_into_the_wiki(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
     head = commit(work.path, "leak", {"s3cr3t-of-the-shop/README.md": "It is here.\n"})
     state = completed(work, "s3cr3t-of-the-shop as it is").model_copy(update={"head": head})
-    assert (*keep_up(work.place, state), *archive(work.place, state)) == ()
+    keep_up(work.place, state)
     assert not any(b"s3cr3t" in content for content in everything(wiki(work)).values())
     assert "[SHOP_TOKEN]" in (wiki(work) / MAP).read_text()
 
@@ -140,72 +120,55 @@ def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: Work) -> N
     (work.path / os.fsdecode(b"\xff")).mkdir()
     (work.path / os.fsdecode(b"\xff") / "README.md").write_text("x")
     head = commit(work.path, "odd", {"a\nb/README.md": "Odd.\n", "-x/README.md": "Dashed.\n", ":(top)/README.md": ""})
-    assert keep_up(work.place, with_wiki(work.state, head=head)) == ()
+    keep_up(work.place, completed(work).model_copy(update={"head": head}))
     assert "- `-x/` (1 file)\n" in (wiki(work) / MAP).read_text()
 
 
 # --- archives -----------------------------------------------------------------------------------------------------
 
 
-def test_a_completed_loop_is_archived_with_its_decisions_and_found_in_the_index(work: Work) -> None:
+def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_index(work: Work) -> None:
     state = completed(work, "A table", "One file")
-    assert (*keep_up(work.place, state), *archive(work.place, state)) == ()
+    name = f"{LOOP}-{state.uid[:8]}"
+    keep_up(work.place, state)
     pages = everything(wiki(work))
     assert set(pages) - {INDEX, SPEC, MAP, CONSTRAINTS} == {
-        *("decisions/001-a-table.md", "decisions/002-one-file.md"),
-        *(f"loops/{LOOP}/{SUMMARY}", f"loops/{LOOP}/{ITERATIONS}"),
+        *(f"loops/{name}/{SUMMARY}", f"loops/{name}/{ITERATIONS}", f"decisions/{name}.md"),
     }
-    assert b"## Iteration 1\n" in pages[f"loops/{LOOP}/{ITERATIONS}"]
-    assert b"[One file](decisions/002-one-file.md)" in pages[INDEX]
-    assert f"iterations: make it work](loops/{LOOP}/{SUMMARY})\n" in pages[INDEX].decode()
-    assert archive(work.place, state) == keep_up(work.place, state) == ()
+    assert stat.S_IMODE((wiki(work) / "loops" / name / SUMMARY).stat().st_mode) == 0o444
+    assert b"## Iteration 1\n" in pages[f"loops/{name}/{ITERATIONS}"]
+    assert f"[{name}](loops/{name}/{SUMMARY})\n" in pages[INDEX].decode()
+    assert f"[{name}](decisions/{name}.md)" in pages[INDEX].decode()
+    keep_up(work.place, state.model_copy(update={"iteration": 7}))
     assert everything(wiki(work)) == pages
-
-
-def test_a_loop_that_has_not_completed_is_not_archived(work: Work) -> None:
-    assert archive(work.place, with_wiki(work.state)) == ()
-    assert not wiki(work).exists()
 
 
 def test_an_archive_is_never_written_again_whatever_became_of_it(work: Work) -> None:
     state = completed(work)
-    archive(work.place, state)
-    (wiki(work) / "loops" / LOOP / ITERATIONS).unlink()
+    keep_up(work.place, state)
+    (wiki(work) / "loops" / f"{LOOP}-{state.uid[:8]}" / ITERATIONS).unlink()
     before = everything(wiki(work))
-    assert archive(work.place, state) == keep_up(work.place, state) == ()
-    assert everything(wiki(work) / "loops") == {name[6:]: text for name, text in before.items() if name.startswith("loops/")}
+    keep_up(work.place, state)
+    assert everything(wiki(work)) == before
 
 
-def test_who_died_between_archive_and_index_goes_on(work: Work) -> None:
+def test_who_died_between_archive_and_index_goes_on_also_without_the_worktree(work: Work) -> None:
     state = completed(work)
-    archive(work.place, state)
+    keep_up(work.place, state)
     whole = everything(wiki(work))
     (wiki(work) / INDEX).unlink()
-    assert archive(work.place, state) == ()
+    remove_worktree(work.repository, work.path)
+    keep_up(work.place, state)
     assert everything(wiki(work)) == whole
 
 
 def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: Work) -> None:
     first = completed(work)
-    archive(work.place, first)
-    second = first.model_copy(update={"uid": "another0uid"})
-    assert archive(work.place, second) == ()
+    keep_up(work.place, first)
+    keep_up(work.place, first.model_copy(update={"uid": "another0uid"}))
     index = (wiki(work) / INDEX).read_text()
-    assert f"(loops/{LOOP}/{SUMMARY})" in index
-    assert f"(loops/{LOOP}-another0uid/{SUMMARY})" in index
-
-
-def test_decisions_are_numbered_on_each_once_and_what_a_person_made_of_them_stays(work: Work) -> None:
-    archive(work.place, completed(work, "A table"))
-    page = wiki(work) / "decisions" / "001-a-table.md"
-    page.write_text(page.read_text() + "\nIt turned out well.\n")
-    (wiki(work) / "decisions" / "007-mine.md").write_text("# Mine\n")
-    memory = WorkingMemory(decisions=(Choice(chose="a TABLE"), Choice(chose="../../etc")))
-    later = with_wiki(work.state, uid="u2", loop="later", ending=STOP, memory=memory)
-    write_state(work.repository, later, over=None, record=None, subject="start")
-    assert archive(work.place, later) == ()
-    assert sorted(path.name for path in page.parent.iterdir()) == ["001-a-table.md", "007-mine.md", "008-etc.md"]
-    assert page.read_text().endswith("It turned out well.\n")
+    assert f"(loops/{LOOP}-{first.uid[:8]}/{SUMMARY})" in index
+    assert f"(loops/{LOOP}-another0/{SUMMARY})" in index
 
 
 # --- for an agent -------------------------------------------------------------------------------------------------
@@ -215,8 +178,7 @@ def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: Work) -> None:
     state = completed(work)
     prepare(work.place, state, NOW)
     keep_up(work.place, state)
-    archive(work.place, state)
-    assert lay_out(work.place, state) == ()
+    lay_out(work.place, state)
     laid = work.path / ".helmsman" / "wiki"
     copied = everything(laid)
     assert copied.pop(".gitignore") == b"*\n"
@@ -226,7 +188,7 @@ def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: Work) -> None:
     work.sh("add", "--all", ".")
     assert work.sh("status", "--porcelain") == ""
     assert not settle_work(work.repository, work.path, state, work.start).leftovers_committed
-    assert lay_out(work.place, state) == ()
+    lay_out(work.place, state)
     remove_worktree(work.repository, work.path)
     assert not work.path.exists()
 
@@ -242,7 +204,7 @@ LAID = {
 def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(work: Work, tmp_path: Path, deed: str) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "precious.md").write_text("x")
-    state = with_wiki(work.state)
+    state = completed(work)
     keep_up(work.place, state)
     shell(work.path, LAID[deed].format(outside=tmp_path / "outside"))
     prepare(work.place, state, NOW)
@@ -250,18 +212,16 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
     laid = work.path / ".helmsman" / "wiki"
     assert not laid.is_symlink()
     assert not laid.parent.is_symlink()
-    assert everything(laid).keys() == {".gitignore", INDEX, SPEC, MAP, CONSTRAINTS}
+    assert everything(laid).keys() == {".gitignore", *everything(wiki(work))}
 
 
 def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work: Work) -> None:
-    state = with_wiki(work.state)
+    state = completed(work)
     keep_up(work.place, state)
     (wiki(work) / "link.md").symlink_to("/etc/hostname")
     for number in range(10):
         (wiki(work) / f"mine-{number}.md").write_text("x" * 200_000)
     prepare(work.place, state, NOW)
-    (problem,) = lay_out(work.place, state)
-    assert "larger than" in problem
     laid = everything(work.path / ".helmsman" / "wiki")
     assert INDEX in laid
     assert "link.md" not in laid

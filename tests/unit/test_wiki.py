@@ -17,15 +17,10 @@ from helmsman.memory.wiki import (
     SUMMARY,
     archive_files,
     constraints_page,
-    decision_pages,
     index_page,
-    key_of,
     map_page,
     renewed,
-    slug,
     spec_page,
-    title_of,
-    uid_line,
 )
 from helmsman.oversee.imperatives import imperatives
 from helmsman.plain import inert
@@ -48,35 +43,23 @@ def completed(**fields: object) -> LoopState:
 
 
 def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
-    assert renewed(MAP, "one\ntwo", None) == (
+    assert renewed(MAP, "one\ntwo", "") == (
         "# Map\n\nFolders of this project, by their number of files. "
         "What stands between the markers is made anew; all else is yours.\n\n"
         f"{BEGIN}\none\ntwo\n{END}\n"
     )
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_persons_words_around_our_part_stay(newline: str) -> None:
-    old = f"# Mine\n\nbefore\n{BEGIN}\nold\n{END}\n\nafter \\1\n".replace("\n", newline)
+def test_a_persons_words_around_our_part_stay() -> None:
+    old = f"# Mine\n\nbefore\n{BEGIN}\nold\n{END}\n\nafter \\1\n"
     new = renewed(MAP, "one\ntwo", old)
-    assert new == f"# Mine\n\nbefore\n{BEGIN}\none\ntwo\n{END}\n\nafter \\1\n".replace("\n", newline)
+    assert new == f"# Mine\n\nbefore\n{BEGIN}\none\ntwo\n{END}\n\nafter \\1\n"
     assert renewed(MAP, "one\ntwo", new) == new
 
 
-@pytest.mark.parametrize(
-    "old",
-    [
-        "",
-        "# Mine\n",
-        f"{BEGIN}\n",
-        f"{END}\n{BEGIN}\n",
-        f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n",
-        f"x {BEGIN}\n{END}\n",
-        f"{BEGIN}\n{BEGIN}\n{END}\n",
-    ],
-)
-def test_a_page_without_our_part_is_not_ours_to_write(old: str) -> None:
-    assert renewed(MAP, "one\ntwo", old) is None
+@pytest.mark.parametrize("old", ["# Mine\n", f"{BEGIN}\n", f"{END}\n{BEGIN}\n"])
+def test_a_page_without_our_part_stays_as_it_is(old: str) -> None:
+    assert renewed(MAP, "one\ntwo", old) == old
 
 
 @given(FOREIGN, st.integers(1, 300))
@@ -93,11 +76,10 @@ def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> No
     loop = foreign.model_copy(update={"loop": "a-loop", "memory": WorkingMemory(decisions=(Choice(chose=text or "x"),))})
     orders = imperatives("a.md", f"You must {text}.\n")
     folders = map_page((f"{text}/x.py", "a/b.py", text))
-    index = index_page([("a-loop", title_of(archive_files(loop, [])[SUMMARY]))], [("001-x.md", text)])
+    index = index_page(["a-loop", text], [text])
     pages = {SPEC: spec_page(loop), CONSTRAINTS: constraints_page(orders), MAP: folders, INDEX: index}
     for name, body in pages.items():
-        made = renewed(name, body, None)
-        assert made is not None
+        made = renewed(name, body, "")
         assert renewed(name, body, made) == made
 
 
@@ -128,37 +110,32 @@ def test_the_map_names_folders_of_two_levels_with_their_files() -> None:
 # --- decisions and archives ---------------------------------------------------------------------------------------
 
 
-def test_a_decision_says_what_was_chosen_and_why_and_is_known_again() -> None:
+def test_what_was_decided_in_a_loop_is_kept_with_its_reasons() -> None:
     memory = WorkingMemory(
         decisions=(Choice(chose="A table!", rejected="an if-chain", reason="speed", revisit_if="it grows"), Choice(chose=" "))
     )
-    ((key, (name, text)),) = decision_pages(completed(memory=memory)).items()
-    assert (name, key_of(text), title_of(text)) == ("a-table", key, "A table!")
-    assert text.endswith(
-        "# A table!\n\nOf loop mend-it, 2026-11-22.\n\n"
-        "> Chose: A table!\n> Rejected: an if-chain\n> Reason: speed\n> Revisit if: it grows\n"
+    made = archive_files(completed(memory=memory), [])
+    (decided,) = (text for name, text in made.items() if name.startswith("decisions/mend-it-"))
+    assert decided == (
+        "# Decided in loop mend-it, 2026-11-22\n\n## A table!\n\n"
+        "> Chose: A table!\n> Rejected: an if-chain\n> Reason: speed\n> Revisit if: it grows"
     )
-
-
-@given(st.text())
-def test_a_slug_is_safe_in_the_name_of_a_file(text: str) -> None:
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug(text))
-    assert len(slug(text)) <= 50
+    assert not any(name.startswith("decisions") for name in archive_files(completed(), []))
 
 
 def test_an_archive_tells_goal_outcome_iterations_verdicts_and_files() -> None:
     memory = WorkingMemory(completed=(Completed(text="the parser"),), uncertainties=("why?",))
     made = archive_files(completed(memory=memory), [record(iteration=1), full_record()])
-    summary, iterations = made[SUMMARY], made[ITERATIONS]
+    summary, iterations = (made[f"loops/mend-it-{completed().uid[:8]}/{name}"] for name in (SUMMARY, ITERATIONS))
     for part in (
         "> make it work",
-        uid_line(completed()),
+        f"- uid: {completed().uid}",
         "- outcome: completed on 2026-11-22: done",
         "- passed: pytest",
         "- the parser",
     ):
         assert part in summary
-    assert "- shop.py\n- tests/test_shop.py\n" in summary
+    assert "- shop.py\n- tests/test_shop.py" in summary
     assert "## Iteration 1\n" in iterations
     assert "## Iteration 7, attempt 2\n" in iterations
     assert "- judge: rejected errors are swallowed\n" in iterations
