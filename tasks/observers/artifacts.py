@@ -4,6 +4,7 @@ On the page of the loop's own run each of them is there once and always the late
 An observer: what goes wrong is one line in the log.
 """
 
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.filters import ArtifactFilter
 from prefect.client.schemas.objects import State, StateType
-from prefect.exceptions import PrefectHTTPStatusError
 from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
@@ -24,12 +24,12 @@ from helmsman.records.state import LoopState
 from helmsman.render.artifacts import Page, group_page, pages_of
 from helmsman.render.lines import brought, iteration_lines
 from helmsman.texts import plural
+from tasks.engine.embedded import is_embedded
 from tasks.engine.runs import run_id
 from tasks.system.secrets import redact, without_secrets
 
 ANSWER_SECONDS = 10
 """For one answer of the engine; Prefect itself would wait a minute."""
-SHELVES_REMEMBERED = 4
 
 
 def log_iteration(record: IterationRecord) -> None:
@@ -48,81 +48,63 @@ def named_by_checks(record: IterationRecord) -> IterationRecord:
 
 @dataclass
 class Shelf:
-    """The artifacts of one loop in a run."""
+    """The artifacts of one loop, or of a group, in a run."""
 
-    has_readers: bool
-    """Whether the engine has a UI to read them in."""
-    ids: dict[str, UUID] = field(default_factory=dict[str, UUID])
-    """By key."""
+    ids: dict[str, UUID] | None = None
+    """By key. None: the engine was not asked yet what another process made of the same run."""
     shown: dict[str, tuple[str | float, str]] = field(default_factory=dict[str, tuple[str | float, str]])
     """By key what was written last; the same is not written again."""
     last: IterationRecord | None = None
     """The last iteration that was heard of."""
 
-    def due(self, state: LoopState, record: IterationRecord | None) -> bool:
-        """Without a UI nobody looks while the loop runs: what a later UI shows is written when it ends or a person is asked."""
-        self.last = record or self.last
-        return self.has_readers or state.ending is not None or state.gate is not None
 
-
-_shelves: dict[tuple[UUID, str], Shelf] = {}
-"""By run and loop, as a chain drives its loops in one run. What another process made of the same run is asked for once."""
+_shelves: dict[tuple[UUID, str], Shelf] = defaultdict(Shelf)
+"""By run and loop."""
 
 
 def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -> None:
-    """Show how a loop stands. Call in its own run, after `record` was folded into `state`, or without it where none is new."""
+    """Show how a loop stands. Call in its own run, after `record` was folded into `state`, or without it where none is new.
+
+    The embedded engine has no UI: what a later one shows is written when the loop ends or a person is asked.
+    """
+    shelf = _shelves[run_id(), state.loop]
+    shelf.last = record or shelf.last
+    if is_embedded() and state.ending is None and state.gate is None:
+        return
     try:
-        run = run_id()
-        known = _shelves.get((run, state.loop))
-        if known and not known.due(state, record):
-            return
+        config = state.config  # which what is stored has as it is
+        safe = {name: without_secrets(getattr(config, name)) for name in type(config).model_fields}
+        shown = without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
         with _client() as client:
-            shelf = _shelf(client, run, state.loop)
-            if shelf.due(state, record):
-                config = state.config  # which what is stored has as it is
-                safe = {name: without_secrets(getattr(config, name)) for name in type(config).model_fields}
-                shown = without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
-                for page in pages_of(shown, without_secrets(shelf.last)):  # before anything is cut
-                    _put(client, run, state.loop, page)
+            for page in pages_of(shown, without_secrets(shelf.last)):  # before anything is cut
+                _put(client, shelf, state.loop, page)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
-        _shelves.pop((run_id(), state.loop), None)  # an artifact may have been deleted: next time it is asked what is there
+        shelf.ids = None  # an artifact may have been deleted
         get_run_logger().warning("the artifacts of loop %s are out of date: %s", state.loop, _in_a_line(error))
 
 
 def publish_group(result: ParallelResult) -> None:
     """Show how a group of loops stands. Call in the group's own run."""
+    shelf, stands = _shelves[run_id(), result.group], f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
     try:
-        stands = f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
         with _client() as client:
-            _put(client, run_id(), result.group, Page("loops", group_page(result), stands))
+            _put(client, shelf, result.group, Page("loops", group_page(result), stands))
     except Exception as error:  # noqa: BLE001 - as for a single loop
+        shelf.ids = None
         get_run_logger().warning("the artifact of group %s is out of date: %s", result.group, _in_a_line(error))
 
 
-def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
-    """`loop`: or a group."""
-    if (run, loop) not in _shelves:
-        mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run]}})
-        made = client.read_artifacts(artifact_filter=mine, limit=50)
-        keys = {artifact.key: artifact.id for artifact in made if artifact.key}
-        known = {key: found for key, found in keys.items() if key == f"{key.partition('-')[0]}-{loop}"}
-        for oldest in list(_shelves)[: 1 - SHELVES_REMEMBERED]:
-            _shelves.pop(oldest)
-        try:
-            settings: Any = client.request("GET", "/admin/settings").json()
-        except PrefectHTTPStatusError:  # one that keeps its settings to itself is none of ours, and has a UI
-            settings = dict[str, Any]()
-        has_ui = bool(settings.get("server", {}).get("ui", {}).get("enabled", True))
-        _shelves[run, loop] = Shelf(has_ui, known)
-    return _shelves[run, loop]
-
-
-def _put(client: SyncPrefectClient, run: UUID, loop: str, page: Page) -> None:
+def _put(client: SyncPrefectClient, shelf: Shelf, loop: str, page: Page) -> None:
     """Its key says first what it is: pages cut long keys, and ids of loops begin alike."""
-    shelf, key, page = _shelf(client, run, loop), f"{page.name}-{loop}", without_secrets(page)
+    key, page = f"{page.name}-{loop}", without_secrets(page)
+    if shelf.ids is None:
+        mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run_id()]}})
+        found = client.read_artifacts(artifact_filter=mine, limit=50)
+        shelf.ids = {one.key: one.id for one in found if one.key and one.key == f"{one.key.partition('-')[0]}-{loop}"}
+        shelf.shown.clear()
     wanted = (page.data, page.description)
     if key not in shelf.ids:
-        made = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run)
+        made = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run_id())
         shelf.ids[key] = client.create_artifact(made).id
     elif shelf.shown.get(key) != wanted:  # without the client's own event of it, which would hold all of the content once more
         changed = {"data": page.data, "description": page.description}

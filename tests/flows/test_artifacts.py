@@ -99,7 +99,8 @@ def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None
 
 
 @pytest.mark.feature("H5")
-def test_where_nobody_can_look_only_an_end_and_a_question_are_shown() -> None:
+def test_where_nobody_can_look_only_an_end_and_a_question_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.observers.artifacts.is_embedded", lambda: True)
     going = ended(ending=None)
     assert artifacts_of(in_a_run(lambda: publish_artifacts(going, troubled_record()))) == []
     asked = in_a_run(lambda: publish_artifacts(troubled_state()))
