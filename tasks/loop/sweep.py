@@ -14,7 +14,6 @@ from typing import Any
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import SetStateStatus
-from prefect.exceptions import ObjectNotFound
 from prefect.states import AwaitingRetry, Scheduled
 
 from helmsman.errors import HelmsmanError
@@ -138,30 +137,18 @@ def is_driven(run: FlowRun) -> bool:
 
 def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds: float = UNSTARTED_SECONDS) -> list[str]:
     """Have a worker take up anew what has been pending for so long. Returns the names of the runs."""
-    late = now - timedelta(seconds=after_seconds)
-    pending = runs_where(client, **OF_A_DEPLOYMENT, state={"name": {"any_": [PENDING]}})
-    late_ones = [run for run in pending if run.state and run.state.timestamp <= late]
-    # a container, which has no mere number, may wait for its image for long
-    in_containers = {run.id for run in late_ones if run.infrastructure_pid and not run.infrastructure_pid.isdecimal()}
-    found = [run for run in late_ones if run.id not in in_containers and not is_driven(run)]
-    return [run.name for run in found if _reschedule(client, run)]
-
-
-def _reschedule(client: SyncPrefectClient, run: FlowRun) -> bool:
-    """Whether it was. Its process may begin between our looking and our doing, so the look is a fresh one."""
-    try:
-        fresh, names = client.read_flow_run(run.id), [state.name for state in client.read_flow_run_states(run.id)]
-        if fresh.state is None or run.state is None or fresh.state.id != run.state.id:
-            return False
-        if (times := names.count(AGAIN)) >= MOST_TIMES:
-            _log.warning(
-                "run %s stays pending: it was claimed %d times and had no process; see the worker's log, then cancel it",
-                run.name,
-                times + 1,
-            )
-            return False
+    late, rescheduled = now - timedelta(seconds=after_seconds), list[str]()
+    for run in runs_where(client, **OF_A_DEPLOYMENT, state={"name": {"any_": [PENDING]}}):
+        # a container, which has no mere number, may wait for its image for long
+        contained = bool(run.infrastructure_pid) and not str(run.infrastructure_pid).isdecimal()
+        if run.state is None or run.state.timestamp > late or contained or is_driven(run):
+            continue
+        times = [state.name for state in client.read_flow_run_states(run.id)].count(AGAIN)
+        if times >= MOST_TIMES:
+            stays = "run %s stays pending: it was claimed %d times and had no process; see the worker's log, then cancel it"
+            _log.warning(stays, run.name, times + 1)
+            continue
         told = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker claimed it, but started no process."))
-    except ObjectNotFound:
-        return False  # somebody has deleted it
-    _log.info("run %s had no process and is restarted: %s", run.name, told.status)
-    return told.status is SetStateStatus.ACCEPT
+        _log.info("run %s had no process and is restarted: %s", run.name, told.status)
+        rescheduled += [run.name] if told.status is SetStateStatus.ACCEPT else []
+    return rescheduled
