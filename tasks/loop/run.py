@@ -60,8 +60,9 @@ from tasks.sandbox.probe import require_sandbox
 from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
 from tasks.system.faults import transient_error
+from tasks.system.files import locked_within
 from tasks.system.journal import journal_to, listening, publish
-from tasks.system.lock import exclusive_folder, locked_within
+from tasks.system.lock import exclusive_folder
 from tasks.system.paths import helmsman_folder
 
 Stop = Callable[[], bool]

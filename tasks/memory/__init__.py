@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from tasks.memory.guardrails_file import delete, guardrails_place, sync_edits, w
 from tasks.memory.recalling import recall
 from tasks.repository.git import Repository, git, succeeds
 from tasks.system.environment import ours
-from tasks.system.paths import helmsman_folder, state_home
+from tasks.system.paths import state_home
 
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
@@ -41,8 +41,6 @@ __all__ = [
 URL = "HELMSMAN_MEMORY_URL"  # wins over memory.url, and may hold a password
 FILE = "sqlite:///"
 LENGTH = 16  # characters of the id: enough that no two projects of anybody share one
-WRITTEN_DOWN = "project-2"
-"""Not `project`: an earlier version wrote a wrong one there, of whatever root was the smallest, be it a loop's own state."""
 
 
 @contextmanager
@@ -64,20 +62,22 @@ def opening(url: str, now: datetime) -> Generator[Store]:
 def looking(url: str) -> Generator[Reads | None]:
     """The store of a URL for whoever only looks; None where there is none of this version. Raises TransientError.
 
-    A server's as it stands, of a file a copy: nothing of it is made, repaired or moved on.
+    Nothing of it is made, repaired or moved on.
     """
-    with ExitStack() as stack:
-        if _is_server(url):
-            from tasks.memory.postgres import PostgresServer
+    store: Store | None = None
+    if _is_server(url):
+        from tasks.memory.postgres import PostgresServer
 
-            store = PostgresServer(url)
-        else:
-            from tasks.memory.sqlite import copied_file
+        store = PostgresServer(url)
+    elif (file := _file_of(url)).is_file():
+        from tasks.memory.sqlite import SqliteFile
 
-            store = stack.enter_context(copied_file(_file_of(url)))
-        if store:
-            stack.callback(store.close)
+        store = SqliteFile(file)
+    try:
         yield store if store and store.is_of_this_version() else None
+    finally:
+        if store:
+            store.close()
 
 
 def chosen_url(configured: str) -> str:
@@ -108,23 +108,12 @@ def _file_of(url: str) -> Path:
 def project_of(repository: Repository) -> str:
     """The beginning of the first commit's id, of several first ones the smallest. A shallow clone is a project of its own.
 
-    Written down beside the loops: to find the first of a million commits takes seconds. Of the work alone: the states of loops
-    and what `git stash` keeps begin with a commit of their own. A bare repository may point to a branch that is not there, while
-    its worktrees have others. Raises OperatorError where there is no commit.
+    Of the work alone: the states of loops and what `git stash` keeps begin with a commit of their own. A bare repository may
+    point to a branch that is not there, while its worktrees have others. Raises OperatorError where there is no commit.
     """
     common = repository.common
-    known = helmsman_folder(common) / WRITTEN_DOWN
-    try:
-        text = known.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        text = ""
-    if len(text) == LENGTH and set(text) <= set("0123456789abcdef"):
-        return text
     work = ("HEAD",) if succeeds(common, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") else ("--branches", "--remotes")
     roots = git(common, "rev-list", "--max-parents=0", *work).split()
     if not roots:
         raise OperatorError("the project has no first commit to be known by", found=str(common), remedy="make a commit")
-    found = min(roots)[:LENGTH]
-    known.parent.mkdir(parents=True, exist_ok=True)
-    known.write_text(f"{found}\n", encoding="ascii")
-    return found
+    return min(roots)[:LENGTH]

@@ -8,8 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import MAXYEAR, UTC, datetime
-from math import isfinite
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -29,12 +28,8 @@ if TYPE_CHECKING:
 FORMAT = "helmsman-memory"
 VERSION = 1
 LONGEST_FILE = 256 * 2**20  # bytes; a hundred thousand lessons are less
-LONGEST_RECORD = 2**16  # characters; what the loop writes is bounded far below
 AT_A_TIME = 500
 """Records in one transaction: loops that write meanwhile wait for no more. An import that broke off is done once more."""
-EARLIEST = 1970  # the year of the oldest moment that is taken for one: room is left on both sides to reckon with it
-PLACE = frozenset({"iteration", "attempt"})  # numbers that the tables hold in columns of their own
-LARGEST, LARGEST_PLACE = 2**53, 2**31 - 1
 SECTIONS = {
     "episodes": select(tables.episodes.c.body).order_by(tables.episodes.c.number),
     "guardrails": select(tables.guardrails.c.body).order_by(tables.guardrails.c.id),
@@ -77,7 +72,7 @@ def _checksum(document: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def read(file: Path) -> Content:
@@ -95,20 +90,13 @@ def read(file: Path) -> Content:
         content = Content.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise _wrong(f"{_place(*first['loc'])} is wrong", found=clean(first["msg"])[:200]) from None
-    for section in SECTIONS:
-        for position, (record, value) in enumerate(zip(getattr(content, section), document[section], strict=True)):
-            _refuse_useless(record, value, _place(section, position))
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
+        raise _wrong(f"{clean(place)[:200]} is wrong", found=clean(first["msg"])[:200]) from None
     cleaned = {"guardrails": [*map(_cleaned, content.guardrails)], "lessons": [*map(_cleaned, content.lessons)]}
     return content.model_copy(update=cleaned)
 
 
 def _document(file: Path) -> dict[str, Any]:
-    def finite(text: str) -> float:
-        if not isfinite(found := float(text)):
-            raise ValueError(f"{text[:100]} is not JSON")
-        return found
-
     try:
         with file.open("rb") as handle:
             raw = handle.read(LONGEST_FILE + 1)
@@ -117,33 +105,12 @@ def _document(file: Path) -> dict[str, Any]:
     if len(raw) > LONGEST_FILE:
         raise _wrong("the file is too big", expected=f"{LONGEST_FILE >> 20} MiB at most", found="more")
     try:
-        document: Any = json.loads(raw, parse_constant=finite, parse_float=finite)
+        document: Any = json.loads(raw)
     except (ValueError, RecursionError) as error:  # also what is no UTF-8
         raise _wrong(f"{clean(file.name)} is not a complete JSON document", found=clean(str(error))[:200]) from None
     if not isinstance(document, dict):
         raise _wrong(f"{clean(file.name)} is not an exported memory", expected="a JSON object", found=type(document).__name__)
     return cast("dict[str, Any]", document)
-
-
-def _place(section: int | str, *parts: int | str) -> str:
-    """As `lessons[3].text`."""
-    return clean(f"{section}{''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in parts)}")[:200]
-
-
-def _refuse_useless(record: BaseModel, value: object, place: str) -> None:
-    """Raises OperatorError for what could not be kept in the tables, or compared with others."""
-    length = len(_canonical(value))
-    if length > LONGEST_RECORD:
-        raise _wrong(f"{place} is too big", expected=f"{LONGEST_RECORD} characters at most", found=str(length))
-    for name, held in record:
-        least, most = (0, LARGEST_PLACE) if name in PLACE else (-LARGEST, LARGEST)
-        if isinstance(held, datetime):
-            wrong = held.tzinfo is None or not EARLIEST <= held.year < MAXYEAR
-            expected = f"a moment with its time zone, from {EARLIEST} on"
-        else:
-            wrong, expected = isinstance(held, int | float) and not least <= held <= most, f"a number from {least:,} to {most:,}"
-        if wrong:
-            raise _wrong(f"{place}.{name} is wrong", expected=expected, found=clean(str(held))[:100])
 
 
 def _cleaned(record: R) -> R:

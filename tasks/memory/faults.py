@@ -20,12 +20,6 @@ REMEDIES = {
     sqlite3.SQLITE_CORRUPT: "reopen the store: the last good copy is restored",
     sqlite3.SQLITE_NOTADB: "reopen the store: the last good copy is restored",
 }
-SERVER_REMEDIES = {
-    "25006": "this server takes no changes, as one that only copies another: name the one that does",
-    "42501": "give its user the rights to make tables in that database, to read and to write them",
-    "55P03": "end the session that locks the store",
-}
-"""By PostgreSQL's own codes."""
 
 
 class Damaged(TransientError):  # noqa: N818 - a state, whoever sees it
@@ -40,12 +34,11 @@ def reporting_faults(place: str, secret: str = "") -> Generator[None]:
     except (SQLAlchemyError, sqlite3.Error) as error:
         cause = getattr(error, "orig", None) or error
         code, found = primary_code(cause), f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}"
-        remedy = REMEDIES.get(code) or SERVER_REMEDIES.get(getattr(cause, "sqlstate", None) or "")
         raise (Damaged if code in DAMAGE else TransientError)(
             "the memory store does not work",
             expected=f"a working store at {place}",
             found=found.replace(secret, "***") if secret else found,
-            remedy=remedy or "make sure that the store can be reached, or set memory.use to false",
+            remedy=REMEDIES.get(code) or "make sure that the store can be reached, or set memory.use to false",
         ) from None  # the chain would show statements, and what was bound to them
 
 

@@ -73,15 +73,6 @@ def opened_server(url: str) -> Generator[Store]:
     """The store in the database of this URL, in the newest version."""
     server = PostgresServer(url)
     try:
-        with server.reading() as connection:
-            encoding = str(connection.scalar(text("SHOW server_encoding")))
-        if encoding != "UTF8":
-            raise TransientError(
-                "the memory's database cannot hold every character",
-                expected=f"a database in UTF8 at {server.place}",
-                found=f"one in {encoding}",
-                remedy="name another one, made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
-            )
         server.migrate()
         yield server
     finally:

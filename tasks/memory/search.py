@@ -28,7 +28,6 @@ MOST_ASKED = 16  # words of a question that count, the rarest: more of them say 
 MOST_RARE, MOST_TOGETHER = 8, 6  # words that bring lessons in by themselves, and those of which any two together do
 ROWS_A_WORD = 150  # of those for one word: of a common one, the lessons that were made last
 COMMON_SHARE = 0.25  # a word that so many lessons hold brings no lesson in by itself, where a rarer one does
-AT_A_TIME = 1_000
 MARK = 1  # characters of a word's mark
 FACETS = 3  # at the end of a row's words
 COMMON = 1_000  # in a small store, no word is too common
@@ -178,10 +177,8 @@ def count(connection: Connection, changes: Mapping[tuple[str, str], int]) -> Non
     rows = [{"word": word, "tier": tier, "more": more} for (word, tier), more in sorted(changes.items()) if more]
     if rows:
         connection.execute(_COUNT, rows)
-    fewer = [word for (word, _), more in changes.items() if more < 0]
-    for first in range(0, len(fewer), AT_A_TIME):
-        gone = words.c.word.in_(fewer[first : first + AT_A_TIME]), words.c.lessons <= 0
-        connection.execute(delete(words).where(*gone))
+    if any(more < 0 for more in changes.values()):
+        connection.execute(delete(words).where(words.c.lessons <= 0))
 
 
 @lru_cache(maxsize=128)

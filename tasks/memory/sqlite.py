@@ -1,16 +1,12 @@
 """A store in one file, for one machine: opened, looked at, copied once a day, and restored where it was damaged."""
 
-import fcntl
 import os
 import re
-import shutil
 import sqlite3
-import stat
 from collections.abc import Generator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from sqlalchemy import URL, Connection, create_engine, event, select
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -20,9 +16,9 @@ from helmsman.plain import clean
 from tasks.memory import tables
 from tasks.memory.faults import DAMAGE, Damaged, primary_code, reporting_faults
 from tasks.memory.store import Store
-from tasks.system.lock import held
+from tasks.system.files import locked
 
-PATIENCE_SECONDS = 30.0  # Changes are short. Only a restoration waits for all of them, and all of them for it.
+PATIENCE_SECONDS = 30.0  # Changes are short. Only a restoration waits for another one.
 ATTEMPTS = 3  # one to see the damage, one with the copy, one more in case another process was quicker
 SETTINGS = (
     f"PRAGMA busy_timeout={PATIENCE_SECONDS * 1000:.0f}",
@@ -34,32 +30,29 @@ SETTINGS = (
     "PRAGMA secure_delete=ON",  # what is forgotten is gone from the file too
     "PRAGMA cell_size_check=ON",  # damage is seen where it is read
 )
-MAGIC, HEADER = b"SQLite format 3\x00", 100
 DAMAGED_KEPT = 3
 COPIES = 7  # daily copies that are kept: a week of them
 COPY, DAMAGED = re.compile(r"\.backup-\d{4}-\d\d-\d\d"), re.compile(r"\.damaged-\d{8}T\d{6}")
+_WORDS = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES (?)"
 
 
 class SqliteFile(Store):
-    """The database of one file. When another process has restored the file meanwhile, the new one is taken."""
+    """The database of one file."""
 
     def __init__(self, file: Path) -> None:
         """Nothing is opened before it is asked."""
         self._file, self.place = file, str(file)
         self._engine = create_engine(URL.create("sqlite", database=str(file)), connect_args={"timeout": PATIENCE_SECONDS})
         event.listen(self._engine, "connect", _set_up)
-        self._identity = _identity(file)
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        if self._identity != _identity(self._file):
-            self.close()
-            self._identity = _identity(self._file)
         try:
             with reporting_faults(self.place), self._engine.connect() as connection:
                 yield connection
         except Damaged:
-            _suspect(self._file)
+            with suppress(OSError):
+                _beside(self._file, ".checked").unlink()  # the next opening shall look closely
             raise
 
     @contextmanager
@@ -70,7 +63,7 @@ class SqliteFile(Store):
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
-        with _locked(self._file, fcntl.LOCK_SH), self.reading() as connection:
+        with self.reading() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
             connection.commit()  # closing it without is a rollback
@@ -104,11 +97,11 @@ def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
             warnings.append(f"{begun}; if that was not meant, put {copies[0].name} in its place")
     for _ in range(ATTEMPTS):
         try:
-            database = _looked_at(file, now, warnings)
+            database = _looked_at(file, now, warnings, new=new)
             break
         except Damaged:
             with _disk(file):
-                warnings += filter(None, [_repaired(file, now)])
+                warnings += _restored(file, now)
     else:
         raise TransientError("the memory store is damaged and could not be repaired", expected=f"a good disk under {file}")
     database.warnings = tuple(warnings)
@@ -118,25 +111,12 @@ def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
         database.close()
 
 
-@contextmanager
-def copied_file(file: Path) -> Generator[SqliteFile | None]:
-    """A copy, with what was written and is not in the file itself yet; None where there is nothing."""
-    if not file.is_file() or file.is_symlink():
-        yield None
-        return
-    with TemporaryDirectory(prefix="helmsman-memory-") as folder:
-        for part in (file, _beside(file, "-wal")):
-            if part.is_file():
-                shutil.copyfile(part, Path(folder, part.name))
-        yield SqliteFile(Path(folder, file.name))
-
-
-def _looked_at(file: Path, now: datetime, warnings: list[str]) -> SqliteFile:
+def _looked_at(file: Path, now: datetime, warnings: list[str], *, new: bool) -> SqliteFile:
     """Every page is read once a day and after somebody has met damage. A process or machine that dies is no reason: SQLite's log
     is made for that, and reading a whole store takes seconds. Raises Damaged.
     """
-    with _disk(file):
-        _require_whole(file, _damage(file))
+    if not new and not file.stat().st_size and _like(file, COPY):  # SQLite takes it for a new one; it was more than nothing
+        raise _damaged(file, EMPTY)
     database = SqliteFile(file)
     kept = (tables.lessons, tables.guardrails, tables.episodes, tables.summaries)
     try:
@@ -168,23 +148,15 @@ def _disk(file: Path) -> Generator[None]:
         ) from None
 
 
-# --- whether it is what was written -------------------------------------------------------------------------------
+# --- whether it is what was written, and its copies ---------------------------------------------------------------
+
+EMPTY = "the file is empty"
 
 
-def _damage(file: Path) -> str:
-    """What the first bytes tell, at every opening, before SQLite plays its log into them. Empty: nothing is wrong with them.
-
-    That a file is cut SQLite sees itself. One of no bytes it takes for new, but a store that has copies was more than nothing.
-    """
-    with file.open("rb") as handle:
-        header = handle.read(HEADER)
-    if not header:
-        return "the file is empty" if _like(file, COPY) else ""
-    return "" if len(header) == HEADER and header.startswith(MAGIC) else "the file does not begin as a database does"
-
-
-def _page_problem(file: Path, how: str = "mode=rw") -> str:
+def _problem(file: Path, how: str = "mode=rw") -> str:
     """What is wrong with any page. Empty: all are as they were written."""
+    if not file.stat().st_size:
+        return EMPTY
     try:
         with closing(_connected(file, how)) as connection:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
@@ -198,40 +170,13 @@ def _page_problem(file: Path, how: str = "mode=rw") -> str:
 def _is_good(copy: Path) -> bool:
     """Read without touching it: nobody writes to a copy."""
     try:
-        return not (copy.is_symlink() or _damage(copy) or _page_problem(copy, "immutable=1"))
+        return not _problem(copy, "immutable=1")
     except (OSError, sqlite3.DatabaseError):
         return False
 
 
-def _index_problem(file: Path, *, repair: bool = False) -> str:
-    """SQLite's check of pages does not look into the index of words. It is made of the lessons: nothing is lost with it."""
-    do = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES (?)"
-    with closing(_connected(file)) as connection:
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'helmsman_lesson_words'").fetchone():
-            return ""
-        try:
-            connection.execute(do, ["integrity-check"])
-        except sqlite3.DatabaseError as error:
-            if primary_code(error) not in DAMAGE:
-                raise
-            if repair:
-                connection.execute(do, ["rebuild"])
-            return "the index of words"
-    return ""
-
-
-def _require_whole(file: Path, problem: str) -> None:
-    if problem:
-        raise Damaged("the memory store is damaged", expected=f"a whole database at {file}", found=problem)
-
-
-def _suspect(file: Path) -> None:
-    """The next opening shall look closely."""
-    with suppress(OSError):
-        _beside(file, ".checked").unlink()
-
-
-# --- copies -------------------------------------------------------------------------------------------------------
+def _damaged(file: Path, problem: str) -> Damaged:
+    return Damaged("the memory store is damaged", expected=f"a whole database at {file}", found=problem)
 
 
 def _daily(file: Path, now: datetime) -> list[str]:
@@ -239,8 +184,10 @@ def _daily(file: Path, now: datetime) -> list[str]:
     a warning, and tried again tomorrow: the store works.
     """
     warnings, today = list[str](), now.date().isoformat()
-    with suppress(TimeoutError), held(_beside(file, ".checked"), 0) as handle:
-        _require_whole(file, _page_problem(file) or _index_problem(file))
+    with suppress(TimeoutError), locked(_beside(file, ".checked"), seconds=0) as handle:
+        if problem := _problem(file):
+            raise _damaged(file, problem)
+        warnings += _mended_index(file)
         try:
             copy = _beside(file, f".backup-{today}")
             if not copy.exists():
@@ -252,6 +199,19 @@ def _daily(file: Path, now: datetime) -> list[str]:
         os.ftruncate(handle, 0)
         os.pwrite(handle, today.encode(), 0)
     return warnings
+
+
+def _mended_index(file: Path) -> list[str]:
+    """SQLite's check of pages does not look into the index of words. It is made of the lessons: nothing is lost with it."""
+    with closing(_connected(file)) as connection:
+        try:
+            connection.execute(_WORDS, ["integrity-check"])
+        except sqlite3.DatabaseError as error:
+            if primary_code(error) not in DAMAGE:
+                raise
+            connection.execute(_WORDS, ["rebuild"])
+            return [f"the memory store's index of words was damaged, and was rebuilt from its lessons: {file}"]
+    return []
 
 
 def _copy(source: Path | None, how: str, target: Path, aside: Path | None = None) -> None:
@@ -271,49 +231,43 @@ def _copy(source: Path | None, how: str, target: Path, aside: Path | None = None
         with partial.open("rb") as handle:
             os.fsync(handle.fileno())
         if aside:
-            _put_aside(target, aside)
+            # The log goes first, or it would be played into the copy. The store itself gets a second name: whenever this is
+            # interrupted, a damaged store is found again, never none.
+            with suppress(FileNotFoundError):
+                _beside(target, "-wal").replace(_beside(aside, "-wal"))
+            _beside(target, "-shm").unlink(missing_ok=True)
+            aside.unlink(missing_ok=True)
+            os.link(target, aside)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _repaired(file: Path, now: datetime) -> str:
-    """Restore the newest good copy in place of a damaged store, or begin a new one. What was done and what may be missing; empty
-    where another process has repaired it.
+def _restored(file: Path, now: datetime) -> list[str]:
+    """Restore the newest good copy in place of a damaged store, or begin a new one, unless another process has. Returns what was
+    done, and what may be missing.
     """
-    with _locked(file, fcntl.LOCK_EX):
-        problem = _damage(file) or _page_problem(file)
-        if not problem:
-            made = f"the memory store's index of words was damaged, and was rebuilt from its lessons: {file}"
-            return made if _index_problem(file, repair=True) else ""
-        good, aside = next(filter(_is_good, _like(file, COPY)), None), _beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
-        _copy(good, "immutable=1", file, aside)
-        _suspect(file)
-        for old in _like(file, DAMAGED)[DAMAGED_KEPT:]:
-            old.unlink(missing_ok=True)
-            _beside(old, "-wal").unlink(missing_ok=True)
+    try:
+        with locked(_beside(file, ".lock"), seconds=PATIENCE_SECONDS):
+            if not (problem := _problem(file)):
+                return []
+            good, aside = next(filter(_is_good, _like(file, COPY)), None), _beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
+            _copy(good, "immutable=1", file, aside)
+            _beside(file, ".checked").unlink(missing_ok=True)
+            for old in _like(file, DAMAGED)[DAMAGED_KEPT:]:
+                old.unlink(missing_ok=True)
+                _beside(old, "-wal").unlink(missing_ok=True)
+    except TimeoutError as error:
+        found = f"{error.filename}: {error.strerror}"
+        raise TransientError("the memory store cannot be locked", found=found, remedy="end what holds it") from None
     loss = "there was no good copy, so an empty store was created: earlier lessons are lost"
     if good:
         day = good.name.rpartition("backup-")[2]
         loss = f"the copy of {day} was restored: later lessons may be missing"
-    return f"the memory store {file} was damaged ({problem}); {loss}; the damaged file is kept as {aside.name}"
+    return [f"the memory store {file} was damaged ({problem}); {loss}; the damaged file is kept as {aside.name}"]
 
 
-def _put_aside(file: Path, aside: Path) -> None:
-    """The store itself last, and by a second name: whenever this is interrupted, a damaged store is found again, never none. Its
-    log must go first, or it would be played into the copy.
-    """
-    with suppress(FileNotFoundError):
-        _beside(file, "-wal").replace(_beside(aside, "-wal"))
-    _beside(file, "-shm").unlink(missing_ok=True)
-    aside.unlink(missing_ok=True)
-    try:
-        os.link(file, aside)
-    except OSError:  # a file system without second names
-        file.replace(aside)
-
-
-# --- its files: nobody else reads them, and none of them leads somewhere else -------------------------------------
+# --- its files: nobody else reads them ----------------------------------------------------------------------------
 
 
 def _beside(file: Path, end: str) -> Path:
@@ -328,33 +282,16 @@ def _like(file: Path, end: re.Pattern[str]) -> list[Path]:
 
 
 def _prepared(file: Path, *, ours: bool) -> bool:
-    """Make the folder and an empty file where there are none; whether there was none. Raises TransientError where something else
-    stands there.
-    """
-    folder = file.parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    places = [file, *(_beside(file, end) for end in ("-wal", "-shm"))]
-    strange = [one for one in places if one.is_symlink() or (one.exists() and not stat.S_ISREG(one.stat().st_mode))]
-    if ours and folder.is_symlink():
-        strange.insert(0, folder)
-    for one in strange[:1]:
-        raise TransientError(
-            "the memory store is not a plain file",
-            expected=f"a plain file or folder of this user's at {one}",
-            found="a link" if one.is_symlink() else "a folder" if one.is_dir() else "no plain file",
-            remedy="move it away, or name another place in memory.url",
-        )
+    """Make the folder and an empty file where there are none; whether there was none."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if ours:
-        folder.chmod(0o700)
-    if file.exists():
-        if file.stat().st_mode & 0o077:
-            file.chmod(0o600)
-        return False
-    os.close(_own(file, os.O_WRONLY))
-    if _like(file, COPY):
-        with closing(_connected(file)) as connection:
-            connection.execute("PRAGMA user_version=0")  # beside its copies, a file of no bytes is taken for damage
-    return True
+        file.parent.chmod(0o700)
+    new = not file.exists()
+    if new:
+        os.close(_own(file, os.O_WRONLY))
+    elif file.stat().st_mode & 0o077:
+        file.chmod(0o600)
+    return new
 
 
 def _own(file: Path, flags: int) -> int:
@@ -362,26 +299,6 @@ def _own(file: Path, flags: int) -> int:
     return os.open(file, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
-@contextmanager
-def _locked(file: Path, how: int) -> Generator[None]:
-    """Shared while the store is changed, exclusive while its files are exchanged."""
-    lock = _beside(file, ".lock")
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(held(lock, PATIENCE_SECONDS, how))
-        except OSError as error:
-            found = f"{lock}: {error.strerror or type(error).__name__}"
-            raise TransientError("the memory store cannot be locked", found=found, remedy="end what holds it") from None
-        yield
-
-
 def _connected(file: Path, how: str = "mode=rw") -> sqlite3.Connection:
     place = f"{file.absolute().as_uri()}?{how}"
     return sqlite3.connect(place, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)
-
-
-def _identity(file: Path) -> tuple[int, int]:
-    found = os.stat_result([0] * 10)
-    with suppress(OSError):
-        found = file.stat()
-    return found.st_dev, found.st_ino

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import ColumnElement, Connection, Engine, TableClause, bindparam, delete, func, insert, select, union, update
 
@@ -26,7 +25,6 @@ MOST_EPISODES = 5_000  # of one project; the oldest go when there are more
 MOST_SUMMARIES = 5_000
 AT_A_TIME = 100  # so many too many are let be, so that they are removed together
 
-_MOMENT = TypeAdapter(datetime)
 _LESSON = select(tables.lessons.c.number, tables.lessons.c.words).where(tables.lessons.c.id == bindparam("known"))
 _ADD_LESSON = insert(tables.lessons).returning(tables.lessons.c.number)
 _REPLACE_LESSON = update(tables.lessons).where(tables.lessons.c.number == bindparam("known"))
@@ -139,21 +137,15 @@ class Change(Reads):
         return self._connection.execute(delete(table).where(table.c.id == key(id))).rowcount > 0
 
     def _prune(self, table: TableClause, project: str, most: int) -> None:
-        """Remove a project's oldest records, once there are some more than it may have: only then all of them are read. An import
-        brings old ones last, so that their numbers say nothing.
-        """
-        numbers = select(table.c.number).where(table.c.project == project).order_by(table.c.number.desc())
-        if self._connection.scalar(numbers.limit(1).offset(most + AT_A_TIME - 1)) is None:
+        """Remove what was kept first of a project, once there are some more than it may have."""
+        numbers = select(table.c.number).where(table.c.project == project).order_by(table.c.number.desc()).limit(1)
+        if self._connection.scalar(numbers.offset(most + AT_A_TIME - 1)) is None:
             return
-        rows = select(table.c.body, table.c.number).where(table.c.project == project).execution_options(yield_per=AT_A_TIME)
-        held = ((json.loads(body), number) for body, number in self._connection.execute(rows))
-        # when the iteration or the loop ended that this tells of
-        ages = sorted((moment(_MOMENT.validate_python(one.get("at") or one["ended_at"])), number) for one, number in held)
-        gone = [number for _, number in ages[:-most]]
-        self._connection.execute(delete(table).where(table.c.number.in_(gone)))
+        last = self._connection.scalar(numbers.offset(most))
+        self._connection.execute(delete(table).where(table.c.project == project, table.c.number <= last))
         if table is tables.episodes:
             failures = tables.failures.c
-            self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode.in_(gone)))
+            self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode <= last))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ import fcntl
 import os
 import shutil
 import stat
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,6 +21,7 @@ from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 
 LARGEST_FILE = 1 << 20  # bytes of a file of configuration or of a goal; more is a mistake
+NAP_SECONDS = 0.01  # between two looks at whether a lock is free
 FOR_ALL = 0o644  # the mode of what people read: a colleague may look at it, whatever the umask of who happened to write it
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block for ever, a device would never end
@@ -189,12 +192,30 @@ def drafted(path: Path, content: str | bytes, *, mode: int | None = None) -> Gen
 
 
 @contextmanager
-def locked(path: Path, mode: int = 0o600) -> Generator[None]:
-    """Hold the lock of a file of that name while the block runs. Waits for its holder, who has something short to do."""
+def locked(path: Path, mode: int = 0o600, *, seconds: float = inf) -> Generator[int]:
+    """Hold the lock of a file of that name, made where it is missing, while the block runs; yields it open.
+
+    Waits for its holder, who has something short to do. Raises TimeoutError where others hold it for so many seconds.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        if not locked_within(handle, seconds):
+            raise TimeoutError(errno.ETIMEDOUT, "another process holds it", str(path))
+        yield handle
     finally:
         os.close(handle)
+
+
+def locked_within(handle: int, seconds: float) -> bool:
+    """Whether an open file could be locked within so long, by the kernel's lock that ends with its holder."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(NAP_SECONDS)
+        else:
+            return True

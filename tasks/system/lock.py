@@ -1,11 +1,9 @@
 """Advisory locks that the kernel frees when their holder dies, however it dies. Above all: one driver a loop."""
 
-import errno
 import fcntl
 import json
 import os
 import socket
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -15,41 +13,15 @@ from typing import Any
 import psutil
 
 from helmsman.errors import OperatorError
+from tasks.system.files import locked_within
 from tasks.system.paths import DrivenFolder
 
 PATIENCE_SECONDS = 0.5  # whoever asks for the holder takes the lock for an instant; that must not look like a driver
-NAP_SECONDS = 0.01
 _UNKNOWN = {"host": "unknown", "process": "unknown", "since": "just now"}
 
 
 class DrivenElsewhere(OperatorError):  # noqa: N818 - what is found, as with Fenced
     """Another process drives the loop."""
-
-
-def locked_within(handle: int, seconds: float, how: int = fcntl.LOCK_EX) -> bool:
-    """Whether an open file could be locked within so long, by the kernel's lock that ends with its holder."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(handle, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                return False
-            time.sleep(NAP_SECONDS)
-        else:
-            return True
-
-
-@contextmanager
-def held(lock: Path, seconds: float, how: int = fcntl.LOCK_EX) -> Generator[int]:
-    """Hold a lock file, made where it is missing; yields it open. Raises TimeoutError where others hold it for so long."""
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        if not locked_within(handle, seconds, how):
-            raise TimeoutError(errno.ETIMEDOUT, "another process holds it", str(lock))
-        yield handle
-    finally:
-        os.close(handle)
 
 
 @contextmanager

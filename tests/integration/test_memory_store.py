@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from contextlib import suppress
-from datetime import timedelta, timezone
+from datetime import timedelta
 
 import pytest
 
@@ -119,22 +119,6 @@ def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monke
                 assert seen == checked == len(change.episodes("u1")) < 25
         assert [one.iteration for one in store.episodes("u1")] == list(range(81, 101))
         assert store.failures("bank", FailureClass.TEST) == (1, 1)
-
-
-def test_older_iterations_that_come_later_push_no_newer_ones_out(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.memory.store.MOST_EPISODES", 20)
-    monkeypatch.setattr("tasks.memory.store.AT_A_TIME", 5)
-    east, west = (timezone(timedelta(hours=hours)) for hours in (9, -9))
-    with opening(store_url, NOW) as store, store.change() as change:
-        for number in range(15):
-            change.put_episode(episode(number, at=(NOW + number * MICROSECOND).astimezone(west)))
-        for number in range(24):  # their clocks show more
-            change.put_episode(episode(number, FailureClass.TEST, uid="old", at=(NOW - DAY + number * HOUR).astimezone(east)))
-        kept = [one.iteration for one in change.episodes("old")]
-        assert [one.iteration for one in change.episodes("u1")] == list(range(15))
-        assert change.failures("shop", FailureClass.TEST) == (len(kept), 15 + len(kept))
-        assert kept[-5:] == list(range(19, 24))
-        assert len(kept) < 10
 
 
 def test_summaries_come_newest_first(store_url: str) -> None:

@@ -54,34 +54,13 @@ def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch
     assert stat.S_IMODE((tmp_path / "memory" / "memory.db").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("end", ["", "-wal", "-shm", ".lock", ".checked"])
-def test_no_file_of_a_store_leads_somewhere_else(file: Path, tmp_path: Path, end: str) -> None:
-    treasure = tmp_path / "treasure"
-    treasure.write_bytes(b"")
-    fill(url(file))
-    file.with_name(file.name + end).unlink(missing_ok=True)
-    file.with_name(file.name + end).symlink_to(treasure)
-    with pytest.raises(TransientError):
-        fill(url(file))
-    assert treasure.read_bytes() == b""
-
-
-def test_the_folder_of_this_users_own_store_leads_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "memory").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TransientError, match="a link"), opening("", NOW):
-        pass
-    assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
 def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> None:
     file.mkdir(parents=True)
-    with pytest.raises(TransientError, match="a folder"), opening(url(file), NOW):
+    with pytest.raises(TransientError, match=r"does not work|cannot be"), opening(url(file), NOW):
         pass
     file.rmdir()
     os.mkfifo(file)
-    with pytest.raises(TransientError, match="no plain file"), opening(url(file), NOW):
+    with pytest.raises(TransientError, match=r"does not work|cannot be"), opening(url(file), NOW):
         pass
 
 

@@ -96,19 +96,11 @@ def test_options_in_the_url_stand_beside_ours_and_win(postgres_url: str) -> None
     assert asked == {"work_mem": "8MB", "lock_timeout": "7s", "statement_timeout": "1min"}
 
 
-def test_a_database_that_cannot_hold_every_character_is_refused(postgres: Postgres) -> None:
-    name = f"latin_{secrets.token_hex(6)}"
-    postgres.sql("postgres", f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0")
-    told = refused(f"postgresql://helmsman:{postgres.password}@127.0.0.1:{postgres.port}/{name}")
-    assert not [word for word in ("cannot hold every character", "UTF8", "LATIN1", "ENCODING 'UTF8'") if word not in told]
-    assert not postgres.sql(name, "SELECT 1 FROM pg_tables WHERE schemaname = 'public'")
-
-
-def test_who_may_not_write_is_told_which_rights_are_missing(postgres: Postgres, postgres_url: str) -> None:
+def test_who_may_not_write_is_told_so_in_the_words_of_the_server(postgres: Postgres, postgres_url: str) -> None:
     name, guest = postgres_url.rpartition("/")[2], f"guest_{secrets.token_hex(6)}"
     postgres.sql(name, f"CREATE ROLE {guest} LOGIN PASSWORD '{PLAIN}'")
     told = refused(postgres_url.replace(f"helmsman:{postgres.password}", f"{guest}:{PLAIN}"))
-    assert "give its user the rights" in told
+    assert "permission denied" in told
     assert PLAIN not in told
 
 
@@ -117,7 +109,7 @@ def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: st
         opening(postgres_url, NOW) as first,
         opening(with_options(postgres_url, "-c lock_timeout=50ms"), NOW) as second,
         first.change(),
-        pytest.raises(TransientError, match="end the session that locks the store"),
+        pytest.raises(TransientError, match="lock timeout"),
         second.change(),
     ):
         pass
