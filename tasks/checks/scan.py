@@ -5,16 +5,12 @@ never returned, logged or raised: a leak tells its place, its kind and a short d
 A line that says `pragma: allowlist secret` is allowed, with a warning.
 """
 
-import base64
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
-
-from pydantic import TypeAdapter, ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.security_scan import read_scan
@@ -23,7 +19,7 @@ from helmsman.plain import word_set
 from helmsman.records.agent import Change
 from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight
 from helmsman.records.control import Variety
-from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
+from helmsman.secret_shapes import AWS, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
 from helmsman.verify.variety import counts_of, variety_of, worth_reading
 from tasks.checks.run import CheckContext, run_boxed
 from tasks.repository.diffs import BINARY, Blob, Part, added_text, tree_of
@@ -34,17 +30,10 @@ from tasks.system.secrets import redact, register
 MOST_FILES = 5000
 LARGEST_FILE = 200 * 1024
 """Bytes; a larger one is generated, or data."""
-LARGEST_TREE = 30 * 1024 * 1024
-"""Bytes of all texts."""
+LARGEST_TREE = 16 * 1024 * 1024
+"""Bytes of all texts: about ten seconds of an iteration."""
 AT_ONCE = 500
 """Files that are in memory at the same time."""
-READING = 3
-"""Of `counts_of`; a cache of another reading is read anew. Goes up whenever the same text gives other counts."""
-
-
-_CACHE = TypeAdapter(tuple[int, dict[str, tuple[str, Variety]]])
-"""The reading, and by path the id of a text with what was counted in it."""
-
 MOST_FOUND = 500
 """Finds that are looked up in the tree."""
 PIECE = 2000
@@ -72,8 +61,6 @@ _MADE_UP = re.compile(
     re.IGNORECASE,
 )
 """Hosts that nobody outside reaches: reserved names, this machine, and names without a dot as in a compose file."""
-_SAMPLES = (b'"John Doe"', b'"anon"', b'"supabase-demo"', b"example.")
-"""What the tokens say that documentations show, and those that are public by design."""
 _PASSWORD = 8
 """Characters of a password that is one."""
 _ID = re.compile(r"[A-Z0-9]{20}")
@@ -179,13 +166,6 @@ def _doubt(found: Found, piece: str) -> str:
         strong = len(secret) >= _PASSWORD and re.search("[A-Za-z]", secret) and re.search("[0-9]", secret)
         reached = host and not _MADE_UP.fullmatch(host[1].partition(":")[0])
         doubt = "a local or made-up host" if not reached else "" if strong else "a placeholder"
-    elif found.kind == JWT:
-        payload = secret.split(".")[1]
-        try:
-            said = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-            doubt = "a sample" if any(words in said for words in _SAMPLES) else ""
-        except ValueError:
-            doubt = "no token"
     return doubt or ("a placeholder" if is_placeholder(found) else "")
 
 
@@ -213,47 +193,20 @@ def security_findings(command: str, check_context: CheckContext, commit: str) ->
     return scan.model_copy(update={"error": f"{scan.error}; it ended with {ended.exit_code}"}) if scan.error else scan
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What was counted, and how much of the tree that is."""
-
-    variety: Variety
-    read: int
-    """Files whose text was read; the others were known."""
-    left_out: int
-    """Sources that are too large, or beyond the number or size that is looked at. Named nowhere: the counts lack them."""
-
-
-def measured(cwd: Path, commit: str, cache: Path) -> Measured:
-    """Count over the tracked sources of a commit. Raises GitError where git fails; the cache may be missing, or broken."""
-    sources = [blob for blob in tree_of(cwd, commit) if worth_reading(blob.path)]
+def measured(cwd: Path, commit: str) -> Variety:
+    """Counts over the tracked sources of a commit. Raises GitError where git fails."""
+    # the first ones by path that fit, so that one iteration after the other counts the same files
     chosen, room = list[Blob](), LARGEST_TREE
-    for blob in sources:  # the first ones by path that fit, so that one iteration after the other counts the same files
-        if len(chosen) < MOST_FILES and blob.size <= min(LARGEST_FILE, room):
+    for blob in tree_of(cwd, commit):
+        if worth_reading(blob.path) and len(chosen) < MOST_FILES and blob.size <= min(LARGEST_FILE, room):
             chosen.append(blob)
             room -= blob.size
-    reading, kept = 0, dict[str, tuple[str, Variety]]()
-    with suppress(OSError, ValidationError):
-        reading, kept = _CACHE.validate_json(cache.read_bytes())
-    known = {blob.path: kept[blob.path] for blob in chosen if reading == READING and kept.get(blob.path, ("",))[0] == blob.id}
-    fresh = _read(cwd, [blob for blob in chosen if blob.path not in known])
-    files = known | fresh
-    if fresh:
-        beside = cache.with_name(f"{cache.name}.new")
-        with suppress(OSError):  # it saves time only: a disk that is full costs the next reading, not the iteration
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(_CACHE.dump_json((READING, files), exclude_defaults=True))
-            beside.replace(cache)
-    return Measured(variety_of(counts for _, counts in files.values()), len(fresh), len(sources) - len(chosen))
+    starts = range(0, len(chosen), AT_ONCE)
+    return variety_of(counts for start in starts for counts in _counts(cwd, chosen[start : start + AT_ONCE]))
 
 
-def _read(cwd: Path, blobs: Sequence[Blob]) -> dict[str, tuple[str, Variety]]:
-    found: dict[str, tuple[str, Variety]] = {}
-    for start in range(0, len(blobs), AT_ONCE):
-        part = blobs[start : start + AT_ONCE]
-        objects = read_objects(cwd, [blob.id for blob in part])
-        for blob, read in zip(part, objects, strict=True):
-            content = read[1] if read else b""
-            counts = Variety() if BINARY in content[:8000] else counts_of(blob.path, content.decode(errors="replace"))
-            found[blob.path] = blob.id, counts
-    return found
+def _counts(cwd: Path, blobs: Sequence[Blob]) -> Iterator[Variety]:
+    for blob, read in zip(blobs, read_objects(cwd, [blob.id for blob in blobs]), strict=True):
+        content = read[1] if read else b""
+        if BINARY not in content[:8000]:
+            yield counts_of(blob.path, content.decode(errors="replace"))

@@ -23,7 +23,6 @@ from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 
 T = TypeVar("T")
-CACHE = "variety.json"
 
 
 def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
@@ -53,7 +52,7 @@ def _observed(context: LoopContext, state: LoopState, evidence: Evidence) -> Obs
         leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(context, state, change.commit)),
         destroyed=destroyed,
-        variety=read("variety", None, lambda: measured(context.worktree, change.commit, context.folder.root / CACHE).variety),
+        variety=read("variety", None, lambda: measured(context.worktree, change.commit)),
         exists=lambda path: (context.worktree / path).exists(),
         faults=tuple(faults),
     )
