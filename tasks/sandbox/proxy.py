@@ -2,7 +2,6 @@
 
 import base64
 import logging
-import os
 import re
 import socket
 import tempfile
@@ -26,7 +25,6 @@ from tasks.system.journal import publish
 
 LARGEST_HEAD = 16 * 1024  # bytes of what a client of the proxy says before it gets an answer
 PATIENCE = 30.0  # seconds to say that, and for a connection to come about
-LONGEST_PATH = 96  # bytes of the folder's, so that a socket's stays below the 104 of macOS; Linux has 108
 MOST_REPORTED = 20  # refusals of one call that are reported: an agent that tries again and again fills no journal
 _CONNECT = re.compile(rb"CONNECT \[?([A-Za-z0-9.:-]{1,253}?)\]?:(\d{1,5}) HTTP/1\.[01]\r\n")
 _log = logging.getLogger(__name__)
@@ -37,18 +35,11 @@ Connect = Callable[[socket.socket], socket.socket | None]
 
 @contextmanager
 def sockets(reach: Reach, fixed: tuple[int, ...], upstream: "Upstream | None") -> Generator[Path]:
-    """A folder with a socket for each port that is reached inside. Raises OperatorError where its path is too long."""
+    """A folder with a socket for each port that is reached inside."""
     targets: dict[int, Connect] = {port: partial(_to_loopback, port) for port in (*reach.ports, *fixed)}
     if reach.proxy:
         targets[reach.proxy_port] = Proxy(reach, upstream)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
-        if len(os.fsencode(folder)) > LONGEST_PATH:
-            raise OperatorError(
-                "the folder for temporary files has too long a name for the sandbox's sockets",
-                expected=f"at most {LONGEST_PATH} bytes with what is made in it",
-                found=folder,
-                remedy="set TMPDIR to a short path, such as /tmp",
-            )
         for port, connect in targets.items():
             stack.enter_context(serving(_Socket(Path(folder) / str(port), connect), "sandbox-socket"))
         yield Path(folder)

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import socket
-import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -81,16 +80,6 @@ def test_nothing_is_left_of_a_connection_to_whoever_never_ends_it() -> None:
             for thread in set(threading.enumerate()) - before:
                 thread.join(timeout=10)
                 assert not thread.is_alive()
-
-
-def test_a_folder_too_long_for_sockets_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = tmp_path / ("x" * 90)
-    long.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(long))
-    with pytest.raises(OperatorError, match="too long a name") as caught, sockets(Reach(proxy=True), (), None):
-        pass
-    assert "TMPDIR" in caught.value.remedy
-    assert list(long.iterdir()) == []
 
 
 def test_the_proxy_leads_to_what_is_allowed() -> None:
