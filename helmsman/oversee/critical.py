@@ -5,7 +5,6 @@ Each kind is rare by construction: a false alarm ejects honest work. A limit tha
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
 
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
@@ -14,7 +13,7 @@ from helmsman.oversee.progress import UNRUNNABLE, compared_with, is_base, still_
 from helmsman.plain import short_line
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Leak, Scan, Weakness, Weight
-from helmsman.records.control import IterationSummary, Movement
+from helmsman.records.control import IterationSummary
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending
@@ -24,8 +23,6 @@ from helmsman.verify.findings import some
 LEAST_TESTS = 3  # one or two tests fail together for one small reason; from three on it is the whole that broke
 LEAST_SHARE = 0.5
 """Of the tests that passed before, so many must fail now; fewer are files that could not be read, counted as one failure each."""
-PATIENCE = 3
-"""Iterations in a row in which a broken build lets no test run: a refactoring is often broken between two or three of them."""
 UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, FailureClass.PERMISSION}
 """Failures that keep tests from saying anything about the code: a build that is broken, a database that is down."""
 BLOWN_AT = 1.25  # share of a budget from which it is blown: a limit stops the loop at 1, so one call used the rest
@@ -69,23 +66,15 @@ def _all_tests(state: LoopState, history: Sequence[IterationSummary], evidence: 
     """Told once, when it begins: after that a person has been called."""
     if not history or not still_told(history[-1]):
         return
-    checked = [summary for summary in history if compared_with(summary) and not summary.undone]
-    wreck = list(takewhile(lambda summary: not (summary.green or summary.passing_tests), reversed(checked)))[::-1]
-    before = checked[-len(wreck) - 1] if 0 < len(wreck) < len(checked) else None
-    if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS:
+    *earlier, now = [summary for summary in history if compared_with(summary) and not summary.undone]
+    before = earlier[-1] if earlier else None
+    if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS or now.green or now.passing_tests:
         return
-    now, conclusive = wreck[-1], evidence.checks is None or evidence.checks.conclusive
-    standing_still = list(takewhile(lambda summary: summary.movement is not Movement.FORWARD, reversed(wreck)))
-    if len(wreck) == 1 and _judged(now, before) and conclusive:
-        what = f"{now.failing_tests} tests fail and none passes"
-    elif len(standing_still) == PATIENCE and not _judged(wreck[0], before):
-        since = f"from {wreck[0].iteration} on; the last {PATIENCE} got past no error"
-        what = f"no test has passed in {len(wreck)} iterations, {since}"
-    else:
+    if not _judged(now, before) or (evidence.checks and not evidence.checks.conclusive):
         return
     when = "before the first iteration" if is_base(before) else f"at the end of iteration {before.iteration}"
     message = (
-        f"{what}, after all {before.passing_tests} passed {when};"
+        f"{now.failing_tests} tests fail and none passes, after all {before.passing_tests} passed {when};"
         f" look at what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
     )
     yield Found(message, now.failing_tests, LEAST_TESTS, rule="pain.all_tests")

@@ -67,23 +67,15 @@ CYCLE_WINDOW = 16  # iterations that cycles are looked for in: two rounds of the
 TREE_PERIODS = (2, 3)
 CYCLE_PERIODS = (2, 3, 4)
 TRADE = 3  # iterations that show a trade of failures: two are one step, the third takes it back
-UNDONE = 2  # iterations in a row that edited and took it back
 
 
 def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
+    """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5)."""
     window = [summary for summary in history[-CYCLE_WINDOW:] if summary.tree]
     period = _period([summary.tree for summary in window], TREE_PERIODS)
-    if period and window[-1].tree == window[-2].tree:
+    if not period or window[-1].tree == window[-2].tree:
         return  # it came round before; what holds still now is another matter
-    # the newest iterations edited, took it back, and ended on the tree that they began with
-    last = window[-UNDONE - 1 :]
-    in_place = (
-        len(last) > UNDONE and len({summary.tree for summary in last}) == 1 and all(summary.reverted for summary in last[1:])
-    )
-    if not period and not in_place:
-        return
-    trees = list(dict.fromkeys(summary.tree[:12] for summary in window[::-1]))[: period or 1]
+    trees = list(dict.fromkeys(summary.tree[:12] for summary in window[::-1]))[:period]
     message = f"the tree repeats: {len(trees)} in turn came back in full ({named(trees)}); two rounds trip this"
     yield Found(message, len(trees), 1)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig, Sensitivity
-from helmsman.oversee.cycles import UNDONE, checked, fewer_fail, in_vain, limit_cycle, recurring_trees, whole, worked
+from helmsman.oversee.cycles import checked, fewer_fail, in_vain, limit_cycle, recurring_trees, whole, worked
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.progress import at_work, identity, is_base, made_progress, place
 from helmsman.plain import clean
@@ -192,6 +192,7 @@ def _empty(summary: IterationSummary) -> bool:
 
 
 SAME_ERROR = 5  # iterations in a row with the same class of failure at the same place (S5)
+UNDONE = 2  # iterations in a row that edited and took it back
 SWELLING = 3  # iterations in a row, each longer than the one before: S4's patience
 TESTS_ONLY = 3
 LONGEST_PLACE = 200

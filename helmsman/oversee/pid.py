@@ -56,9 +56,6 @@ def steer(before: Control, history: Sequence[IterationSummary], *, swinging: boo
     gains = Gains(kp=DAMPED_KP, ki=ki, kd=DAMPED_KD) if swinging else Gains(kp=kp, ki=ki, kd=kd)
     total = min(INTEGRAL_LIMIT, max(0.0, before.integral) * DECAY + gap)
     output = clamped(gains.kp * gap + gains.ki * total / INTEGRAL_LIMIT - gains.kd * rate)
-    # anti-windup: no more of the sum than makes the output 1, where that is not less than there was; the output is the same
-    needed = (1 - gains.kp * gap + gains.kd * rate) * INTEGRAL_LIMIT / gains.ki
-    total = min(total, max(needed, before.integral))
     terms = {"proportional": gap, "integral": total, "derivative": rate}
     return Control(**terms, gains=gains, phase=phase, output=output, band=band_of(output))
 

@@ -77,7 +77,6 @@ TRIPPED: dict[str, list[list[Step]]] = {
         trees("a", "b", "a", "b"),
         trees("a", "b", "c", "a", "b", "c"),
         trees("a", "a", "b", "a", "a", "b"),
-        [*trees("a"), *trees("a", "a", reverted=2)],
     ],
     "regressing": [[LOST] * 2, [step(FORWARD), LOST, waited(), LOST]],
     "plateau": [[step(FORWARD), *[step()] * 8], [*[still(green=True)] * 8]],
@@ -137,8 +136,7 @@ ALIKE: dict[str, list[list[Step]]] = {
         trees("a", "b", "c", "a", "b", "d"),
         trees("", "b", "", "b"),
         trees("a", "b", "a", "b", "b"),
-        [*trees("a"), *trees("a", reverted=1)],
-        [*trees("a"), *trees("a", reverted=1), *trees("a")],
+        [*trees("a"), *trees("a", "a", reverted=2)],
     ],
     "regressing": [[LOST, step(), LOST], [LOST], [LOST | {"undone": True}, LOST], [*[LOST | {"undone": True}] * 2, step()]],
     "plateau": [
