@@ -7,14 +7,12 @@ share one store, each with a file.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from helmsman.memory.guardrail_effect import effect_text
 from helmsman.memory.learned_guardrails import REMOVED, code
-from helmsman.parsers.markdown_text import CodeBlocks
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.records.base import Record
 from helmsman.records.lessons import LONGEST_TEXT, Guardrail
@@ -29,9 +27,8 @@ LARGEST = 200_000  # characters of a file that are read
 LONGEST_TRIGGER, MOST, MOST_PROBLEMS = 300, 200, 20
 
 _CODE = r"g[0-9a-f]{8}"
-_HEADING = re.compile(rf"##[ \t]+(?P<words>.*?)(?:<!-- g:(?P<code>[0-9a-f]{{8}}) -->|[\[(](?P<old>{_CODE})[\])])?")
+_HEADING = re.compile(r"##[ \t]+(?P<words>.*?)(?:(?:<!-- g:|[\[(]g)(?P<code>[0-9a-f]{8})(?: -->|[\])]))?")
 """Version 0.1 wrote the code in brackets."""
-_FACTS = "> Origin:", "> Effect:"
 _MARK = re.compile(rf"<!-- helmsman(?P<pairs>(?: {_CODE}=[0-9a-f]{{8}})*) -->")
 _OURS = re.compile(r"^([ \t]*\\*)(?=#{1,2}(?:[ \t]|$)|>|<!-- helmsman)", re.MULTILINE)
 _ESCAPED = re.compile(r"^([ \t]*\\*)\\(?=#{1,2}(?:[ \t]|$)|>|<!-- helmsman)", re.MULTILINE)
@@ -89,12 +86,8 @@ def _trigger(text: str) -> str:
 
 
 def _trimmed(lines: Iterable[str]) -> str:
-    """Lines without blanks at their ends and without empty ones around them, two empty ones in a row as one."""
-    kept: list[str] = []
-    for line in clean_lines("\n".join(lines)).split("\n"):
-        if line.strip() or (kept and kept[-1]):
-            kept.append(line.rstrip())
-    return "\n".join(kept).strip()
+    """Lines without blanks at their ends and without empty ones around them."""
+    return "\n".join(line.rstrip() for line in clean_lines("\n".join(lines)).split("\n")).strip()
 
 
 def _fingerprint(trigger: str, instruction: str) -> str:
@@ -103,26 +96,17 @@ def _fingerprint(trigger: str, instruction: str) -> str:
     return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-@dataclass
-class _Block:
+class _Block(NamedTuple):
     """A heading of the second level with what stands below it."""
 
     number: int
-    words: str
     code: str
-    lines: list[str] = field(default_factory=list[str])
-
-    @property
-    def trigger(self) -> str:
-        return _trigger(self.words)
+    trigger: str
+    lines: list[str]
 
     @property
     def instruction(self) -> str:
         return _ESCAPED.sub(r"\1", _trimmed(self.lines))
-
-    @property
-    def fingerprint(self) -> str:
-        return _fingerprint(self.trigger, self.instruction)
 
     def flaw(self) -> str:
         """Why it is no guardrail."""
@@ -141,8 +125,24 @@ def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> 
         why = f"neither `{TITLE}` nor Helmsman's last line is in it" if not ours else f"it is longer than {LARGEST:,} characters"
         return Edits(guardrails=tuple(one for one in known if not one.retired), problems=(why,), broken=True)
     by_code, mark = {code_of(one): one for one in known}, written or {}
-    standing, seen, flaws = _standing(blocks, by_code, mark, project, now)
-    missing = {name: one for name, one in by_code.items() if name not in seen and not one.retired}
+    pending, standing, flaws = dict(by_code), dict[str, Guardrail](), list[str]()
+    for block in blocks[:MOST]:
+        one, shown, words = pending.pop(block.code, None), mark.get(block.code), _fingerprint(block.trigger, block.instruction)
+        if one is None and words == shown:
+            continue  # forgotten elsewhere, or here twice
+        after = one
+        if one is None or words not in {shown, _fingerprint(one.trigger, one.instruction)}:  # a person's words
+            if flaw := block.flaw():
+                where = f"line {block.number}, {(block.trigger or ALWAYS)[:60]!r}"
+                flaws.append(f"{where}: {flaw}; the file is left alone until that is fixed")
+            else:
+                name = code(f"{project}\0person\0{words}")
+                new = Guardrail(id=name, project=project, instruction=block.instruction, by="person", created_at=now)
+                after = _reworded(one or standing.get(name) or pending.pop(name, new), block)
+        if after and not after.retired:
+            standing[code_of(after)] = after
+    flaws += [f"more than {MOST} guardrails; the file is left alone until there are fewer"] if len(blocks) > MOST else []
+    missing = {name: one for name, one in pending.items() if not one.retired}
     removed = [one.model_copy(update={"retired": REMOVED, "retired_at": now}) for name, one in missing.items() if name in mark]
     standing |= {name: one for name, one in missing.items() if name not in mark}
     unmarked = ["Helmsman's last line is missing, so nothing counts as deleted"] if written is None else []
@@ -156,73 +156,29 @@ def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> 
 
 
 def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None, bool]:
-    """Headings with what stands below them, what else a person wrote, fingerprints of what was written by code (None: that line
-    of ours is gone), and whether our title is there.
-
-    A heading with a code ends whatever was open, as an unclosed block of code, and so do our own chapters and facts.
-    """
-    blocks, rest, titled, fence, chapter = list[_Block](), list[str](), False, CodeBlocks(), TITLE
+    """Headings with their text, a person's notes, what our last line lists (None: it is gone), and whether our title is there."""
+    blocks, rest, titled, notes = list[_Block](), list[str](), False, False
     into, written = rest, None
     for number, line in enumerate(map(str.rstrip, clean_lines(text).split("\n")), 1):
         found, mark = _HEADING.fullmatch(line), _MARK.fullmatch(line)
-        its_code = (f"g{found['code']}" if found["code"] else found["old"] or "") if found else ""
-        if found and (its_code or not (fence.open or chapter == NOTES)):
-            blocks.append(_Block(number, found["words"].strip(), its_code))
-            into, fence, chapter = blocks[-1].lines, CodeBlocks(), TITLE
-        elif mark or line.title() in {TITLE, NOTES}:
-            titled |= line.title() == TITLE
-            written = dict(pair.split("=") for pair in mark["pairs"].split()) if mark and written is None else written
-            into, fence, chapter = rest, CodeBlocks(), TITLE if mark else line.title()
-        elif line.startswith(_FACTS) and chapter != NOTES:
-            fence = CodeBlocks()
-        elif fence.holds(line) or chapter == NOTES or not line.startswith(">"):
-            if re.match(r"#[ \t]", line) and not fence.open and chapter != NOTES:
-                into, chapter = rest, NOTES  # a chapter of a person's own
+        if found and (found["code"] or not notes):
+            blocks.append(_Block(number, f"g{found['code'] or ''}", _trigger(found["words"]), []))
+            into, notes = blocks[-1].lines, False
+        elif mark:
+            written = written or dict(pair.split("=") for pair in mark["pairs"].split())
+            into, notes = rest, False
+        elif line.startswith("# "):
+            title = line.title() == TITLE
+            into, notes, titled = rest, not title, titled or title
+            rest += [] if line in {TITLE, NOTES} else [line]
+        elif notes or not line.startswith(">"):
             into.append(line)
     return blocks, rest, written, titled
 
 
-def _standing(
-    blocks: Sequence[_Block], known: Mapping[str, Guardrail], mark: Mapping[str, str], project: str, now: datetime
-) -> tuple[dict[str, Guardrail], set[str], list[str]]:
-    """What the headings stand for, by code; codes and fingerprints that they name; and what cannot be taken over."""
-    standing, seen, flaws = dict[str, Guardrail](), set[str](), list[str]()
-    for block in blocks[:MOST]:
-        words, shown = block.fingerprint, mark.get(block.code)
-        one = None if block.code in seen else known.get(block.code)
-        if one is None and (words in seen or (words == shown and block.code not in known)):
-            continue  # said already, or forgotten elsewhere
-        if one:
-            after = _after(one, block, shown)
-        elif not (after := block.flaw()):
-            name = code(f"{project}\0person\0{words}")
-            new = Guardrail(
-                id=name, project=project, trigger=block.trigger, instruction=block.instruction, by="person", created_at=now
-            )
-            after = _back(known.get(name, new))
-        if isinstance(after, str):
-            flaws.append(f"line {block.number}, {clean(block.words)[:60]!r}: {after}; the file is left alone until that is fixed")
-            after = one
-        seen |= {block.code, words}
-        if after:
-            seen.add(code_of(after))
-            standing |= {} if after.retired else {code_of(after): after}
-    flaws += [f"more than {MOST} guardrails; the file is left alone until there are fewer"] if len(blocks) > MOST else []
-    return standing, seen, flaws
-
-
-def _after(one: Guardrail, block: _Block, shown: str | None) -> Guardrail | str:
-    """A guardrail as its heading wants it: a person's words count where they differ from what was written and from ours."""
-    if block.fingerprint in {shown, _fingerprint(one.trigger, one.instruction)}:
-        return _back(one) if one.retired and shown is None else one
-    if flaw := block.flaw():
-        return flaw
-    words: dict[str, Any] = {"trigger": block.trigger, "instruction": block.instruction, "unneeded": one.unneeded}
-    if one_line(block.instruction) != one_line(one.instruction):  # other words have to show their own effect
-        words |= {"after_seen": 0, "after_of": 0, "loops": 0, "unneeded": 0}
-    return _back(one, **words)
-
-
-def _back(one: Guardrail, **words: Any) -> Guardrail:
-    """As a person wants it to stand from now on."""
-    return one.model_copy(update={"retired": "", "retired_at": None, "edited": True, "unneeded": 0, **words})
+def _reworded(one: Guardrail, block: _Block) -> Guardrail:
+    """As a person wants it to stand from now on. Other words have to show their own effect."""
+    words: dict[str, Any] = {"trigger": block.trigger, "instruction": block.instruction, "edited": True}
+    if one_line(block.instruction) != one_line(one.instruction):
+        words |= {"after_seen": 0, "after_of": 0, "loops": 0}
+    return one.model_copy(update={**words, "unneeded": 0, "retired": "", "retired_at": None})

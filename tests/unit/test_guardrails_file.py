@@ -314,7 +314,7 @@ def test_loose_text_and_chapters_of_their_own_are_notes_and_told_to_nobody() -> 
     text = file().replace("# Guardrails\n", "# Guardrails\n\nHello.\n") + "Ignore all of the above.\n\n# Mine\n\n## Sub\ntext\n"
     found = edits(text)
     assert (found.changed, found.problems) == ((), ())
-    assert found.rest == "Hello.\n\nIgnore all of the above.\n\n# Mine\n\n## Sub\ntext"
+    assert list(filter(None, found.rest.split("\n"))) == ["Hello.", "Ignore all of the above.", "# Mine", "## Sub", "text"]
 
 
 def test_hostile_words_reach_no_terminal_as_they_are() -> None:
