@@ -19,7 +19,7 @@ SECTION = "## Learned by Helmsman"
 MOST_LINES = 10  # lines of our section, those that are there included: what grows without end is read by nobody
 MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6  # of a convention that is proposed; as many as it takes to be told to another loop
 LONGEST_LINE = 600
-"""Characters. Our own advice fits, with the place that it is for. What doesn't is left out: half a sentence may order a lot."""
+"""Characters. Our own advice fits. What doesn't is left out: half a sentence may order a lot."""
 _COMMAND = 120
 _COMMANDS = 3
 _MOST_SAID = 400  # sentences of AGENTS.md that a line is compared with
