@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from helmsman.memory.words import WORDS, joined
 from helmsman.oversee.signals import IterationView
@@ -14,7 +13,6 @@ from helmsman.records.state import LoopState
 LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200
 LONGEST_REASON = 160
 MOST_TESTS, MOST_FILES, MOST_CRITERIA = 20, 20, 20
-MEASURED = ("movement", "checked", "green", "errors", "troubles")
 OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
 """How subjects of commits begin that do not say what was done."""
 LONGEST_READ, SENTENCES = 2_000, 8  # of a goal, as far as it says what kind of work it is
@@ -77,8 +75,6 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
     commits = reversed(evidence.execution.change.commits)
     subjects = (one.subject for one in commits if not one.subject.startswith(OURS))
     done = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects)
-    measured: dict[str, Any] = {"movement": Movement.WAITED, "checked": False}  # where the agent never got to work
-    measured |= {name: getattr(moment, name) for name in MEASURED} if moment else {}
     return Episode(
         uid=state.uid,
         loop=state.loop,
@@ -90,7 +86,12 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
         cost_usd=evidence.usage.cost_usd,
         tokens=evidence.usage.tokens,
         completion=1.0 if evidence.proven else overseen.oversight.progress.completion,
-        **measured,
+        # without a summary the agent never got to work
+        movement=moment.movement if moment else Movement.WAITED,
+        checked=moment.checked if moment else False,
+        green=moment.green if moment else False,
+        errors=moment.errors if moment else (),
+        troubles=moment.troubles if moment else (),
         approach=joined(done, LONGEST_APPROACH, "; "),
         files=_names(evidence.execution.change.files, MOST_FILES),
         told=tuple(one.lesson for one in recalled.reminders),

@@ -6,12 +6,10 @@ over, and the reader of the alignment looks for no question behind its four sect
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.alignment_file import own_goal, read
-from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import block_quote, clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
@@ -23,20 +21,21 @@ KEPT = 5  # handoffs that stay in the file; older ones are in its history
 HANDED_TOKENS = 1_200  # of what a loop is told of those before it
 _GOAL, _ENTRY, _CHOICE, _GAP = 300, 200, 300, 500
 _CHECKS, _DONE, _DECISIONS, _OPEN = 8, 8, 8, 5  # entries of a list: the newest ones
-_HEADING = re.compile(r"## Handoff of loop ([a-z0-9-]{1,63}) \(([0-9]{4}-[0-9]{2}-[0-9]{2})\)")
+_HEADING = r"## Handoff of loop ([a-z0-9-]{1,63}) \(([0-9]{4}-[0-9]{2}-[0-9]{2})\)[ \t\r]*(?:\n|\Z)"
+_SECTION = re.compile(rf"^{_HEADING}(?:[ \t\r]*\n|[ \t]*>.*(?:\n|\Z))*", re.MULTILINE)
 _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 
 
 class Handoff(NamedTuple):
-    """What one loop leaves: a section of a document. Whatever else stands in the document has no loop."""
+    """What one loop leaves: a section of a document."""
 
-    text: str  # the section, its heading included
+    text: str  # the heading and what is quoted below it
 
     @property
-    def name(self) -> tuple[str, str] | None:
+    def name(self) -> tuple[str, str]:
         """Day of its end, as 2026-11-22, and loop."""
-        found = _HEADING.fullmatch(self.text.partition("\n")[0].rstrip())
-        return (found[2], found[1]) if found else None
+        found = re.match(_HEADING, self.text)
+        return (found[2], found[1]) if found else ("", "")
 
     @property
     def body(self) -> str:
@@ -45,7 +44,7 @@ class Handoff(NamedTuple):
 
     @property
     def in_prompt(self) -> str:
-        day, loop = self.name or ("", "")
+        day, loop = self.name
         return f"Loop {loop} ({day})\n{self.body}"
 
 
@@ -89,56 +88,44 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     before = read(text.removeprefix("\ufeff"))
     if not isinstance(before, Alignment):
         raise OperatorError("nothing can be handed over in the alignment file", found=before, remedy="fix the file")
-    more = with_section(before.more, handoff)
-    if more == before.more:
-        return text
-    if len(more) > LONGEST_MORE:
-        raise OperatorError(
-            "there is no room for a handoff in the alignment file",
-            expected=f"{LONGEST_MORE:,} characters behind its four sections at most",
-            found=f"{len(more):,}",
-            remedy="shorten it",
-        )
     newline = "\r\n" if "\r\n" in text else "\n"
-    end = text.rstrip().count("\n") - before.more.count("\n") if before.more else len(text)
-    head = "\n".join(text.split("\n")[:end]).rstrip()
-    after = head + f"\n\n{more}\n".replace("\n", newline)
-    if read(after.removeprefix("\ufeff")) != before.model_copy(update={"more": more}):
-        why = "with a handoff it would not be read as it is read now"
+    after = with_section(text, Handoff(handoff.text.replace("\n", newline)))
+    if after == text:
+        return text
+    after += newline
+    found = read(after.removeprefix("\ufeff"))
+    if not isinstance(found, Alignment) or found.model_copy(update={"more": before.more}) != before:
+        why = "with a handoff it would not be read as it is read now, or it would be too long"
         raise OperatorError("nothing can be handed over in the alignment file", found=why, remedy="fix the file")
     return after
 
 
-def with_section(more: str, handoff: Handoff) -> str:
-    """What stands behind the four sections, with this handoff last. Whatever is no handoff stays where it is."""
-    sections = _sections(more)
-    names = [section.name for section in sections if section.name]
-    if handoff.name in names:
-        return more
-    gone = names[: max(0, len(names) - KEPT + 1)]
-    before = "\n".join(section.text for section in sections if section.name not in gone).rstrip()
-    return f"{before}\n\n{handoff.text}" if before else handoff.text
+def with_section(text: str, handoff: Handoff) -> str:
+    """A text with this handoff at its end, unless it is there, and with the newest of the others. All else stays as it is."""
+    known = handoffs(text)
+    if handoff.name in [one.name for one in known]:
+        return text
+    for one in known[: max(0, len(known) - KEPT + 1)]:
+        text = text.replace(one.text, "", 1)
+    newline = "\r\n" if "\r\n" in handoff.text else "\n"
+    return f"{text.rstrip()}{newline}{newline}{handoff.text}" if text.strip() else handoff.text
 
 
 def joined(more: str, left: str) -> str:
     """What stands behind the four sections, and handoffs that are kept beside the file, each once."""
-    known = {section.name for section in _sections(more) if section.name}
-    kept = [section.text.rstrip() for section in _sections(left) if section.text.strip() and section.name not in known]
-    both = "\n\n".join(filter(None, [more, *kept]))
+    known = {one.name for one in handoffs(more)}
+    both = "\n\n".join(filter(None, [more, *(one.text.rstrip() for one in handoffs(left) if one.name not in known)]))
     return both if len(both) <= LONGEST_MORE else more
 
 
-def _sections(more: str) -> list[Handoff]:
-    """Cut at headings of the first two levels."""
-    lines = more.replace("\r\n", "\n").split("\n") if more else []
-    cuts = sorted({0, *upper_headings(lines), len(lines)})
-    return [Handoff("\n".join(lines[start:end])) for start, end in pairwise(cuts)]
+def handoffs(text: str) -> list[Handoff]:
+    return [Handoff(found[0]) for found in _SECTION.finditer(text)]
 
 
 def handed_down(more: str) -> str:
     """What a loop that starts is told of those before it, the newest first; empty where none left anything. Bounded."""
     kept, room = list[str](), HANDED_TOKENS
-    for text in (section.in_prompt for section in _sections(more)[::-1] if section.name):
+    for text in (one.in_prompt for one in handoffs(more)[::-1]):
         if kept and tokens(f"\n\n{text}") > room:
             break
         kept.append(trim(text, HANDED_TOKENS))
@@ -159,4 +146,4 @@ def handoff_section(handed: str) -> Sequence[Piece]:
 def spent(alignment: Alignment) -> bool:
     """Whether a loop has completed the goal that was agreed on: a loop with another goal may then start beside it."""
     goal = _goal(alignment.goal)
-    return any(goal in section.body.split("\n") for section in _sections(alignment.more) if section.name)
+    return any(goal in one.body.split("\n") for one in handoffs(alignment.more))
