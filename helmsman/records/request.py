@@ -7,7 +7,6 @@ from functools import reduce
 from typing import Annotated, Any, cast
 
 from pydantic import ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from helmsman.config import Section
 from helmsman.config.layers import merged, nested
@@ -36,31 +35,20 @@ class Request(Section):
 
 
 def _plain(value: Any) -> Any:
-    """A value as whoever filled in the form meant it. Raises PydanticCustomError for text that is not JSON, and other kinds."""
-    if isinstance(value, dict):
-        table = cast("dict[str, Any]", value)
-        if KIND in table:
-            return _meant(table)
-        return {key: plain for key, one in table.items() if (plain := _plain(one)) is not _UNTOUCHED}
+    """A value as whoever filled in the form meant it. Raises ValueError for text that is not JSON, and for other kinds."""
     if isinstance(value, list):
         return [plain for one in cast("list[Any]", value) if (plain := _plain(one)) is not _UNTOUCHED]
-    return value
-
-
-def _meant(wrapped: dict[str, Any]) -> Any:
-    if wrapped[KIND] not in {"json", "none", None}:
-        raise PydanticCustomError(
-            "form_kind", "a plain value or JSON: schedules do not fill in {kind}", {"kind": str(wrapped[KIND])}
-        )
-    if "value" not in wrapped:  # an editor that nobody typed into
-        return _UNTOUCHED
-    text = wrapped["value"]
-    if wrapped[KIND] != "json" or not isinstance(text, str):
+    if not isinstance(value, dict):
+        return value
+    table = cast("dict[str, Any]", value)
+    if KIND not in table:
+        return {key: plain for key, one in table.items() if (plain := _plain(one)) is not _UNTOUCHED}
+    if table[KIND] not in {"json", "none", None}:
+        raise ValueError(f"schedules do not fill in {table[KIND]}")
+    text = table.get("value", _UNTOUCHED)  # an editor that nobody typed into has none
+    if table[KIND] != "json" or not isinstance(text, str):
         return _plain(text)
-    try:
-        return _plain(json.loads(text)) if text.strip() else _UNTOUCHED
-    except (ValueError, RecursionError) as error:
-        raise PydanticCustomError("form_json", "JSON ({why})", {"why": str(error)}) from None
+    return _plain(json.loads(text)) if text.strip() else _UNTOUCHED
 
 
 def _one_number(schema: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ def test_a_whole_request_and_items_of_a_list_may_be_typed_as_json() -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (wrapped(value="{limits"), "JSON (Expecting property name"),
+        (wrapped(value="{limits"), "Expecting property name"),
         ({"__prefect_kind": "workspace_variable", "variable_name": "x"}, "schedules do not fill in workspace_variable"),
     ],
 )
