@@ -22,7 +22,6 @@ from helmsman.texts import plural
 
 SUCCESS = 0.9  # completion from which an iteration got there
 INTERVENED = 2  # level of learning at which a class of failure has come often enough, by `helmsman.oversee.learning`
-RETURNS = 2  # times that one and the same failure may come back after it was gone
 IN_SESSIONS = 3  # iterations in a row whose sessions met the same kind of trouble
 TIMES = 2  # times in each of these sessions
 LOOKED_BACK = 12  # episodes before one that are looked at
@@ -164,13 +163,13 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
 
 
 def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
-    """Each class of failure once: of several reasons the first."""
+    """Each class of failure once."""
     found: dict[FailureClass, Observation] = {}
-    for error, row, how, why in (*_by_class(episode, before), *_by_return(episode, before)):
+    for error, row, why in _by_class(episode, before):
         tried = _tried(row)
         if len(tried) >= LEAST_TRIED:  # that something fails is seen at once; what did not help is not
             ways = ", ".join(quoted(way, _TRIED) for way in tried)
-            text = f"{quoted(place(error), _SIDE)} {how}. Tried without effect: {ways}."
+            text = f"{quoted(place(error), _SIDE)} failed on. Tried without effect: {ways}."
             found.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
     worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
     for error in episode.troubles:  # inside the sessions of so many iterations; told once, when there are enough of them
@@ -190,12 +189,8 @@ def _antipattern(episode: Episode, error: ErrorVector, text: str, why: str, conf
     return observation(episode, LessonKind.ANTIPATTERN, text, detail, confidence, (error.kind,), tests)
 
 
-_Repeated = tuple[ErrorVector, Sequence[Episode], str, str]
-"""What fails again at one place, the episodes in which it did, how, and why that is too often."""
-
-
-def _by_class(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated]:
-    """Classes that have just come so often in a row, at one place, that something else was ordered."""
+def _by_class(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[ErrorVector, Sequence[Episode], str]]:
+    """What has just failed so often in a row, at one place, that something else was ordered; in which episodes, and how often."""
     known = {item.kind: item.level for item in before[-1].learning} if before else {}
     for item in episode.learning:
         if item.level < INTERVENED or known.get(item.kind, 0) >= INTERVENED:
@@ -204,21 +199,7 @@ def _by_class(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated
         errors = [error for error in episode.errors if error.kind is item.kind]
         issue = next((error for error in errors if place(error) and all(any(_at(error, one.errors)) for one in row)), None)
         if issue and item.kind is not FailureClass.OTHER:  # then the place is a program, of which nothing more is known
-            yield issue, row, "failed on", f"{_named((item.kind,))} in {plural(item.in_row, 'iteration')} in a row"
-
-
-def _by_return(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated]:
-    """One and the same failure that was gone and is back, again."""
-    checked = [one for one in before if one.checked]
-    if not checked or episode.movement is Movement.FORWARD or not episode.checked:
-        return
-    for error in episode.errors:
-        row = [_has(one, error) for one in (*checked, episode)]
-        back = [now and not was for was, now in pairwise(row)]
-        if back[-1] and sum(back) + row[0] == RETURNS + 1 and error.kind not in OF_THE_WORLD:
-            failing = [one for one in (*checked, episode) if _has(one, error)]
-            why = f"the same failure came back {plural(RETURNS, 'time')} after it was gone"
-            yield error, failing, "came back again and again", why
+            yield issue, row, f"{_named((item.kind,))} in {plural(item.in_row, 'iteration')} in a row"
 
 
 def _telling(approach: str) -> str:
@@ -228,10 +209,6 @@ def _telling(approach: str) -> str:
 
 def _named(kinds: Sequence[FailureClass]) -> str:
     return f"{', '.join(kind.replace('_', ' ') for kind in kinds)} failures"
-
-
-def _has(episode: Episode, error: ErrorVector) -> bool:
-    return any(identity(other) == identity(error) for other in episode.errors)
 
 
 def _at(place_of: ErrorVector, errors: Iterable[ErrorVector]) -> Iterator[ErrorVector]:

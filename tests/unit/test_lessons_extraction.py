@@ -171,15 +171,6 @@ def test_the_same_failure_again_and_again_teaches_what_did_not_help() -> None:
     assert "3 iterations in a row" in found.detail
 
 
-def test_a_failure_that_is_gone_and_comes_back_is_an_antipattern() -> None:
-    at = {"errors": (error(FailureClass.BUILD, "src/a.c:3"),)}
-    steps = [red(BACK, **at), green(), red(BACK, **at), green(), red(BACK, **at), red(SIDEWAYS, **at)]
-    found = taught(history(*steps))
-    assert kinds(found) == [[], [], [], [], ["antipattern"], []]
-    assert "came back 2 times" in found[4][0].detail
-    assert found[4][0].subject.tests == ("src/a.c",)
-
-
 def test_what_the_machine_lacks_in_three_sessions_is_an_antipattern() -> None:
     missing = error(FailureClass.MISSING_COMMAND, "rg").model_copy(update={"times": 4, "message": "command not found"})
     found = taught(history(*[red(FORWARD, troubles=(missing,))] * 5))
@@ -193,7 +184,8 @@ def test_legitimate_work_teaches_no_antipattern() -> None:
 
 
 def test_other_loops_teach_nothing_about_this_one() -> None:
-    lived = episodes(history(*[red(BACK), green()] * 2, red(BACK)))
+    ways = FIRST_TRY, APPROACH, "WIP"
+    lived = [one.model_copy(update={"approach": way}) for one, way in zip(episodes(history(*STUCK)), ways, strict=True)]
     strangers = tuple(one.model_copy(update={"uid": "u2"}) for one in lived[:-1])
     assert len(after_iteration(lived[-1], lived[:-1])) == 1
     assert after_iteration(lived[-1], strangers) == ()
