@@ -5,6 +5,7 @@ never returned, logged or raised: a leak tells its place, its kind and a short d
 A line that says `pragma: allowlist secret` is allowed, with a warning.
 """
 
+import base64
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from helmsman.plain import word_set
 from helmsman.records.agent import Change
 from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight
 from helmsman.records.control import Variety
-from helmsman.secret_shapes import AWS, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
+from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
 from helmsman.verify.variety import counts_of, variety_of, worth_reading
 from tasks.checks.run import CheckContext, run_boxed
 from tasks.repository.diffs import BINARY, Blob, Part, added_text, tree_of
@@ -61,6 +62,8 @@ _MADE_UP = re.compile(
     re.IGNORECASE,
 )
 """Hosts that nobody outside reaches: reserved names, this machine, and names without a dot as in a compose file."""
+_SAMPLES = (b'"John Doe"', b'"anon"', b'"supabase-demo"', b"example.")
+"""What the tokens say that documentations show, and those that are public by design."""
 _PASSWORD = 8
 """Characters of a password that is one."""
 _ID = re.compile(r"[A-Z0-9]{20}")
@@ -166,6 +169,13 @@ def _doubt(found: Found, piece: str) -> str:
         strong = len(secret) >= _PASSWORD and re.search("[A-Za-z]", secret) and re.search("[0-9]", secret)
         reached = host and not _MADE_UP.fullmatch(host[1].partition(":")[0])
         doubt = "a local or made-up host" if not reached else "" if strong else "a placeholder"
+    elif found.kind == JWT:
+        payload = secret.split(".")[1]
+        try:
+            said = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+            doubt = "a sample" if any(words in said for words in _SAMPLES) else ""
+        except ValueError:
+            doubt = "no token"
     return doubt or ("a placeholder" if is_placeholder(found) else "")
 
 

@@ -78,6 +78,7 @@ DOUBTFUL = [
     ("compose.yml", "redis://app:kT9vQz2LmX@cache:6379"),
     ("docs/setup.md", "https://user:password@db.acme.io"),
     ("src/app.py", "url = f'https://{user}:{password}@{host}'"),
+    ("docs/jwt.md", jwt(sub="1234567890", name="John Doe", iat=1516239022)),
     ("src/app.py", f"KEY = '{GITHUB}'  # pragma: allowlist secret"),
     ("src/app.py", 'if "BEGIN RSA PRIVATE KEY" in text:'),
     ("docs/setup.md", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg...\n-----END PRIVATE KEY-----"),
