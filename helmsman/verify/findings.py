@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from posixpath import dirname, isabs, join, normpath
 from typing import NamedTuple
 
 from helmsman.parsers.loose import text
@@ -58,6 +59,19 @@ def processes_left(evidence: Evidence) -> str:
     """What the agent started and nobody could end: it may change files, or answer for a server, while the checks run."""
     left = evidence.execution.call.survivors
     return f"processes that the agent started are still running: {survivors_named(left)}" if left else ""
+
+
+# --- links that lead out of the repository ---------------------------------------------------------------------------------
+
+_CONTENT = "Commit the file itself: a link out of the repository leads nowhere on another machine, and to whatever lies there."
+
+
+def link_outside(path: str, target: str) -> Iterator[Finding]:
+    """One that blocks where a link leads out of the repository: what it leads to is no part of the work."""
+    if isabs(target) or normpath(join(dirname(path), target)).split("/")[0] == "..":
+        yield finding(
+            "links", _CONTENT, Weight.BLOCK, Spot(path, after=target), f"it links to {target}, outside of the repository"
+        )
 
 
 # --- markers of a merge that nobody finished --------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from helmsman.verify.items import (
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, Source, files_testing, is_product, named_files
 from helmsman.verify.touched import tables
-from tasks.checks.targets import NOT_THERE, Range, change_of, reverted_paths, work_of
+from tasks.checks.targets import NOT_THERE, Range, change_of, links_outside, reverted_paths, work_of
 from tasks.models.asking import Asking, Credentials
 from tasks.models.judge import ask_judge
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
@@ -183,12 +183,13 @@ def _named(
 
 
 def audit(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
-    """Findings in the whole loop's diff, and conflicts of a merge that stand in the files in which git left them."""
+    """Findings in the whole loop's diff, links that lead out of it, and conflicts of a merge in the files in which git left them."""
     checks, trouble = _checks(context, state, execution.change.start), state.merging.trouble
-    change = change_of(work_of(context, state, execution.change.commit, checks), context.worktree)
+    work = work_of(context, state, execution.change.commit, checks)
+    change = change_of(work, context.worktree)
     met = {one.path for one in trouble.files} if trouble else set[str]()
     unmerged = [found for file in change.diff if file.path in met for found in conflicts_in(file)]
-    return weigh((*unmerged, *hints(change)), state.config.invariants)
+    return weigh((*unmerged, *links_outside(work), *hints(change)), state.config.invariants)
 
 
 def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tuple[str, ...]:

@@ -17,9 +17,10 @@ from helmsman.errors import Cancelled, OperatorError
 from helmsman.parsers.paths import matches_any
 from helmsman.parsers.source import Source, with_inline_tests
 from helmsman.parsers.test_files import is_test_file
-from helmsman.records.checks import CheckReport, CheckResult, TrustedRun
+from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
+from helmsman.verify.findings import link_outside
 from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import not_collected, overlaid, shown_by
 from helmsman.verify.outcomes import tests_of_start
@@ -30,7 +31,7 @@ from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tasks.repository.git import Repository, git, git_bytes
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.objects import read_object, read_sizes
+from tasks.repository.objects import LINK, read_object, read_sizes
 from tasks.repository.setup import SetupFailed
 from tasks.repository.worktree import Worktree, stand_on
 
@@ -239,6 +240,13 @@ def change_of(work: Range, cwd: Path) -> Change:
     diff = replace(diff, files=tuple(files), left_out=tuple(left_out))
     commands = tuple(check.command for check in work.config.checks)
     return Change(diff, work.kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect, commands)
+
+
+def links_outside(work: Range) -> list[Finding]:
+    """What the work links to outside of the repository."""
+    ids = {path: _id(after) for path, (_, after) in work.changed.items() if after.startswith(LINK.encode())}
+    read = _reader(work.repository.common, ids)
+    return [found for path in ids for found in link_outside(path, read(path))]
 
 
 def _reader(repository: Path, ids: Mapping[str, str]) -> Read:

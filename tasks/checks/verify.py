@@ -22,6 +22,7 @@ from tasks.checks.targets import (
     Run,
     Shown,
     change_of,
+    links_outside,
     run_hidden,
     run_on_start,
     run_target,
@@ -56,7 +57,8 @@ def verify(
     if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
         more = ", …" if len(paths) > DIRTY_SHOWN else ""
         unseen.append(f"uncommitted changes in the checkout: {', '.join(paths[:DIRTY_SHOWN])}{more}")
-    noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hints(change_of(work, work.repository.top)))
+    told = (*links_outside(work), *hints(change_of(work, work.repository.top)))
+    noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *told)
     findings = weigh(noticed, config.invariants) if work.changed else ()
     runs = replace(runs, findings=findings, further=(*unseen, *further))
     runs = replace(runs, judgement=_judgement(work, runs, credentials, say))

@@ -82,6 +82,18 @@ def test_neither_is_one_that_runs_its_tests_by_a_shell_of_its_own(tmp_path: Path
     assert found["verdict"] == "not_verified"  # with the settings of the base they fail
 
 
+def test_a_link_out_of_the_repository_is_no_part_of_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top, outside = make_repository(tmp_path / "top", CALC), tmp_path / "calc.py"
+    outside.write_text("def add(a, b):\n    return a + b\n")
+    (top / "calc.py").unlink()
+    (top / "calc.py").symlink_to(outside)
+    (top / "inside.py").symlink_to("calc.py")
+    found = verified(top, UNITTEST, {}, capsys)
+    assert (found["verdict"], found["reasons"][0]["rule"]) == ("not_verified", "invariants")
+    assert f"it links to {outside}, outside of the repository (links, calc.py)" in found["reasons"][0]["why"]
+    assert "inside.py" not in found["reasons"][0]["why"]
+
+
 def test_an_honest_change_rests_on_tests_that_can_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = make_repository(tmp_path / "top", CALC)
     found = verified(top, UNITTEST, {"calc.py": "def add(a, b):\n    return a + b\n"}, capsys)
