@@ -26,10 +26,10 @@ def _fenced(diagram: str) -> str:
 
 
 def ladder_diagram(config: LadderConfig | None = None) -> str:
-    """Every step between two rungs, with what it needs."""
+    """Every step between two levels, with what it needs."""
     chosen = config or LadderConfig()
     ways = [(_id(before), _id(step.after), _step(event, step, chosen)) for (before, event), step in ladder.STEPS.items()]
-    return _diagram({_id(rung): rung.title for rung in EscalationLevel}, ways)
+    return _diagram({_id(level): level.title for level in EscalationLevel}, ways)
 
 
 def _diagram(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> str:
@@ -43,17 +43,17 @@ def _lines(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> Itera
     yield from (f"    {before} --> {after} : {label}" for before, after, label in ways)
 
 
-def _id(rung: EscalationLevel) -> str:
-    return rung.name.lower()
+def _id(level: EscalationLevel) -> str:
+    return level.name.lower()
 
 
 _EVENTS: Mapping[ladder.Event, str] = {
-    "pain": "pain",
-    "person": "a question for a person",
+    "pain": "critical event",
+    "person": "a person is needed",
     "trouble": "trouble",
     "clean": "clean",
     "nothing": "nothing",
-    "resumed": "a person goes on",
+    "resumed": "a person continues",
 }
 _COUNTERS: Mapping[str, str] = {
     "spent": "{event}, after {needs} iterations here",

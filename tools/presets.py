@@ -44,7 +44,7 @@ def _hats(presets: list[Preset]) -> Iterator[str]:
     for hat in (hat for preset in presets for hat in preset.hats):
         known[hat.name] = hat if hat.when or hat.name not in known else known[hat.name]
     for hat in sorted(known.values(), key=lambda hat: (-hat.priority * bool(hat.when), hat.name)):
-        when = "; or ".join(map(condition_text, hat.when)) or "it is the usual one, or the ladder asks for it"
+        when = "; or ".join(map(condition_text, hat.when)) or "it is the usual hat, or the escalation level asks for it"
         yield f"| {hat.name} | {when} | {hat.priority if hat.when else 'none'} |"
 
 

@@ -54,7 +54,7 @@ def test_one_is_shown_whole(helmsman: CommandLine) -> None:
         "hat        tester               nothing is done yet",
         "hat        architect            where the ladder asks for it",
         "setting    limits.iterations = 15",
-        "check      all tests that were there",
+        "check      all existing tests",
         "First comes a test that fails because of this bug",
     ):
         assert words in told

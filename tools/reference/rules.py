@@ -60,7 +60,7 @@ def rules_page() -> str:
     return page(
         "# Rules",
         "What the overseer notices, what a diff may hint at, and how it is decided what follows. How they work together is "
-        "told in [How a loop is kept from going nowhere](../control.md).",
+        "described in [How loops are kept from getting stuck](../control.md).",
         "## Detectors",
         "Each looks at the last iterations. `detect.off` takes these names. `detect.sensitivity` changes how many. "
         "S4, S5 and the like are rows of [what it does](../features.md).",
