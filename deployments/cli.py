@@ -41,8 +41,8 @@ OTHERS = "Others"
 SPACES = 6  # around a command's name
 EXAMPLE = (
     ('helmsman run "Make the parser accept trailing commas" --check "pytest -q"', "start a loop"),
-    ("helmsman watch", "see what it does"),
-    ("helmsman status", "how it stands, and what comes next"),
+    ("helmsman watch", "watch it work"),
+    ("helmsman status", "show its state and the next step"),
 )
 YOUNG_OBJECTS = 50_000
 """Made before the youngest are looked through: with Python's 700, that took a fifth of a start, for what lives to the end."""
@@ -73,7 +73,7 @@ class GroupedCommands(TyperGroup):
 app = typer.Typer(
     name="helmsman",
     cls=GroupedCommands,
-    help="Steer a coding agent toward a goal that can be verified; survive crashes; say why it stopped.",
+    help="Steer a coding agent toward a verifiable goal, survive crashes, and say why it stopped.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,

@@ -100,4 +100,4 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and end.")]
+Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version and exit.")]

@@ -269,7 +269,7 @@ def test_every_command_explains_itself(helmsman: CommandLine) -> None:
 
 
 def test_the_commands_are_those_that_help_lists(helmsman: CommandLine) -> None:
-    listed, _, example = helmsman.run("--help").output.partition("Begin:\n")[2].partition("Example:\n")
+    listed, _, example = helmsman.run("--help").output.partition("Start:\n")[2].partition("Example:\n")
     assert sorted(line.split()[0] for line in listed.splitlines() if line.startswith("  ")) == sorted(COMMANDS)
     assert "  helmsman run " in example
 

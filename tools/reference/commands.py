@@ -10,8 +10,8 @@ from deployments.cli import app
 from tools.reference.markdown import cell, code, page, table
 
 INTRODUCTION = (
-    "Every command that looks at a repository takes `--repo DIR`; any folder inside of it will do. `--json` prints one JSON "
-    "object on standard output and nothing else. What a command ends with is told in [Exit statuses and errors](errors.md)."
+    "Every command that looks at a repository takes `--repo DIR`; any folder inside it works too. `--json` prints one JSON "
+    "object on standard output and nothing else. [Exit statuses and errors](errors.md) lists the exit statuses."
 )
 
 
