@@ -1,4 +1,4 @@
-"""What is to be done and what proves it: plan, checks, completion, judge, invariants; what it may cost and what is told."""
+"""Goal and proof: plan, checks, completion, judge, invariants; limits and prompt."""
 
 from collections.abc import Mapping
 from posixpath import isabs, normpath
@@ -11,20 +11,20 @@ from helmsman.config.base import LONGEST_HOURS, Count, Dollars, Hours, OperatorK
 
 Kind = Literal["json", "markdown", "toml"]
 ENDINGS: Mapping[str, Kind] = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".toml": "toml"}
-"""What kind of plan a file is, by the end of its name."""
+"""Kind of plan by file name suffix."""
 _OURS = (".git", ".helmsman")
 
 
 class PlanConfig(Section):
-    """Whether the loop works from a plan, and from which."""
+    """The plan that the loop works from, if any."""
 
     file: str = Field(default="", max_length=500)
-    """A committed file, by its path from the top: `prd.json`, checkboxes in Markdown, or `plan.toml` (docs/plans.md). The loop
-    takes its items one by one, ticks each by evidence, and completes only when all are ticked. Empty: there is no plan."""
+    """Path of a committed file: `prd.json`, checkboxes in Markdown, or `plan.toml` (docs/plans.md). The loop works on one item at
+    a time, ticks it by evidence, and completes when all are ticked. Empty: no plan."""
     item: str = Field(default="", max_length=60)
-    """Id of the one item that this loop is for. Empty: all of them."""
+    """Id of the only item for this loop. Empty: all items."""
     tries: int = Field(default=5, ge=1, le=100)
-    """Iterations that one item may take before a person is asked."""
+    """Iterations for one item before a person is asked."""
 
     @field_validator("file")
     @classmethod
@@ -40,26 +40,26 @@ class PlanConfig(Section):
 
 
 class CheckConfig(Section):
-    """One command that proves something; exit code 0 passes."""
+    """A command that verifies something; exit status 0 passes."""
 
     command: Words
-    """A shell command, run by `sh` in the root of the worktree."""
+    """Shell command, run by `sh` at the top of the worktree."""
     name: str = ""
-    """What people call it. Empty: the command itself."""
+    """Display name. Empty: the command itself."""
     timeout_seconds: float = Field(default=600, gt=0, le=86_400)
-    """Seconds until the command is ended and counts as failed."""
+    """Seconds until the command is killed and counts as failed."""
     parallel: bool = False
-    """Whether it may run beside other checks that say the same."""
+    """Run in parallel with other checks that set this."""
     report: str = ""
-    """Path of a JUnit XML file that the command writes, relative to the worktree. Empty: its output is read."""
+    """Path of a JUnit XML file that the command writes, relative to the worktree. Empty: read its output."""
     network: Literal["host", "own"] = "host"
-    """`own`: it runs with nothing but a loopback of its own, so that no server but its own answers on its ports. Linux only;
-    where the kernel refuses that, the check does not run. `host` is the default because many checks use a database on this
-    machine or download packages. A sandbox has its own setting: `sandbox.checks_network`."""
+    """`own`: the check runs with only its own loopback interface, so only its own servers answer. Linux only; if the kernel
+    refuses, the check does not run. `host` is the default because many checks use a database on this machine or download
+    packages. A sandbox has its own setting, `sandbox.checks_network`."""
     environment: OperatorKey[tuple[str, ...]] = ()
-    """Names of further environment variables that the command may see."""
+    """Names of additional environment variables that the command may see."""
     tolerate_flaky: bool = False
-    """Whether a check that fails and then passes on the same tree counts as passed."""
+    """Count a check that fails and then passes on the same tree as passed."""
 
     @property
     def title(self) -> str:
@@ -96,10 +96,10 @@ def _is_absolute(folder: str) -> bool:
 
 
 class HiddenCheckConfig(CheckConfig):
-    """A check that the agent never sees: it is told the name, where it fails."""
+    """A check that the agent never sees; it is told only the name of one that fails."""
 
     folder: Annotated[str, that(_is_absolute, "relative", "an absolute path, or one that begins with ~/")] = ""
-    """Folder outside of the repository whose files are laid over the clean checkout for this run. Empty: the command alone."""
+    """Folder outside the repository whose files are copied over the clean checkout for this run. Empty: none."""
 
     @property
     def known(self) -> bool:
@@ -117,37 +117,37 @@ HiddenChecks = Annotated[tuple[HiddenCheckConfig, ...], _tables("command", "name
 
 
 class CompletionConfig(Section):
-    """When the agent counts as asking to be done. Asking is never enough: the checks decide."""
+    """What counts as a claim of completion. A claim is never enough: the checks decide."""
 
     promise: str = Field(default="<promise>COMPLETE</promise>", min_length=4)
-    """Text in the agent's last message that claims completion; EXIT_SIGNAL: true does the same."""
+    """Text in the agent's last message that claims completion; `EXIT_SIGNAL: true` does the same."""
     indicators: int = Field(default=0, ge=0, le=5)
-    """Dual gate: of the last five iterations this many must look complete before asking counts. 0: asking is enough."""
+    """Dual gate: how many of the last five iterations must look complete before a claim counts. 0: a claim is enough."""
     test_only_limit: Count = 3
-    """Iterations in a row that change nothing but tests while every gate is green; then the work counts as done."""
+    """Iterations in a row that change only tests while every gate is green, after which the work counts as done."""
     required_tests: tuple[str, ...] = ()
-    """Names of tests that must be in the tree and must have run, unskipped, before the loop completes."""
+    """Names of tests that must exist and must have run, not skipped, before the loop completes."""
     force_max: bool = False
-    """Go on improving after the work is proven, until the iterations are used up."""
+    """Continue to improve proven work until the iterations are used up."""
 
 
 class CriterionConfig(Section):
-    """One thing that the judge has to see."""
+    """One criterion of the judge."""
 
     id: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$", max_length=60)
-    """What people and the judge call it. Empty: c1, c2 and so on, in order."""
+    """Id for people and the judge. Empty: c1, c2 and so on, in order."""
     text: str = Field(min_length=1, max_length=4000)
     """What must be true, in a sentence that can be answered with yes or no."""
     weight: float = Field(default=1, gt=0)
-    """What it counts in the score; every criterion must be met whatever its weight."""
+    """Weight in the score; every criterion must be met, whatever its weight."""
     needed: int = Field(default=1, ge=1, le=9)
-    """Votes that must say that it is met."""
+    """Votes needed to meet it."""
     votes: int = Field(default=1, ge=1, le=9)
-    """Votes that are asked for."""
+    """Votes to ask for."""
     tests: tuple[str, ...] = ()
     """Names of tests that prove it; they become required tests."""
     checks: tuple[str, ...] = ()
-    """Names or commands of checks that prove it as well; for people and for the audit."""
+    """Names or commands of checks that also prove it; for people and the audit."""
 
     @model_validator(mode="after")
     def _not_more_needed_than_asked(self) -> Self:
@@ -164,22 +164,22 @@ JUDGE_MODEL = "claude-opus-5-5"
 
 
 class JudgeConfig(Section):
-    """An independent model that has to agree before a loop completes. It is asked where there are criteria."""
+    """An independent model that must agree before a loop completes. It is asked if there are criteria."""
 
     criteria: Criteria = ()
-    """What it has to see, each answered by itself. None: there is no judge."""
+    """Criteria, each answered on its own. None: no judge."""
     envisioning: str = Field(default="", max_length=20_000)
-    """The picture of the finished work, in prose; from `## Envisioning` of RUBRIC.md."""
+    """Description of the finished work, from `## Envisioning` of RUBRIC.md."""
     way: OperatorKey[Literal["auto", "api", "claude"]] = "auto"
-    """`api`: the Messages API with a key. `claude`: the CLI, on its subscription. `auto`: the API where a key is known."""
+    """`api`: the Messages API with a key. `claude`: the CLI, on its subscription. `auto`: the API if there is a key."""
     block: OperatorKey[str] = ""
-    """Name of a Judge block in Prefect that holds credentials for the judge alone. Empty: those of the agent."""
+    """Name of a Judge block in Prefect with credentials for the judge only. Empty: those of the agent."""
     model: str = Field(default=JUDGE_MODEL, min_length=1)
-    """Model that judges."""
+    """The judge's model."""
     rejections: int = Field(default=5, ge=1)
     """Rejections in a row before the loop waits for a person."""
     timeout_seconds: float = Field(default=300, gt=0, le=3600)
-    """Seconds that one vote may take."""
+    """Time limit of one vote, in seconds."""
 
     @field_validator("criteria")
     @classmethod
@@ -192,85 +192,85 @@ class JudgeConfig(Section):
 
 
 class InvariantsConfig(Section):
-    """What has to stay as it was, and what judges the work as it was when the loop began."""
+    """What must not change, and what verifies the work in its state at the start of the loop."""
 
     allow: tuple[str, ...] = ()
-    """Glob patterns of paths that the goal permits to change freely; nothing that is found there blocks."""
+    """Glob patterns of paths that may change freely; findings there never block."""
     protect: tuple[str, ...] = ()
-    """Glob patterns of further paths that must stay as they are. Any change of them blocks."""
+    """Glob patterns of paths that must not change. Any change of them blocks."""
     trusted: tuple[str, ...] = ()
-    """Glob patterns of tests and settings that may change. At a claim the checks run once more with them, and with `protect`, as
-    they were at the start; what fails then blocks, and nobody is asked."""
+    """Glob patterns of tests and settings that may change. At a claim of completion the checks run again with these files, and
+    those of `protect`, as they were at the start; a failure then blocks without a question."""
     changed_expectations: Literal["ask", "block", "allow"] = "ask"
-    """Tests that passed at the start and fail on the new source as they were: ask the judge, else a person; block; or allow. What
-    failed at the start and passes only as it was changed always blocks."""
+    """What to do if a test of the start passed there and fails on the new source: ask the judge, else a person; block; or allow.
+    A test that failed at the start and passes only in its changed form always blocks."""
     revert: bool = False
-    """Put protected paths back at the end of every iteration, instead of only telling."""
+    """Restore protected paths at the end of every iteration, instead of only reporting changes."""
 
 
 class ProofConfig(Section):
-    """What is looked at beside the checks when the agent claims completion."""
+    """What is examined besides the checks when the agent claims completion."""
 
     neighbours: bool = True
-    """Call changed Python, JavaScript and Go functions again with inputs beside those of their tests. Where all of these give
-    nothing, an error or one constant, the judge is asked whether the answers were looked up, or else a person."""
+    """Call changed Python, JavaScript and Go functions again with inputs other than those of their tests. If all of these return
+    nothing, an error or one constant, the judge, else a person, is asked whether the answers are hard-coded."""
     probes: OperatorKey[int] = Field(default=0, ge=0, le=20)
-    """Cases that an independent model writes at a claim of completion, from the goal, the public interface and the start's tests,
-    without the new source. One that fails is read once more by the judge's model; a right one blocks, and the agent is told of it
-    in words without its values. Kept for the claims that follow. It costs money. Python (pytest) and JavaScript (node:test)."""
+    """Test cases that an independent model writes at a claim of completion, from the goal, the public interface and the start's
+    tests, without the new source. The judge's model reviews a failing case; a correct one blocks, and the agent gets a
+    description without its values. Cases are kept for later claims. Costs money. Python (pytest) and JavaScript (node:test)."""
     mutants: int = Field(default=0, ge=0, le=1000)
-    """Small mistakes that are made in changed lines of Python, one at a time, to see whether the checks notice. Each takes a run
-    of all checks; the share that is noticed is reported, with its interval, and blocks nothing."""
+    """Mutants of changed Python lines, tried one at a time, to see whether the checks notice. Each takes a run of all checks. The
+    share that is noticed is reported with its interval; it never blocks."""
 
 
 class LimitsConfig(Section):
-    """What a loop may spend. It warns at 70 % of a limit, alarms at 90 % and stops at the limit itself."""
+    """What a loop may spend. It warns at 70 % of a limit, alarms at 90 % and stops at the limit."""
 
     iterations: int = Field(default=30, ge=1)
-    """Iterations that count; waiting for a usage limit does not."""
+    """Maximum number of iterations; waits for a usage limit do not count."""
     wall_clock_hours: Hours = 12
-    """Hours that a driver of the loop was at work or waiting: a night. "none": no limit."""
+    """Hours of work and waiting, while a process drives the loop (12: a night). "none": no limit."""
     cost_usd: Dollars = 50
-    """US dollars by the CLI's own account. "none": no limit."""
+    """US dollars, as reported by the CLI. "none": no limit."""
     tokens: Count = None
-    """Tokens in and out, cache reads included. "none": no limit."""
+    """Input and output tokens, cache reads included. "none": no limit."""
     calls_per_hour: int = Field(default=100, ge=1)
-    """Agent calls in any 60 minutes; beyond it the loop waits, it does not stop."""
+    """Agent calls in any 60 minutes; above it the loop waits and does not stop."""
     agent_failures: int = Field(default=3, ge=1)
-    """Agent calls in a row that came to nothing (crash, hang, refusal) before the loop stops. Outages and crashes bring a
-    pause first (breaker.cool_down_minutes)."""
+    """Failed agent calls in a row (crash, hang, refusal) before the loop stops. Outages and crashes cause a pause first
+    (breaker.cool_down_minutes)."""
     nesting: int = Field(default=0, ge=0, le=9)
-    """Loops that may be started inside of this one, one within the other. 0: the agent starts none."""
+    """Maximum depth of loops that are started inside this one. 0: the agent may start none."""
 
 
 class UsageLimitConfig(Section):
     """How the loop waits when the provider's usage limit is reached."""
 
     margin_seconds: float = Field(default=60, ge=0, le=LONGEST_HOURS * 3600)
-    """Seconds added to the announced reset, for clocks that differ."""
+    """Seconds added to the announced reset, for clock differences."""
     pause_at: Share = None
-    """Share of a window, of 5 hours or a week, at which the loop waits for its reset, which may be days away, and leaves the rest
-    to people. "none": it uses it up."""
+    """Share of a usage window (5 hours or a week) at which the loop waits for its reset, which may be days away, to leave the
+    rest to people. "none": use all of it."""
 
 
 class RetryConfig(Section):
-    """Retries of network and server errors (overload, 5xx). Nothing else is ever retried."""
+    """Retries of network and server errors (overload, 5xx). Nothing else is retried."""
 
     attempts: int = Field(default=8, ge=0, le=50)
-    """Tries after the first; with the usual delays they bridge about twenty minutes of outage."""
+    """Retries after the first try; with the default delays they cover an outage of about twenty minutes."""
     first_delay_seconds: float = Field(default=10, gt=0, le=LONGEST_HOURS * 3600)
-    """Seconds before the first retry; doubled each time, up to five minutes."""
+    """Seconds before the first retry; doubled for each further one, up to five minutes."""
 
 
 class PromptConfig(Section):
-    """How much the agent is told."""
+    """The content of the prompt."""
 
     template: str = Field(default="", max_length=500)
-    """The repository's own template of the message, a committed file (docs/prompt.md). It is read as it was when the loop began.
-    Empty: ours alone."""
+    """The repository's own template for the message, a committed file (docs/prompt.md). It is read from the commit at the start
+    of the loop. Empty: the built-in template."""
     approach: str = Field(default="", max_length=2000)
-    """How this loop shall go about it, where others with its goal go other ways (`helmsman parallel`). Empty: as it likes."""
+    """Approach of this loop, if others with the same goal use other approaches (`helmsman parallel`). Empty: any."""
     written: bool = False
-    """Have the judge's model write the iteration's focus from objective, state, control and strategy, and history and working
-    memory in short for a redesign and where they have grown long. Otherwise, and where that fails, our own advice and the
-    commits stand there."""
+    """Let the judge's model write the iteration's focus from objective, state, control and strategy, and summarize history and
+    working memory for a redesign or when they grow long. Otherwise, or if that fails, the prompt has the built-in advice and the
+    commits."""

@@ -1,4 +1,4 @@
-"""With what and where a loop works: agent, sandbox, workspace, merge, memory, people and triggers."""
+"""The environment of a loop: agent, sandbox, workspace, merge, memory, people and triggers."""
 
 import re
 from typing import Annotated, ClassVar, Literal, Self
@@ -10,122 +10,123 @@ from helmsman.config.base import STORED, Count, Dollars, OperatorKey, Owner, Rep
 from helmsman.naming import OWN_BRANCHES, is_branch
 
 Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode", "events"]
-"""What a program prints, and so which reader understands it."""
+"""Output format of a program, which selects its parser."""
 PromptWay = Literal["stdin", "argument", "file"]
-"""How a program gets its prompt."""
+"""How a program receives its prompt."""
 
 
 class AgentConfig(Section):
-    """The agent's program. What `claude.*` says of time (timeout, idle timeout) holds for every agent."""
+    """The agent's program. The timeouts in `claude.*` apply to every agent."""
 
     owner: ClassVar[Owner] = Owner.OPERATOR
 
     kind: str = Field(default="claude", min_length=1, max_length=40)
-    """`claude`, one that comes with Helmsman (`codex`, `gemini`, `opencode`, `copilot`, `amp`, `cursor-agent`), a file's name
-    in .helmsman/agents, or `template` for the command below. It is read when a loop is created."""
+    """`claude`, another built-in agent (`codex`, `gemini`, `opencode`, `copilot`, `amp`, `cursor-agent`), the name of a file in
+    .helmsman/agents, or `template` for the command below. It is read when a loop is created."""
     binary: str = ""
-    """Path of its program. Empty: the usual name on PATH."""
+    """Path of the program. Empty: its usual name on PATH."""
     model: RepositoryKey[str] = ""
-    """Model that it is told to use. Empty: its own default."""
+    """Model to use. Empty: the program's default."""
     arguments: tuple[str, ...] = ()
-    """Further arguments, for example `["-c", "model_reasoning_effort=high"]`."""
+    """Additional arguments, for example `["-c", "model_reasoning_effort=high"]`."""
     environment: tuple[str, ...] = ()
-    """Names of further environment variables that it may see."""
+    """Names of additional environment variables that it may see."""
     command: tuple[str, ...] = ()
-    """For `template`: program and arguments; `{model}`, `{prompt}` and `{prompt_file}` are filled in; no shell reads it."""
+    """For `template`: program and arguments. `{model}`, `{prompt}` and `{prompt_file}` are filled in; no shell is involved."""
     prompt: PromptWay = "stdin"
-    """For `template`: how the program gets its prompt. An argument holds 128 KiB at most."""
+    """For `template`: how the program receives its prompt. An argument holds at most 128 KiB."""
     output: Format = "text"
-    """For `template`: what it prints: its last words as text, one JSON object, or the events of a program named here."""
+    """For `template`: what it prints: text, one JSON object, or the events of a program named here."""
 
 
 class ClaudeConfig(Section):
     """The agent: the Claude Code command line in print mode."""
 
     binary: OperatorKey[str] = ""
-    """Path of the CLI. Empty: `claude` on PATH, else the one bundled in claude-agent-sdk."""
+    """Path of the CLI. Empty: `claude` on PATH, else the one bundled with claude-agent-sdk."""
     block: OperatorKey[str] = ""
-    """Name of a ClaudeCode block in Prefect that holds credentials and environment. Empty: the environment's own."""
+    """Name of a ClaudeCode block in Prefect with credentials and environment. Empty: use the environment."""
     model: str = ""
-    """Model name or alias. Empty: the CLI's own default."""
+    """Model name or alias. Empty: the CLI's default."""
     permission_mode: OperatorKey[Literal["bypassPermissions", "acceptEdits", "dontAsk", "auto"]] = "bypassPermissions"
-    """How the CLI treats permissions; nobody is there to answer a question, so asking modes are not offered."""
+    """Permission mode of the CLI; modes that ask are not available, because nobody can answer."""
     allowed_tools: OperatorKey[tuple[str, ...]] = ()
-    """Tools allowed without a question, in the CLI's syntax, for example `Bash(git status:*)`."""
+    """Tools that are always allowed, in the CLI's syntax, for example `Bash(git status:*)`."""
     disallowed_tools: OperatorKey[tuple[str, ...]] = ("Bash(git push:*)",)
-    """Tools refused even when permissions are bypassed. Pushing is the loop's business, not the agent's."""
+    """Tools that are denied even when permissions are bypassed. The loop pushes, not the agent."""
     setting_sources: OperatorKey[tuple[Literal["user", "project", "local"], ...]] = ("project",)
-    """Which settings of the CLI apply; `project` keeps the repository's CLAUDE.md."""
+    """Settings of the CLI that apply; `project` includes the repository's CLAUDE.md."""
     max_cost_usd: Dollars = None
-    """US dollars of one call at most; the rest of the loop's budget binds as well. They are counted from its tokens by list
-    prices as it works; the call ends before its next tool call. A model without a known price is held to it by the CLI."""
+    """Maximum US dollars of one call; the remaining budget of the loop limits it as well. They are computed from its tokens at
+    list prices while it works, and the call ends before its next tool call. For a model without a known price the CLI enforces
+    it."""
     timeout_minutes: float = Field(default=60, ge=1, le=240)
-    """Wall-clock minutes of one call."""
+    """Time limit of one call, in minutes."""
     idle_timeout_minutes: float = Field(default=5, gt=0, le=120)
-    """Minutes without a line of output before the call counts as hung; a retry of the CLI's own is a line. While a command of the
-    agent runs, that command's own time limit is added."""
+    """Minutes without output before a call counts as hung; the CLI's own retries count as output. While a command of the agent
+    runs, the command's own time limit is added."""
     environment: OperatorKey[tuple[str, ...]] = ()
-    """Names of further environment variables that the agent may see."""
+    """Names of additional environment variables that the agent may see."""
     session: Literal["fresh", "resume", "hybrid"] = "fresh"
-    """`fresh`: each iteration starts with an empty context. `resume`: it goes on with the last session until its context is full.
-    `hybrid`: it goes on where the last iteration got further, and begins anew where it did not."""
+    """`fresh`: each iteration starts with an empty context. `resume`: it continues the last session until its context is full.
+    `hybrid`: it continues if the last iteration made progress, and starts fresh if not."""
 
 
 class SteeringConfig(Section):
     """Control inside an iteration."""
 
     hooks: OperatorKey[bool] = True
-    """Answer the CLI's hooks: guard rails deny or advise on tool calls. No sandbox. Without it nothing below acts."""
+    """Answer the CLI's hooks: guard rails deny or advise on tool calls. Not a sandbox. Required by the keys below."""
     stop_seconds: float = Field(default=120, ge=0, le=3600)
-    """Seconds that checks may take in all when the agent says that it is done; those that fail are handed back. 0: none runs."""
+    """Total seconds for checks when the agent says it is done; it gets the failures back. 0: run none."""
 
 
 class ContextConfig(Section):
-    """When the agent's context counts as full."""
+    """Size of the agent's context."""
 
     window: Count = None
-    """Tokens that the model's context window holds. "none": what the CLI told, else what is known of the model."""
+    """Size of the model's context window in tokens. "none": as reported by the CLI, else as known for the model."""
 
 
 class HatsConfig(Section):
-    """The hats of the chosen preset. Without a preset there are none."""
+    """Hats of the preset. Without a preset there are none."""
 
     models: dict[str, str] = Field(default_factory=dict[str, str])
-    """Models by hat, for example `{ reviewer = "opus" }`; they win over what the hat's own file says."""
+    """Models by hat, for example `{ reviewer = "opus" }`; they override the hat's file."""
 
 
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$")]
-"""`name`, `name:port` or `*.name`; without a port 443."""
+"""`name`, `name:port` or `*.name`; the default port is 443."""
 
 Place = Annotated[str, StringConstraints(pattern=r"^(/|~/|~$)")]
-"""A whole path, or one in the home: what a relative one is meant to begin at, nobody knows."""
+"""An absolute path, or one in the home folder; relative paths would be ambiguous."""
 
 
 class SandboxConfig(Section):
-    """Where the agent and the checks run."""
+    """Isolation of the agent and the checks."""
 
     owner: ClassVar[Owner] = Owner.OPERATOR
 
     kind: Literal["none", "bubblewrap", "container"] = "none"
-    """`none`: with all that you may do. `bubblewrap`: each in a box of its own, on Linux. `container`: Helmsman itself runs in a
-    container that may be broken; the start is refused where it does not."""
+    """`none`: with your own permissions. `bubblewrap`: each in its own sandbox, on Linux. `container`: Helmsman itself runs in a
+    disposable container; the start is refused if it does not."""
     network: Literal["model", "open", "off"] = "model"
-    """What the agent reaches from its box. `model`: its model's endpoint and `hosts`. `off`: nothing but its own hooks."""
+    """What the agent can reach. `model`: its model's endpoint and `hosts`. `off`: only its own hooks."""
     hosts: tuple[Host, ...] = ()
-    """Further hosts for `network = "model"`: `name`, `name:port` or `*.name`, by HTTPS; `localhost:port` is
-    that port of this machine, whatever it speaks."""
+    """Additional hosts for `network = "model"`: `name`, `name:port` or `*.name`, by HTTPS; `localhost:port` is that port of this
+    machine, with any protocol."""
     login: Literal["renewed", "read"] = "renewed"
-    """Of Claude Code. `renewed`: one that its program renewed takes the place of yours. `read`: yours stays as it is."""
+    """Claude Code's login. `renewed`: a login renewed in the sandbox replaces yours. `read`: yours is not changed."""
     checks: bool = True
-    """Put the checks into a box as well. They run what the agent wrote: without it, that reads whatever you can read."""
+    """Run the checks in a sandbox too. They execute the agent's code, which otherwise can read everything that you can."""
     checks_network: Literal["off", "open"] = "off"
-    """What checks reach from their box. `off`: only what they start themselves; loopback is their own."""
+    """What checks can reach. `off`: only what they start themselves, on their own loopback interface."""
     read: tuple[Place, ...] = ()
-    """Paths outside of the worktree that can be read: tools and caches in your home, above all. `~` is your home."""
+    """Readable paths outside the worktree, mainly tools and caches in your home folder. `~` is your home folder."""
     write: tuple[Place, ...] = ()
-    """Paths outside of the worktree that the agent may write to; checks may read them."""
+    """Paths outside the worktree that the agent may write to; checks may read them."""
     hide: tuple[Place, ...] = ()
-    """Paths that are hidden although they lie in what can be read. Refused in what can be written: there they could be moved."""
+    """Hidden paths inside readable ones. Refused inside writable ones, where they could be moved."""
 
 
 RemoteName = Annotated[
@@ -141,41 +142,41 @@ class WorkspaceConfig(Section):
     in_place: OperatorKey[bool] = False
     """Work on the current branch in the repository's own checkout instead of in a worktree."""
     root: OperatorKey[str] = ""
-    """Folder that holds the worktrees, from the repository's top. Empty: `helmsman/worktrees` in the user's state folder."""
+    """Folder of the worktrees, relative to the repository. Empty: `helmsman/worktrees` in the user's state folder."""
     setup: tuple[Words, ...] = ()
-    """Commands that make a fresh checkout ready, such as `npm ci`: run by `sh` in the agent's worktree when it is made, and in
-    the clean checkout that the checks run in, there again where a lock file or a manifest has changed."""
+    """Commands that prepare a fresh checkout, such as `npm ci`. `sh` runs them in the agent's worktree when it is created, and in
+    the clean checkout of the checks, there again after a lock file or a manifest has changed."""
     teardown: tuple[Words, ...] = ()
-    """Commands that undo what `setup` made outside of the checkout; run before a checkout is removed."""
+    """Commands that undo the effects of `setup` outside the checkout; run before a checkout is removed."""
     clean: OperatorKey[bool] = True
-    """Decide in a clean checkout of the commit, with a home, caches and a PATH that the agent did not write to. Off: checks run
-    in the agent's folder, where what is ignored and what lies in your home decides as well; every verdict then says so."""
+    """Run deciding checks in a clean checkout of the commit, with a home folder, caches and a PATH that the agent did not write
+    to. Off: they run in the agent's folder, where ignored files and your home folder affect the result; every verdict says so."""
 
 
 class RemoteConfig(Section):
-    """Whether branch and state travel, so that another machine can go on."""
+    """Pushes of branch and state, so that another machine can continue."""
 
     owner: ClassVar[Owner] = Owner.OPERATOR
 
     push: bool = False
-    """Push branch and state together, atomically, after every call of the agent and every iteration; begin with what is there."""
+    """Push branch and state atomically after every agent call and every iteration; start from what the remote has."""
     name: RemoteName = "origin"
-    """The name of a remote of the repository, as `git remote` lists it; never a path or a URL. It does not begin with a dash: git
-    would take it for an option, and some of those run commands."""
+    """Name of a remote, as `git remote` lists it; never a path or a URL. It must not start with a dash: git would read it as an
+    option, and some options run commands."""
 
 
 _BRANCH = re.compile(r"(?!-)[\w./+@#%=,-]+")
 
 
 class MergeConfig(Section):
-    """Whether the loop merges its own work once it is proven, and into what."""
+    """Automatic merge of proven work."""
 
     into: str = Field(default="", max_length=200)
-    """Branch that proven work is merged into, by its short name, once every check passes on exactly the tree that the branch will
-    have. The judge's rejections then demand another approach instead of waiting for a person, unless `gates.merge` has one asked.
-    Empty: nothing is merged."""
+    """Branch to merge proven work into, by its short name, once every check passes on exactly the tree that the branch will have.
+    Repeated rejections by the judge then lead to another approach instead of waiting for a person, unless `gates.merge` is set.
+    Empty: no merge."""
     push: OperatorKey[bool] = False
-    """Merge onto what the remote (`remote.name`) holds of that branch, and push it; the local branch comes along where it can."""
+    """Merge onto the remote's state of that branch (`remote.name`) and push it; the local branch is updated if possible."""
 
     @field_validator("into")
     @classmethod
@@ -191,27 +192,27 @@ _WITH_PASSWORD = re.compile(r"[^:/]*://(?:[^/@:]*:[^/]*@|.*[?&](?:ssl)?password=
 
 
 class ResearchConfig(Section):
-    """A look at goal and code before any source is changed."""
+    """Research before any source is changed."""
 
     use: bool = False
-    """Begin with an iteration that changes no source and chooses an approach."""
+    """Start with an iteration that changes no source and chooses an approach."""
 
 
 class MemoryConfig(Section):
     """Lessons, guardrails and estimates of all loops."""
 
     use: bool = True
-    """Keep what loops teach, and tell later ones. A store that does not work never stops a loop."""
+    """Keep lessons, and use them in later loops. A broken store never stops a loop."""
     url: OperatorKey[str] = ""
-    """Where: `postgresql://user@host/helmsman` for a team, or `sqlite:////path/to/memory.db`. Empty: a file of this
-    user's. A URL with a password stands in the variable HELMSMAN_MEMORY_URL instead, which wins and is in no record."""
+    """URL of the store: `postgresql://user@host/helmsman` for a team, or `sqlite:////path/to/memory.db`. Empty: a file of this
+    user. Put a URL with a password into the variable HELMSMAN_MEMORY_URL, which takes precedence and is never recorded."""
     extraction: Literal["rules", "model"] = "rules"
-    """Who draws lessons from a loop that has ended: rules alone, or a model as well (one cheap call a loop)."""
+    """How lessons are extracted from an ended loop: by rules only, or also by a model (one cheap call per loop)."""
     wiki: bool = False
-    """Keep a wiki of the project in `.helmsman/wiki`, and archive each completed loop in it."""
+    """Keep a project wiki in `.helmsman/wiki`, and archive each completed loop in it."""
     agents_md: Literal["off", "patch", "commit"] = "patch"
-    """What becomes of learnings that belong into the project's AGENTS.md: nothing, a patch file beside the loop's records, or a
-    commit on the loop's branch once a person has agreed."""
+    """What to do with learnings for the project's AGENTS.md: nothing, write a patch file next to the loop's records, or commit
+    them on the loop's branch after a person agrees."""
 
     @field_validator("url")
     @classmethod
@@ -229,49 +230,49 @@ class MemoryConfig(Section):
 
 
 class GatesConfig(Section):
-    """When a person is asked, and what happens until they answer."""
+    """When a person is asked, and what happens without an answer."""
 
     ask: bool = False
-    """Pause the run where a person is needed and go on with their answer. False: the loop ends as waiting, and an answer given by
+    """Pause the run if a person is needed, and continue with the answer. False: the loop ends as waiting, and an answer by
     `helmsman approve|answer|reject` counts when it is resumed. The deployments switch it on."""
     plan: bool = False
-    """Have goal, checks and limits confirmed before the first iteration."""
+    """Ask for confirmation of goal, checks and limits before the first iteration."""
     milestone_every: Count = None
     """Iterations between two reviews by a person. "none": no reviews."""
     budget: bool = False
-    """Ask for an extension where a limit is reached, instead of ending."""
+    """Ask for an extension when a limit is reached, instead of ending."""
     merge: bool = False
-    """Ask before work that is proven counts as completed."""
+    """Ask before proven work counts as completed."""
     timeout_hours: float = Field(default=72, gt=0, le=24 * 365)
-    """Hours until `at_timeout` takes the place of an answer (72: a question asked on Friday evening lasts until Monday)."""
+    """Hours until `at_timeout` replaces an answer (72: a question from Friday evening stays open until Monday)."""
     at_timeout: Literal["stop", "approve"] = "stop"
-    """What an unanswered question comes to. `approve` never accepts work or extends a budget: those stop all the same."""
+    """What to do with an unanswered question. `approve` never accepts work or extends a budget; those stop."""
 
 
 class OnPushConfig(Section):
-    """Which push starts a loop; read from the pushed commit itself."""
+    """Pushes that start a loop; read from the pushed commit."""
 
     branches: tuple[str, ...] = ()
-    """Branches whose pushes start a loop, as patterns: `main`, `feature/*`. Empty: none."""
+    """Patterns of branches whose pushes start a loop: `main`, `feature/*`. Empty: none."""
 
 
 class TrackerConfig(Section):
-    """An issue tracker that is told when a person is needed, and whose comments may answer."""
+    """An issue tracker to notify when a person is needed, and whose comments may answer."""
 
     owner: ClassVar[Owner] = Owner.OPERATOR
 
     kind: Literal["", "gitea", "github"] = ""
-    """Which one. Empty: none."""
+    """The tracker. Empty: none."""
     url: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    """Base URL of its API, for example `https://git.example.org/api/v1`. Empty: GitHub's own."""
+    """Base URL of its API, for example `https://git.example.org/api/v1`. Empty: GitHub's."""
     repository: str = Field(default="", pattern=r"^([\w.-]+/[\w.-]+)?$")
     """`owner/name`."""
     block: str = ""
-    """Name of a Tracker block in Prefect that holds the token. Empty: the variable HELMSMAN_TRACKER_TOKEN."""
+    """Name of a Tracker block in Prefect with the token. Empty: the variable HELMSMAN_TRACKER_TOKEN."""
     allowed_users: tuple[str, ...] = ()
-    """Logins whose comments may answer. Empty: nobody's."""
+    """Logins whose comments may answer. Empty: none."""
     notify: tuple[str, ...] = ()
-    """Prefect notification blocks that are told too, by type and name: `slack-webhook/ops`. They need no tracker."""
+    """Prefect blocks to notify as well, by type and name: `slack-webhook/ops`. They need no tracker."""
 
     @model_validator(mode="after")
     def _can_be_reached(self) -> Self:

@@ -10,30 +10,30 @@ from helmsman.config.old_keys import without_old_keys
 
 
 class LoopConfig(Section):
-    """Everything that a loop is told before it starts."""
+    """The configuration of a loop."""
 
     goal: Words
-    """What should be true at the end."""
+    """What the loop should achieve."""
     alignment: str = "ALIGNMENT.md"
-    """Alignment file, by its path from the top: what it agrees on is added to the goal when a loop is created, and an open
-    question in it stops the start. One of the usual name may be missing. Empty: none."""
+    """Path of the alignment file, relative to the repository. Its content is added to the goal when a loop is created; an open
+    question in it blocks the start. A file with the default name may be missing. Empty: none."""
     checks: goals.Checks = ()
-    """The commands that prove it; all must exit with 0."""
+    """Commands that verify the goal; all must exit with 0."""
     hidden: OperatorKey[goals.HiddenChecks] = ()
-    """Checks that the agent never sees, run in the clean checkout when it claims completion and before a merge; with `folder`, on
-    files of yours as well. All must exit with 0."""
+    """Checks that the agent never sees. They run in the clean checkout when it claims completion and before a merge; with
+    `folder`, on your own files as well. All must exit with 0."""
     baseline: bool = True
-    """Run the checks once before the first iteration: each is shown to work or to fail, and the agent is told what fails."""
+    """Run the checks once before the first iteration, to show which pass; the agent is told which fail."""
     allow_no_checks: bool = False
-    """Start without any check. Nothing is verified then, and the loop says so."""
+    """Allow a start without checks. Nothing is verified then, and the loop says so."""
     completion: goals.CompletionConfig = goals.CompletionConfig()
     plan: goals.PlanConfig = goals.PlanConfig()
     judge: goals.JudgeConfig = goals.JudgeConfig()
     invariants: goals.InvariantsConfig = goals.InvariantsConfig()
     proof: goals.ProofConfig = goals.ProofConfig()
     preset: str = Field(default="", max_length=500)
-    """Preset for this kind of work, by its name (`helmsman presets list`) or as the path of a file: hats, words and settings. It
-    is read when a loop is created. Empty: none."""
+    """Preset for this kind of work (hats, text and settings): a name from `helmsman presets list`, or a path. It is read when a
+    loop is created. Empty: none."""
     hats: infrastructure.HatsConfig = infrastructure.HatsConfig()
     claude: infrastructure.ClaudeConfig = infrastructure.ClaudeConfig()
     agent: infrastructure.AgentConfig = infrastructure.AgentConfig()

@@ -1,4 +1,4 @@
-"""Control between iterations: what is noticed, and what follows."""
+"""Control between iterations: detectors and their consequences."""
 
 from typing import Literal
 
@@ -14,40 +14,41 @@ Sensitivity = Literal["low", "normal", "high"]
 
 
 class DetectConfig(Section):
-    """What the overseer notices over several iterations. An empty session, waits and limits are never held against an agent."""
+    """Detectors over several iterations. Empty sessions, waits and limits never count against the agent."""
 
     off: tuple[DetectorName, ...] = ()
-    """Detectors that are not asked, by name, for example `stuck`. An unknown name is refused."""
+    """Names of detectors to switch off, for example `stuck`. Unknown names are refused."""
     sensitivity: Sensitivity = "normal"
-    """How soon they speak. `low`: after half as many iterations again, for work whose steps are long or whose checks are coarse.
-    `high`: after a third fewer, never after one."""
+    """How early detectors act. `low`: after half again as many iterations, for long steps or coarse checks. `high`: after a third
+    fewer, never after one."""
 
 
 class BreakerConfig(Section):
-    """The circuit breaker: a pause where the provider is down or the agent's program crashes."""
+    """The circuit breaker: a pause if the provider is down or the agent's program crashes."""
 
     cool_down_minutes: float = Field(default=30, ge=0, le=LONGEST_HOURS * 60)
-    """Minutes of the pause after `limits.agent_failures` such calls in a row. Lack of progress never causes one: see ladder.*."""
+    """Minutes of the pause after `limits.agent_failures` such calls in a row. Lack of progress never causes a pause; see
+    ladder.*."""
 
 
 class LadderConfig(Section):
-    """Escalation: the same failure is met one rung higher."""
+    """Escalation: a repeated failure leads to the next level."""
 
     act: bool = True
-    """False: the overseer only watches and tells. Limits still end the loop, and so does pain (see pain.*)."""
+    """False: the overseer only observes and reports. Limits and critical events (pain.*) still end the loop."""
     patience: int = Field(default=5, ge=1)
-    """Iterations that a rung gets before the next one is tried, where the agent tries new things; twice as many where checks
-    count next to nothing, one fewer where much fails or no word of it ever changes, one where it tries nothing or goes round. By
-    simulation (bench/simulate.py): less stops too many agents that would finish, more costs too much on those that would not."""
+    """Iterations at a level before the next one, if the agent tries new things. Twice as many if checks count almost nothing, one
+    fewer if much fails or no failure text changes, one if the agent tries nothing or cycles. Chosen by simulation
+    (bench/simulate.py): less stops too many agents that would finish, more costs too much for those that would not."""
     redesign_model: str = ""
-    """Model for a redesign, and for any iteration under the controller's highest urgency. Empty: the loop's own."""
+    """Model for a redesign, and for any iteration at the controller's highest urgency. Empty: the loop's own."""
 
 
 class CriticalConfig(Section):
-    """What ends a loop at once, whatever else is going on."""
+    """Critical events, which end a loop at once."""
 
     off: tuple[Literal["all_tests", "secrets", "destructive"], ...] = ()
-    """What does not. `all_tests`: every test fails after all of them passed. `secrets`: the diff holds one. `destructive`: a
-    destructive command was executed in spite of the guard rails."""
+    """Critical events to switch off. `all_tests`: every test fails after all passed. `secrets`: the diff contains a secret.
+    `destructive`: a destructive command ran in spite of the guard rails."""
     scan: str = ""
-    """Command of a security scan that prints bandit's JSON or SARIF; a new finding of high severity is pain. Empty: none."""
+    """Command of a security scan that prints bandit's JSON or SARIF; a new finding of high severity is critical. Empty: none."""

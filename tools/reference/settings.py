@@ -9,13 +9,13 @@ from helmsman.config import LoopConfig
 from helmsman.config.layers import PREFIX, describe, leaves
 from tools.reference.markdown import cell, code, page, table
 
-INTRODUCTION = f"""A key has one value, and the first of these that names it wins: command line (`--set KEY=VALUE` and the options
-that stand for a key), environment, `helmsman.toml` or `[tool.helmsman]` in `pyproject.toml`, the front matter of `RUBRIC.md`, a
-[preset](../presets.md), the default below. `helmsman config` shows what it comes to in a repository, and which of them said so.
+INTRODUCTION = f"""The first source that sets a key wins: command line (`--set KEY=VALUE` and the options that set a key),
+environment, `helmsman.toml` or `[tool.helmsman]` in `pyproject.toml`, the front matter of `RUBRIC.md`, a [preset](../presets.md),
+the default below. `helmsman config` shows the values in a repository with their sources.
 
 In a file, `limits.iterations` is `iterations` in the table `[limits]`. In the environment it is `{PREFIX}LIMITS__ITERATIONS`:
-capitals, two underscores for each dot. Where a limit may be absent, `"none"` says so. A key that is not known is an error that
-names the one that was probably meant. The usual file:
+capitals, two underscores for each dot. `"none"` removes an optional limit. An unknown key is an error that suggests the closest
+known key. A typical file:
 
 ```toml
 goal_file = "PROMPT.md"
@@ -30,8 +30,8 @@ wall_clock_hours = "none"
 model = "opus"
 ```
 
-Credentials may be kept in a `ClaudeCode` block of Prefect (`prefect block register -m blocks.claude`), named by `claude.block`,
-and the judge's own in a `Judge` block (`-m blocks.judge`), named by `judge.block`."""
+Credentials can be kept in a `ClaudeCode` block of Prefect (`prefect block register -m blocks.claude`), named by `claude.block`,
+and the judge's in a `Judge` block (`-m blocks.judge`), named by `judge.block`."""
 
 
 def settings_page() -> str:

@@ -70,7 +70,7 @@ def with_decisions(nav: list[Any], docs: Path) -> list[Any]:
 def decisions_page(docs: Path) -> str:
     titles = [(path.name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for path in _decisions(docs)]
     rows = "\n".join(f"- [{title}]({name})" for name, title in titles)
-    return f"# Decisions\n\nEach says what the question was, what was seen, the answer, and what would change it.\n\n{rows}\n"
+    return f"# Decisions\n\nEach page describes the question, the findings, the answer, and what would change it.\n\n{rows}\n"
 
 
 def _decisions(docs: Path) -> list[Path]:

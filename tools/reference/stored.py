@@ -12,16 +12,16 @@ from helmsman.records.state import LoopState
 from helmsman.records.verification import Verification
 from tools.reference.markdown import cell, code, page, table
 
-INTRODUCTION = """`refs/helmsman/LOOP/state` of the repository is a chain of commits. Each holds `state.json`, the loop's state,
-and, where an iteration ended with it, that one's `record.json`. `git show refs/helmsman/LOOP/state:state.json` prints the first.
-New fields get defaults, so that what an older release wrote can be read. Times are in UTC and ISO 8601, durations in seconds,
+INTRODUCTION = """`refs/helmsman/LOOP/state` of the repository is a chain of commits. Each contains `state.json`, the loop's state,
+and, if an iteration ended with it, its `record.json`. `git show refs/helmsman/LOOP/state:state.json` prints the current state.
+New fields have defaults, so records of older releases can be read. Times are in UTC and ISO 8601, durations in seconds,
 money in US dollars."""
 SHOWN: tuple[tuple[type[BaseModel], str], ...] = (
     (LoopResult, "What `helmsman run --json` and `helmsman status --json` print, and the data of a finished flow run."),
     (Verification, "What `helmsman verify --json` prints."),
     (LoopRequest, "The parameter `request` of the flow `loop/loop`."),
-    (LoopState, "`state.json`: everything that is needed to go on."),
-    (IterationRecord, "One iteration, as `helmsman log LOOP --json` prints it."),
+    (LoopState, "`state.json`: everything needed to continue."),
+    (IterationRecord, "One iteration, as printed by `helmsman log LOOP --json`."),
 )
 """Class, and where its JSON is found. The configuration in a state has a page of its own."""
 ELSEWHERE = "LoopConfig"
