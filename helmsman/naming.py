@@ -1,6 +1,7 @@
 """Names: those made from what people wrote, and what the name of a branch may be."""
 
 import re
+import textwrap
 import unicodedata
 
 LONGEST_SLUG = 32
@@ -18,14 +19,8 @@ _NOT_IN_BRANCHES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/
 def loop_id(goal: str, suffix: str) -> str:
     """A short id that reads like the goal: its first words, and a suffix that makes it unique."""
     plain = unicodedata.normalize("NFKD", goal).encode("ascii", "ignore").decode().lower()
-    words = re.findall(r"[a-z0-9]+", plain)
-    slug = ""
-    for word in words:
-        longer = f"{slug}-{word}" if slug else word[:LONGEST_SLUG]
-        if len(longer) > LONGEST_SLUG:
-            break
-        slug = longer
-    return f"{slug or 'loop'}-{suffix}"
+    lines = textwrap.wrap(" ".join(re.findall(r"[a-z0-9]+", plain)), LONGEST_SLUG) or ["loop"]
+    return f"{lines[0].replace(' ', '-')}-{suffix}"
 
 
 def is_branch(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 
 LONGEST_LINE = 300
 """Characters of foreign text in a row or a sentence."""
@@ -76,12 +76,7 @@ _LONGEST_SLIP = 200
 
 def did_you_mean(name: str, known: Iterable[str], told: Callable[[str], str] = str) -> str:
     """The end of a sentence about a name that nobody knows: the two nearest known ones, as `told` has them."""
-    near = {one: _likeness(name, one) for one in known if len(name) <= _LONGEST_SLIP}
-    nearest = [one for one in sorted(near, key=lambda one: -near[one])[:2] if near[one] > _NEAR]
-    return f"; did you mean {' or '.join(map(told, nearest))}?" if nearest else ""
-
-
-def _likeness(name: str, known: str) -> float:
-    """From 0 to 1, by the whole, or by the last part for a right name in a wrong section."""
-    pairs = [(name, known), (name.rpartition(".")[2], known.rpartition(".")[2])]
-    return max(SequenceMatcher(None, *pair).ratio() for pair in pairs)
+    every, own = list(known), name.rpartition(".")[2]
+    in_other_section = [one for one in every if one.rpartition(".")[2] == own]
+    nearest = in_other_section or get_close_matches(name[:_LONGEST_SLIP], every, cutoff=_NEAR)
+    return f"; did you mean {' or '.join(map(told, nearest[:2]))}?" if nearest else ""

@@ -8,10 +8,10 @@ import base64
 import html
 import json
 import re
-import string
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import quote, quote_plus
 
 from helmsman.toml_of import bundled
 
@@ -188,22 +188,14 @@ def without_shapes(text: str) -> str:
 
 # --- how a secret looks where somebody wrote it down in another form: in a header, an URL, a dump, a page -------------------
 
-_AS_IT_IS = frozenset((string.ascii_letters + string.digits + "_.-~").encode())
-"""What stands in an URL unescaped: RFC 3986, section 2.3."""
-
 
 @lru_cache(maxsize=256)
 def forms(secret: str) -> frozenset[str]:
     """The secret itself, and what base64, hexadecimal, URLs, JSON and HTML make of it. None is shorter than the secret."""
     octets = secret.encode(errors="surrogateescape")
     escaped = secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], html.escape(secret)
-    return frozenset((*escaped, *_in_urls(octets), octets.hex(), octets.hex().upper(), *_base64(octets)))
-
-
-def _in_urls(octets: bytes) -> tuple[str, str, str]:
-    """In a part of a path, in a whole path, and in a form."""
-    part = "".join(chr(octet) if octet in _AS_IT_IS else f"%{octet:02X}" for octet in octets)
-    return part, part.replace("%2F", "/"), part.replace("%20", "+")
+    in_urls = quote(octets, safe=""), quote(octets), quote_plus(octets)  # in a part of a path, in a whole path, and in a form
+    return frozenset((*escaped, *in_urls, octets.hex(), octets.hex().upper(), *_base64(octets)))
 
 
 def _base64(octets: bytes) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """TOML that somebody else wrote, read in bounded time; and text written as a string of it."""
 
+import json
 import re
 import tomllib
 from functools import cache
@@ -54,33 +55,15 @@ def fault_of(error: ValueError | RecursionError, text: str) -> tuple[int, str]:
     return int(found[1]) if found else text.count("\n") + 1, str(error)
 
 
-# --- text as a string of TOML, read back as it was; it must be free of lone surrogates ------------------------------------
-
-_SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_QUOTES = re.compile(r'"{2,}|"\Z')
-
-
 def toml_string(text: str) -> str:
-    """A string of TOML; of several lines where the text has several."""
-    return _multi_line(text) if "\n" in text else toml_line(text)
+    """A string of TOML; of several lines where the text has several. The text must be free of lone surrogates."""
+    if "\n" not in text:
+        return toml_line(text)
+    lines = "\n".join(toml_line(line)[1:-1] for line in text.split("\n"))
+    return f'"""\n{lines}"""'  # a first line break is not counted
 
 
 def toml_line(text: str) -> str:
-    """A string of TOML on one line."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _multi_line(text: str) -> str:
-    """A first line break is not counted. Single quotation marks stay as they are, but never three of them, nor one at the end."""
-    lines = ("".join(mark if mark == '"' else _escaped(mark) for mark in line) for line in text.split("\n"))
-    body = _QUOTES.sub(lambda found: '\\"' * len(found[0]), "\n".join(lines))
-    return f'"""\n{body}"""'
-
-
-def _escaped(mark: str) -> str:
-    """What an editor or a terminal would not show as it is, is written as its number."""
-    if mark in _SHORT:
-        return _SHORT[mark]
-    if mark.isprintable():
-        return mark
-    return f"\\u{ord(mark):04X}" if ord(mark) <= 0xFFFF else f"\\U{ord(mark):08X}"  # noqa: PLR2004 - four digits
+    """A string of TOML on one line. What an editor or a terminal would not show as it is, is written as its number."""
+    written = json.dumps(text, ensure_ascii=False)  # which escapes as TOML does
+    return "".join(mark if mark.isprintable() else f"\\U{ord(mark):08X}" for mark in written)

@@ -5,10 +5,8 @@ A leaf is a field that is not itself a section; a list is a leaf, so a layer's c
 """
 
 import re
-import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, time
 from functools import reduce
 from operator import attrgetter
 from typing import Any, cast
@@ -202,32 +200,13 @@ def _name(part: object) -> str:
     return text if re.fullmatch(r"[\w-]{1,80}", text, re.ASCII) else display(text)
 
 
-class _Shown(reprlib.Repr):
-    """Values as their files write them, bounded however deep or long they are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlevel, self.maxstring, self.maxother = 3, LONGEST_VALUE, LONGEST_VALUE
-
-    def repr_bool(self, x: bool, _level: int) -> str:
-        return str(x).lower()
-
-    def repr_date(self, x: date | time, _level: int) -> str:
-        return x.isoformat()
-
-    repr_datetime = repr_time = repr_date
-
-    def repr_int(self, x: int, level: int) -> str:
-        """Python refuses to write out numbers of thousands of digits."""
-        return super().repr_int(x, level) if x.bit_length() < LONGEST_VALUE * 4 else f"{x:#x}"
-
-    def repr_tuple(self, x: tuple[Any, ...], level: int) -> str:
-        return self.repr_list(list(x), level)
-
-
 def display(value: Any) -> str:
     """A value for an error: on one line, at most 80 characters, safe for a terminal."""
-    text = _Shown().repr(value)
+    shown: object = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+    try:
+        text = repr(shown) if isinstance(value, str | list | tuple | dict) else str(value).lower()
+    except ValueError:  # Python refuses to write out a number of thousands of digits, which TOML may give in hexadecimal
+        text = f"{value:#x}" if isinstance(value, int) else "a number of too many digits"
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 

@@ -83,28 +83,21 @@ def _try(text: str) -> None:
 
 
 def _problems(tree: nodes.Template) -> Iterator[TemplateProblem]:
-    first, *others = [node for node in tree.body if _text(node) is None or _text(node)] or [nodes.Output([], lineno=1)]
+    first, *others = [node for node in tree.body if not _is_blank(node)] or [nodes.Output([], lineno=1)]
     if not isinstance(first, nodes.Extends) or first.template != nodes.Const(BASE):
         yield TemplateProblem(first.lineno, f'expected {{% extends "{BASE}" %}} first')
     for node in others:
         if not isinstance(node, nodes.Block):
-            yield TemplateProblem(_first_line(node), "text outside of a block is never printed")
+            yield TemplateProblem(node.lineno, "text outside of a block is never printed")
         elif node.name not in BLOCKS:
             yield TemplateProblem(node.lineno, f"there is no block {node.name}; expected one of {', '.join(BLOCKS)}")
         else:
             yield from _within(node.body, NAMES)
 
 
-def _text(node: nodes.Node) -> str | None:
-    """The text of a node that has no other, without blanks around it."""
-    parts = node.nodes if isinstance(node, nodes.Output) else [node]
-    texts = [one.data for one in parts if isinstance(one, nodes.TemplateData)]
-    return "".join(texts).strip() if len(texts) == len(parts) else None
-
-
-def _first_line(node: nodes.Node) -> int:
-    data = node.nodes[0].data if isinstance(node, nodes.Output) and isinstance(node.nodes[0], nodes.TemplateData) else ""
-    return node.lineno + data[: len(data) - len(data.lstrip())].count("\n")
+def _is_blank(node: nodes.Node) -> bool:
+    texts = node.nodes if isinstance(node, nodes.Output) else [node]
+    return all(isinstance(one, nodes.TemplateData) and not one.data.strip() for one in texts)
 
 
 def _within(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[TemplateProblem]:

@@ -62,7 +62,7 @@ PROBLEMS = {
     "attribute": (block("rules", "{{ goal.__class__ }}"), 3, "goal.__class__ is undefined"),
     "unknown block": (block("rule", "x"), 2, "there is no block rule"),
     "left out": (block("facts", "Never mind."), 2, "{{ facts }} is no longer printed"),
-    "outside": (f"{EXTENDS}\n\nDo it.\n", 4, "text outside of a block"),
+    "outside": (f"{EXTENDS}\n\nDo it.\n", 2, "text outside of a block"),
     "may fail": (block("rules", "{% if iteration > 9 %}\n{{ goal > 3 }}{% endif %}"), 4, "Compare is not allowed here"),
     "too long": (block("rules", "x" * LONGEST), 1, f"{LONGEST:,} at most"),
 }
