@@ -88,10 +88,6 @@ class _At:
         undelivered = self.state.issue is not None and not self.state.issue.pull_request
         return self.state.outcome is Outcome.COMPLETED and not undelivered and is_finished(self.where, self.state)
 
-    def left(self, gate: Gate) -> Answer | None:
-        """An answer that nobody has read yet."""
-        return answers.find(self.folder.answers, self.state.uid, gate.key)
-
 
 def _go_on(at: _At) -> Found:
     """With a loop whose driver died, be it while it brought its result. An end is no reason to begin again."""
@@ -99,10 +95,7 @@ def _go_on(at: _At) -> Found:
     if at.is_driven:
         return Ignored(reason=f"{loop} is already working on {at.event.what}")
     if state.gate is not None:
-        left = at.left(state.gate)
-        return (
-            _woken(at, state.gate, left) if left else Ignored(reason=f"{loop} was started for it before and waits for an answer")
-        )
+        return Ignored(reason=f"{loop} was started for it before and waits for an answer")
     if state.ending is not None and (state.outcome is not Outcome.COMPLETED or at.is_through):
         return Ignored(reason=f"{loop} was started for it before and has ended: {state.ending.rule}")
     return at.request
@@ -172,19 +165,15 @@ def _followed(at: _At, command: Command) -> tuple[str, Found]:
 
 def _resumed(at: _At, words: str) -> tuple[str, Found]:
     state = at.state
-    left = at.left(state.gate) if state.gate else None
-    if state.gate is not None and left is None:
+    if state.gate is not None:
         raise OperatorError("the loop waits for an answer", expected="one of its choices")
     if at.is_driven:
         raise OperatorError("the loop is running", remedy="`tell` reaches it while it is")
-    if state.gate is None:
-        if at.is_through:
-            raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
-        require_budget(state, state.config)
+    if at.is_through:
+        raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
+    require_budget(state, state.config)
     if words:
         _keep_words(at, words)
-    if state.gate is not None and left is not None:
-        return _counts(left), _woken(at, state.gate, left)
     return "The loop continues.", at.request.model_copy(update={"reopen": True})
 
 
