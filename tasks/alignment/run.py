@@ -20,7 +20,7 @@ from prefect.exceptions import TerminationSignal
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled, with_answers
 from helmsman.oversee.answers import lapsed, refusal
-from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Asked, Made, RepositoryFacts, result_of
+from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Made, RepositoryFacts, result_of
 from helmsman.records.base import Reply
 from helmsman.records.forms import answers_form, read_answers
 from helmsman.records.gates import Choice, Gate, GateKind
@@ -197,40 +197,29 @@ def _written(work: Work, alignment: Alignment, over: Alignment | None) -> Alignm
 
 
 def answered(work: Work, alignment: Alignment) -> Alignment:
-    """With answers to what is open: all, from the file, or as much as a form answers. Raises UnansweredError and Cancelled."""
+    """With answers to what is open, as much as a form answers. Raises UnansweredError and Cancelled."""
     questions = alignment.open  # the key says which: an answer to others is none to these
     fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
     gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
     seen = render_markdown("questions", alignment=alignment, file=str(work.path))
-    gate = gate.model_copy(update={"evidence": seen})
-    form = answers_form(gate.questions)
-    after, problem = _from_file(work, gate), ""
-    earlier = pause.earlier_inputs(work.uid, gate.key) if after is None else ()
-    for given in earlier:
+    form, problem = answers_form(gate.questions), ""
+    for given in pause.earlier_inputs(work.uid, gate.key):
         after, why = _from_form(work, alignment, gate, given)
-        problem = "" if after is not None else problem or why  # of all that cannot be taken, what is wrong with the newest
-        if after is not None:
-            break
-    while True:
-        if problem:
-            pause.warn_not_taken(problem)
         if after is not None:
             return after
-        gate = gate.model_copy(update={"refused": problem})
-        if lapsed(gate, now_utc()):
-            raise UnansweredError("nobody answered in time")
-        description = form_text(gate, gate.evidence)
+        problem = problem or why  # of all that cannot be taken, what is wrong with the newest
+    while not lapsed(gate, now_utc()):
+        if problem:
+            pause.warn_not_taken(problem)
+        gate = gate.model_copy(update={"refused": problem, "evidence": seen})
+        description = form_text(gate, seen)
         if is_under_a_worker():
             pause.suspend(gate, form, description)
         given = pause.pause(gate.key, form, description, _waker(work, gate))
-        after, problem = _from_form(work, alignment, gate, given) if given is not None else (_from_file(work, gate), "")
-
-
-def _from_file(work: Work, gate: Gate) -> Alignment | None:
-    """What the file says, once it answers everything."""
-    found = aligning.readable(work)
-    asked = {Asked(question=one).key for one in gate.questions}
-    return found if found is not None and not asked & {Asked(question=one).key for one in found.open} else None
+        after, problem = (None, "") if given is None else _from_form(work, alignment, gate, given)
+        if after is not None:
+            return after
+    raise UnansweredError("nobody answered in time")
 
 
 def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
@@ -244,13 +233,11 @@ def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str,
 
 
 def _waker(work: Work, gate: Gate) -> Callable[[], str]:
-    """What else may end the wait for a form: a cancel, answers in the file, the lapse of time."""
+    """What else may end the wait for a form: a cancel, or the lapse of time."""
 
     def wake() -> str:
         if work.folder.cancel.exists():
             return pause.CANCELLED
-        if _from_file(work, gate) is not None:
-            return Choice.APPROVE
         return Choice.STOP if lapsed(gate, now_utc()) else ""
 
     return wake
