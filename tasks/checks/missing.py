@@ -14,7 +14,7 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.verify.commands import missing
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.git import Repository, git
-from tasks.repository.objects import read_objects, root_entries
+from tasks.repository.objects import entries_in, read_objects
 from tasks.repository.setup import INSTALLED, PROPOSED, proposed
 from tasks.repository.worktree import Worktree
 from tasks.system.environment import ours
@@ -41,7 +41,7 @@ def cannot_start(report: CheckReport, repository: Repository, commit: str) -> Op
     """
     for result in report.failures if report.clean else ():
         name = missing(result)
-        names = [entry.path for entry in root_entries(repository.common, commit)] if name else []
+        names = [entry.path for entry in entries_in(repository.common, commit)] if name else []
         where = _found(name, repository, commit, names) if name else ""
         if where:
             line = f"setup = {json.dumps(proposed(names) or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"

@@ -24,7 +24,7 @@ from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree, git
-from tasks.repository.objects import FILE_MODES, FOLDER, Entry, folder_entries, read_objects, read_sizes, root_entries
+from tasks.repository.objects import FILE_MODES, FOLDER, Entry, entries_in, read_objects, read_sizes
 from tasks.system.process import never
 from tasks.system.secrets import redact
 
@@ -152,9 +152,9 @@ def _fate(result: CheckResult) -> Fate:
 def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
     """Names, README, what agents are told, commands that the files name, subjects of commits; free of our secrets."""
     commit, _ = commit_and_tree(repository.top)
-    root = root_entries(repository.common, commit)
+    root = entries_in(repository.common, commit)
     folders = [entry for entry in root if entry.mode == FOLDER][:FOLDERS_READ]
-    below = [entry for folder in folders for entry in folder_entries(repository.common, folder)]
+    below = [entry for folder in folders for entry in entries_in(repository.common, commit, folder.path)]
     names = [clean(one.path)[:LONGEST_NAME] + ("/" if one.mode == FOLDER else "") for one in (*root, *below)]
     subjects = git(repository.top, "log", "-z", f"--max-count={COMMITS}", "--format=%s", commit).split("\0")
     found = find_commands(read_project(repository)).candidates

@@ -34,10 +34,10 @@ from tasks.loop.start import state_from_here
 from tasks.loop.wiki import lay_out as lay_out_wiki
 from tasks.repository.git import Repository, commit_and_tree
 from tasks.repository.loop_context import LoopContext, loop_folder
+from tasks.repository.objects import own_folder
 from tasks.repository.own_template import own_template
 from tasks.repository.plan import plan_in_hand
 from tasks.repository.setup import copy_included, lay_included
-from tasks.repository.staging import own_folder
 from tasks.repository.worktree import Worktree, commits_between
 from tasks.system.files import open_up, read_within, remove
 from tasks.system.secrets import redact, without_secrets

@@ -12,7 +12,7 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, contains, git, git_bytes, read_ref
-from tasks.repository.objects import FILE_MODES, entry_at, read_object, size_of
+from tasks.repository.objects import FILE_MODES, entry_at, missing_object, read_object, read_sizes
 from tasks.system.files import locked
 from tasks.system.paths import helmsman_folder
 
@@ -50,7 +50,9 @@ def held_in(repository: Repository, commit: str, name: str) -> Held | None:
     entry = entry_at(repository.common, commit, name)
     if entry is None:
         return None
-    size = size_of(repository.common, entry) if entry.mode in FILE_MODES else 0
+    size = read_sizes(repository.common, [entry.id])[0] if entry.mode in FILE_MODES else 0
+    if size is None:
+        raise missing_object(repository.common, f"{entry.id} ({entry.path})")
     if entry.mode not in FILE_MODES or size > LARGEST:
         found = f"{size:,} bytes" if entry.mode in FILE_MODES else f"mode {entry.mode}"
         raise OperatorError(f"{clean(name)} is not a regular file", expected="a plain file, and no link", found=found)

@@ -3,17 +3,16 @@
 What it is started with is ours: it runs no program of the repository, fetches nothing, and knows no secret.
 """
 
-import io
 import os
-import select
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from threading import Timer
+from typing import Any, TypeVar
 
 import git
 
-from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
+from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, UNFETCHED, GitError, cannot_start
 
 INHERITED = (
     "PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
@@ -23,35 +22,14 @@ INHERITED = (
 FIXED = {
     "LC_ALL": "C.UTF-8",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is missing
-    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
+    **UNFETCHED,
     **AS_IT_IS,
 }
-LACKING = "from promisor remote"  # in the words with which git ends where a partial clone lacks an object and it may not fetch it
+LACKING = "from promisor remote"
+"""In the words with which git ends where a partial clone lacks an object and it may not fetch it."""
 _FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
 _BATCH = "cat-file", "--batch"
 _T = TypeVar("_T")
-
-
-class _InTime(io.RawIOBase):
-    """What the process prints. Raises TimeoutError where it prints nothing for too long."""
-
-    def __init__(self, source: IO[bytes]) -> None:
-        """Read from that pipe alone, which has no buffer of its own."""
-        self._source, self._ready = source, select.poll()
-        self._ready.register(source, select.POLLIN)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._ready.poll(TIMEOUT_SECONDS * 1000):
-            raise TimeoutError
-        return os.readv(self._source.fileno(), [buffer])
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
 
 
 class CatFile(git.Git):
@@ -64,11 +42,63 @@ class CatFile(git.Git):
         """Of the git folder that all worktrees share. No process is started yet."""
         super().__init__(folder)
         self.folder = folder
+        self._late = False
 
-    def _get_persistent_cmd(self, attr_name: str, cmd_name: str, *args: Any, **kwargs: Any) -> git.Git.AutoInterrupt:  # noqa: ARG002
-        if getattr(self, attr_name) is None:
-            setattr(self, attr_name, _started(self.folder, _FORMS[attr_name]))
-        return getattr(self, attr_name)
+    def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
+        return self._ask(self._content, names)
+
+    def sizes(self, names: Sequence[str]) -> list[int | None]:
+        return self._ask(lambda name: int(self.get_object_header(name)[2]), names)
+
+    def close(self) -> str:
+        """End its processes. Returns what they complained about. What is asked later starts them again."""
+        said = ""
+        for process in (self.cat_file_all, self.cat_file_header):
+            if process is not None:
+                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
+                said += process.stderr.read().decode(errors="replace")
+        self.clear_cache()
+        return said
+
+    def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
+        self._late = False
+        deadline = Timer(TIMEOUT_SECONDS, self._give_up)  # an agent may put a pipe in the place of an object
+        deadline.start()
+        try:
+            return [self._answer(question, name) for name in names]
+        except BaseException:
+            self.close()  # half an answer may be under way, which the next question would take for its own
+            raise
+        finally:
+            deadline.cancel()
+            deadline.join()
+
+    def _give_up(self) -> None:
+        self._late = True
+        for process in (self.cat_file_all, self.cat_file_header):
+            if process is not None:
+                process.kill()
+
+    def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
+        said = ""
+        for _ in range(2):  # somebody may have ended the first one
+            try:
+                return question(name)
+            except KeyError:
+                return None
+            except (EOFError, BrokenPipeError):
+                said = self.close()
+            if LACKING in said:
+                return None
+            if self._late:
+                raise GitError(_BATCH, -1, f"no answer within {TIMEOUT_SECONDS:g} s")
+        raise GitError(_BATCH, -1, said or "it ended without an answer")
+
+    def _content(self, name: str) -> tuple[str, bytes]:
+        found, _, size, content = self.get_object_data(name)
+        if len(content) < size:
+            raise EOFError
+        return found, content
 
     def _parse_object_header(self, header_line: str | bytes) -> tuple[str, str, int]:
         """Raises KeyError where there is no such object, and EOFError where the process has ended instead of an answer."""
@@ -81,66 +111,20 @@ class CatFile(git.Git):
             case _:
                 raise KeyError(line)
 
-    def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
-        return self._ask(self._content, names)
-
-    def sizes(self, names: Sequence[str]) -> list[int | None]:
-        return self._ask(lambda name: int(self.get_object_header(name)[2]), names)
-
-    def close(self) -> None:
-        """End its processes. What is asked later starts them again."""
-        for process in (self.cat_file_all, self.cat_file_header):
-            if process is not None:
-                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
-        self.clear_cache()
-
-    def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
-        try:
-            return [self._answer(question, name) for name in names]
-        except BaseException:
-            self.close()  # half an answer may be under way, which the next question would take for its own
-            raise
-
-    def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
-        for _ in range(2):  # somebody may have ended the first one
+    def _get_persistent_cmd(self, attr_name: str, cmd_name: str, *args: Any, **kwargs: Any) -> git.Git.AutoInterrupt:  # noqa: ARG002
+        if getattr(self, attr_name) is None:
+            command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", _FORMS[attr_name]]
             try:
-                return question(name)
-            except KeyError:
-                return None
-            except (EOFError, BrokenPipeError):
-                self.close()
-            except TimeoutError as error:
-                raise GitError(_BATCH, -1, f"no answer within {TIMEOUT_SECONDS:g} s") from error
-        try:
-            git_bytes(self.folder, *_BATCH, stdin=f"{name}\n".encode(), env=FIXED)
-        except GitError as error:  # in git's words
-            if LACKING in error.stderr:
-                return None
-            raise
-        raise GitError(_BATCH, -1, "it ended without an answer")
-
-    def _content(self, name: str) -> tuple[str, bytes]:
-        found, _, size, content = self.get_object_data(name)
-        if len(content) < size:
-            raise EOFError
-        return found, content
-
-
-def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:
-    command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), "cat-file", form]
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,  # Ctrl-C is for us
-        )
-    except OSError as error:
-        raise cannot_start(folder, error) or error from error
-    if process.stdout is not None:
-        process.stdout = io.BufferedReader(_InTime(process.stdout))
-    return git.Git.AutoInterrupt(process, command)
+                process = subprocess.Popen(
+                    command,
+                    cwd=self.folder,
+                    env={name: os.environ[name] for name in INHERITED if name in os.environ} | FIXED,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,  # Ctrl-C is for us
+                )
+            except OSError as error:
+                raise cannot_start(self.folder, error) or error from error
+            setattr(self, attr_name, git.Git.AutoInterrupt(process, command))
+        return getattr(self, attr_name)

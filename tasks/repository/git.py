@@ -38,6 +38,11 @@ IDENTITY = {
 AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 """One `git replace` of the agent's would have us check another tree than the one that everybody else gets."""
 
+UNFETCHED = {
+    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is missing
+    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
+}
+
 CONNECTION = (
     "GIT_SSH", "GIT_SSH_*", "GIT_ASKPASS", "GIT_SSL_*", "GIT_PROXY_*", "GIT_HTTP_*", "GIT_ALLOW_PROTOCOL",
     "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",

@@ -1,28 +1,28 @@
 """Commits, folders and files of a repository, by id or by name, wherever a checkout of it lies.
 
-The processes that answer stay for the next question, a few repositories at most, until `close_readers` or the end of ours.
+The processes that answer stay for the next question about the same repository, until `close_readers` or the end of ours.
 """
 
 import atexit
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from helmsman.errors import OperatorError
+from tasks.repository.git import UNFETCHED, GitError, git_bytes
+from tasks.system.files import read_plain
 
 if TYPE_CHECKING:
     from tasks.repository.cat_file import CatFile
 
-MOST_OPEN = 4  # Repositories. Each has two processes: one for contents, one for sizes.
 FOLDER = "040000"
 LINK = "120000"
 FILE_MODES = frozenset({"100644", "100755"})  # neither a symbolic link, which may lead anywhere, nor a submodule
-_LONGEST_LINK = 8192  # bytes of the file that leads from a worktree to its repository
+LONGEST_LINK = 8192  # bytes of the file that leads from a worktree to its repository; twice the longest path
 _open: dict[tuple[int, Path, int, int], "CatFile"] = {}
-"""By process, as a fork does not speak with its parent's, and by folder: another one may be put in its place."""
+"""The one that was asked last. By process, as a fork does not speak with its parent's; another folder may be put in its place."""
 _lock = threading.Lock()
 R = TypeVar("R")
 
@@ -55,8 +55,7 @@ def missing_object(cwd: Path, name: str) -> OperatorError:
     )
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One name in a folder of a commit."""
 
     mode: str
@@ -64,54 +63,43 @@ class Entry:
     path: str  # from the root; bytes that are no text as `os.fsdecode` has them
 
 
-def root_entries(cwd: Path, commit: str) -> list[Entry]:
-    """What lies at the root of a commit, or of a tree. Raises OperatorError where there is none."""
-    return list(_entries(cwd, f"{commit}^{{tree}}", ""))
-
-
-def folder_entries(cwd: Path, folder: Entry) -> list[Entry]:
-    return list(_entries(cwd, folder.id, f"{folder.path}/"))
+def entries_in(cwd: Path, commit: str, path: str = "") -> list[Entry]:
+    """What lies in a folder of a commit, or of a tree: at its root, if none is named; nothing where there is no such folder."""
+    folder = f"{path}/" if path else ""
+    return [entry for entry in _listed(cwd, commit, *([folder] if folder else [])) if entry.path.startswith(folder)]
 
 
 def entry_at(cwd: Path, commit: str, path: str) -> Entry | None:
     """What a commit has under exactly that path; None where there is nothing."""
-    entries, found, above = root_entries(cwd, commit), None, ""
-    for part in path.split("/"):
-        if found is not None:
-            entries, above = folder_entries(cwd, found) if found.mode == FOLDER else [], f"{found.path}/"
-        found = next((entry for entry in entries if entry.path == above + part), None)
-        if found is None:
-            return None
-    return found
+    return next((entry for entry in _listed(cwd, commit, path) if entry.path == path), None)
 
 
-def size_of(cwd: Path, entry: Entry) -> int:
-    """Bytes of a file that has to be there. Raises OperatorError where it is not."""
-    size = read_sizes(cwd, [entry.id])[0]
-    if size is None:
-        raise missing_object(cwd, f"{entry.id} ({entry.path})")
-    return size
-
-
-def _entries(cwd: Path, name: str, prefix: str) -> Iterator[Entry]:
-    """`MODE NAME<nul>ID` one after the other; ids are bytes, as many as half of the digits of any other id."""
-    found = read_objects(cwd, [name])[0]
-    if found is None:
-        raise missing_object(cwd, name)
-    (tree, content), start = found, 0
-    while start < len(content):
-        blank, end = content.index(b" ", start), content.index(b"\0", start)
-        mode, path = content[start:blank].decode().zfill(6), prefix + os.fsdecode(content[blank + 1 : end])
-        start = end + 1 + len(tree) // 2
-        yield Entry(mode, content[end + 1 : start].hex(), path)
+def _listed(cwd: Path, commit: str, *paths: str) -> list[Entry]:
+    """Raises OperatorError where the commit, or a folder on the way, is not there."""
+    if any("\0" in path for path in paths):
+        return []
+    try:
+        listed = git_bytes(
+            cwd, "ls-tree", "-z", "--full-tree", "--", commit, *paths, env=UNFETCHED | {"GIT_LITERAL_PATHSPECS": "1"}
+        )
+    except GitError as error:
+        if error.code < 0:
+            raise
+        raise missing_object(cwd, commit) from error
+    found = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+    return [Entry(head.split()[0].decode(), head.split()[2].decode(), os.fsdecode(path)) for head, _, path in found]
 
 
 @atexit.register
 def close_readers() -> None:
     """End every process that stays."""
     with _lock:
-        while _open:
-            _open.popitem()[1].close()
+        _close()
+
+
+def _close() -> None:
+    while _open:
+        _open.popitem()[1].close()
 
 
 def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
@@ -122,30 +110,28 @@ def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
         raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
     key = os.getpid(), folder, at.st_dev, at.st_ino
     with _lock:
-        reader = _open.pop(key, None)
-        if reader is None:
+        if key not in _open:
             os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git, our own error says so
             from tasks.repository.cat_file import CatFile  # GitPython takes a while; a command that reads nothing does without
 
-            reader = CatFile(folder)
-        _open[key] = reader
-        while len(_open) > MOST_OPEN:
-            _open.pop(next(iter(_open))).close()  # the one that was asked longest ago
-        return question(reader)
+            _close()
+            _open[key] = CatFile(folder)
+        return question(_open[key])
+
+
+def own_folder(path: Path) -> Path:
+    """Where git keeps the index and HEAD of this checkout: `.git`, or what that file says. Raises OSError where neither is."""
+    link = path / ".git"
+    if link.is_dir():
+        return link
+    said = os.fsdecode(read_plain(link, LONGEST_LINK).partition(b"\0")[0])
+    return (path / said.removeprefix("gitdir: ").strip()).resolve()
 
 
 def common_folder(cwd: Path) -> Path:
     """The git folder that all worktrees share, of a checkout's root or of a git folder."""
-    link = cwd / ".git"
-    if link.is_dir():
-        return link.resolve()
-    if not link.is_file():
-        return cwd.resolve()
-    own = cwd / _line(link).removeprefix("gitdir: ")
+    own = own_folder(cwd) if (cwd / ".git").exists() else cwd
     common = own / "commondir"
-    return (own / _line(common)).resolve() if common.is_file() else own.resolve()
-
-
-def _line(path: Path) -> str:
-    with path.open("rb") as file:
-        return os.fsdecode(file.read(_LONGEST_LINK)).removesuffix("\n")
+    return (
+        (own / os.fsdecode(read_plain(common, LONGEST_LINK)).removesuffix("\n")).resolve() if common.is_file() else own.resolve()
+    )

@@ -1,6 +1,5 @@
 """What of a worktree counts as work, and bringing git's index up to it: junk, submodules, repositories inside repositories."""
 
-import contextlib
 import os
 import shlex
 import tempfile
@@ -10,7 +9,8 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from tasks.repository.branch_files import an_index
 from tasks.repository.git import GitError, commit_and_tree, git, git_bytes, succeeds
-from tasks.system.files import open_up, read_plain
+from tasks.repository.objects import own_folder
+from tasks.system.files import open_up
 
 _FOLDERS = "__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis node_modules .venv"
 JUNK = (*(f"**/{name}/**" for name in _FOLDERS.split()), "**/*.pyc", "**/.coverage", "**/.DS_Store")
@@ -21,7 +21,6 @@ WORK = (".", *(f":(exclude,glob){pattern}" for pattern in NO_WORK))
 """Paths that count: everything but junk and the loop's own files."""
 
 GITLINK = b"160000 "
-LONGEST_LINK = 8192  # bytes of the file that says where a checkout's repository lies; twice the longest path
 SOME_FAILED = 1  # exit code of an add that went on after a file that it could not add
 
 
@@ -100,14 +99,12 @@ def stage_holds_work(path: Path) -> bool:
 
 def submodules(path: Path) -> list[Path]:
     """Folders of the submodules that are checked out, and that git made: any other repository's settings run what they say."""
-    return [path / os.fsdecode(name) for name in _own(path, _declared_links(path))]
+    return [path / os.fsdecode(name) for name in _own(path, _links(path))]
 
 
 def loose_submodules(path: Path) -> list[str]:
     """Submodules whose repository lies in their own folder, where whoever works in there can change its settings."""
-    links = _declared_links(path)
-    own = _own(path, links)
-    return [os.fsdecode(name) for name in links if name not in own and _is_repository(path, name)]
+    return [os.fsdecode(name) for name in _embedded(path, _links(path))]
 
 
 def add_submodules(path: Path, base: str) -> None:
@@ -132,11 +129,11 @@ def add_submodules(path: Path, base: str) -> None:
 
 def missing_submodules(path: Path, base: str = "HEAD") -> list[str]:
     """Submodules without a repository, as far as that commit declares them, with the same address."""
-    missing = [name for name in _declared_links(path) if not _is_repository(path, name)]
+    missing = [name for name in _links(path) if not _is_repository(path, name)]
     if not missing:
         return []
-    now, then = _declared(path), _sections(path, "--blob", f"{base}:.gitmodules")
-    return [os.fsdecode(name) for name in missing if now[name] == then.get(name)]
+    now, then = _declared(path, "--file", ".gitmodules"), _declared(path, "--blob", f"{base}:.gitmodules")
+    return [os.fsdecode(name) for name in missing if name in now and now[name] == then.get(name)]
 
 
 def clean_submodules(path: Path) -> None:
@@ -158,20 +155,10 @@ def insist(path: Path, *arguments: str) -> None:
         git(path, *arguments)
 
 
-def own_folder(path: Path) -> Path:
-    """Where git keeps the index and HEAD of this checkout: `.git`, or what that file says. Raises OSError where neither is."""
-    link = path / ".git"
-    if link.is_dir():
-        return link
-    said = os.fsdecode(read_plain(link, LONGEST_LINK).partition(b"\0")[0])
-    return (path / said.removeprefix("gitdir: ").strip()).resolve()
-
-
 def _embedded(path: Path, names: list[bytes]) -> list[bytes]:
     """Repositories that somebody made inside this one. Git keeps no more of them than a commit id that nobody else has."""
     found = [name for name in names if _is_repository(path, name)]
-    declared = _declared(path) if found else {}
-    own = _own(path, [name for name in found if name in declared])
+    own = _own(path, found)
     return [name for name in found if name not in own]
 
 
@@ -190,20 +177,15 @@ def _own(path: Path, names: list[bytes]) -> list[bytes]:
 
 
 def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
-    """Put the files of a repository inside ours into our index as what they are: files.
+    """Put the files of a repository inside ours that are not ignored into our index as what they are: files.
 
-    Those that its index has, and those that are not ignored. Git works in an empty repository: this one's settings may name
-    programs.
+    Git works in an empty repository: this one's settings may name programs.
     """
     inner = path / os.fsdecode(name)
     with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
         git(Path(folder), "init", "--quiet", "--bare", "--template=", folder)
         ours = f"--git-dir={folder}", f"--work-tree={inner}", "ls-files", "-z"
         listed = git_bytes(inner, *ours, "--others", "--exclude-standard", "--", *WORK)
-        index = inner / ".git" / "index"
-        if index.is_file():
-            with contextlib.suppress(GitError):  # of another format, or broken: then what is not ignored is all
-                listed += git_bytes(inner, *ours, "--cached", "--", *WORK, env={"GIT_INDEX_FILE": str(index)})
     names = {name + b"/" + found.rstrip(b"/") for found in listed.split(b"\0") if found}
     deeper = {found for found in names if _is_repository(path, found)}
     files = {found for found in names - deeper if lies_there(path, found)}
@@ -213,21 +195,15 @@ def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
         _absorb(path, found, env)
 
 
-def _declared_links(path: Path) -> list[bytes]:
-    """Only what the index links to: .gitmodules alone may say anything, `../..` too."""
-    declared = _declared(path)
-    if not declared:
+def _links(path: Path) -> list[bytes]:
+    """What the index links to, where submodules are declared at all: .gitmodules alone may say anything, `../..` too."""
+    if not (path / ".gitmodules").is_file():
         return []
     listed = git_bytes(path, "ls-files", "-z", "--stage").split(b"\0")
-    links = (entry.split(b"\t", 1)[1] for entry in listed if entry.startswith(GITLINK))
-    return [name for name in links if name in declared]
+    return [entry.split(b"\t", 1)[1] for entry in listed if entry.startswith(GITLINK)]
 
 
-def _declared(path: Path) -> dict[bytes, list[bytes]]:
-    return _sections(path, "--file", ".gitmodules") if (path / ".gitmodules").is_file() else {}
-
-
-def _sections(path: Path, *where: str) -> dict[bytes, list[bytes]]:
+def _declared(path: Path, *where: str) -> dict[bytes, list[bytes]]:
     """By path of a submodule, every name, path and address that is given for it."""
     try:
         listed = git_bytes(path, "config", "-z", *where, "--get-regexp", r"^submodule\..*\.(path|url)$")

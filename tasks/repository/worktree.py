@@ -15,13 +15,13 @@ from helmsman.records.agent import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.repository.branch_files import tree_with_entries
 from tasks.repository.git import GitError, Repository, contains, current_branch, git, read_ref, succeeds, tip_of
+from tasks.repository.objects import own_folder
 from tasks.repository.staging import (
     WORK,
     add_submodules,
     clean_submodules,
     insist,
     loose_submodules,
-    own_folder,
     snapshot,
     stage,
     stage_holds_work,
@@ -37,9 +37,6 @@ LEFTOVERS = "helmsman: keep what"  # how the subject begins of a commit that we 
 DIRTY_SHOWN = 20
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
 """Files of git's that say that it was left in the middle of something."""
-OID = "# branch.oid "
-FIELDS = {"1": 8, "u": 10, "?": 1}
-"""Of an entry of `git status --porcelain=v2`: how many fields come before the path, by its kind."""
 SPARED = 2000  # ignored paths at most, folders as one, that are kept by name when their rule is gone
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
 AHEAD_SECONDS = 3600
@@ -169,19 +166,15 @@ def remove_worktree(repository: Repository, path: Path) -> None:
 
 def dirty_paths(path: Path) -> tuple[str, ...]:
     """Paths with uncommitted work, junk left out."""
-    return _status(path)[1][:DIRTY_SHOWN]
+    return _uncommitted(path)[:DIRTY_SHOWN]
 
 
-def _status(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Commit that HEAD is at, and paths with uncommitted work. Git is kept out of repositories that an agent made: it would run
-    what their settings say.
-    """
-    how = "--ignore-submodules=dirty", "--porcelain=v2", "--branch", "--untracked-files=all", "--no-renames"
-    entries = [entry for entry in git(path, "status", "-z", *how, "--", *WORK).split("\0") if entry]
-    head = next((entry.removeprefix(OID) for entry in entries if entry.startswith(OID)), "")
-    dirty = [entry.split(" ", FIELDS[entry[0]])[-1] for entry in entries if entry[0] in FIELDS]
-    inside = [inner.relative_to(path).as_posix() for inner in submodules(path) if _status(inner)[1]]
-    return head, tuple(dict.fromkeys((*dirty, *inside)))
+def _uncommitted(path: Path) -> tuple[str, ...]:
+    """Git is kept out of repositories that an agent made: it would run what their settings say."""
+    how = "--ignore-submodules=dirty", "--porcelain", "--untracked-files=all", "--no-renames"
+    entries = git(path, "status", "-z", *how, "--", *WORK).split("\0")
+    inside = [inner.relative_to(path).as_posix() for inner in submodules(path) if _uncommitted(inner)]
+    return tuple(dict.fromkeys((*(entry[3:] for entry in entries if entry), *inside)))  # each begins with `XY `
 
 
 def require_clean(path: Path) -> None:
@@ -274,8 +267,7 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     Raises OperatorError where git would put back another repository.
     """
     _require_own_git(path, commit)
-    head, dirty = _status(path)
-    moved = head != commit
+    dirty, moved = _uncommitted(path), _head(path) != commit
     if moved:
         insist(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
     if moved or dirty:

@@ -13,12 +13,11 @@ from tasks.repository.objects import (
     FOLDER,
     LINK,
     close_readers,
+    entries_in,
     entry_at,
-    folder_entries,
     read_object,
     read_objects,
     read_sizes,
-    root_entries,
 )
 from tests.fakes.repositories import commit, make_repository, sh
 
@@ -57,7 +56,7 @@ def test_contents_sizes_and_folders_are_what_git_shows(tmp_path: Path, form: str
     note, empty = (sh(top, "rev-parse", f"HEAD:{name}") for name in (NOTE, "empty"))
     assert read_objects(top, [note, f"{head}:nothing", empty]) == [(note, b"one\n"), None, (empty, b"")]
     assert read_sizes(top, [note, "0" * 40, empty]) == [4, None, 0]
-    listed = [f"{entry.mode} {entry.id} {entry.path}" for entry in root_entries(top, head)]
+    listed = [f"{entry.mode} {entry.id} {entry.path}" for entry in entries_in(top, head)]
     assert listed == sh(top, "ls-tree", "--format=%(objectmode) %(objectname) %(path)", head).splitlines()
 
 
@@ -69,9 +68,8 @@ def test_a_path_is_followed_through_folders_and_through_nothing_else(top: Path) 
         *(("100644", "x/y/z"), (FOLDER, "x/y"), (LINK, "link"), ("100644", "x/new\nline"))
     ]
     assert [entry_at(top, head, path) for path in ("link/a note.txt", "x/y/z/", "x/", "nothing", "X/y")] == [None] * 5
-    x = entry_at(top, head, "x")
-    assert x is not None
-    assert [one.path for one in folder_entries(top, x)] == ["x/new\nline", "x/y"]
+    assert [entry.path for entry in entries_in(top, head, "x")] == ["x/new\nline", "x/y"]
+    assert entries_in(top, head, "link") == entries_in(top, head, "run.sh") == []
 
 
 def test_what_is_written_packed_or_moved_later_is_seen_by_the_one_that_stays(top: Path) -> None:
@@ -98,10 +96,10 @@ def test_500_readings_leave_no_further_file_and_no_further_process_and_closing_l
     assert this.num_fds() <= files  # what another test of this process has left may be closed meanwhile
 
 
-def test_no_more_than_a_few_repositories_keep_their_processes(tmp_path: Path) -> None:
+def test_only_the_repository_that_was_asked_last_keeps_its_processes(tmp_path: Path) -> None:
     for number in range(6):
         of_head(make_repository(tmp_path / str(number), {NOTE: "one\n"}))
-    assert len(readers(tmp_path)) == 4
+    assert [Path(reader.cwd()) for reader in readers(tmp_path)] == [tmp_path / "5" / ".git"]
 
 
 def test_one_that_somebody_ended_is_started_again(top: Path) -> None:
