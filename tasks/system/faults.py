@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 LONGEST_DELAY = 300  # seconds between retries
-OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
 EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """There is no room for another process or for another open file. Others end, and there is."""
-OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED, errno.EFBIG)))
+OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED)))
 """The same in the words of a program that failed: they say nothing of what it worked on."""
 NO_ROOM = "the limit of processes or open files is reached"
 ROOM = "free processes or memory, then resume"  # the remedy

@@ -12,9 +12,9 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from helmsman.errors import OperatorError, TransientError
+from helmsman.errors import OperatorError
 from helmsman.records.agent import Survivor
-from tasks.system.faults import EXHAUSTED, NO_ROOM, ROOM
+from tasks.system.faults import raising_transient_errors, transient_error
 from tasks.system.supervised import Network, NetworkRefusedError, Supervised, end_tagged, supervised
 from tasks.system.supervisor import TAG
 
@@ -88,26 +88,12 @@ def appending(path: Path) -> Generator[Sink]:
 
     def write(chunk: bytes) -> None:
         left = memoryview(chunk)
-        with _keeping(path):
+        with raising_transient_errors():
             while left:
                 left = left[file.write(left) :]
 
-    with _keeping(path):
-        file = FileIO(path, "ab")
-    with file:
+    with FileIO(path, "ab") as file:
         yield write
-
-
-@contextmanager
-def _keeping(path: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TransientError(
-            f"The output of a command could not be kept in {path}",
-            found=str(error),
-            remedy="free space on that disk and make the directory writable, then resume",
-        ) from error
 
 
 class Pipes:
@@ -268,13 +254,10 @@ def _reporting_failed_start(argv: Sequence[str], cwd: Path) -> Generator[None]:
             remedy='allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or set network = "host"',
         ) from error
     except (OSError, ValueError) as error:
-        problem, found = f"The command {argv[0]!r} could not be started in {cwd}", str(error)
-        if isinstance(error, OSError) and error.errno in EXHAUSTED:
-            raise TransientError(f"{problem}: {NO_ROOM}", found=found, remedy=ROOM) from error
-        raise OperatorError(
-            problem,
+        raise transient_error(error) or OperatorError(
+            f"The command {argv[0]!r} could not be started in {cwd}",
             expected="a program that can be executed and a directory that exists",
-            found=found,
+            found=str(error),
             remedy="install the program or correct its path, PATH or the directory; pass long texts on stdin",
         ) from error
 

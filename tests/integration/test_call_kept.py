@@ -58,7 +58,7 @@ def order_for(work: Work, *calls: Call, folder: Path) -> Order:
 def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: Work, tmp_path: Path) -> None:
     talks = Call(shell=f"echo half > half.txt; head -c {2 * ROOM} /dev/zero | tr '\\0' x; sleep 5")
     order = order_for(work, talks, folder=tmp_path / "agent")
-    with little_room(), pytest.raises(CallInterrupted, match="could not be kept"):
+    with little_room(), pytest.raises(CallInterrupted, match="could not be written"):
         call_agent(order)
     folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid)
     assert interrupted_call(folder) is not None
