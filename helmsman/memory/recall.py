@@ -1,6 +1,7 @@
-"""Which lessons a prompt carries, and in which words: what fits the work that is due, has proved itself and is not too old.
+"""Which lessons a prompt carries, and in which words: what fits the work that is due, and has proved itself.
 
-Its score is the product of relevance (to the fourth power), confidence, the share of uses that went well, and freshness.
+Its score is the product of relevance (to the fourth power), confidence and the share of uses that went well; of equals the one
+that was seen last comes first.
 Relevance is what lesson and work have in common (words, failing tests, a class of failure), less for another type of work and for
 another project. A lesson that has too little in common is not told, even where nothing else is there.
 
@@ -9,7 +10,7 @@ All that is told is quoted: a row of the store and a line of guardrails.md may c
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from helmsman.budget import whole
@@ -37,8 +38,6 @@ LEAST = 0.2
 told without a word in common where it stems from the same type of work.
 """
 POWER = 4  # relevance weighs that much more than what a lesson is worth: what is sure and new and beside the point helps nobody
-HALF_LIFE = timedelta(days=180)  # of freshness, for a lesson that nobody saw again…
-OLD = 0.7  # …which is this at least: what proved itself stays worth telling
 ALIKE = 0.7
 """Share of their words from which only the better one of two lessons is told, also where the rest makes them opposites."""
 
@@ -81,14 +80,14 @@ def reminders(found: Iterable[Found], subject: Subject, now: datetime, allowance
     """
     # each lesson once, as it fits best, whichever way it was come upon
     best = {one.lesson.id: one for one in sorted(found, key=lambda one: one.text)}
-    weighed = (_weigh(one, subject, now) for one in best.values())
+    weighed = (_weigh(one, subject) for one in best.values())
     relevant = [one for one in weighed if one is not None]
     relevant.sort(key=lambda one: (-one.score, -one.lesson.updated_at.timestamp(), one.lesson.id))
     chosen = _chosen(relevant, subject, now, allowance)
     return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own)))
 
 
-def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:
+def _weigh(found: Found, subject: Subject) -> _Weighed | None:
     """None where it has not proved itself, or has too little in common. Things in common add up as chances do: each takes its
     share of what the others leave open.
     """
@@ -110,9 +109,7 @@ def _weigh(found: Found, subject: Subject, now: datetime) -> _Weighed | None:
     apart *= 1 - OWN_CONVENTION * (own and lesson.kind is LessonKind.CONVENTION)
     type_fits = lesson.task_type is subject.task_type
     relevance = (1 - apart) * (1 if type_fits else OTHER_TYPE) * (1 if own else OTHER_PROJECT)
-    age = max(now - lesson.updated_at, timedelta(0))  # none at all where a clock went wrong
-    fresh = OLD + (1 - OLD) * 0.5 ** (age / HALF_LIFE)
-    score = relevance**POWER * lesson.confidence * lesson.success_rate * fresh
+    score = relevance**POWER * lesson.confidence * lesson.success_rate
     return _Weighed(found, own, tests, score) if relevance >= LEAST else None
 
 

@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from helmsman.budget import fit, whole
 from helmsman.memory.recall import (
-    HALF_LIFE,
     MIN_CONFIDENCE,
     MIN_SUCCESS,
     MOST_ANTIPATTERNS,
     MOST_LESSONS,
-    OLD,
     POWER,
     Found,
     cost,
@@ -144,16 +142,10 @@ def test_what_does_not_fit_into_the_allowance_leaves_its_room_to_what_does() -> 
     assert told(*both, allowance=least - 1) == []
 
 
-def test_what_nobody_saw_again_for_a_half_life_is_half_way_to_old_and_never_worth_less_than_that() -> None:
-    fresh = score(found(lesson()))
-    assert score(found(lesson(updated_at=NOW - HALF_LIFE))) == pytest.approx(fresh * (OLD + (1 - OLD) / 2), abs=1e-3)
-    assert score(found(lesson(updated_at=NOW - 100 * HALF_LIFE))) == pytest.approx(fresh * OLD, abs=1e-3)
-
-
 # --- laws ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_score_is_the_product_of_relevance_confidence_success_and_freshness() -> None:
+def test_the_score_is_the_product_of_relevance_confidence_and_success() -> None:
     assert score(found(lesson(confidence=0.8, successes=3), 0.5)) == pytest.approx(0.5**POWER * 0.8 * 0.75, abs=1e-4)
 
 
