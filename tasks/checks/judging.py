@@ -183,7 +183,7 @@ def _named(
 
 
 def audit(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
-    """Findings in the whole loop's diff, links that lead out of it, and conflicts of a merge in the files in which git left them."""
+    """Findings in the whole loop's diff, links out of the repository, and conflicts of a merge in files where git left them."""
     checks, trouble = _checks(context, state, execution.change.start), state.merging.trouble
     work = work_of(context, state, execution.change.commit, checks)
     change = change_of(work, context.worktree)
