@@ -37,7 +37,8 @@ def read_json(text: str) -> Plan:
         if not isinstance(values, dict):
             raise PlanError(0, f"story {number}: expected one in braces, found {display(values)}")
         try:
-            items.append(item_of(Story, {key: value for key, value in values.items() if value is not None}, 0))
+            said = {key: value for key, value in cast("dict[str, Any]", values).items() if value is not None}
+            items.append(item_of(Story, said, 0))
         except PlanError as error:
             raise PlanError(0, f"story {number}: {error.why}") from None
     return Plan(kind="json", items=tuple(items))
@@ -54,11 +55,11 @@ def tick_json(text: str, place: int) -> str:
 
 
 def _stories(whole: Any) -> list[Any]:
-    named = cast("dict[str, Any]", whole) if isinstance(whole, dict) else {}
-    found = whole if isinstance(whole, list) else next((named[name] for name in LISTS if isinstance(named.get(name), list)), None)
-    if found is None:
-        raise PlanError(0, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
-    return cast("list[Any]", found)
+    named = cast("dict[str, Any]", whole) if isinstance(whole, dict) else {"": whole}
+    for name in ("", *LISTS):
+        if isinstance(found := named.get(name), list):
+            return cast("list[Any]", found)
+    raise PlanError(0, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
 
 
 # --- plan.toml: our own form, one [[item]] table for each item --------------------------------------------------------------
