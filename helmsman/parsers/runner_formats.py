@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from helmsman.records.checks import TestCounts
 
-Span = tuple[int, int]  # number of the first and of the last line
 Tally = dict[str, int]
 NAMES_KEPT = 50
 NAME_LENGTH = 300
@@ -17,10 +16,9 @@ _NUMBERED = re.compile(r"([0-9]{1,9}) ([a-z]+)")
 
 
 class Run(NamedTuple):
-    """One run of a runner, and where it stands in the output."""
+    """One run of a runner, and on which line of the output it stands."""
 
-    first: int
-    last: int
+    line: int
     counts: TestCounts
 
 
@@ -54,12 +52,6 @@ def matching(pattern: str | re.Pattern[str], lines: list[str]) -> Iterator[tuple
     return ((number, match) for number, line in enumerate(lines) if (match := whole.fullmatch(line)))
 
 
-def between(found: list[Span], lines: list[str]) -> Iterator[list[str]]:
-    """The lines from below each summary to the next one."""
-    ends = [*(first for first, _ in found), len(lines)][1:]
-    return (lines[last + 1 : end] for (_, last), end in zip(found, ends, strict=True))
-
-
 # go test --------------------------------------------------------------------------------------------------------------
 
 _GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S++)[ \t](.+)")
@@ -77,7 +69,7 @@ def read_go(lines: list[str]) -> Iterator[Run]:
             failing = failing or [package[2]]  # it was not built, panicked or ran out of time
         anonymous = status == "ok" and not tests and "[no tests to run]" not in package[3]
         counts = run_counts(outcomes.count("PASS") + anonymous, len(failing), outcomes.count("SKIP"), failing)
-        yield Run(number, number, counts)
+        yield Run(number, counts)
         start = number + 1
 
 
@@ -94,16 +86,15 @@ def read_mocha(lines: list[str]) -> Iterator[Run]:
 
     That stands between blank lines; what a test prints stands among the names of tests.
     """
-    found = list[Span]()
-    for number, _ in matching(_MOCHA_PASSING, lines):
-        last = number + len(list(takewhile(_MOCHA_OTHER.fullmatch, lines[number + 1 : number + 3])))
-        if not line_at(lines, number - 1) and not line_at(lines, last + 1):
-            found.append((number, last))
-    for (first, last), below in zip(found, between(found, lines), strict=True):
-        tally = tally_of(" ".join(lines[first : last + 1]))
+    places = [number for number, _ in matching(_MOCHA_PASSING, lines) if not line_at(lines, number - 1)]
+    for place, after in zip(places, [*places[1:], len(lines)], strict=False):
+        summary = [lines[place], *takewhile(_MOCHA_OTHER.fullmatch, lines[place + 1 : place + 3])]
+        if line_at(lines, place + len(summary)):
+            continue
+        tally = tally_of(" ".join(summary))
         failed = total(tally, ["failing"])
-        names = _mocha_names(below, failed)
-        yield Run(first, last, run_counts(total(tally, ["passing"]), failed, total(tally, ["pending"]), names))
+        names = _mocha_names(lines[place:after], failed)
+        yield Run(place, run_counts(total(tally, ["passing"]), failed, total(tally, ["pending"]), names))
 
 
 def _mocha_names(lines: list[str], failed: int) -> Iterator[str]:
@@ -143,7 +134,7 @@ def read_node(lines: list[str]) -> Iterator[Run]:
         last, above = number + len(_NODE_TOTALS) - 1, lines[start:number]
         failed, empty = total(totals, ["fail", "cancelled"]), sum(bool(_NODE_FILE.fullmatch(line)) for line in above)
         names = (_tap_failing(above) if tap else _node_failing(lines[last + 1 :])) if failed else ()
-        yield Run(number, last, run_counts(totals["pass"] - empty, failed, total(totals, ["skipped", "todo"]), names))
+        yield Run(number, run_counts(totals["pass"] - empty, failed, total(totals, ["skipped", "todo"]), names))
         start = last + 1
 
 
@@ -170,7 +161,7 @@ class _Document:
     """A plan and its results, in either order."""
 
     planned: int | None = None
-    places: list[int] = field(default_factory=list[int])
+    place: int = 0  # its last line
     results: list[re.Match[str]] = field(default_factory=list[re.Match[str]])
 
     @property
@@ -187,17 +178,13 @@ def read_tap(lines: list[str]) -> Iterator[Run]:
         planned, results = document.planned, document.results
         if planned is None or not (results or not planned):
             continue
-        last = document.places[-1]
-        if _TAP_PLAN.fullmatch(lines[last]) and _node_totals(lines[last + 1 : last + 1 + len(_NODE_TOTALS)]):
+        behind = lines[document.place + 1 : document.place + 1 + len(_NODE_TOTALS)]
+        if _TAP_PLAN.fullmatch(lines[document.place]) and _node_totals(behind):
             continue
         outcomes = ["skipped" if match[5] else "failed" if match[2] else "passed" for match in results]
         failed = outcomes.count("failed") + max(0, planned - document.last)
         names = (match[4] for match in results if match[2] and match[4] and not match[5])
-        yield Run(
-            document.places[0],
-            document.places[-1],
-            run_counts(outcomes.count("passed"), failed, outcomes.count("skipped"), names),
-        )
+        yield Run(document.place, run_counts(outcomes.count("passed"), failed, outcomes.count("skipped"), names))
 
 
 def _tap_documents(lines: list[str]) -> Iterator[_Document]:
@@ -217,7 +204,7 @@ def _tap_documents(lines: list[str]) -> Iterator[_Document]:
         if result:
             document.results.append(result)
         if plan or result:
-            document.places.append(number)
+            document.place = number
     yield document
 
 

@@ -11,8 +11,6 @@ from pydantic import TypeAdapter
 
 from helmsman.parsers.runner_formats import (
     Run,
-    Span,
-    between,
     failing_names,
     line_at,
     matching,
@@ -48,12 +46,8 @@ def read_summary(output: str) -> TestCounts | None:
 
     The output may be the head and the tail of a longer one.
     """
-    lines, runs, end = _without_reports(clean_lines(output)), list[Run](), -1
-    every = (run for runner in runners() for run in runs_in(runner, lines))
-    for run in sorted(every, key=lambda run: (run.first, -run.last)):
-        if run.last > end:  # any other lies inside another: a test printed it
-            runs.append(run)
-            end = run.last
+    lines = _without_reports(clean_lines(output))
+    runs = sorted((run for runner in runners() for run in runs_in(runner, lines)), key=lambda run: run.line)
     if not runs:
         return None
     return TestCounts(
@@ -178,7 +172,6 @@ class Runner(NamedTuple):
     ends: str = ""
     beside: Mapping[int, str] = {}
     read: tuple[int, ...] = (0,)
-    last: int = 0  # lines from the first of the summary to its last
     labels: bool = False
     passed: Words = ()
     ran: Words = ()
@@ -201,7 +194,7 @@ def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
     """The runs of one runner. One that began and has no summary is a run of no test."""
 
     def empty(pattern: str) -> list[Run]:
-        return [Run(number, number, run_counts(0, 0, 0, ())) for number, _ in matching(pattern, lines)] if pattern else []
+        return [Run(number, run_counts(0, 0, 0, ())) for number, _ in matching(pattern, lines)] if pattern else []
 
     found = list(_READERS[runner.reader](lines) if runner.reader else _summaries(runner, lines))
     return [*found, *empty(runner.nothing)] or empty(runner.begins)[:1]
@@ -209,15 +202,13 @@ def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
 
 def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
     """What stands around each summary: above it up to the one before, below it up to the next."""
-    spans: list[Span] = [
-        (number, number + runner.last)
+    places = [
+        number
         for number, _ in matching(runner.ends, lines)
         if all(re.fullmatch(pattern, line_at(lines, number + at)) for at, pattern in runner.beside.items())
     ]
-    start = 0
-    for (first, last), below in zip(spans, between(spans, lines), strict=True):
-        yield Run(first, last, _counts(runner, first, lines, lines[start:first], below))
-        start = first
+    for before, place, after in zip([0, *places], places, [*places[1:], len(lines)], strict=False):
+        yield Run(place, _counts(runner, place, lines, lines[before:place], lines[place:after]))
 
 
 def _counts(runner: Runner, number: int, lines: list[str], above: list[str], below: list[str]) -> TestCounts:
