@@ -1,6 +1,5 @@
 """The structured diff that invariants and claims look at: every changed file, whole, as it was and as it is."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -75,6 +74,7 @@ class TreeDiff:
 
 _SMALL = 40_000  # pairs of lines up to which a part is compared exactly: some hundredths of a second at worst
 _DEEPEST = 12  # times that a part is cut; what is left then counts as changed
+_MOST_MOVED = 200  # blocks of lines in another order: each of them costs a pass over all
 
 
 def changed_parts(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:
@@ -107,21 +107,12 @@ def _changed(old: Sequence[str], new: Sequence[str], part: Part, depth: int) -> 
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of lines that stand once on either side: the most of them that come in the same order on both."""
+    """Places of lines that stand once on either side, as far as they come in one order; none where little does."""
     ours, theirs = Counter(old), Counter(new)
-    place = {line: number for number, line in enumerate(new) if theirs[line] == 1}
-    pairs = [(number, place[line]) for number, line in enumerate(old) if ours[line] == 1 and line in place]
-    # the longest choice of pairs, in their order, whose second numbers rise
-    ends: list[int] = []  # for each length the smallest second number that such a choice ends with,
-    last: list[int] = []  # and which pair that is
-    before: list[int] = []  # for each pair the one that comes before it in its choice
-    for number, (_, second) in enumerate(pairs):
-        length = bisect_left(ends, second)
-        ends[length : length + 1], last[length : length + 1] = [second], [number]
-        before.append(last[length - 1] if length else -1)
-    chosen: list[tuple[int, int]] = []
-    at = last[-1] if last else -1
-    while at >= 0:
-        chosen.append(pairs[at])
-        at = before[at]
-    return chosen[::-1]
+    left, right = ([at for at, line in enumerate(side) if ours[line] == theirs[line] == 1] for side in (old, new))
+    place = {new[at]: number for number, at in enumerate(right)}
+    order = [place[old[at]] for at in left]
+    if sum(second != first + 1 for first, second in pairwise(order)) > _MOST_MOVED:
+        return []
+    blocks = SequenceMatcher(None, order, range(len(right)), autojunk=False).get_matching_blocks()
+    return [(left[i + at], right[j + at]) for i, j, size in blocks for at in range(size)]
