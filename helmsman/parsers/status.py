@@ -101,10 +101,9 @@ def _word(value: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", _REMARK.sub("", value).lower()).strip("_")
 
 
-def _one_of(**words: str) -> Callable[[str], str]:
-    """The value that one of its words means; none where it is another word."""
-    known = {word: value for value, of in words.items() for word in (value, *of.split())}
-    return lambda value: known.get(_word(value), "")
+def _one_of(*values: str) -> Callable[[str], str]:
+    """One of these values; none where it is another word."""
+    return lambda said: word if (word := _word(said)) in values else ""
 
 
 def _number(value: str) -> int | None:
@@ -116,21 +115,13 @@ def _number(value: str) -> int | None:
 _MARK = re.compile("---[ ]?(END_)?RALPH_STATUS[ ]?---", re.IGNORECASE)
 _REMARK = re.compile(r"\((?![^)]*(?:fail|except|not|known|only|some|/))[^()]*\)$", re.IGNORECASE)
 _COUNT = re.compile(r"([0-9]{1,6})(?![0-9./])")
-_STATUS = _one_of(
-    in_progress="inprogress progressing ongoing incomplete partial wip", complete="completed done finished", blocked="stuck"
-)
-_TESTS = _one_of(
-    passing="passed pass all_passing all_passed all_pass green",
-    failing="failed fail red broken",
-    not_run="notrun none skipped n_a unknown not_applicable",
-)
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "STATUS": ("status", _STATUS),
+    "STATUS": ("status", _one_of("in_progress", "complete", "blocked")),
     "TASKS_COMPLETED_THIS_LOOP": ("tasks_completed", _number),
     "TASKS_COMPLETED": ("tasks_completed", _number),
     "FILES_MODIFIED": ("files_modified", _number),
-    "TESTS_STATUS": ("tests_status", _TESTS),
+    "TESTS_STATUS": ("tests_status", _one_of("passing", "failing", "not_run")),
     "EXIT_SIGNAL": ("exit_signal", lambda value: _FLAGS.get(_word(value))),
     "RECOMMENDATION": ("recommendation", short_line),
 }
