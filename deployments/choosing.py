@@ -5,11 +5,10 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from helmsman.records.events import StepStarted
 from helmsman.records.state import LoopState
-from helmsman.render.lines import Listed
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, read_ref
 from tasks.repository.loop_context import group_folder, loop_folder
-from tasks.repository.state_ref import Shown, loop_names, show_state, state_ref
+from tasks.repository.state_ref import loop_names, show_state, state_ref
 from tasks.system.lock import holder
 
 
@@ -51,9 +50,3 @@ def interruption(repository: Repository, state: LoopState) -> str:
         return ""
     attempt, last = f", attempt {step.attempt}" if step.attempt > 1 else "", entries[-1][0]
     return f"in step {step.step} of iteration {step.iteration}{attempt}, last heard of at {last:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def listed(repository: Repository, shown: Shown) -> Listed:
-    """A loop with what is known of its driver."""
-    driven = driver_of(repository, shown.state.loop) is not None
-    return Listed(shown.state, driven, bool(interruption(repository, shown.state)), shown.unverified)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 from rich.console import Console
 
 from deployments.live import watching_group
@@ -30,7 +30,7 @@ from helmsman.records.request import (
     is_loop_id,
 )
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE, exit_code
-from helmsman.texts import SIGNS, format_dollars, plural
+from helmsman.render.lines import group_lines
 from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import find_agent
 from tasks.groups.parallel import opened
@@ -47,8 +47,6 @@ NEXT_SHOWN = 5
 LARGEST_FILE = 1024 * 1024  # bytes; a file that is longer ends in the middle of a line, and says so
 TELLING = (Outcome.CANCELLED, Outcome.WAITING, Outcome.EJECTED, Outcome.BLOCKED, Outcome.STOPPED)
 """What the loops that did not complete came to, the most telling first: a group exits as such a loop does, else with 1."""
-
-_Form = TypeVar("_Form", bound=BaseModel)
 
 
 class GroupFile(Section):
@@ -89,7 +87,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
         final = run("parallel", without_secrets(group.request))
     result = ParallelResult.model_validate(result_or_raise(final))
     in_a_row = group.request.in_a_row
-    answer(result, ("", *group_lines(result, in_a_row=in_a_row)), as_json=as_json)
+    answer(result, ("", *group_lines(result), *following(result, in_a_row=in_a_row)), as_json=as_json)
     if result.done:
         return 0
     if in_a_row:  # the loop that ended it says why; one that was refused has no state
@@ -100,7 +98,14 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
 
 
 def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
-    """What is asked for, as the flow takes it. Raises OperatorError."""
+    """What is asked for, as the flow takes it. Raises OperatorError with every flaw."""
+    try:
+        return _request(repository, said)
+    except ValidationError as error:
+        raise _refused("the group cannot be started", error) from error
+
+
+def _request(repository: Repository, said: Said) -> ParallelRequest:
     checks, chained, file = said.get("checks") or (), said.get("in_a_row", False), said.get("file")
     if file and any(said.get(name) for name in ("goals", "approaches", "best_of")):  # they would be forgotten in silence
         raise OperatorError(
@@ -113,7 +118,7 @@ def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
         remedy = "helmsman chain --draft prints such a file" if chained else "docs/parallel.md shows such a file"
         found = read_links(file, "group of loops", f"give a goal with --goal; {remedy}")
     else:
-        found = _made(GroupFile, "group", loops=_group_links(said), best=said.get("best_of", 0) > 0)
+        found = GroupFile(loops=_group_links(said), best=said.get("best_of", 0) > 0)
     given = settings_of(repository, said)
     settings = merged(found.settings, given)
     # a loop has its own checks before those that were given for all; of settings, what is given now counts, as everywhere
@@ -127,9 +132,7 @@ def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
     name = said.get("name") or found.name or loop_id(first, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
     if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
         raise unfit_name("a group", LONGEST_CHAIN_ID, name)
-    return _made(
-        ParallelRequest,
-        "group",
+    return ParallelRequest(
         repository=str(repository.top),
         group=name,
         loops=tuple(loops),
@@ -154,30 +157,16 @@ def _group_links(said: Said) -> tuple[Link, ...]:
         raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
     count = max(best_of, len(ways))
     if not count:
-        return tuple(_made(Link, "loop", goal=goal) for goal in goals)
+        return tuple(Link(goal=goal) for goal in goals)
     if len(goals) > 1:
         found = f"{len(goals)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
     several = approaches(tuple(ways), count)
-    return tuple(_made(Link, "loop", goal=goal, settings={"prompt": {"approach": one}}) for goal in goals for one in several)
+    return tuple(Link(goal=goal, settings={"prompt": {"approach": one}}) for goal in goals for one in several)
 
 
-def group_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
-    """What a person reads once it is over."""
-    spent = format_dollars(result.spent, result.untold)
-    yield f"group      {result.group}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}"
-    for one in result.loops:
-        sign = SIGNS[one.outcome] if one.outcome else "under way" if one.branch else "not begun"
-        yield f"loop       {one.loop}  {sign}  {format_dollars(one.cost_usd, one.untold)}  {clean(one.goal)}"
-        if one.approach:
-            yield f"           approach: {clean(one.approach)}"
-        if one.reason and one.outcome is not Outcome.COMPLETED:
-            yield f"           {clean(one.reason)}"
-        if one.merged:
-            yield f"           merged as {one.merged[:10]}"
-    if result.chosen:
-        yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
-    yield from (f"problem    {clean(words)}" for words in result.problems)
+def following(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
+    """What a person does once it is over."""
     whole = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch holds the work of all in a row
     those = (result.kept,) if result.kept else whole  # those whose work counts
     left = [one for one in those if one.outcome is not Outcome.COMPLETED]
@@ -197,14 +186,6 @@ def read_links(file: Path, what: str, remedy: str) -> GroupFile:
     except (OSError, ValueError, RecursionError) as error:
         expected = "a TOML file with [[loops]], each with a goal"
         raise OperatorError(f"the {what} cannot be read", expected=expected, found=f"{file}: {error}", remedy=remedy) from error
-
-
-def _made(form: type[_Form], what: str, **fields: Any) -> _Form:
-    """What the command line says, as such a file would say it. Raises OperatorError with every flaw."""
-    try:
-        return form(**fields)
-    except ValidationError as error:
-        raise _refused(f"the {what} cannot be started", error) from error
 
 
 def _refused(what: str, error: ValidationError) -> OperatorError:

@@ -1,7 +1,6 @@
 """`helmsman init`: find the commands that prove something, try them, ask where somebody is there, write the first files."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -88,8 +87,8 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         said, kept = goal or "", recommended(seen.tried)
         if asks:  # for all that the files could not tell
             said = goal if goal is not None else _ask("Goal: what should be true at the end? (leave empty to write it later)")
-            chosen = _chosen(seen.tried) if seen.tried else ()
-            kept = (*chosen, *_others(place, none_yet=not chosen))
+            kept = kept if kept and agreed("Use the commands that are marked as checks?", usually=True) else ()
+            kept = (*kept, *_others(place, none_yet=not kept))
     made = pages(said, kept, against, seen)
     for page in made:
         if not page.obstacle:
@@ -185,19 +184,6 @@ def _ask(question: str) -> str:
             "the questions were not answered; nothing was written", remedy="pass --yes to accept every command that works"
         )
     return said
-
-
-def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
-    """By their numbers in the table, in its order. A red check may be chosen: it may be the goal itself."""
-    usual = [number for number, one in enumerate(tried, 1) if one in recommended(tried)]
-    default, every = " ".join(map(str, usual)) or "none", range(1, len(tried) + 1)
-    while True:
-        said = (_ask(f"Checks, by their numbers, `all` or `none` [{default}]") or default).lower()
-        words = {"all": [*map(str, every)], "none": []}.get(said, re.split(r"[\s,]+", said.strip(", ")))
-        if all(re.fullmatch(r"[0-9]{1,3}", word, re.ASCII) and int(word) in every for word in words):
-            numbers = set(map(int, words))
-            return tuple(one for number, one in enumerate(tried, 1) if number in numbers)
-        say(f"  expected numbers from 1 to {len(tried)}, such as: {default}")
 
 
 def _others(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried]:

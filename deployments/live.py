@@ -77,7 +77,7 @@ class LiveView:
 
     def __init__(self, console: Console, names: Sequence[str] = ("",), activity: Activity | None = None) -> None:
         """`activity`: what was seen of the loops before."""
-        self._console, self._begun = console, datetime.now(UTC)
+        self._console = console
         self._activities = dict.fromkeys(names, activity or Activity())
         self.is_live = console.is_terminal and not console.is_dumb_terminal
         """Else nothing moves there, and every step and tool call is told as a line."""
@@ -105,7 +105,7 @@ class LiveView:
             control, rung = activity.oversight.control, activity.oversight.ladder.rung.title
             share = shares_text(activity.oversight.progress)
             more.append(f"progress {share} · urgency {control.output:.2f} ({control.band}) · {rung}")
-        more += (one.text for one in sorted((*activity.calls, *activity.checks.values()))[-SAID_SHOWN:])
+        more += activity.said[-SAID_SHOWN:]
         lines += (Text(f"  {clean(line)}", style="dim") for line in more)
         return Text("\n", overflow="ellipsis", no_wrap=True).join(lines)
 
@@ -120,8 +120,6 @@ class LiveView:
         tokens = activity.tokens + activity.used.tokens  # by the whole loop, the call of the agent that runs included
         dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
         line.append(f" · {dollars}{f' · {short_number(tokens)} tokens' if tokens else ''}", style="dim")
-        in_all = f" · {duration((now - self._begun).total_seconds())} in all"
-        line.append(in_all if len(line) + len(in_all) <= self._console.width else "", style="dim")
         return line
 
 

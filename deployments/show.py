@@ -1,4 +1,4 @@
-"""Commands that only look: status, list, log, explain, report. They read the repository and need no engine."""
+"""Commands that only look: status, list, log, explain, report, config, prompt. They read the repository and need no engine."""
 
 import json
 import sys
@@ -6,13 +6,20 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
-from deployments.choosing import chosen_loop, driver_of, held_by, interruption, is_group, listed
-from deployments.lines import as_wide_as_the_screen
+from pydantic import TypeAdapter
+
+from deployments.choosing import chosen_loop, driver_of, held_by, interruption, is_group
+from deployments.lines import in_local_time
 from deployments.output import answer, emit, fields, write_file
+from deployments.settings import configuration
 from deployments.start_directory import STANDARD_STREAM
 from helmsman import texts
 from helmsman.agents.fitting import in_short
+from helmsman.config.base import Owner
+from helmsman.config.layers import describe, leaves
+from helmsman.config.owners import OWNERS
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
 from helmsman.oversee.limits import in_words, open_windows
@@ -26,6 +33,8 @@ from helmsman.render.facts import finding_facts, hat_fact
 from helmsman.render.gate import gate_lines
 from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
 from helmsman.render.report import MOST_SHOWN, html_report
+from helmsman.tokens import tokens
+from tasks.loop.prepare import due_prompt, first_prompt, sent_prompt
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder, worktree_of
@@ -34,6 +43,7 @@ from tasks.system.clock import now_utc
 from tasks.system.paths import LoopFolder
 
 PAGE = "report.html"
+DEFAULT = "default"
 
 
 def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
@@ -55,7 +65,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     told = {"total", "done", "now", "tries", "missing", "ticked"}
     plan = {"plan": state.plan.model_dump(mode="json", include=told)} if state.plan.total else {}
     lines = _status_lines(repository, state, result, driver or "") if not as_json else ()
-    answer({**result.model_dump(mode="json"), **known, **plan}, as_wide_as_the_screen(lines), as_json=as_json)
+    answer({**result.model_dump(mode="json"), **known, **plan}, map(in_local_time, lines), as_json=as_json)
 
 
 def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
@@ -81,7 +91,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
 def _now(folder: LoopFolder, state: LoopState) -> str:
     """What the driver is doing at this moment, from the end of its journal."""
     now = reduce(after, last_entries(folder.journal), Activity())
-    detail = f" – {now.calls[-1].text}" if now.calls and now.step == "execute" else ""
+    detail = f" – {now.said[-1]}" if now.said and now.step == "execute" else ""
     told = f"{texts.format_dollars(now.used.cost_usd, state.untold)} and {texts.format_tokens(now.used.tokens, state.untold)}"
     cost = f", {told} so far" if now.used.tokens or now.used.cost_usd else ""
     return f"now        #{now.iteration} {clean(now.step)}{detail}{cost}" if now.step else ""
@@ -99,7 +109,16 @@ def show_list(repo: Path, *, as_json: bool) -> None:
 
 
 def _listed(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
-    return as_wide_as_the_screen(list_lines([listed(repository, shown) for shown in loops], now_utc()))
+    return map(
+        in_local_time, list_lines([(one.state, _stands(repository, one.state), one.unverified) for one in loops], now_utc())
+    )
+
+
+def _stands(repository: Repository, state: LoopState) -> str:
+    """In a word, with what is known of its driver."""
+    if state.outcome is None and driver_of(repository, state.loop):
+        return "▶ running"
+    return "✘ interrupted" if interruption(repository, state) else texts.SIGNS[state.outcome]
 
 
 def _result(shown: Shown) -> LoopResult:
@@ -120,7 +139,7 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
     if iteration is not None:
         record = _record(repository, loop, iteration)
         lines = chain(iteration_lines(record), _evidence(repository, record))
-        answer(record, as_wide_as_the_screen(lines), as_json=as_json)
+        answer(record, map(in_local_time, lines), as_json=as_json)
         return
     records = list(read_records(repository, loop))[::-1]
     lines, cuts = list[str](), read_cuts(repository, loop) if not as_json else []
@@ -131,7 +150,7 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
     lines += (clean(f"    cut off    {words}") for _, words in cuts)
     lines += [] if records else ["no iteration has ended yet"]
     plain = [record.model_dump(mode="json") for record in records] if as_json else None
-    answer(plain, as_wide_as_the_screen(lines), as_json=as_json)
+    answer(plain, map(in_local_time, lines), as_json=as_json)
 
 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
@@ -140,7 +159,7 @@ def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: b
     record = _record(repository, loop, iteration)
     told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
     plain = json.loads(record.model_dump_json(include=told)) if as_json else None
-    answer(plain, as_wide_as_the_screen(explanation(record)), as_json=as_json)
+    answer(plain, map(in_local_time, explanation(record)), as_json=as_json)
 
 
 def _record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
@@ -185,3 +204,67 @@ def report_page(repository: Repository, loop: str) -> str:
     newest_first = list(islice(read_records(repository, loop), MOST_SHOWN + 1))
     cut = len(newest_first) > MOST_SHOWN
     return html_report(shown.state, newest_first[:MOST_SHOWN][::-1], state_ref(loop), shown.unverified, cut=cut)
+
+
+# What a new loop would go by and what agent and judge are told: values with their sources, and the prompt by its parts.
+
+
+def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **said: Any) -> None:
+    """Print it. `key`: one key or a section; empty: all. Raises OperatorError for one that there is not."""
+    resolved = configuration(open_repository(repo), said, goal_later=True)
+    origins = resolved.origins
+    leaf = leaves(resolved.config).items()
+    values = {name: value for name, value in leaf if not key or name == key or name.startswith(f"{key}.")}
+    if not values:
+        describe(key)  # which says what is meant, perhaps
+    if changed:
+        values = {name: value for name, value in values.items() if origins[name] != DEFAULT}
+    rows, lines = dict[str, dict[str, Any]](), list[str]()
+    for name, value in values.items():
+        plain, owner = TypeAdapter[Any](Any).dump_python(value, mode="json", exclude_defaults=True), OWNERS[name]
+        rows[name] = {"value": plain, "source": origins[name], "owner": owner}
+        owned = "; operator's key" if owner is Owner.OPERATOR else ""  # said of the fewer ones
+        lines.append(clean(f"{name} = {json.dumps(plain, ensure_ascii=False)}   # {origins[name]}{owned}"))
+        lines += [f"    {describe(name)}"] if origins[name] == DEFAULT else []
+    answer(rows, lines or ["nothing differs from the defaults"], as_json=as_json)
+
+
+def show_prompt(
+    repo: Path, loop: str | None, iteration: int | None, settings: Sequence[str] | None, *, judge: bool, as_json: bool
+) -> None:
+    repository = open_repository(repo)
+    if loop is None and iteration is not None:
+        remedy = "name one of `helmsman list`: helmsman prompt LOOP --iteration N"
+        raise OperatorError("--iteration needs a loop", remedy=remedy)
+    if loop is not None and settings:
+        raise OperatorError("--set applies to a loop that does not exist yet", remedy="omit LOOP or --set")
+    if loop is None:
+        shown = first_prompt(repository, configuration(repository, {"settings": settings}), now_utc(), judge=judge)
+    elif iteration is None:
+        shown = due_prompt(repository, existing_loop(repository, loop), now_utc(), judge=judge)
+    else:
+        shown = sent_prompt(repository, existing_loop(repository, loop), iteration, judge=judge)
+    briefing = shown.briefing
+    plain = {
+        "loop": shown.loop,
+        "iteration": shown.iteration,
+        "attempt": shown.attempt,
+        "sent": shown.sent,
+        "system": briefing.system,
+        "message": briefing.prompt,
+        "tokens": {"system": tokens(briefing.system), "message": tokens(briefing.prompt)},
+        "sections": [{"name": name, "tokens": size, "trimmed": name in briefing.trimmed} for name, size in briefing.sections],
+        "notes": list(shown.notes),
+    }
+    again = f", attempt {shown.attempt}" if shown.attempt > 1 else ""
+    parts = ", ".join(f"{name} {size}{' (cut)' * (name in briefing.trimmed)}" for name, size in briefing.sections)
+    when = "as it was sent" if shown.sent else "as it would be sent now"
+    lines = (
+        f"iteration  {shown.iteration}{again} of loop {shown.loop}, {when}",
+        f"system     {texts.plural(tokens(briefing.system), 'token')}",
+        f"message    {texts.plural(tokens(briefing.prompt), 'token')}: {parts}",
+        *(f"note       {note}" for note in shown.notes),
+        # the two texts as they are, but for what would steer a terminal
+        *("", "--- system", clean_lines(briefing.system), "", "--- message", clean_lines(briefing.prompt)),
+    )
+    answer(plain, lines, as_json=as_json)

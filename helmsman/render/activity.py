@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckResult
 from helmsman.records.control import Oversight
 from helmsman.texts import alert_word, check_text, guard_text, stop_text
 
-CALLS_KEPT, CHECKS_KEPT = 8, 20  # of the attempt under way, the last tool calls and checks
+SAID_KEPT = 8  # of the attempt under way, the last tool calls and checks
 TOOLS_KEPT, FINISHED_KEPT = 256, 50  # tool calls that are timed, the first ones, and checks; all tool calls are counted
 
 
@@ -21,13 +21,6 @@ class LoggedEvent(NamedTuple):
 
     at: datetime
     event: events.Event
-
-
-class Said(NamedTuple):
-    """A line about something that has happened, with its moment."""
-
-    at: datetime
-    text: str
 
 
 class Timed(NamedTuple):
@@ -64,9 +57,7 @@ class Activity:
     step: str = ""  # the one under way; empty between two of them
     since: datetime | None = None  # when it began, or when the last one ended
     tool_calls: int = 0
-    calls: tuple[Said, ...] = ()  # tool calls, and what guard rails and the stop gate answered; newest last
-    checks: Mapping[str, Said] = field(default_factory=dict[str, Said])
-    """The last word on each check, in the order in which they began."""
+    said: tuple[str, ...] = ()  # tool calls, checks, and what guard rails and the stop gate answered; newest last
     steps: Mapping[str, Timed] = field(default_factory=dict[str, Timed])
     """By name; of a step that was done again the last time counts."""
     agent: datetime | None = None  # when its program was started
@@ -81,11 +72,11 @@ def after(activity: Activity, logged: LoggedEvent) -> Activity:
         case events.ToolCalled() | events.ToolReturned():
             now = _tool(activity, at, event)
         case events.ToolGuarded():
-            now = _said(activity, at, guard_text(event.guarded))
+            now = _said(activity, guard_text(event.guarded))
         case events.StopAnswered():
-            now = _said(activity, at, f"wants to stop, {stop_text(event.attempt)}")
+            now = _said(activity, f"wants to stop, {stop_text(event.attempt)}")
         case events.SignalRaised():
-            now = _said(activity, at, f"{alert_word(event.signal)}: {clean(event.signal.message)}")
+            now = _said(activity, f"{alert_word(event.signal)}: {clean(event.signal.message)}")
         case events.CheckStarted() | events.CheckFinished():
             now = _check(activity, at, event)
         case events.UsageCounted():
@@ -140,18 +131,15 @@ def _tool(activity: Activity, at: datetime, event: events.ToolCalled | events.To
     # tools are called in one step only, so where its beginning lies further back than was read it is known all the same
     now = activity if activity.since else replace(activity, step="execute", since=at)
     now = replace(now, tools=tools, tool_calls=now.tool_calls + 1)
-    return _said(now, at, f"{clean(event.tool)}: {clean(event.detail)}")
+    return _said(now, f"{clean(event.tool)}: {clean(event.detail)}")
 
 
-def _said(activity: Activity, at: datetime, text: str) -> Activity:
-    return replace(activity, calls=(*activity.calls, Said(at, text))[-CALLS_KEPT:])
+def _said(activity: Activity, text: str) -> Activity:
+    return replace(activity, said=(*activity.said, text)[-SAID_KEPT:])
 
 
 def _check(activity: Activity, at: datetime, event: events.CheckStarted | events.CheckFinished) -> Activity:
     if isinstance(event, events.CheckStarted):
-        name, text, finished = event.name, f"… {clean(event.name)}", activity.finished
-    else:
-        name, text = event.result.name, check_text(event.result)
-        finished = (*activity.finished, FinishedCheck(activity.step, at, event.result))[-FINISHED_KEPT:]
-    known = {**activity.checks, name: Said(at, text)}
-    return replace(activity, checks=dict(list(known.items())[-CHECKS_KEPT:]), finished=finished)
+        return _said(activity, f"… {clean(event.name)}")
+    finished = (*activity.finished, FinishedCheck(activity.step, at, event.result))[-FINISHED_KEPT:]
+    return _said(replace(activity, finished=finished), check_text(event.result))

@@ -1,9 +1,8 @@
 """Lines for a terminal and for logs: an iteration, why it was decided so, what may be typed next, the loops of a repository."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from helmsman.config import LoopConfig
 from helmsman.memory.recall import recalled_lines
@@ -14,6 +13,7 @@ from helmsman.records.control import EscalationLevel, Oversight
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.request import ParallelResult
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
 from helmsman.render.facts import LIMITS, check_facts, facts, green_text, shares_text
@@ -128,24 +128,11 @@ def _step(result: LoopResult, branch: str, gate: Gate | None) -> str:
     return f"helmsman resume {result.loop}{more}"
 
 
-class Listed(NamedTuple):
-    """A loop, and what its state does not say."""
-
-    state: LoopState
-    driven: bool = False
-    interrupted: bool = False  # whether its driver died
-    unverified: str = ""  # what was found in the place of a state that Helmsman signed
-
-
-def list_lines(loops: Sequence[Listed], now: datetime) -> Iterator[str]:
-    """One loop a line under a head; each column is as wide as what stands in it."""
+def list_lines(loops: Iterable[tuple[LoopState, str, str]], now: datetime) -> Iterator[str]:
+    """One loop a line under a head, each column as wide as what stands in it: its state, how it stands, why it is unverified."""
     rows: list[tuple[str, ...]] = [LIST_HEAD]
-    for one in loops:
-        state, spent = one.state, one.state.spending.cost_usd
-        stands = (
-            "▶ running" if one.driven and state.outcome is None else "✘ interrupted" if one.interrupted else SIGNS[state.outcome]
-        )
-        mark = f"(unverified: {clean(one.unverified)}) " if one.unverified else ""
+    for state, stands, unverified in loops:
+        spent, mark = state.spending.cost_usd, f"(unverified: {clean(unverified)}) " if unverified else ""
         rows.append(
             (
                 state.loop,
@@ -160,6 +147,24 @@ def list_lines(loops: Sequence[Listed], now: datetime) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def group_lines(result: ParallelResult) -> Iterator[str]:
+    """How every loop of a group stands, and which was chosen."""
+    spent = format_dollars(result.spent, result.untold)
+    yield f"group      {result.group}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}"
+    for one in result.loops:
+        sign = SIGNS[one.outcome] if one.outcome else "under way" if one.branch else "not begun"
+        yield f"loop       {one.loop}  {sign}  {format_dollars(one.cost_usd, one.untold)}  {clean(one.goal)}"
+        if one.approach:
+            yield f"           approach: {clean(one.approach)}"
+        if one.reason and one.outcome is not Outcome.COMPLETED:
+            yield f"           {clean(one.reason)}"
+        if one.merged:
+            yield f"           merged as {one.merged[:10]}"
+    if result.chosen:
+        yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
+    yield from (f"problem    {clean(words)}" for words in result.problems)
 
 
 def aligned_lines(result: AlignResult) -> Iterator[str]:

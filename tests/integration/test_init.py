@@ -10,8 +10,8 @@ import pytest
 
 from deployments.definitions import check_rubric
 from deployments.init import initialise
-from deployments.preview import show_configuration
 from deployments.settings import configuration
+from deployments.show import show_configuration
 from helmsman.errors import OperatorError
 from helmsman.parsers.project import Candidate, Kind, find_commands
 from tasks.checks.project import LARGEST_TEXT, Fate, Tried, read_project, try_all, try_one
@@ -275,8 +275,9 @@ def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) ->
 
 
 def test_in_a_terminal_goal_and_checks_are_asked_for(tmp_path: Path, top: Path) -> None:
-    shown = in_terminal(tmp_path, "", 'Make "it" work', "9", "1, 2", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", "")
-    assert "expected numbers from 1 to 3, such as: 1" in shown
+    further = "make lint", "yes", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", ""
+    shown = in_terminal(tmp_path, "", 'Make "it" work', "", *further)
+    assert "Use the commands that are marked as checks? [Y/n]" in shown
     config = configuration(open_repository(top), {}).config
     assert config.goal == 'Make "it" work'
     assert [check.command for check in config.checks] == ["make test", "make lint", "echo 1 passed in 1.00s", "exit 8"]

@@ -173,16 +173,6 @@ def test_whoever_ends_the_view_leaves_the_loop_alone_and_the_terminal_as_it_was(
     assert read_state(loop.repository, loop.name)[0].outcome is None
 
 
-def test_a_loop_that_is_not_there_yet_is_waited_for_in_a_terminal(helmsman: CommandLine, loop: Driven) -> None:
-    Driven(helmsman.repository, "another").create()
-    with terminal(helmsman, "mend-it") as shown:
-        assert shown.has_written("waiting for loop mend-it to begin in")
-        assert "where there are another" in shown.written
-        loop.create()
-        assert shown.shows("● mend-it nobody drives it")
-        assert "driven by  none (the engine takes a moment to start); continue with: helmsman resume mend-it" in shown.written
-
-
 # --- in a pipe ----------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
 from helmsman.parsers.definitions import read_kind, template
 from helmsman.records.agents import Agent, AgentKind, Capability
-from helmsman.render.lines import Listed, list_lines
+from helmsman.render.lines import list_lines
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A5")
@@ -200,7 +200,7 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
             reconfigured(state, settings)
     assert type(state).model_validate_json(state.model_dump_json()) == state
     assert "cost" in state.untold
-    assert "unknown" in list(list_lines([Listed(state)], state.updated_at))[1]
+    assert "unknown" in list(list_lines([(state, "", "")], state.updated_at))[1]
     assert "cost unknown" in handoff_of(state).text
 
 
