@@ -1,7 +1,7 @@
 """A plan: items of work that are done one after the other, and how far a loop has come with them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -16,8 +16,6 @@ LAST_RANK = 1_000
 """The rank of an item that names none."""
 MOST_SKETCHED = 80
 """Items that a picture has room for."""
-
-ItemState = Literal["done", "now", "ready", "blocked", "escalated"]
 
 
 class Sketched(Record):

@@ -1,14 +1,13 @@
 """What a loop shows in the engine's UI, as Markdown: a summary first, then how it works and all that was found. And a group."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from helmsman.plain import spelled
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import EscalationLevel, IterationSummary, Movement, short_level
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.plan import ItemState
 from helmsman.records.request import ParallelResult
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
@@ -18,6 +17,7 @@ from helmsman.render.facts import (
     check_facts,
     coded,
     decision_facts,
+    facts,
     finding_facts,
     front_facts,
     green_text,
@@ -25,22 +25,15 @@ from helmsman.render.facts import (
     untrue_facts,
 )
 from helmsman.render.gate import answer_command
-from helmsman.render.lines import next_steps
-from helmsman.render.markdown_page import BREAK, cell, code, facts_table, prose, stacked, table
+from helmsman.render.lines import group_lines, next_steps
+from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
 from helmsman.render.templating import render_markdown
 from helmsman.render.verification import outcome_text
-from helmsman.texts import SIGNS, duration, format_dollars, money, plan_text, plural
+from helmsman.texts import duration, money, plan_text, plural
 
 ITERATIONS, FAILURES, ROWS = 50, 8, 40
 """Iterations in a table, failing checks whose output is shown, rows of what the configuration does not bound."""
-PLAN_HEAD = ("item", "stands", "title", "needs", "proven in", "tries")
-STANDS: Mapping[ItemState, str] = {
-    "done": "✔ done",
-    "now": "▶ in hand",
-    "ready": "○ ready",
-    "blocked": "… waits for other loops",
-    "escalated": "✘ waiting for a person",
-}
+LONGEST_GROUP = 40_000  # characters of what is told of a group
 
 
 @dataclass(frozen=True)
@@ -145,34 +138,18 @@ def plan_page(state: LoopState) -> str:
         return ""
     return stacked([
         f"# {state.loop}: {prose(plan_text(state), 200)}",
-        left_out(state),
         state.plan.missing and f"**Missing:** {prose(state.plan.missing, 600)}",
-        table(PLAN_HEAD, ((code(one), stands, prose(title, 80), prose(needs, 80), *rest)
-                          for one, stands, title, needs, *rest in plan_rows(state))),
+        "\n".join(f"- {cell(line)}" for line in plan_lines(state)),
     ])  # fmt: skip
 
 
-def plan_rows(state: LoopState) -> Iterator[tuple[str, ...]]:
-    """Each item that is sketched, under `PLAN_HEAD`."""
-    plan, states = state.plan, states_of(state)
+def plan_lines(state: LoopState) -> Iterator[str]:
+    """Each item that is sketched with its mark: done, in hand, or open."""
+    plan = state.plan
     for item in plan.sketch:
-        proven = f"#{plan.ticked[item.id]}" if item.id in plan.ticked else "before" if item.done else ""
-        needs, tries = ", ".join(item.needs), str(plan.tries.get(item.id, "") or "")
-        yield item.id, STANDS[states[item.id]], item.title, needs, proven, tries
-
-
-def left_out(state: LoopState) -> str:
-    more = state.plan.total - len(state.plan.sketch)
-    return f"{more:,} further items are left out here; the file has them all." if more > 0 else ""
-
-
-def states_of(state: LoopState) -> dict[str, ItemState]:
-    plan, done, found = state.plan, {item.id for item in state.plan.sketch if item.done}, dict[str, ItemState]()
-    for item in plan.sketch:
-        found[item.id] = "done" if item.done else "ready" if done.issuperset(item.needs) else "blocked"
-        if item.id == plan.now and not item.done and (state.ending is None or state.ending.rule == "plan.tries"):
-            found[item.id] = "escalated" if state.ending else "now"
-    return found
+        yield f"{'✔' if item.done else '▶' if item.id == plan.now else '○'} {coded(item.id)} {item.title}"
+    more = plan.total - len(plan.sketch)
+    yield from [f"{more:,} further items are left out here; the file has them all."] if more > 0 else ()
 
 
 def _table(facts: Iterator[Fact]) -> str:
@@ -213,24 +190,12 @@ def verdicts_page(state: LoopState, record: IterationRecord | None = None) -> st
         state=state,
         record=record,
         decision=facts_table(fact[:2] for fact in decision_facts(record.decision)) if record else "",
-        completion=_completion(record) if record else "",
+        completion=_table(one for one in facts(record) if one.part == "Claims" and one.name != "untrue") if record else "",
         outcomes=outcome_text(record) if record else "",
         untrue=_table(untrue_facts(state.contradictions)),
         judged=_table(judge_facts(record.judgement)) if record and record.judgement else "",
         rejections=table(("#", "When", "In a row", "Criteria", "Reason"), rows, (5, 17, 8, 16, 62)),
     )
-
-
-def _completion(record: IterationRecord) -> str:
-    proof, judgement = record.proof, record.judgement
-    judged = ("✔" if judgement.approved else f"✘ {judgement.cause}") if judgement else "was not asked"
-    rows = (
-        ("asked for", f"✔ {proof.how}" if proof.asked else "✘"),
-        ("checks green", "✔" if proof.green else "✘"),
-        *((spelled(denial.rule), f"✘ {denial.why}") for denial in proof.denied),
-        ("judge", judged),
-    )
-    return facts_table(rows, widths=(18, 76))
 
 
 def gates_page(state: LoopState) -> str:
@@ -256,19 +221,4 @@ def gates_page(state: LoopState) -> str:
 
 
 def group_page(result: ParallelResult) -> str:
-    """How every loop of a group stands, and which was chosen."""
-    spent = format_dollars(result.spent, result.untold)
-    rows = (
-        (code(one.loop),
-         SIGNS[one.outcome] if one.outcome else "▶ under way" if one.branch else "not begun",
-         format_dollars(one.cost_usd, one.untold),
-         prose(f"{one.goal} ({one.approach})" if one.approach else one.goal),
-         cell(f"merged as {one.merged[:10]}" if one.merged else one.reason))
-        for one in result.loops
-    )  # fmt: skip
-    return stacked([
-        f"# {prose(result.group, 80)}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}",
-        table(("Loop", "Stands", "Cost", "Goal", "Why"), rows, (16, 12, 16, 34, 30)),
-        f"**best:** {prose(result.chosen.loop, 80)}: {prose(result.chosen.reason, 600)}" if result.chosen else "",
-        "\n".join(f"- {prose(words, 600)}" for words in result.problems),
-    ])  # fmt: skip
+    return stacked([f"# {prose(result.group, 80)}", fence("\n".join(group_lines(result)), LONGEST_GROUP)])

@@ -22,12 +22,11 @@ COLOUR = "#3b82c4"
 """Of lines."""
 MOST_MARKED = 60  # points up to which each one has a dot and a tip
 MOST_CELLS = 200  # the newest, of a strip
-TICKS = 3  # of values; of iterations the first and the last are named
-WIDTH, HIGH, LOW = 440, 190, 160
-"""Of a chart: two stand side by side, and one on a phone has letters that can be read. Those that tell less are low."""
+WIDTH, HEIGHT = 440, 190
+"""Of a chart: two stand side by side, and one on a phone has letters that can be read."""
 LEFT, RIGHT = 66, 18
-NAME_WIDTH = 6.4  # of a character at 11 pixels; a guess on the wide side, since nothing here measures fonts
 CELL_HEIGHT = 34
+LEGEND_WIDTH = 100
 
 
 class Look(NamedTuple):
@@ -44,36 +43,28 @@ KINDS: Mapping[str, Look] = {
     "bad": Look("#c2410c", 1.0),
 }
 """From calm to alarming."""
-_LEVELS = ("#8096ad", "#3b82c4", "#b88600", "#d97706", "#c2410c")
 
 
-def levels(titles: Sequence[str]) -> Mapping[str, Look]:
-    """Looks of the steps of a ladder, the lowest first."""
-    return {title: Look(_LEVELS[min(at, 4)], (at + 1) / len(titles)) for at, title in enumerate(titles)}
-
-
-def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = (), height: int = HIGH) -> Markup:
+def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = ()) -> Markup:
     """Values over iterations. The axis holds zero, `reach` and every value, so that no line looks steeper than it is."""
     drawn = sorted((x, y) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST)  # what is no number is left out
     xs, ys = [x for x, _ in drawn] or [0.0], [0.0, *reach, *(y for _, y in drawn)]
-    across, up = Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT - 6), Scale(min(ys), max(ys), height - 26, 54)
+    across, up = Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT - 6), Scale(min(ys), max(ys), HEIGHT - 26, 54)
     shown = [(across(x), up(y)) for x, y in drawn]
-    ticks = (up.low + (up.high - up.low) * number / (TICKS - 1) for number in range(TICKS))
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in shown) if len(shown) > 1 else ""
+    ticks = (up.low, (up.low + up.high) / 2, up.high)
     tips = [f"at {short_number(x)}: {short_number(y)}" for x, y in drawn] if len(drawn) <= MOST_MARKED else []
     return render_html(
         "line_chart.svg",
         title=title,
         shown=bool(drawn),
         width=WIDTH,
-        height=height if drawn else 64,
+        height=HEIGHT if drawn else 64,
         label=label,
         colour=COLOUR,
-        path=path,
-        area=f"{shown[0][0]:.1f},{up(0):.1f} {path} {shown[-1][0]:.1f},{up(0):.1f}" if path else "",
+        path=" ".join(f"{x:.1f},{y:.1f}" for x, y in shown) if len(shown) > 1 else "",
         dots=[(x, y, tip) for (x, y), tip in zip(shown, tips, strict=False)],
         across=[(across(tick), short_number(tick)) for tick in dict.fromkeys((across.low, across.high))],
-        up=[(up(tick), short_number(tick), "0.25" if tick else "0.6") for tick in dict.fromkeys(ticks)],
+        up=[(up(tick), short_number(tick)) for tick in dict.fromkeys(ticks)],
         left=LEFT,
         right=WIDTH - RIGHT,
         bottom=up.begin,
@@ -94,15 +85,12 @@ class Scale(NamedTuple):
         return self.begin + share * (self.end - self.begin)
 
 
-def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, Look] = KINDS) -> Markup:
-    """One cell for each iteration in order: (label, kind)."""
-    calmest = next(iter(looks))
-    known = [(label, kind if kind in looks else calmest) for label, kind in cells[-MOST_CELLS:]]
+def strip(title: str, cells: Sequence[tuple[str, str]]) -> Markup:
+    """One cell for each iteration in order: (label, kind). The first and the last are named."""
+    known = cells[-MOST_CELLS:]
     pitch = min((WIDTH - 12 - RIGHT) / max(len(known), 1), 28.0)
-    longest = max((len(shortened(label, 6)) for label, _ in known), default=0)
-    every = int(-(-(longest * NAME_WIDTH + 8) // pitch))
-    used = [kind for kind in looks if kind in {kind for _, kind in known}]
-    room = (WIDTH - 12 - RIGHT) / max(len(used), 1)
+    drawn = [(12 + at * pitch, f"{label}: {kind}", KINDS[kind]) for at, (label, kind) in enumerate(known)]
+    used = [kind for kind in KINDS if kind in {kind for _, kind in known}]
     return render_html(
         "strip.svg",
         title=title,
@@ -110,20 +98,10 @@ def strip(title: str, cells: Sequence[tuple[str, str]], *, looks: Mapping[str, L
         width=WIDTH,
         height=108 if known else 64,
         cells=[
-            {
-                "tip": f"{label}: {kind}",
-                "colour": looks[kind].colour,
-                "left": 12 + at * pitch,
-                "top": 50 + CELL_HEIGHT * (1 - looks[kind].share),
-                "width": pitch - (2 if pitch > 6 else 0),  # noqa: PLR2004 - pixels
-                "height": CELL_HEIGHT * looks[kind].share,
-            }
-            for at, (label, kind) in enumerate(known)
+            (left, 50 + CELL_HEIGHT * (1 - look.share), pitch * 0.9, CELL_HEIGHT * look.share, look.colour, tip)
+            for left, tip, look in drawn
         ],
-        labels=[(12 + (at + 0.5) * pitch, shortened(known[at][0], 6)) for at in range(0, len(known), every)],
-        legend=[
-            (26 + at * room, shortened(kind, max(int((room - 26) / NAME_WIDTH), 1)), looks[kind].colour)
-            for at, kind in enumerate(used)
-        ],
+        labels=[(12 + (at + 0.5) * pitch, shortened(known[at][0], 6)) for at in sorted({0, len(known) - 1}) if known],
+        legend=[(26 + at * LEGEND_WIDTH, kind, KINDS[kind].colour) for at, kind in enumerate(used)],
         ink=INK,
     )

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from helmsman.oversee.cycles import worked
-from helmsman.oversee.limits import WARN_AT, gauges, in_words, open_windows
+from helmsman.oversee.limits import WARN_AT, gauges
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import LONGEST_LINE, shortened, spelled
 from helmsman.records.agent import NEVER_AT_WORK, AgentOutcome
@@ -26,7 +25,6 @@ IN_PART = frozenset({AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET, AgentOutc
 AT_WORK = IN_PART | {AgentOutcome.FINISHED, AgentOutcome.ROTATED}
 BETWEEN = frozenset({"guard", "stop", "refused"})
 """Facts of the agent's call that tell how it and others kept out of each other's way."""
-TREND = 8  # iterations whose completion is told one by one
 Row = tuple[str, str]
 
 
@@ -148,9 +146,6 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
         f"urgency {steered.output:.2f} ({steered.band}), {rung.title}",
         (
             *((names.get(one.name, one.unit), f"{one.told} ({one.share:.0%})") for one in used),
-            ("calls in an hour", f"{len(state.recent_calls)} of {state.config.limits.calls_per_hour}"),
-            ("usage windows", _listed(in_words(window) for window in open_windows(state.usage, state.updated_at))),
-            ("waits", f"until {state.waiting.until:%Y-%m-%d %H:%M} UTC: {state.waiting.reason}" if state.waiting else ""),
             *(fact[:2] for fact in control_facts(state.oversight)),
             *_told(record, "Signals"),
         ),
@@ -189,7 +184,6 @@ def _outlook(state: LoopState) -> System:
         "System 4 – outlook",
         f"{measured.completion:.0%} measured as done, the limit leaves {left}",
         (
-            ("trend", " → ".join(f"{summary.completion:.0%}" for summary in worked(state.history, TREND))),
             ("first of all", _listed(oversight.strategy.priorities)),
             (
                 "best so far",
@@ -210,11 +204,7 @@ def _policy(state: LoopState) -> System:
     return System(
         "System 5 – policy",
         f"waiting for a person: {gate.question}" if gate else short,
-        (
-            ("goal", state.config.goal.replace("\n", " ")),
-            ("rubric", _listed(f"{coded(one.id)} {shortened(one.text, 160)}" for one in state.config.judge.criteria)),
-            ("for the next iteration", _listed(state.guidance)),
-        ),
+        (("for the next iteration", _listed(state.guidance)),),
         bad=ended and ended.outcome is not Outcome.COMPLETED and not waits,
         watch=gate or waits,
     )

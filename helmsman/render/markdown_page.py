@@ -7,6 +7,7 @@ Both are met with what means the same to every reader: a backslash before a bar,
 """
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from helmsman.plain import LONGEST_LINE, clean, short_line, shortened
@@ -19,9 +20,8 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKS = "\\`*_[]()~#$!|"
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=.)", re.IGNORECASE)
 _JOINER = "\u2060"  # shows nothing and joins words: an address with it inside is no address
-_WORD = re.compile(r"(?:\\.|(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|[^\s])+")
-"""With code in it as one; a backtick behind a backslash begins none."""
-_UNSEEN = re.compile(r"\\|\*\*|`|\u2060|(?<=&)\w+;")
+_CODE = re.compile(r"\\.|(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+"""A backtick behind a backslash begins none."""
 _BEGINS_A_LIST = re.compile(r"^(\d*)([-+=.)])")
 
 
@@ -62,18 +62,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[i
 
 def wrapped(markdown: str, width: int) -> str:
     """A cell in lines of about so many characters. It is broken between words, and never within code."""
-    lines = list[str]()
-    for part in markdown.split(BREAK):
-        lines.append("")
-        used = 0
-        for word in (found[0] for found in _WORD.finditer(part)):
-            long = len(_UNSEEN.sub("", word))
-            if lines[-1] and used + 1 + long > width:
-                lines.append(word)
-                used = long
-            else:
-                lines[-1], used = (f"{lines[-1]} {word}", used + 1 + long) if lines[-1] else (word, long)
-    return BREAK.join(lines)
+    joined = _CODE.sub(lambda found: found[0].replace(" ", "\0"), markdown)
+    parts = (textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False) or [""] for part in joined.split(BREAK))
+    return BREAK.join(line for lines in parts for line in lines).replace("\0", " ")
 
 
 def cell(text: str, most: int = LONGEST_LINE) -> str:

@@ -21,8 +21,8 @@ from helmsman.records.gates import GATES
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.render.artifacts import PLAN_HEAD, left_out, plan_rows
-from helmsman.render.charts import HIGH, LOW, Point, levels, line_chart, strip
+from helmsman.render.artifacts import plan_lines
+from helmsman.render.charts import Point, line_chart, strip
 from helmsman.render.facts import PARTS, VERDICTS, Fact, checks_kind, coded, facts, front_facts, some
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
@@ -33,9 +33,12 @@ MOST_SHOWN = 500  # attempts at iterations, the newest
 MOST_OUTPUTS = 50  # iterations that are shown with the outputs of checks and the agent's last words
 MOST_DOUBTS = 5  # findings that are named on the front of the page; all of them stand in the iterations
 TITLE_SHOWN, REASON_SHOWN, RULES_SHOWN = 160, 160, 10
-REACH: Mapping[str, Sequence[float]] = {"% complete by evidence": (0, 100), "output of control": (0, 1)}
+REACH: Mapping[str, Sequence[float]] = {
+    "% complete by evidence": (0, 100),
+    "output of control": (0, 1),
+    "rung": (0, EscalationLevel.EJECT),
+}
 """What an axis shows in any case, by its label."""
-TITLES = tuple(rung.title for rung in EscalationLevel)
 ENDINGS: Mapping[Outcome | None, str] = {
     Outcome.COMPLETED: "good",
     Outcome.CANCELLED: "neutral",
@@ -59,7 +62,7 @@ def html_report(
     `unverified`: what was found in the place of a state that Helmsman signed; empty: it did.
     """
     css, (title, _, rest) = style(), state.config.goal.strip().partition("\n")
-    entries = list(_entries(records, state, outputs_from=len(records) - MOST_OUTPUTS, cut=cut))[::-1]
+    entries = list(_entries(records, outputs_from=len(records) - MOST_OUTPUTS))[::-1]
     # whether it is done, what proves it, what it cost; then what a person should see with their own eyes: findings in the change,
     # and what the agent said that was not so
     commands, trust = dict(next_steps(result_of(state, state_ref), state.gate)), state.trust
@@ -84,9 +87,7 @@ def html_report(
         noticed=Counter(signal.rule for record in records for signal in record.signals).most_common(RULES_SHOWN),
         climbs=state.oversight.ladder.climbs,
         plan=plan_text(state) if state.plan.total else "",
-        plan_head=PLAN_HEAD,
-        plan_rows=list(plan_rows(state)),
-        plan_left_out=left_out(state),
+        plan_lines=list(plan_lines(state)),
         state_ref=state_ref,
         gates=GATES,
         verdicts=VERDICTS,
@@ -100,18 +101,17 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
     """All charts of a loop; those of one figure stand below each other, iteration under iteration."""
     counted = [record for record in records if record.counts]
 
-    def drawn(title: str, label: str, height: int, values: Iterable[float], of: Sequence[IterationRecord] = records) -> Markup:
+    def drawn(title: str, label: str, values: Iterable[float], of: Sequence[IterationRecord] = records) -> Markup:
         points: list[Point] = [(record.iteration, value) for record, value in zip(of, values, strict=True)]
-        return line_chart(title, points, label=label, reach=REACH.get(label, ()), height=height)
+        return line_chart(title, points, label=label, reach=REACH.get(label, ()))
 
     progress = (100 * record.oversight.progress.completion for record in counted)
-    yield (drawn("Progress", "% complete by evidence", HIGH, progress, counted),)
-    yield (drawn("Urgency", "output of control", HIGH, (record.oversight.control.output for record in counted), counted),)
-    yield (drawn("Cost", "US dollars in all", LOW, accumulate(record.usage.cost_usd for record in records)),)
-    yield (drawn("Tokens", "in and out, an iteration", LOW, (record.usage.tokens for record in records)),)
-    yield (drawn("Context", "tokens at its fullest", LOW, (record.execution.call.context.peak for record in records)),)
-    rungs = [(str(one.iteration), TITLES[min(one.oversight.ladder.rung, EscalationLevel.EJECT)]) for one in counted]
-    yield (strip("Ladder of escalation", rungs, looks=levels(TITLES)),)
+    yield (drawn("Progress", "% complete by evidence", progress, counted),)
+    yield (drawn("Urgency", "output of control", (record.oversight.control.output for record in counted), counted),)
+    yield (drawn("Ladder of escalation", "rung", (record.oversight.ladder.rung for record in counted), counted),)
+    yield (drawn("Cost", "US dollars in all", accumulate(record.usage.cost_usd for record in records)),)
+    yield (drawn("Tokens", "in and out, an iteration", (record.usage.tokens for record in records)),)
+    yield (drawn("Context", "tokens at its fullest", (record.execution.call.context.peak for record in records)),)
     # a judge that was never asked has no strip
     labels = [f"{one.iteration}.{one.attempt}" if one.attempt > 1 else str(one.iteration) for one in records]
     looks = {
@@ -125,11 +125,8 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
     yield tuple(strip(title, [*zip(labels, kinds, strict=True)]) for title, kinds in list(looks.items())[: 2 + asked])
 
 
-def _entries(
-    records: Sequence[IterationRecord], state: LoopState, *, outputs_from: int, cut: bool
-) -> Iterator[Mapping[str, object]]:
-    """In the order of time, each with the answers that came since the one before it."""
-    since = records[0].started_at if cut else state.created_at  # a plan is answered before the first one starts
+def _entries(records: Sequence[IterationRecord], *, outputs_from: int) -> Iterator[Mapping[str, object]]:
+    """In the order of time."""
     for number, record in enumerate(records):
         told, decision = list(facts(record)), record.decision
         words, look = decision.kind, "warn" if decision.kind == "wait" else "calm"
@@ -139,10 +136,8 @@ def _entries(
             "record": record,
             "opened": number + 1 == len(records),
             "has_outputs": number >= outputs_from,
-            "answers": [answer for answer in state.answers if since < answer.at <= record.ended_at],
             "decision": (words, look),
             "reason": shortened(decision.reason, REASON_SHOWN),
             "parts": [(part, found) for part in PARTS if (found := [fact for fact in told if fact.part == part])],
             "outcomes": outcome_text(record),
         }
-        since = record.ended_at
