@@ -37,7 +37,6 @@ class Command(NamedTuple):
 
 COMMANDS = {words: Command(**row) for words, row in TABLE["commands"].items()}
 BORROWED = TABLE["borrowed"]  # flags that people know from other loops, and what to give instead
-OTHERS = "Others"
 SPACES = 6  # around a command's name
 EXAMPLE = (
     ('helmsman run "Make the parser accept trailing commas" --check "pytest -q"', "start a loop"),
@@ -49,19 +48,17 @@ YOUNG_OBJECTS = 50_000
 
 
 class GroupedCommands(TyperGroup):
-    """Commands under headings; one that no group names is under the last."""
+    """Commands under the headings of commands.toml."""
 
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        shown = {name: command for name, command in known if command and not command.hidden}
-        named = {name for names in TABLE["headings"].values() for name in names}
-        groups = {**TABLE["headings"], OTHERS: tuple(name for name in shown if name not in named)}
-        width = max(map(len, shown), default=0)
-        for title, names in groups.items():
-            rows = {name: shown[name].get_short_help_str(formatter.width - width - SPACES) for name in names if name in shown}
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl([(f"{name:<{width}}", told) for name, told in rows.items()])
+        del ctx
+        width = max(map(len, self.commands))
+        for title, names in TABLE["headings"].items():
+            rows = [
+                (f"{name:<{width}}", self.commands[name].get_short_help_str(formatter.width - width - SPACES)) for name in names
+            ]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         del ctx

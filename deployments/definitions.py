@@ -64,18 +64,12 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
 
 
 def _checks(path: Path, rubric: Rubric, repository: Repository | None) -> tuple[Sequence[CheckConfig], str]:
-    """The checks that a loop would get, and their source; none where the configuration is broken, by this rubric or otherwise.
-
-    A file that is not the repository's own is taken at its word.
-    """
-    configured, source = (), RUBRIC
-    with suppress(HelmsmanError):
-        if repository:
+    """The checks that a loop would get, and their source. A file that is not the repository's own is taken at its word."""
+    with suppress(HelmsmanError):  # the configuration may be broken, by this rubric or otherwise
+        if repository and path.resolve() == (repository.top / RUBRIC).resolve():
             resolved = configuration(repository, {}, goal_later=True)
-            configured, source = resolved.config.checks, resolved.origins["checks"]
-    own = [check.config for check in rubric.checks]
-    its_own = repository is not None and path.resolve() == (repository.top / RUBRIC).resolve()
-    return (own, path.name) if own and not (its_own and configured) else (configured, source)
+            return resolved.config.checks, resolved.origins["checks"]
+    return [check.config for check in rubric.checks], path.name
 
 
 def _rubric_lines(file: str, read: RubricFile, audited: Audit, source: str) -> Iterator[str]:

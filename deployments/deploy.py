@@ -117,11 +117,7 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
 
 def project() -> tuple[Path, Mapping[str, Any]]:
     """The folder that holds the flows, and what prefect.yaml says of them. A wheel carries that file beside this one."""
-    found = next((file for file in (HERE / "prefect.yaml", HERE.parent / "prefect.yaml") if file.is_file()), None)
-    if found is None:
-        raise OperatorError(
-            "prefect.yaml is missing from this installation", expected=f"one in {HERE.parent}", remedy="install Helmsman anew"
-        )
+    found = next(file for file in (HERE / "prefect.yaml", HERE.parent / "prefect.yaml") if file.is_file())
     return HERE.parent, yaml.safe_load(found.read_text(encoding="utf-8"))
 
 

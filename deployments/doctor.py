@@ -238,15 +238,7 @@ def _left_over(look: Callable[[Repository], Finding], place: Place) -> Finding:
     """Of what lies in a repository nothing is told where there is none: that has its own finding."""
     if place.repository is None:
         return Finding("ok", "not checked: there is no repository")
-    try:
-        finding, unread = look(place.repository), leftovers.unread(place.repository)
-    except HelmsmanError as error:
-        return Finding("warn", f"not checked: {error.problem}", error.remedy or error.expected)
-    if not unread:
-        return finding
-    # nothing is in order that could not be looked at
-    found = "; ".join([finding.found, *(f"not checked: {error.problem}" for error in unread[: leftovers.SHOWN])])
-    return replace(finding, verdict="warn", found=found, remedy=finding.remedy or unread[0].remedy)
+    return look(place.repository)
 
 
 def _on_server(name: str, place: Place) -> Finding | None:

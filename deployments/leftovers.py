@@ -38,9 +38,12 @@ def loops(repository: Repository) -> Finding:
     cut += [
         f"{state.loop} (completed, but interrupted before its last steps)" for state in idle if _is_unfinished(repository, state)
     ]
-    if not cut:
+    unread = _unread(repository)  # they are left alone, and hide none of the others
+    found = [f"cut off: {', '.join(some(cut, SHOWN))}"] if cut else []
+    found += (f"not checked: {error.problem}" for error in unread[:SHOWN])
+    if not found:
         return Finding("ok", "none was interrupted")
-    return Finding("warn", f"cut off: {', '.join(some(cut, SHOWN))}", f"continue with: helmsman resume {cut[0].split()[0]}")
+    return Finding("warn", "; ".join(found), f"continue with: helmsman resume {cut[0].split()[0]}" if cut else unread[0].remedy)
 
 
 def processes(repository: Repository) -> Finding:
@@ -89,8 +92,8 @@ def checkouts(repository: Repository) -> Finding:
 EXAMINATIONS = loops, processes, worktrees, checkouts
 
 
-def unread(repository: Repository) -> list[OperatorError]:
-    """Why the loops that cannot be read, or were forged, cannot be. They are left alone, and hide none of the others."""
+def _unread(repository: Repository) -> list[OperatorError]:
+    """Why the loops that cannot be read, or were forged, cannot be."""
     found: list[OperatorError] = []
     forged = [one for one in list_loops(repository, found.append) if one.forged]
     return [*found, *filter(None, (refused(repository, one) for one in forged))]

@@ -207,9 +207,7 @@ MOST_OF_ONE_CLIENT = 8  # of those; forges send a message within milliseconds, a
 MOST_CONNECTIONS = 2 * MOST_RECEIVING  # at once, with those whose message is being answered
 HEADERS_SECONDS = 5  # until a message's headers are complete; uvicorn itself waits for ever
 LONGEST_CONNECTION = 20  # seconds, whatever its sender does
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds until the next attempt, doubled each time
-MOST_DOUBLED = 6  # times; then the longest is reached
-LOOK_SECONDS = 30.0  # between two looks for what another receiver has left behind
+LOOK_SECONDS = 10.0  # until the next attempt, and between two looks for what another receiver has left behind
 
 
 class _Bounded(H11Protocol):
@@ -229,47 +227,35 @@ class _Bounded(H11Protocol):
             min((one for one in receiving if one.address == most), key=lambda one: one.since).transport.close()
 
 
-def pause_after(failed: int) -> float:
-    """Seconds, after so many attempts in a row that failed."""
-    return min(FIRST_PAUSE * 2 ** min(failed - 1, MOST_DOUBLED), LONGEST_PAUSE) if failed else LOOK_SECONDS
-
-
 @contextmanager
 def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
     """Start what was delivered, in a thread that lives while the block runs. Yields what wakes it when something new waits."""
     awake, done = threading.Event(), threading.Event()
 
-    def start(event: Event) -> bool:
-        """Whether its run exists."""
+    def start(event: Event) -> None:
         from tasks.triggers.push_runs import start_run
 
         try:
             run = start_run(event)
         except TransientError:
             raise
-        except HelmsmanError as error:
+        except HelmsmanError as error:  # one that is refused does not hold up the others
             _log.error("%s waits: %s", event.what, clean(str(error)))
-            return False
+            return
         deliveries.started(event, run)
         _log.info("%s: flow run %s, %.1f s after it came", event.what, run, (now_utc() - event.received_at).total_seconds())
-        return True
 
     def work() -> None:
-        failed = 0
         while not done.is_set():
             awake.clear()
-            failed += 1
             try:  # the first event that the engine has no ear for ends the round
-                events = deliveries.waiting()
-                if all([start(event) for event in events]):  # noqa: C419 - one that is refused does not hold up the others
-                    failed = 0
-                    if events:
-                        continue
+                for event in deliveries.waiting():
+                    start(event)
             except TransientError as error:
                 _log.warning("pushes wait: %s", clean(str(error)))
             except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
                 _log.exception("pushes wait: unexpected error")
-            awake.wait(pause_after(failed))
+            awake.wait(LOOK_SECONDS)
 
     thread = threading.Thread(target=work, name="push-sender", daemon=True)
     thread.start()

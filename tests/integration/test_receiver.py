@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from deployments.receiver import FRESH_SECONDS, LARGEST_BODY, LOOK_SECONDS, pause_after, serve
+from deployments.receiver import FRESH_SECONDS, LARGEST_BODY, serve
 from helmsman.errors import OperatorError
 from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import Deliveries
@@ -316,7 +316,3 @@ def test_a_list_of_repositories_that_is_missing_or_broken_is_refused(tmp_path: P
     for name in ("missing.toml", "broken.toml"):
         with pytest.raises(OperatorError, match=f"{name} cannot be (read|used)"):
             serve(tmp_path / name, "127.0.0.1", 0)
-
-
-def test_an_engine_that_does_not_answer_is_asked_after_longer_and_longer_pauses() -> None:
-    assert [pause_after(failed) for failed in (0, 1, 2, 3, 6, 7, 5000)] == [LOOK_SECONDS, 1.0, 2.0, 4.0, 32.0, 60.0, 60.0]
