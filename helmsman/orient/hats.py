@@ -81,20 +81,15 @@ def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
 
 def worn_hat(state: LoopState) -> Hat | None:
     """The hat of the iteration that is due; None where hats are not used."""
-    chosen = _chosen(state)
-    return chosen[0] if chosen else None
+    return choose(state.preset, scene_of(state))[0] if state.preset else None
 
 
 def worn(state: LoopState) -> Worn | None:
     """The same for the record."""
-    chosen = _chosen(state)
-    if chosen is None or state.preset is None:
+    if state.preset is None:
         return None
-    return Worn(name=chosen[0].name, title=chosen[0].title, why=chosen[1], preset=state.preset.name)
-
-
-def _chosen(state: LoopState) -> tuple[Hat, str] | None:
-    return choose(state.preset, scene_of(state)) if state.preset else None
+    hat, why = choose(state.preset, scene_of(state))
+    return Worn(name=hat.name, title=hat.title, why=why, preset=state.preset.name)
 
 
 RULES: Mapping[str, str] = {
