@@ -109,9 +109,7 @@ def show_list(repo: Path, *, as_json: bool) -> None:
 
 
 def _listed(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
-    return map(
-        in_local_time, list_lines([(one.state, _stands(repository, one.state), one.unverified) for one in loops], now_utc())
-    )
+    return map(in_local_time, list_lines((one.state, _stands(repository, one.state), one.unverified) for one in loops))
 
 
 def _stands(repository: Repository, state: LoopState) -> str:

@@ -32,15 +32,6 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else str(whole)  # noqa: PLR2004 - a minute
 
 
-def age(seconds: float) -> str:
-    """How long ago something was, in its greatest unit: `3 days`, `5 min`."""
-    units = ((86400, "day"), (3600, "hour"))
-    for size, name in units:
-        if seconds >= size:
-            return plural(int(seconds // size), name)
-    return f"{max(int(seconds // 60), 0)} min"
-
-
 def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"  # noqa: PLR2004 - a cent
 

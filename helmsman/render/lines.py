@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 
 from helmsman.config import LoopConfig
 from helmsman.memory.recall import recalled_lines
@@ -19,7 +18,7 @@ from helmsman.records.state import LoopState
 from helmsman.render.facts import LIMITS, check_facts, facts, green_text, shares_text
 from helmsman.render.gate import answer_command
 from helmsman.render.verification import outcome_text
-from helmsman.texts import SIGNS, age, duration, format_dollars, format_tool_calls, money, plural
+from helmsman.texts import SIGNS, duration, format_dollars, format_tool_calls, money, plural
 
 REASON_SHOWN, GOAL_SHOWN = 100, 60
 NOT_STARTED = frozenset({126, 127})  # exit codes of a shell for a command that may not be executed, or is not there
@@ -70,8 +69,6 @@ def explanation(record: IterationRecord) -> Iterator[str]:
     yield from (
         fact.line for fact in facts(record) if (fact.part in EXPLAINED or fact.name == "hat") and fact.name not in SAID_ABOVE
     )
-    if not decision.path:
-        yield "           the way is not recorded: an earlier version of Helmsman took this decision"
     yield from outcome_text(record).splitlines()
     if record.moment:
         yield f"movement   {record.moment.movement}"
@@ -128,7 +125,7 @@ def _step(result: LoopResult, branch: str, gate: Gate | None) -> str:
     return f"helmsman resume {result.loop}{more}"
 
 
-def list_lines(loops: Iterable[tuple[LoopState, str, str]], now: datetime) -> Iterator[str]:
+def list_lines(loops: Iterable[tuple[LoopState, str, str]]) -> Iterator[str]:
     """One loop a line under a head, each column as wide as what stands in it: its state, how it stands, why it is unverified."""
     rows: list[tuple[str, ...]] = [LIST_HEAD]
     for state, stands, unverified in loops:
@@ -139,7 +136,7 @@ def list_lines(loops: Iterable[tuple[LoopState, str, str]], now: datetime) -> It
                 stands,
                 f"{state.iteration} of {state.config.limits.iterations}",
                 "unknown" if "cost" in state.untold and not spent else money(spent),
-                f"{age((now - state.updated_at).total_seconds())} ago",
+                f"{state.updated_at:%Y-%m-%d %H:%M} UTC",
                 clean(state.branch),
                 f"{mark}{clean(state.config.goal.strip().splitlines()[0])[:GOAL_SHOWN]}",
             )

@@ -200,7 +200,7 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
             reconfigured(state, settings)
     assert type(state).model_validate_json(state.model_dump_json()) == state
     assert "cost" in state.untold
-    assert "unknown" in list(list_lines([(state, "", "")], state.updated_at))[1]
+    assert "unknown" in list(list_lines([(state, "", "")]))[1]
     assert "cost unknown" in handoff_of(state).text
 
 
