@@ -34,7 +34,6 @@ from helmsman.render.gate import gate_lines
 from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
 from helmsman.render.report import MOST_SHOWN, html_report
 from helmsman.tokens import tokens
-from tasks.loop.prepare import due_prompt, first_prompt, sent_prompt
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder, worktree_of
@@ -230,6 +229,8 @@ def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **
 def show_prompt(
     repo: Path, loop: str | None, iteration: int | None, settings: Sequence[str] | None, *, judge: bool, as_json: bool
 ) -> None:
+    from tasks.loop.prepare import due_prompt, first_prompt, sent_prompt  # the other looks do not wait for what these import
+
     repository = open_repository(repo)
     if loop is None and iteration is not None:
         remedy = "name one of `helmsman list`: helmsman prompt LOOP --iteration N"
