@@ -50,15 +50,16 @@ class CatFile(git.Git):
     def sizes(self, names: Sequence[str]) -> list[int | None]:
         return self._ask(lambda name: int(self.get_object_header(name)[2]), names)
 
-    def close(self) -> str:
-        """End its processes. Returns what they complained about. What is asked later starts them again."""
-        said = ""
-        for process in (self.cat_file_all, self.cat_file_header):
-            if process is not None:
-                process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
-                said += process.stderr.read().decode(errors="replace")
+    def close(self) -> None:
+        """End its processes. What is asked later starts them again."""
+        self._kill()
         self.clear_cache()
-        return said
+
+    def _kill(self) -> list[git.Git.AutoInterrupt]:
+        found = [process for process in (self.cat_file_all, self.cat_file_header) if process is not None]
+        for process in found:
+            process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
+        return found
 
     def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
         self._late = False
@@ -75,9 +76,7 @@ class CatFile(git.Git):
 
     def _give_up(self) -> None:
         self._late = True
-        for process in (self.cat_file_all, self.cat_file_header):
-            if process is not None:
-                process.kill()
+        self._kill()
 
     def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
         said = ""
@@ -87,7 +86,8 @@ class CatFile(git.Git):
             except KeyError:
                 return None
             except (EOFError, BrokenPipeError):
-                said = self.close()
+                said = "".join(process.stderr.read().decode(errors="replace") for process in self._kill())
+                self.close()
             if LACKING in said:
                 return None
             if self._late:
