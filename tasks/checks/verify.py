@@ -15,7 +15,6 @@ from helmsman.verify.new_tests import asks_for_tests
 from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weighed
 from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, verdict
 from tasks.checks.judging import judgement_on, question_on
-from tasks.checks.missing import cannot_start
 from tasks.checks.run import CheckContext, Target, tear_down
 from tasks.checks.targets import (
     Range,
@@ -63,11 +62,6 @@ def verify(
     runs = replace(runs, findings=findings, further=(*unseen, *further))
     runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
     word, reasons = verdict(runs)
-    if any(reason.rule == "cannot_start" for reason in reasons) and (
-        unready := cannot_start(runs.head, work.repository, work.commit)  # its remedy installs what is needed
-    ):
-        update = {"remedy": unready.remedy}
-        reasons = tuple(one.model_copy(update=update) if one.rule == "cannot_start" else one for one in reasons)
     reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if work.changed else ()
     return Verification(
         verdict=word,
