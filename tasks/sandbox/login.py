@@ -3,12 +3,12 @@
 import json
 import os
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from helmsman.sandbox.box import Mount
-from tasks.system.files import write_atomic
+from tasks.system.files import remove, write_atomic
 
 FOLDER = ".claude"
 CREDENTIALS = ".credentials.json"
@@ -31,12 +31,7 @@ def lent_login(private: Path, environment: Mapping[str, str], *, renewed: bool) 
     if before is None:
         yield (Mount(seen, "write", str(sessions)),)
         return
-    laid_over = sessions / CREDENTIALS  # nothing that was planted in an earlier call may be there
-    if laid_over.is_symlink() or laid_over.is_file():
-        laid_over.unlink()
-    elif laid_over.is_dir():
-        with suppress(OSError):
-            laid_over.rename(sessions / f"{CREDENTIALS}.aside")
+    remove(sessions / CREDENTIALS)  # nothing that was planted in an earlier call may be there
     for name in (LENT, COPY):
         write_atomic(private / name, before, mode=0o600)
     try:
