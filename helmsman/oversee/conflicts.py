@@ -16,7 +16,7 @@ MOST_CONFLICTS = 5
 MOST_ORDERS = 1000  # instructions that are compared; those of more documents than anybody reads are left out
 _MOST_COMPARED = 300
 _ABOUT = 200
-_GRAVITY = {"pattern": 0, "scope": 1, "completeness": 2, "priority": 3}
+_GRAVITY: tuple[ConflictKind, ...] = ("pattern", "scope", "completeness", "priority")
 _SMALL, _AFTER, _EVERY = WORDS["small"], WORDS["ends"], WORDS["every"]
 _ENDS = _AFTER | WORDS["places"] | WORDS["joins"]
 _ANY, _APART = (frozenset(map(stem, WORDS[name])) for name in ("any", "apart"))
@@ -118,21 +118,14 @@ def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     """The contradictions between instructions, the gravest first, 5 at most, one for each pair."""
     # what holds under a condition, or with an exception, is compared with nothing
     known = tuple(order for order in dict.fromkeys(orders[:MOST_ORDERS]) if not PATTERNS["condition"].search(hide(order.text)))
-    place = {order: at for at, order in enumerate(known)}
     done = [action for order in known if (action := _action(order))]
     wanted, refused = ([one for one in done if one.ordered is how][:_MOST_COMPARED] for how in (True, False))
     pairs = ((one, other) for one in wanted for other in refused if one.hard or other.hard)
     found = [conflict for one, other in pairs if (conflict := _opposed(one, other))]
-    # a rule is often said in several documents
-    unique = {
-        frozenset(order.text.lower() for order in (one.first, one.second)): one for one in reversed([*found, *_ranks(known)])
-    }
-
-    def weight(one: Conflict) -> tuple[int, ...]:
-        soft = sum(order.modality in {"should", "should_not"} for order in (one.first, one.second))
-        return soft, _GRAVITY[one.kind], place[one.first], place[one.second]
-
-    return tuple(sorted(unique.values(), key=weight))[:MOST_CONFLICTS]
+    unique = dict[frozenset[str], Conflict]()  # a rule is often said in several documents
+    for one in [*found, *_ranks(known)]:
+        unique.setdefault(frozenset(order.text.lower() for order in (one.first, one.second)), one)
+    return tuple(sorted(unique.values(), key=lambda one: _GRAVITY.index(one.kind)))[:MOST_CONFLICTS]
 
 
 def _opposed(wanted: _Action, ban: _Action) -> Conflict | None:

@@ -4,7 +4,7 @@ Each kind is rare by construction: a false alarm ejects honest work. A limit tha
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
@@ -137,14 +137,8 @@ def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
     known, found = ([one for one in scan.findings if one.severity == "high"] for scan in (before, now))
     if before.error or (before.left_out and len(known) == len(before.findings)):
         return ()
-    fresh, gone = (_beyond(*pair, lambda one: (one.rule, one.path, one.digest)) for pair in ((found, known), (known, found)))
-    return tuple(_beyond(fresh, gone, lambda one: (one.rule, one.digest)))
-
-
-def _beyond(some: Iterable[Weakness], others: Iterable[Weakness], key: Callable[[Weakness], Hashable]) -> list[Weakness]:
-    """Those that the others have no counterpart to, one for one."""
-    left, kept = Counter(map(key, others)), list[Weakness]()
-    for one in some:
-        left[key(one)] -= 1
-        kept += [one] if left[key(one)] < 0 else []
-    return kept
+    left, fresh = Counter((one.rule, one.digest) for one in known), list[Weakness]()
+    for one in found:
+        left[one.rule, one.digest] -= 1
+        fresh += [one] if left[one.rule, one.digest] < 0 else []
+    return tuple(fresh)

@@ -35,12 +35,7 @@ def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iter
     A green run with a tree never seen in each iteration gets on (see `made_progress`); so does a fall of failing tests.
     """
     least = needed(STUCK, sensitivity)
-    seen = [
-        summary
-        for summary in history[-least - 2 :]
-        if summary.iteration > 1 or summary.files_changed or not summary.tool_calls  # a first one may only read: research (M6)
-    ]
-    window = seen[-least - 1 :]  # with the one before them, where there is one
+    window = history[-least - 1 :]  # with the one before them, where there is one
     steps = [summary for summary in window[-least:] if not is_base(summary)]
     if len(steps) < least or not in_vain(steps) or fewer_fail(window[0], window[-1]):
         return

@@ -9,7 +9,7 @@ broken, which is no step. What remains, failures that nothing counts and recover
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, ErrorVector, FailureClass
@@ -243,17 +243,8 @@ FORWARD: tuple[Callable[[_Compared], bool], ...] = (
 
 
 def _known(it: _Compared, one: Identity) -> bool:
-    """Whether a failure was seen before, or what its place says came back, since a number was better, to what it had said before:
-    no way leads on from there.
-    """
-    if any(identity(error) == one for summary in it.work for error in summary.errors if error.kind is one[0]):
-        return True
-    at_place = (
-        frozenset(words for kind, where, words in map(identity, summary.errors) if (kind, where) == one[:2])
-        for summary in it.work[it.better_at :]
-    )
-    turns = [words for words, _ in groupby(filter(None, at_place))]
-    return len(set(turns)) < len(turns)
+    """Whether a failure was seen before."""
+    return any(identity(error) == one for summary in it.work for error in summary.errors if error.kind is one[0])
 
 
 def identity(error: ErrorVector) -> Identity:

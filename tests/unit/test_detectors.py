@@ -119,7 +119,6 @@ ALIKE: dict[str, list[list[Step]]] = {
         [step(FORWARD), *[green()] * 3],
         [step(FORWARD), step(), step(), step(completion=0.55)],
         [step(FORWARD), step(), step(FORWARD), step(), step()],
-        [still(), step(), step()],
         [step(failing_tests=9, passing_tests=1), *[step(failing_tests=8, passing_tests=2)] * 3],
     ],
     "oscillating": [
