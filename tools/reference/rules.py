@@ -35,9 +35,7 @@ RETRIED = {"TransientError": "yes, with growing delays"}
 
 def errors_page() -> str:
     rows = [(code(str(number)), outcome.value, EXITS[outcome.value]) for outcome, number in EXIT_CODES.items()]
-    rows.append(
-        (code(str(OPERATOR_EXIT_CODE)), "failed", "The operator can fix the cause: configuration, repository, credentials.")
-    )
+    rows.append((code(str(OPERATOR_EXIT_CODE)), "failed", "The operator can fix it: configuration, repository, credentials."))
     shape = failure("error.operator", "limits.iteration (command line): unknown key")
     return page(
         "# Exit statuses and errors",

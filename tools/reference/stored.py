@@ -12,8 +12,8 @@ from helmsman.records.state import LoopState
 from helmsman.records.verification import Verification
 from tools.reference.markdown import cell, code, page, table
 
-INTRODUCTION = """`refs/helmsman/LOOP/state` of the repository is a chain of commits. Each contains `state.json`, the loop's state,
-and, if an iteration ended with it, its `record.json`. `git show refs/helmsman/LOOP/state:state.json` prints the current state.
+INTRODUCTION = """`refs/helmsman/LOOP/state` of the repository is a chain of commits. Each contains `state.json`, the loop's
+state, and, if it ended an iteration, its `record.json`. `git show refs/helmsman/LOOP/state:state.json` prints the latest one.
 New fields have defaults, so records of older releases can be read. Times are in UTC and ISO 8601, durations in seconds,
 money in US dollars."""
 SHOWN: tuple[tuple[type[BaseModel], str], ...] = (
