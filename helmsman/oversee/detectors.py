@@ -30,7 +30,7 @@ def needed(count: int, sensitivity: Sensitivity) -> int:
 
 
 def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """3 iterations in a row gained less than 5 % of completion together and none of them got on (S4).
+    """3 iterations in a row gained less than 5 % of completion together and none made progress (S4).
 
     A green run with a tree never seen in each iteration gets on (see `made_progress`); so does a fall of failing tests.
     """
@@ -46,7 +46,7 @@ def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iter
 
 
 def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """Completion changed its direction 3 times since it was last better than ever (S4), each time by more than 5 %.
+    """Completion changed direction 3 times since its last best value (S4), each time by more than 5 %.
 
     Red and green in turn are a way of working where each green tree is new.
     """
@@ -67,7 +67,7 @@ def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -
 
 
 def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """2 iterations in a row made the evidence worse (S4). One alone is how a refactor begins."""
+    """2 iterations in a row made the evidence worse (S4). A single one is a normal start of a refactoring."""
     # what was taken back has been dealt with
     least = needed(FALLS, sensitivity)
     window = worked(history, 2 * least + 1)[::-1]
@@ -80,7 +80,7 @@ def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
 
 def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """Nothing was better than ever for 8 iterations (S5, eigenform), and no green run made anything new either."""
+    """No new best value for 8 iterations (S5, eigenform), and no green run with new work either."""
     window = whole(history, least := needed(PLATEAU, sensitivity))
     if window and in_vain(window):
         told = f"nothing was better than ever before for {least} iterations ({least} trip this)"
@@ -100,7 +100,7 @@ BURN_FACTOR = 2
 
 
 def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """Less than 0.3 of the files had to do with the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
+    """Less than 0.3 of the files were relevant to the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
 
     Research changes nothing and never trips it; neither does what the evidence calls better than ever.
     """
@@ -118,7 +118,7 @@ def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity
 
 
 def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """3 or more iterations without gain cost more than twice what the dearest gain so far did (S5).
+    """3 or more iterations without gain cost more than twice as much as the most expensive gain so far (S5).
 
     Against the loop's own prices, since no absolute one fits both a typo and a migration; two gains are needed to know them.
     """
@@ -140,7 +140,7 @@ def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity
 
 
 def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """2 sessions in a row that ended by themselves called no tool and changed nothing (S5).
+    """2 sessions in a row that ended normally called no tool and changed nothing (S5).
 
     A session that an outage cut off is not empty, and one that claims completion under green checks has nothing left to do.
     """
@@ -151,7 +151,7 @@ def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity
 
 
 def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """The agent wrote over 70 % fewer tokens than usual (median of 3 to 10 iterations; S5) though work is left.
+    """The agent wrote over 70 % fewer tokens than usual (median of 3 to 10 iterations; S5) although work is left.
 
     A short session that got on, ended green, claimed completion or was cut off is nothing of the kind.
     """
@@ -168,7 +168,7 @@ def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivit
 
 
 def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """The CLI denied permissions in 2 iterations in a row (S5), which a person has to grant; WARN where one of them got on."""
+    """The CLI denied permissions in 2 iterations in a row (S5), which a person must grant; WARN if one of them made progress."""
     window = whole(history, least := needed(DENIALS, sensitivity))
     if window and all(summary.denials for summary in window):
         total = sum(summary.denials for summary in window)
@@ -194,7 +194,7 @@ LONGEST_PLACE = 200
 
 
 def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """The same class of failure at the same place in 5 iterations in a row (S5), not smaller, and nothing got past in between.
+    """The same class of failure at the same place in 5 iterations in a row (S5), not fewer, and without progress in between.
 
     By class and place, never by text, which differs from run to run.
     """
@@ -212,7 +212,7 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
 
 def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
-    """8 iterations in a row left every failure as it was, word for word but for numbers, and every count.
+    """8 iterations in a row changed no failure text, except for numbers, and no count.
 
     Where checks are coarse, words are the first thing to move when work gets somewhere.
     """
@@ -229,7 +229,7 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
 
 def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """2 iterations in a row edited files back to what they were and did not get on (S5). One try taken back is honest work."""
+    """2 iterations in a row reverted their edits and made no progress (S5). One reverted attempt is honest work."""
     window = whole(history, UNDONE)
     if window and all(summary.reverted for summary in window) and in_vain(window):
         files = sum(summary.reverted for summary in window)
@@ -237,7 +237,7 @@ def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> 
 
 
 def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """3 iterations in a row each wrote more lines than the one before and more than they took away, and none got on (S5)."""
+    """3 iterations in a row each added more lines than the previous one and more than they removed, without progress (S5)."""
     window = whole(history, SWELLING)
     grown = [summary.insertions - summary.deletions for summary in window]
     longer = all(before.insertions < after.insertions for before, after in pairwise(window))
@@ -247,7 +247,7 @@ def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity)
 
 
 def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """3 iterations in a row changed tests only while checks fail, and none got on (peers' issues). One is test-first."""
+    """3 iterations in a row changed only tests while checks fail, without progress. A single one is test-first."""
     window = whole(history, TESTS_ONLY)
     if window and in_vain(window) and all(summary.test_only and not summary.green for summary in window):
         message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"

@@ -1,4 +1,4 @@
-"""The parameters of the flows: one loop, loops one after the other, loops side by side."""
+"""Parameters of the flows: one loop, loops in sequence, loops in parallel."""
 
 import json
 import re
@@ -59,32 +59,32 @@ def _one_number(schema: dict[str, Any]) -> None:
 
 
 class LoopRequest(Request):
-    """Start a loop, or go on with one. Only Repository has to be filled in: what is left empty is as helmsman.toml there says."""
+    """Start or continue a loop. Only Repository is required; empty fields use the repository's helmsman.toml."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loop."""
     goal: str = ""
-    """What should be true at the end."""
+    """What the loop should achieve."""
     checks: tuple[str, ...] = ()
-    """Commands that prove the goal, instead of those in helmsman.toml."""
+    """Commands that verify the goal, instead of those in helmsman.toml."""
     max_iterations: Annotated[int, Field(ge=1)] | None = Field(default=None, json_schema_extra=_one_number)
-    """The loop stops after so many."""
+    """The loop stops after this many iterations."""
     max_dollars: Annotated[float, Field(gt=0)] | None = Field(default=None, json_schema_extra=_one_number)
-    """The loop stops when the agent has cost so many US dollars."""
+    """The loop stops when it has cost this many US dollars."""
     preset: str = ""
-    """Hats, words and settings for a kind of work: a name that helmsman presets list shows."""
+    """Preset for a kind of work; helmsman presets list shows the names."""
     model: str = ""
-    """Model that Claude Code works with, for example opus. That of another agent is agent.model, under Settings."""
+    """Model for Claude Code, for example opus. For another agent set agent.model under Settings."""
     ask_before_start: bool = False
-    """Have goal, checks and limits confirmed in a form before the first iteration."""
+    """Ask for confirmation of goal, checks and limits in a form before the first iteration."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """All other configuration as JSON, nested as in helmsman.toml: {"gates": {"merge": true}}. The fields above win over it."""
+    """Other configuration as JSON, nested as in helmsman.toml: {"gates": {"merge": true}}. The fields above override it."""
     loop: str = Field(default="", title="Loop id", pattern=f"{LOOP_ID}|^$", max_length=LONGEST_LOOP_ID)
-    """Name of a new loop, made from the goal if empty; or a loop to go on with."""
+    """Id of a new loop, by default made from the goal; or a loop to continue."""
     base: str = Field(default="", max_length=200, pattern=r"^([^\s-]\S*)?$")
-    """Branch, tag or commit that a new loop begins with. Empty: what the repository has checked out."""
+    """Branch, tag or commit at which a new loop starts. Empty: the one that is checked out."""
     reopen: bool = False
-    """Go on with a loop that has ended, however it did. A cancelled one needs only its id."""
+    """Continue a loop that has ended, with any outcome. A cancelled one needs only its id."""
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -122,25 +122,25 @@ class Link(Section):
     """One loop of several."""
 
     goal: str = Field(min_length=1, max_length=50_000, pattern=r"\S")
-    """What shall be true at its end."""
+    """What this loop should achieve."""
     checks: tuple[str, ...] = ()
-    """Commands that prove it. Empty: those of the repository's configuration."""
+    """Commands that verify it. Empty: those of the repository's configuration."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Further configuration of this loop, nested as in helmsman.toml."""
+    """Additional configuration of this loop, nested as in helmsman.toml."""
 
 
 class ChainRequest(Request):
-    """Start loops one after the other, each on the work of the one before it, or go on with them."""
+    """Start or continue loops in sequence, each on the work of the previous one."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loops."""
     chain: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
-    """Its id; its loops are called `ID-1`, `ID-2`… A chain that was begun is gone on with: what has completed is left alone."""
+    """Id of the chain; its loops are `ID-1`, `ID-2`… An existing chain is continued; completed loops are not changed."""
     loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LOOPS)
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Further configuration of all loops."""
+    """Additional configuration of all loops."""
     reopen: bool = False
-    """Go on with a loop of it that has ended without success."""
+    """Continue loops that ended without success."""
 
     @property
     def as_group(self) -> "ParallelRequest":
@@ -154,26 +154,26 @@ MOST_WORKERS = 32
 
 
 class ParallelRequest(Request):
-    """Start loops side by side, or go on with them."""
+    """Start or continue loops in parallel."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loops."""
     group: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
-    """Its id; its loops are called `ID-1`, `ID-2`…, or after the items of a plan. A group that was begun is gone on with: what
-    has completed is left alone."""
+    """Id of the group; its loops are `ID-1`, `ID-2`…, or named after plan items. An existing group is continued; completed loops
+    are not changed."""
     loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
-    """Empty: the items of the plan (`settings.plan.file`), a loop for each that is not done."""
+    """Empty: one loop per open item of the plan (`settings.plan.file`)."""
     workers: int = Field(default=4, ge=1, le=MOST_WORKERS)
-    """Loops that are driven at the same time."""
+    """Number of loops at the same time."""
     best: bool = False
-    """Of all that complete, choose one: only that one is merged, where something is."""
+    """Choose the best of the completed loops; only that one is merged, if anything is."""
     in_a_row: bool = False
-    """One after the other, each on the work of the one before it and with all of `limits`; the first that does not complete ends
+    """Run in sequence, each loop on the work of the previous one and with all of `limits`; the first that does not complete ends
     the group."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Further configuration of all loops. `limits.cost_usd` and `limits.tokens` are what all of them may spend together."""
+    """Additional configuration of all loops. `limits.cost_usd` and `limits.tokens` are a shared budget."""
     reopen: bool = False
-    """Go on with a loop of it that has ended without success."""
+    """Continue loops that ended without success."""
 
 
 class ParallelLoop(Record):

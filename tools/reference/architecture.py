@@ -25,24 +25,24 @@ def architecture_page() -> str:
     rooms = sorted(path.name for path in (ROOT / CORE).iterdir() if (path / "__init__.py").exists())
     return page(
         "# Architecture",
-        "The agent acts, the environment judges, the engine remembers, a person decides what a machine cannot. "
-        "Every picture and table on this page is drawn from the source that runs.",
+        "The agent acts, the environment judges, the engine remembers, and a person decides what a machine cannot. "
+        "Every picture and table on this page is generated from the source.",
         "## Layers",
-        "Imports point down, never up. A number at an arrow is how many files import from there.",
+        "Imports point down, never up. The number at an arrow is the number of importing files.",
         layers_picture(imports_between(LAYERS, ROOT)),
         "## The core",
-        "`helmsman/` holds what can be known without looking: values in, values out, no clock, disk, network, process, chance or "
-        "engine. A number tells how many files of a row import from a column.",
+        "`helmsman/` contains the pure code: values in, values out, no clock, disk, network, process, randomness or "
+        "engine. A number is the number of files of a row that import from a column.",
         rooms_picture(rooms, imports_between(rooms, ROOT / CORE, f"{CORE}.")),
-        table(("room", "what it knows"), [(f"`{room}`", cell(about(ROOT / CORE / room / "__init__.py"))) for room in rooms]),
+        table(("package", "content"), [(f"`{room}`", cell(about(ROOT / CORE / room / "__init__.py"))) for room in rooms]),
         "## One iteration",
         "A flow run of tasks, in this order. Each result is kept under (loop, iteration, attempt, step): after a crash a "
-        "finished step is read, not repeated. What is dashed is done where it is due.",
+        "finished step is read, not repeated. Dashed steps run only if needed.",
         iteration_picture(steps_in_order()),
-        "## How a loop stands",
-        "After an iteration the [table of decisions](reference/rules.md#decisions) says what follows. State and records are in "
-        "git, on `refs/helmsman/LOOP/state`, so that a loop goes on from wherever it stopped, on any machine that has fetched "
-        "them: `helmsman resume` has each but a completed one work again.",
+        "## States of a loop",
+        "After an iteration the [table of decisions](reference/rules.md#decisions) sets what follows. State and records are in "
+        "git, on `refs/helmsman/LOOP/state`, so a loop continues from where it stopped, on any machine that has fetched "
+        "them: `helmsman resume` continues every loop except a completed one.",
         state_diagram(*loop_states(QUESTIONS)),
     )
 
@@ -114,7 +114,7 @@ def rooms_picture(rooms: Sequence[str], found: Mapping[tuple[str, str], int]) ->
             parts += _square(
                 left + column * side, top + row * side, side, found.get((upper, lower), 0), most, itself=row == column
             )
-    return picture("Imports between the rooms of the core", left + side * len(rooms) + 60, top + side * len(rooms) + 4, parts)
+    return picture("Imports between the packages of the core", left + side * len(rooms) + 60, top + side * len(rooms) + 4, parts)
 
 
 def _square(x: float, y: float, side: float, files: int, most: int, *, itself: bool) -> Iterator[Markup]:
