@@ -16,8 +16,8 @@ from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "agents.md"
 _KNOWN_BY = {
-    "runs": "run against a scripted model",
-    "help": "its help and its refusals",
+    "runs": "a run against a scripted model",
+    "help": "its help and error messages",
     "documentation": "its documentation",
 }
 
@@ -37,7 +37,7 @@ def _capabilities(agents: list[AgentKind]) -> Iterator[str]:
 
 
 def _commands(agents: list[AgentKind]) -> Iterator[str]:
-    yield "| agent | command | prompt | variables that let it log in | found out with |\n|---|---|---|---|---|"
+    yield "| agent | command | prompt | login variables | verified by |\n|---|---|---|---|---|"
     for agent in agents:
         model = f" (model: `{' '.join(agent.model_options)}`)" if agent.model_options else ""
         login = ", ".join(f"`{name}`" for name in agent.login)
@@ -55,7 +55,7 @@ def _formats() -> Iterator[str]:
     yield "| `output` | tells |\n|---|---|"
     for name, told in TELLS.items():
         words = ", ".join(LACKS[one].short for one in Capability if one in told)
-        yield f"| `{name}` | {words or 'its last words, and how it exited'} |"
+        yield f"| `{name}` | {words or 'the final text and the exit status'} |"
 
 
 if __name__ == "__main__":
