@@ -10,7 +10,7 @@ from helmsman.records.plan import PlanTouched
 
 
 class FailureClass(StrEnum):
-    """What kind of thing failed, read from the output of a tool. The class tells a recurring failure, the text does not."""
+    """Class of a failure, read from the output of a tool. The class identifies a recurring failure; the text does not."""
 
     TEST = "test"
     BUILD = "build"
@@ -34,20 +34,20 @@ class FailureClass(StrEnum):
 
 
 class ErrorVector(Record):
-    """One failure: what, where, and in which words, so that the same one is known again."""
+    """One failure: class, place and message, so that a repetition is recognized."""
 
     kind: FailureClass
     where: str = ""
-    """Test, file with line, program or host: the first thing that the output points at, 200 characters at most."""
+    """Test, file with line, program or host: the first one that the output names, 200 characters at most."""
     message: str = ""
-    """Its first telling line without what differs from run to run (numbers, addresses, times), 300 characters at most."""
+    """Its first significant line without parts that differ between runs (numbers, addresses, times), 300 characters at most."""
     extent: int = 0
-    """How many things failed, as the output counts them; 0 where nothing tells."""
+    """Number of failures, as counted by the output; 0 if unknown."""
     times: int = 1
 
 
 class Compaction(Record):
-    """The CLI summarised its own context."""
+    """A compaction by the CLI of its own context."""
 
     trigger: str
     """`auto` or `manual`."""
@@ -57,18 +57,18 @@ class Compaction(Record):
 
 
 class ContextUse(Record):
-    """What filled the context window of the main thread."""
+    """Use of the main thread's context window."""
 
     tokens: int = 0
     """At the last message."""
     peak: int = 0
     """At the fullest message."""
     window: int = 0
-    """Tokens that the model's window holds by the CLI's account; 0 where it did not tell."""
+    """Size of the model's window in tokens, as reported by the CLI; 0 if unknown."""
     heard: int = 0
     """Tokens of tool results."""
     noise: int = 0
-    """Of those: error output, output that was there before, files that were read again unchanged."""
+    """Of those: error output, repeated output, and files that were read again unchanged."""
     compactions: tuple[Compaction, ...] = ()
 
     @property
@@ -77,7 +77,7 @@ class ContextUse(Record):
 
 
 class StopAttempt(Record):
-    """The agent wanted to end its turn, and what the checks said of that."""
+    """An attempt of the agent to end its turn, with the results of the checks."""
 
     blocked: bool
     why: str
@@ -87,23 +87,23 @@ class StopAttempt(Record):
 
 
 class KeptSession(Record):
-    """A session of the CLI that the next iteration may go on with."""
+    """A session of the CLI that the next iteration may continue."""
 
     id: str
     used_at: datetime
     total: Usage = Usage()
-    """The CLI's account, which goes on over all calls of one session."""
+    """Total over all calls of the session, as reported by the CLI."""
     calls: int = 1
 
 
 class Drift(Record):
-    """What the agent did, compared with what it was asked: the purpose of a system is what it does."""
+    """What the agent did, compared with the task: the purpose of a system is what it does."""
 
     deeds: int = 0
     related: int = 0
-    """Of its deeds those that have to do with the task by path or word."""
+    """Number of its actions that relate to the task by path or word."""
     strangers: tuple[str, ...] = ()
-    """Changed files that have nothing to do with it, 10 at most."""
+    """Changed files that are unrelated to the task, 10 at most."""
 
     @property
     def relevance(self) -> float:
@@ -112,7 +112,7 @@ class Drift(Record):
 
 
 class LastCall(Record):
-    """What the next iteration should know of the last one's session."""
+    """What the next iteration needs to know about the last session."""
 
     errors: tuple[ErrorVector, ...] = ()
     rotated: str = ""
@@ -120,7 +120,7 @@ class LastCall(Record):
     context: ContextUse = ContextUse()
     unguarded: str = ""
     words: str = ""
-    """What the agent said last, 600 characters at most: for people, never for another agent."""
+    """The agent's last message, 600 characters at most; for people, never for another agent."""
     blocked: bool = False
 
 
@@ -132,7 +132,7 @@ class Survivor(Record):
 
     pid: int
     started: float
-    """Seconds since 1970; 0 where it is unknown. With the pid it names one process: pids come round again."""
+    """Seconds since 1970; 0 if unknown. Together with the pid it identifies a process, because pids are reused."""
     name: str
 
 
@@ -142,7 +142,7 @@ def survivors_named(survivors: Iterable[Survivor]) -> str:
 
 
 class AgentOutcome(StrEnum):
-    """How one call of the agent ended, read from exit code, events and clocks; never from what it claims."""
+    """How one agent call ended, by exit code, events and clocks; never by its claims."""
 
     FINISHED = "finished"
     MAX_TURNS = "max_turns"
@@ -185,16 +185,16 @@ BROKEN_OFF = frozenset({AgentOutcome.RATE_LIMITED, AgentOutcome.OVERLOADED, Agen
 
 
 class UsageWindow(Record):
-    """How much of one of the subscription's windows is used."""
+    """Usage of one of the subscription's windows."""
 
     name: str
-    """five_hour, seven_day, … as the CLI names it."""
+    """Its name in the CLI: five_hour, seven_day, …"""
     utilization: float
     resets_at: datetime | None = None
 
 
 class RateLimit(Record):
-    """The last word of the CLI on the subscription's windows."""
+    """The last report of the CLI about the subscription's windows."""
 
     status: str
     """allowed, allowed_warning or rejected."""
@@ -202,7 +202,7 @@ class RateLimit(Record):
     resets_at: datetime | None = None
     utilization: float | None = None
     windows: tuple[UsageWindow, ...] = ()
-    """Every window whose share was told, 10 at most."""
+    """Every window with a reported share, 10 at most."""
 
 
 class CommandRun(Record):
@@ -211,12 +211,12 @@ class CommandRun(Record):
 
 
 class Guarded(Record):
-    """A tool call that a guard rail had something to say about."""
+    """A tool call that a guard rail denied or advised on."""
 
     rule: str
     tool: str
     detail: str
-    """What it was called with, in a line of 120 characters at most."""
+    """Its arguments, in a line of 120 characters at most."""
     denied: bool
 
 
@@ -225,13 +225,13 @@ FAILURES_IN_ROW = 5
 
 
 class AgentCall(Record):
-    """One call of the agent's program, folded from its event stream. Bounded whatever the stream holds."""
+    """One call of the agent's program, aggregated from its event stream. Bounded, whatever the stream contains."""
 
     outcome: AgentOutcome
     exit_code: int | None
     seconds: float
     error: str = ""
-    """The CLI's own words when the outcome is not `finished`, 2,000 characters at most."""
+    """Error message of the CLI if the outcome is not `finished`, 2,000 characters at most."""
     session_id: str = ""
     model: str = ""
     cli_version: str = ""
@@ -240,33 +240,33 @@ class AgentCall(Record):
     tools: tuple[tuple[str, int], ...] = ()
     """Tool names with how often each was called, most used first, 50 at most."""
     commands: tuple[CommandRun, ...] = ()
-    """Commands that came to an end, oldest first, the last 50."""
+    """The last 50 commands that ended, oldest first."""
     edited: tuple[str, ...] = ()
-    """Paths that its file tools wrote to with success, as the agent named them, 200 at most."""
+    """Paths that its file tools wrote, as the agent named them, 200 at most."""
     looked: tuple[str, ...] = ()
-    """Paths that it read with success, as it named them, 200 at most."""
+    """Paths that it read, as it named them, 200 at most."""
     final_text: str = ""
     """The last message of the main thread, its last 8,000 characters."""
     permission_denials: tuple[str, ...] = ()
     guarded: tuple[Guarded, ...] = ()
     """Tool calls that guard rails denied or advised on, 50 at most."""
     silent_hooks: tuple[str, ...] = ()
-    """Hooks that its program had to call and did not: from then on no guard rail was active."""
+    """Hooks that its program should have called and did not; no guard rail was active from then on."""
     context: ContextUse = ContextUse()
     errors: tuple[ErrorVector, ...] = ()
-    """Failures of its tools, each once, the one seen last at the end, 20 at most."""
+    """Distinct failures of its tools, most recent last, 20 at most."""
     failures_in_row: int = 0
     stops: tuple[StopAttempt, ...] = ()
-    """Its attempts to end its turn that the checks were asked about, 10 at most."""
+    """Its attempts to end its turn that led to a run of the checks, 10 at most."""
     rotated: str = ""
     pain: str = ""
-    """Why the loop ended the session at once: a destructive command ran, a budget was blown. Empty where it did not."""
+    """Critical event that ended the session at once: a destructive command, an exceeded budget. Empty: none."""
     resumed: bool = False
     rate_limit: RateLimit | None = None
     survivors: tuple[Survivor, ...] = ()
     """Processes that it or an earlier call started and that could not be ended, 20 at most of each call."""
     untold: tuple[str, ...] = ()
-    """What its program does not tell, as `Capability` names it: what is missing then is unknown, not nothing."""
+    """What its program does not report, by names of `Capability`: such values are unknown, not zero."""
 
     @property
     def unguarded(self) -> str:
@@ -307,7 +307,7 @@ class Moved(Record):
 
 
 class Change(Moved):
-    """What an iteration did to the tree, read from git."""
+    """The changes of an iteration, from git."""
 
     commits: tuple[Commit, ...] = ()
     """Newest first, 50 at most."""
@@ -318,7 +318,7 @@ class Execution(Record):
     call: AgentCall
     change: Change
     put_back: tuple[str, ...] = ()
-    """Protected paths that were changed and have been put back, 20 at most."""
+    """Protected paths that were changed and restored, 20 at most."""
     transcript: str = ""
     """Path of the compressed event stream, relative to the loop's own folder."""
     plan: PlanTouched | None = None
@@ -330,7 +330,7 @@ class Execution(Record):
 
 
 class Salvage(Record):
-    """Work in flight of a process that died, kept on a ref."""
+    """Unfinished work of a process that died, kept on a ref."""
 
     iteration: int
     attempt: int

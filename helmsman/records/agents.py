@@ -22,12 +22,12 @@ Value = bool | int | str
 
 class Condition(Record):
     when: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
-    """Each of these has one of its values, or, with none named, any at all. `*` at the end stands for all that begin so."""
+    """Each of these has one of its values, or any value if none is named. `*` at the end matches any suffix."""
     unless: Mapping[Path, tuple[Value, ...]] = Field(default_factory=dict[str, tuple[Value, ...]])
 
 
 class Tools(Record):
-    """Which tools run commands, write files and read them, and the path of the argument that says which."""
+    """Tools that run commands, write files and read them, and the path of the argument that names these."""
 
     run: Mapping[str, Path] = Field(default_factory=dict[str, str])
     write: Mapping[str, Path] = Field(default_factory=dict[str, str])
@@ -43,10 +43,10 @@ class ToolUse(Record):
 class ToolEnd(Record):
     id: Path
     known: Path | None = None
-    """Where it is empty, nobody knows what came of the call."""
+    """If empty, the result of the call is unknown."""
     ok: Condition = Condition()
     exit: Path | None = None
-    """The exit code of a command, which is believed before `ok`. Without it only a failure says how a command ended."""
+    """The exit code of a command, which takes precedence over `ok`. Without it only a failure shows how a command ended."""
     output: Paths = ()
 
 
@@ -54,7 +54,7 @@ class Spent(Record):
     input: Path
     cached: Path | None = None
     cached_in_input: bool = False
-    """Whether `input` counts them as well."""
+    """Whether `input` includes them."""
     written: Path | None = None
     output: Paths
     cost: Path | None = None
@@ -63,31 +63,31 @@ class Spent(Record):
 class Rule(Condition):
     on: Annotated[str, Field(min_length=1)]
     each: Path | None = None
-    """A list in it: the rest is said of each of its items, in their order."""
+    """A list in it: the rest applies to each item, in order."""
     main: bool = False
-    """Whether it says nothing in a subagent's thread."""
+    """Whether it is ignored in a subagent's thread."""
     session: Path | None = None
     model: Path | None = None
     turn: bool = False
     retry: bool = False
-    """It tries again to reach its model, which is a sign of life and nothing else."""
+    """It retries to reach its model, which is only a sign of life."""
     say: Path | None = None
-    """What the agent says; `a.[].b` joins what each item of a list says."""
+    """The agent's text; `a.[].b` joins the items of a list."""
     more: Path | None = None
-    """Whether that goes on with what it said before."""
+    """Whether that continues its previous text."""
     call: ToolUse | None = None
     result: ToolEnd | None = None
     wrote: Path | None = None
-    """Files that it changed, by whatever tool; `a.[].b` for a list."""
+    """Files that it changed, by any tool; `a.[].b` for a list."""
     spent: Spent | None = None
     end: Condition | None = None
-    """Its turn is over, and well where this holds."""
+    """Its turn is over, successfully if this holds."""
     error: Paths = ()
     status: Path | None = None
 
 
 class Stream(Record):
-    """Of a program that prints one JSON object on each line, with its kind under `type`."""
+    """Events of a program that prints one JSON object per line, with its kind under `type`."""
 
     tools: Tools = Tools()
     session: Path | None = None
@@ -168,27 +168,27 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$", max_leng
 
 
 class AgentKind(Record):
-    """How one kind of agent is called and read. A loop keeps it in its state, whatever becomes of its file."""
+    """How one kind of agent is called and parsed. A loop keeps it in its state, independent of its file."""
 
     name: str = Field(pattern=PLAIN_NAME, max_length=40)
     title: str = Field(default="", max_length=80)
     command: tuple[str, ...] = Field(min_length=1, max_length=100)
-    """The program, then its arguments. `{options}`, `{prompt}`, `{prompt_file}` and `{model}` stand for what a call fills in."""
+    """The program, then its arguments. A call fills in `{options}`, `{prompt}`, `{prompt_file}` and `{model}`."""
     model_options: tuple[str, ...] = ()
-    """Arguments that choose a model, with `{model}`; they take the place of `{options}`, with those of the configuration."""
+    """Arguments that select a model, with `{model}`; they replace `{options}`, together with those of the configuration."""
     prompt: PromptWay = "stdin"
     output: Format = "text"
     stream: Stream | None = None
     environment: tuple[Variable, ...] = ()
-    """Environment variables that it may see; `*` at the end stands for all that begin so."""
+    """Environment variables that it may see; `*` at the end matches any suffix."""
     login: tuple[Variable, ...] = ()
     remedy: str = ""
     exits: Mapping[ExitCode, Ending] = Field(default_factory=dict[ExitCode, Ending])
     words: Mapping[Phrase, Ending] = Field(default_factory=dict[Phrase, Ending])
-    """What a phrase of its own means where it complains. The agent's words are never looked through."""
+    """Meanings of phrases in the program's error messages. The agent's own text is never searched."""
     version: str = ""
     known_by: Literal["runs", "help", "documentation", ""] = ""
-    """How: by running it against a scripted model, by its own help, or by what its documentation says."""
+    """How it was verified: by a run against a scripted model, by its help, or by its documentation."""
     documentation: str = ""
     install: str = ""
 

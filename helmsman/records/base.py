@@ -12,7 +12,7 @@ class Record(BaseModel):
 
 
 class Usage(Record):
-    """What one call cost, by the CLI's own account."""
+    """Usage of one call, as reported by the CLI."""
 
     cost_usd: float = 0.0
     input_tokens: int = 0

@@ -18,7 +18,7 @@ class TestCounts(Record):
     """Failures and errors together."""
     skipped: int = 0
     failing: tuple[str, ...] = ()
-    """Names of failing tests as the runner prints them, 50 at most."""
+    """Names of failing tests as printed by the runner, 50 at most."""
 
     @property
     def executed(self) -> int:
@@ -30,25 +30,25 @@ class CheckResult(Record):
     command: str
     passed: bool
     exit_code: int | None
-    """None when the command was ended or could not be started."""
+    """None if the command was killed or could not be started."""
     seconds: float
     head: str = ""
     tail: str = ""
-    """First and last part of the output, bounded; tail is empty when head holds all of it."""
+    """First and last part of the output, bounded; tail is empty if head contains all of it."""
     listed: tuple[str, ...] = ()
-    """What failed, a line each, 30 at most; the last lines of the output where nothing in it is known."""
+    """Failures, one line each, 30 at most; the last lines of the output if its format is unknown."""
     timed_out: bool = False
     error: str = ""
     remark: str = ""
     counts: TestCounts | None = None
     flaky: tuple[str, ...] = ()
-    """Tests that failed and then passed on the same tree; the command's name where it names no tests. Empty: none did."""
+    """Tests that failed and then passed on the same tree; the command's name if it names no tests."""
     ran: tuple[str, ...] = ()
-    """The required tests that it ran, unskipped."""
+    """Required tests that ran and were not skipped."""
     collected: tuple[str, ...] = ()
-    """Files that its report has tests of although they are not named like tests, 100 at most."""
+    """Files with tests in its report although they are not named like tests, 100 at most."""
     passing: tuple[str, ...] = ()
-    """Tests that passed, as its report names them; only where every case is asked for, as no loop does."""
+    """Tests that passed, by name in its report; only if every case is requested, which loops do not do."""
 
     @property
     def unseen(self) -> "CheckResult":
@@ -80,9 +80,9 @@ class CheckReport(Record):
     tree: str
     results: tuple[CheckResult, ...] = ()
     left_behind: tuple[str, ...] = ()
-    """Paths that the checks changed or made in the worktree, put back afterwards; 20 at most."""
+    """Paths that the checks changed or created in the worktree, restored afterwards; 20 at most."""
     clean: bool | None = None
-    """Whether it was a clean checkout that they ran in; False for the agent's folder, None in records that do not say."""
+    """Whether the checks ran in a clean checkout; False for the agent's folder, None if not recorded."""
 
     @property
     def passed(self) -> bool:
@@ -111,10 +111,11 @@ class CheckReport(Record):
 
 
 class TrustedRun(Record):
-    """A second run of the checks, with what is protected as it was when the loop began."""
+    """A second run of the checks, with protected files as they were at the start of the loop."""
 
     put_back: tuple[str, ...] = ()
-    """Paths that were as at the start; none where nothing protected has changed, and then nothing was run. 200 at most."""
+    """Paths that were restored to their state at the start, 200 at most; empty if nothing protected changed, and then there was
+    no run."""
     report: CheckReport | None = None
 
 
@@ -123,7 +124,7 @@ SHOWN = 200
 
 
 class Weight(StrEnum):
-    """What a finding does to a request to be done."""
+    """Effect of a finding on a claim of completion."""
 
     BLOCK = "block"
     HINT = "hint"
@@ -139,12 +140,12 @@ class Finding(Record):
     weight: Weight
     path: str
     line: int | None = None
-    """Counted from 1, in the file as it is now; in the file as it was, where it is gone."""
+    """Counted from 1, in the current file; in the old file if the line is gone."""
     before: str = ""
-    """What stood there, one line, 200 characters at most."""
+    """The old line, 200 characters at most."""
     after: str = ""
     message: str
-    """What was done, in a clause without a full stop: `test_adds was deleted`."""
+    """What was changed, in a clause without a full stop: `test_adds was deleted`."""
     honest: str
     """What an honest change would have been, as an instruction to the agent."""
 
@@ -174,22 +175,22 @@ Harm = Literal["high", "medium", "low"]
 
 
 class Weakness(Record):
-    """What a security scan objects to. Its words are left out: scanners quote passwords."""
+    """A finding of a security scan, without its text, because scanners quote passwords."""
 
     rule: str
-    """As the scanner names it, 100 characters at most."""
+    """Its name in the scanner, 100 characters at most."""
     path: str
     """Relative to the worktree, 300 characters at most."""
     line: int = 0
     severity: Harm
     digest: str = ""
-    """Of the line it is about, whatever its number and spacing, eight hexadecimal digits."""
+    """Digest of the line, independent of its number and spacing, eight hexadecimal digits."""
 
 
 class Scan(Record):
     commit: str = ""
     findings: tuple[Weakness, ...] = ()
-    """The severest first, 200 at most."""
+    """Most severe first, 200 at most."""
     left_out: int = 0
     error: str = ""
 
@@ -199,7 +200,7 @@ Given = Literal["met", "not_met", "cannot_tell"]
 
 
 class JudgementOutcome(StrEnum):
-    """An answer that cannot be read is neither: it is the operator's to resolve, and says nothing about the work."""
+    """An unreadable answer is neither: the operator must resolve it, and it says nothing about the work."""
 
     APPROVED = "approved"
     """Every criterion is met. Only this lets a loop complete."""
@@ -217,16 +218,16 @@ class CriterionVerdict(Record):
     criterion: str
     met: bool
     cannot_tell: bool = False
-    """Whether votes that could not tell would make the difference: it counts neither as met nor as unmet."""
+    """Whether undecided votes would change the result: the criterion counts neither as met nor as unmet."""
     votes_met: int = 0
     votes_cast: int = 0
     votes_needed: int = 1
     reason: str = ""
-    """In the words of the vote that decided, 1,000 characters at most."""
+    """Reason of the deciding vote, 1,000 characters at most."""
     fix: str = ""
-    """For one that is unmet: the smallest change that would make it met, 500 characters at most."""
+    """For an unmet criterion: the smallest change that would meet it, 500 characters at most."""
     need: tuple[str, ...] = ()
-    """For one that cannot be told: files that would decide it, 10 at most."""
+    """For an undecided criterion: files that would decide it, 10 at most."""
     evidence: str = ""
     """Earlier versions noted the first place that the reason names."""
 
@@ -247,9 +248,9 @@ class Judgement(Record):
     cause: str
     criteria: tuple[CriterionVerdict, ...] = ()
     principle: str = ""
-    """What the judge learnt for its next verdict, one line of 300 characters at most."""
+    """What the judge learned for its next verdict, one line of 300 characters at most."""
     score: float | None = None
-    """Weighted share of criteria that are met, 0 to 1; None in records of answers that could not be read."""
+    """Weighted share of met criteria, 0 to 1; None if the answer could not be read."""
     model: str = ""
     way: str = ""
     usage: Usage = Usage()
@@ -275,15 +276,15 @@ class Probe(Record):
 
 
 class Probed(Record):
-    """What came of the probes at one claim, without what they are."""
+    """Results of the probes at one claim of completion, without their content."""
 
     written: int = 0
     again: bool = False
     passing: int = 0
     failing: tuple[str, ...] = ()
-    """What those ask for that fail and are right: they block."""
+    """Descriptions of failing, correct cases, which block."""
     unclear: tuple[str, ...] = ()
     dropped: int = 0
-    """Those that fail and are wrong, or could not be run."""
+    """Cases that fail and are wrong, or could not run."""
     reason: str = ""
     usage: Usage = Usage()

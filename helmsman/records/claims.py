@@ -8,7 +8,7 @@ LONGEST_BLOCKED = 300
 
 
 class StatusReport(Record):
-    """The RALPH_STATUS block; what is missing or cannot be read stays empty."""
+    """The RALPH_STATUS block; missing or unreadable values are empty."""
 
     status: Literal["", "in_progress", "complete", "blocked"] = ""
     tasks_completed: int | None = None
@@ -35,7 +35,7 @@ class Claims(Record):
     wants_to_finish: bool = False
     how: str = ""
     blocked: str = ""
-    """Why it says that it cannot go on by itself, 300 characters at most; empty where it does not, or claims completion."""
+    """The agent's reason why it cannot continue, 300 characters at most; empty if it gives none, or claims completion."""
     goes_on: bool = False
     status: StatusReport | None = None
     claims: tuple[Claim, ...] = ()
@@ -52,12 +52,12 @@ class Contradiction(Record):
     said: str
     """In the agent's words, 200 characters at most."""
     found: str
-    """What the evidence says, in a clause: `git shows no change in src/app.py`."""
+    """The evidence, in a clause: `git shows no change in src/app.py`."""
     source: str
 
 
 class Trust(Record):
-    """How often a loop's agent could be believed."""
+    """How often claims of a loop's agent were correct."""
 
     checked: int = 0
     """Claims that could be compared with evidence."""

@@ -39,7 +39,7 @@ class Control(Record):
 
 
 class EscalationLevel(IntEnum):
-    """Of the ladder: the same failure is met one rung higher."""
+    """Escalation level: a repeated failure leads to the next one."""
 
     PATCH = 0
     REFACTOR = 1
@@ -66,13 +66,13 @@ class LevelChange(Record):
 
 
 class Ladder(Record):
-    """Where the loop stands, and how it came there."""
+    """The escalation level of the loop, and its history."""
 
     rung: EscalationLevel = EscalationLevel.PATCH
     reason: str = ""
     since: datetime | None = None
     spent: int = 0
-    """Iterations that the rung has had since the last clean one."""
+    """Iterations at this level since the last clean one."""
     clean: int = 0
     last_good: EscalationLevel = EscalationLevel.PATCH
     climbs: tuple[LevelChange, ...] = ()
@@ -90,18 +90,18 @@ MOST_NAMES, MOST_ERRORS = 20, 5
 
 
 class Progress(Record):
-    """How far the work is, by evidence alone. Each share is 0 to 1, None where there is nothing of its kind."""
+    """Progress by evidence alone. Each share is 0 to 1, None if there is nothing of its kind."""
 
     checks: float | None = None
     tests: float | None = None
     criteria: float | None = None
     items: float | None = None
     completion: float = 0.0
-    """All shares in one, 0 to 1. 1 only where completion is proven."""
+    """All shares combined, 0 to 1; 1 only if completion is proven."""
 
 
 class Movement(StrEnum):
-    """What an iteration did to the evidence, compared with everything remembered before it."""
+    """Effect of an iteration on the evidence, compared with the remembered iterations."""
 
     FORWARD = "forward"
     """Something is better than it ever was, or a failure was got past and another one stands in its place."""
@@ -124,16 +124,16 @@ class Figures(Record):
     seconds: float = 0.0
     cost_usd: float = 0.0
     tokens: int = 0
-    """In and out, cache reads included."""
+    """Input and output, cache reads included."""
     movement: Movement
     completion: float
     checked: bool = True
-    """Whether checks ran: where not, nothing is known of failures."""
+    """Whether checks ran; if not, failures are unknown."""
     green: bool = False
     errors: tuple[ErrorVector, ...] = ()
-    """What the failing checks say, one each, 5 at most."""
+    """Failures of the checks, one per check, 5 at most."""
     troubles: tuple[ErrorVector, ...] = ()
-    """What failed inside the session, 3 at most, the most frequent first."""
+    """Failures inside the session, most frequent first, 3 at most."""
 
 
 class IterationSummary(Figures, Moved):
@@ -147,11 +147,11 @@ class IterationSummary(Figures, Moved):
     failing: tuple[str, ...] = ()
     tool_calls: int = 0
     untold: tuple[str, ...] = ()
-    """What the agent's program does not tell, as `Capability` names it."""
+    """What the agent's program does not report, by names of `Capability`."""
     denials: int = 0
     reverted: int = 0
     relevance: float = 1.0
-    """Share of its deeds that had to do with the task (POSIWID)."""
+    """Share of its actions that relate to the task (POSIWID)."""
     asked: bool = False
     test_only: bool = False
     undone: bool = False
@@ -168,7 +168,7 @@ ConflictKind = Literal["scope", "pattern", "completeness", "priority"]
 
 
 class Imperative(Record):
-    """A sentence that orders something, with where it stands."""
+    """An order in a text, with its place."""
 
     source: str
     """goal, RUBRIC.md, AGENTS.md, guardrails…: a path, or the name of a part of the configuration."""
@@ -190,38 +190,38 @@ class Conflict(Record):
 
 
 class Learning(Record):
-    """A class of failure, and what was done about it."""
+    """A class of failure, and the reactions to it."""
 
     kind: FailureClass
     seen: int = 0
-    """Iterations in which a check failed so, in all."""
+    """Total iterations with this class of failure in a check."""
     in_row: int = 0
     level: Literal[0, 1, 2, 3] = 0
-    """0: new. 1: stagnation. 2: an intervention is being tried. 3: a matter for a person."""
+    """0: new. 1: stagnation. 2: an intervention is being tried. 3: needs a person."""
     intervened_at: int | None = None
     recurred: int = 0
     helped: bool | None = None
 
 
 class Variety(Record):
-    """Ways that the code leaves open for later work, counted over the whole tree."""
+    """Flexibility of the code for later work, counted over the whole tree."""
 
     files: int = 0
     lines: int = 0
-    """Of source, tests left out."""
+    """Lines of source, without tests."""
     suppressions: int = 0
     skips: int = 0
     casts: int = 0
-    """`any`, casts, and what else turns a type checker off for one place."""
+    """`any`, casts, and anything else that switches a type checker off for one place."""
     imports: int = 0
     public_names: int = 0
     dead: int = 0
-    """Private names of Python that their module defines and mentions nowhere else."""
+    """Private Python names that their module defines and never uses."""
     tests: int = 0
 
 
 class Checkpoint(Record):
-    """A commit worth going back to."""
+    """A commit to return to."""
 
     iteration: int
     commit: str
@@ -235,14 +235,14 @@ LATER = "later"
 
 
 class Failed(Record):
-    """Work that was taken off the branch, kept on a ref."""
+    """Work that was removed from the branch and is kept on a ref."""
 
     iteration: int
     ref: str
     commit: str
     back_to: str
     rule: str = ""
-    """What took it off: `regressing`, `later`, or the rule of a pain."""
+    """Rule that removed it: `regressing`, `later`, or the rule of a critical event."""
     why: str
     files: tuple[str, ...] = ()
 
@@ -258,7 +258,7 @@ class Strategy(Record):
 
 
 class Issue(Record):
-    """Something that validation before or after an iteration found."""
+    """A finding of the validation before or after an iteration."""
 
     rule: str
     critical: bool
@@ -266,7 +266,7 @@ class Issue(Record):
 
 
 class Oversight(Record):
-    """Everything that control between iterations rests on. Bounded."""
+    """State of the control between iterations. Bounded."""
 
     progress: Progress = Progress()
     control: Control = Control()
@@ -283,18 +283,18 @@ class Oversight(Record):
     gaps: tuple[str, ...] = ()
     """REMAINING_GAP of progress.md after each of the last iterations, newest last, 5 at most of 1,000 characters."""
     baseline: Scan | None = None
-    """What the security scan found first; what it finds later is compared with it."""
+    """First findings of the security scan; later ones are compared with them."""
     best: Checkpoint | None = None
     instructions: tuple[str, ...] = ()
-    """What signals of this iteration tell the next one to do, 10 at most."""
+    """Instructions of this iteration's signals for the next one, 10 at most."""
     redirected: tuple[str, ...] = ()
-    """Rules of the signals of this iteration that ask for another way, 10 at most."""
+    """Rules of this iteration's signals that ask for another approach, 10 at most."""
     faults: tuple[str, ...] = ()
-    """Parts of the overseer that broke and were replaced by their defaults, in words, 10 at most."""
+    """Parts of the overseer that failed and were replaced by their defaults, 10 at most."""
 
 
 class Overseen(Record):
     signals: tuple[Alert, ...] = ()
     oversight: Oversight = Oversight()
     moment: IterationSummary | None = None
-    """The iteration as it will be remembered; None where it is not (an attempt that a usage limit cut off)."""
+    """Summary for the history; None if it is not kept (an attempt that a usage limit ended)."""

@@ -22,7 +22,7 @@ PAIN = "pain."
 
 
 class Alert(Record):
-    """Something that the overseer noticed, with the rule and the numbers."""
+    """A finding of the overseer, with the rule and the numbers."""
 
     rule: str
     severity: Severity
@@ -30,7 +30,7 @@ class Alert(Record):
     value: float | None = None
     threshold: float | None = None
     instruction: str = ""
-    """What the next iteration is told to do, in positive words, 500 characters at most; empty where there is nothing to do."""
+    """Instruction for the next iteration, in positive words, 500 characters at most; may be empty."""
 
     @property
     def is_critical(self) -> bool:
@@ -39,7 +39,7 @@ class Alert(Record):
 
 
 class Outcome(StrEnum):
-    """How a loop stands when nobody drives it any more."""
+    """How a loop ended."""
 
     COMPLETED = "completed"
     STOPPED = "stopped"
@@ -68,7 +68,7 @@ class Considered(Record):
 
 
 class Decision(Record):
-    """What follows: exactly one of continue, wait until, stop with an outcome."""
+    """The decision: exactly one of continue, wait until, stop with an outcome."""
 
     kind: DecisionKind
     rule: str
@@ -76,15 +76,15 @@ class Decision(Record):
     at: datetime
     until: datetime | None = None
     repeat: bool = False
-    """The same iteration is due again, and this one does not count: the agent never got to work."""
+    """Whether the same iteration is repeated and this one does not count, because the agent never started to work."""
     outcome: Outcome | None = None
     fault: str = ""
-    """operator, agent or world, when the outcome is `failed`."""
+    """operator, agent or world, if the outcome is `failed`."""
     path: tuple[Considered, ...] = ()
     grounds: Grounds | None = None
-    """Of work that is done: what that rests on, and what nobody looked at."""
+    """For completed work: its evidence, and what was not examined."""
     back_to: str = ""
-    """Commit that the branch returns to; empty where it stays."""
+    """Commit that the branch returns to; empty: none."""
 
     @property
     def word(self) -> str:

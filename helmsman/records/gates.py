@@ -113,10 +113,10 @@ class Gate(Record):
     question: str
     evidence: str = ""
     questions: tuple[str, ...] = ()
-    """What is asked one by one, where it is more than a choice; 20 at most."""
+    """Individual questions, if it is more than a choice; 20 at most."""
     asked_at: datetime
     deadline: datetime | None = None
-    """When the declared outcome takes the place of an answer; None: never."""
+    """When the declared outcome replaces an answer; None: never."""
     at_timeout: Choice = Choice.STOP
     refused: str = ""
 
@@ -126,14 +126,14 @@ class Gate(Record):
 
 
 class Answer(Record):
-    """What a person, or the lapse of time, decided."""
+    """The decision of a person or of a timeout."""
 
     gate: str
     kind: GateKind
     choice: Choice
     guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Configuration that is changed, nested as in helmsman.toml."""
+    """Changed configuration, nested as in helmsman.toml."""
     by: str = ""
     via: Way
     at: datetime

@@ -50,16 +50,16 @@ Holds = Literal[True] | None
 
 
 class Condition(Record):
-    """What has to be so for a hat to be put on: everything that it names. One that names nothing is none."""
+    """Condition for a hat: everything that it names must hold. It must name something."""
 
     phase: tuple[Literal["work", "research"], ...] = ()
     rung: tuple[Literal["patch", "refactor", "redesign"], ...] = ()
     checks: tuple[Literal["red", "green", "none"], ...] = ()
-    """What the checks say of the tree that the iteration begins with; none: they have not run."""
+    """Results of the checks on the start tree of the iteration; none: they have not run."""
     failing: tuple[FailureClass, ...] = ()
-    """Classes of failure that the last checks showed; one of them is enough."""
+    """Classes of failure in the last checks; one of them is enough."""
     in_row: Many | None = None
-    """Iterations in a row, at least, that ended with one of these classes and not with fewer failures of it."""
+    """Minimum iterations in a row that ended with one of these classes, without fewer failures of it."""
     idle: Many | None = None
     rejections: Many | None = None
     findings: Holds = None
@@ -68,9 +68,9 @@ class Condition(Record):
     first: Holds = None
     replan: Holds = None
     conflict: Holds = None
-    """Proven work and what others did meanwhile have to be put together."""
+    """Proven work conflicts with the changes of others."""
     item: tuple[Words, ...] = Field(default=(), max_length=20)
-    """Markers (`[VERIFY]`, `[P]`) or words of a title: the plan's item in hand has one of them."""
+    """Markers (`[VERIFY]`, `[P]`) or words of a title: the current plan item has one of them."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -88,14 +88,14 @@ class Hat(Record):
     name: Name
     title: Title
     when: tuple[Condition, ...] = Field(default=(), max_length=10)
-    """One of these has to hold. None: it is worn where a preset names it as its usual one, or the ladder asks for it."""
+    """At least one must hold. None: it is worn as a preset's usual hat, or if the escalation level asks for it."""
     priority: int = Field(default=50, strict=True, ge=0, le=100)
-    """Of several that would do, the one with the most is put on; of equals, the one that the preset names first."""
+    """The matching hat with the highest priority is worn; of equals, the first one in the preset."""
     model: str = Field(default="", pattern=_MODEL)
     allowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
-    """Tools that it may use without a question, besides those of the configuration."""
+    """Additional tools that are always allowed."""
     disallowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
-    """Tools that it may not use, besides those of the configuration."""
+    """Additional tools that are denied."""
     prompt: Annotated[str, Field(min_length=1, max_length=LONGEST_PROMPT), BeforeValidator(_plain)]
 
     @field_validator("when")
@@ -112,23 +112,23 @@ class Sheet(Record):
     about: Line
     usual: Name = IMPLEMENTER
     hats: tuple[Name, ...] = Field(default=(), max_length=MOST_HATS - OTHERS)
-    """The other hats by name. Those that the ladder may ask for are there in any case."""
+    """The other hats by name. Hats of the escalation levels are always included."""
     checks: tuple[Line, ...] = Field(default=(), max_length=6)
-    """What a check of this kind of work should show, in words, for whoever has to name commands."""
+    """What a check of this kind of work should show, for the person who configures the commands."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Configuration, nested as in helmsman.toml; everybody else's word wins over it."""
+    """Configuration, nested as in helmsman.toml; every other source overrides it."""
     guidance: Annotated[str, Field(max_length=LONGEST_GUIDANCE), BeforeValidator(_plain)] = ""
 
 
 class Preset(Record):
-    """A preset with its hats, as a loop keeps it: whatever becomes of the files, the loop goes on as it began."""
+    """A preset with its hats, as stored by a loop, independent of the files."""
 
     sheet: Sheet
     hats: tuple[Hat, ...] = Field(max_length=MOST_HATS)
-    """Its usual one first, then in the order of the sheet, then those that only the ladder asks for."""
+    """The usual hat first, then those of the preset in order, then those that only an escalation level asks for."""
     source: str = ""
     replaces: str | None = ""
-    """The `claude.model` that a hat's model takes the place of. None: the operator named one by hand, which stays."""
+    """The `claude.model` that a hat's model replaces. None: the operator's own choice, which is kept."""
 
     @property
     def name(self) -> str:

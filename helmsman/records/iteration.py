@@ -80,7 +80,7 @@ RESEARCH_TRIES = 3
 
 
 class Research(Record):
-    """The content of research.md, as far as it holds."""
+    """The content of research.md, as far as it is valid."""
 
     tries: int = 0
     strengths: tuple[str, ...] = ()
@@ -98,14 +98,14 @@ class Research(Record):
 
 
 class Completed(Record):
-    """A piece of work that the agent counts as done, with its own confidence."""
+    """A piece of work that the agent considers done, with its confidence."""
 
     text: str
     confidence: int | None = None
 
 
 class Choice(Record):
-    """A decision that the agent took and would have to take again without this note."""
+    """A decision of the agent that would have to be made again without this note."""
 
     chose: str
     rejected: str = ""
@@ -114,7 +114,7 @@ class Choice(Record):
 
 
 class WorkingMemory(Record):
-    """The agent's notes, whole and by kind, and the research."""
+    """The agent's notes, in full and by kind, and the research."""
 
     notes: str = ""
     """progress.md as free text, 40 lines at most; empty in records of the older form."""
@@ -125,7 +125,7 @@ class WorkingMemory(Record):
     confidence: int | None = None
     """0 to 100: the agent's own, a claim."""
     problems: tuple[str, ...] = ()
-    """What was wrong with the file when it was read last, told to the agent in the next prompt."""
+    """Problems of the file when it was last read, shown in the next prompt."""
     research: Research = Research()
 
 
@@ -156,9 +156,9 @@ class Evidence(Record):
 
     execution: Execution
     memory: WorkingMemory = WorkingMemory()
-    """The agent's notes as it left them."""
+    """The agent's notes at the end of the iteration."""
     checks: CheckReport | None = None
-    """None when the agent's call was not worth checking (usage limit, refused start)."""
+    """None if the agent call was not checked (usage limit, refused start)."""
     findings: tuple[Finding, ...] = ()
     """What the invariants found, blocking ones first, 30 at most."""
     claims: Claims = Claims()
@@ -168,19 +168,20 @@ class Evidence(Record):
     writing: Usage = Usage()
     unwritten: tuple[str, ...] = ()
     since_start: SinceStart | None = None
-    """None where nobody compared: the work was not in question as done."""
+    """None if not compared, because completion was not in question."""
     hidden: tuple[CheckResult, ...] = ()
-    """What the hidden checks said, without what they printed or are; none where there are none, or nobody claimed completion."""
+    """Results of the hidden checks, without their output and commands; empty if there are none, or without a claim of
+    completion."""
     probed: Probed | None = None
-    """What came of cases that a model wrote; None where none are wanted, or something else denies that the work is done."""
+    """Results of the test cases that a model wrote; None if none are requested, or something else already denies completion."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     block_judged: Judgement | None = None
-    """Whether the judge sees what the agent says stands in its way; None where it was not asked that."""
+    """Whether the judge confirms what blocks the agent; None if the judge was not asked."""
     plan: InHand | None = None
     own: CheckReport | None = None
     noted: str = ""
-    """Id of the item in hand, where the agent notes it as done."""
+    """Id of the current item, if the agent notes it as done."""
     item: ItemProof | None = None
 
     @property

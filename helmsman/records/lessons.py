@@ -45,13 +45,13 @@ class Tier(StrEnum):
 
 
 class Subject(Record):
-    """What an iteration is about: by this, lessons are looked for."""
+    """The subject of an iteration, used to find lessons."""
 
     project: str
-    """Which repository, the same on every machine and in every worktree."""
+    """Identity of the repository, the same on every machine and in every worktree."""
     task_type: TaskType
     text: str
-    """The goal's own words, 2,000 characters at most."""
+    """Text of the goal, 2,000 characters at most."""
     failures: tuple[FailureClass, ...] = ()
     tests: tuple[str, ...] = ()
 
@@ -178,7 +178,7 @@ class Guardrail(Record):
 
 
 class Range(Record):
-    """A figure of loops that are over."""
+    """A value over ended loops."""
 
     low: float
     median: float
@@ -208,7 +208,7 @@ class Reminder(Record):
 class Recalled(Record):
     subject: Subject | None = None
     reminders: tuple[Reminder, ...] = ()
-    """The most fitting first: 5 and 2 antipatterns at most."""
+    """Best match first; 5 and 2 antipatterns at most."""
     guardrails: tuple[Guardrail, ...] = ()
     estimate: Estimate | None = None
     problem: str = ""

@@ -19,16 +19,16 @@ MOST_SKETCHED = 80
 
 
 class Sketched(Record):
-    """An item in short, for pictures and tables."""
+    """Summary of an item, for diagrams and tables."""
 
     id: str
     title: str
     needs: tuple[str, ...] = ()
     done: bool = False
     parallel: bool = False
-    """Whether another loop may work on it beside this one."""
+    """Whether another loop may work on it in parallel."""
     verify: bool = False
-    """Whether it looks at what is there, and need not change anything."""
+    """Whether it only verifies, and need not change anything."""
 
 
 class PlanItem(Sketched):
@@ -56,40 +56,40 @@ class Plan(Record):
 
 
 class InHand(Record):
-    """What an iteration has before it of a plan: the item that is due, and how much there is beside it."""
+    """The part of a plan for an iteration: the current item, and what else is left."""
 
     item: PlanItem | None = None
     total: int = 0
     done: int = 0
     left: tuple[str, ...] = ()
-    """Ids of what this loop has still to do, the item in hand included; the first 20."""
+    """Ids of the open items of this loop, the current one included; the first 20."""
     remaining: int = 0
     next: str = ""
     anew: bool = False
-    """Whether the agent may rewrite what is open: the way that it went so far has failed."""
+    """Whether the agent may rewrite open items, because its approach has failed."""
     sketch: tuple[Sketched, ...] = ()
-    """The plan around the item in hand, 80 items at most."""
+    """The plan around the current item, 80 items at most."""
 
 
 class PlanTouched(Record):
-    """What the agent did to the plan's file, which is not its own."""
+    """The agent's changes of the plan's file, which it does not own."""
 
     kept: bool = False
-    """Whether its new plan counts: it was asked for one, and the file can be followed. Otherwise the file was put back."""
+    """Whether its new plan counts, because it was requested and is valid. Otherwise the file was restored."""
     why: str
 
 
 class ItemProof(Record):
-    """Whether the item in hand is proven, and what is missing where it is not."""
+    """Whether the current item is proven, and what is missing if not."""
 
     item: str
     title: str = ""
     proven: bool = False
     missing: tuple[str, ...] = ()
     needs_word: bool = False
-    """Whether nothing but the word of a judge or of a person is missing, and the agent asks for it."""
+    """Whether only the approval of a judge or a person is missing, and the agent asks for it."""
     tried: bool = True
-    """Whether the iteration counts as a try: the agent got to work on it."""
+    """Whether the iteration counts as an attempt, because the agent worked on the item."""
 
     @property
     def why(self) -> str:
@@ -97,7 +97,7 @@ class ItemProof(Record):
 
 
 class Tick(Record):
-    """A tick in the plan's file, in a commit of its own."""
+    """A tick in the plan's file, in its own commit."""
 
     item: str
     commit: str
@@ -105,16 +105,16 @@ class Tick(Record):
 
 
 class PlanProgress(Record):
-    """How far a loop is with its plan. The file on its branch says what is done; this says by what, and what it took."""
+    """Progress of a loop with its plan. The file on its branch says what is done; this holds evidence and attempts."""
 
     total: int = 0
     done: int = 0
     now: str = ""
-    """Id of the item that was in hand last, or that comes next; empty: none."""
+    """Id of the last or next item; empty: none."""
     tries: dict[str, int] = Field(default_factory=dict[str, int])
     missing: str = ""
     changed: bool = False
-    """Whether an earlier try at the item in hand changed files that are on the branch."""
+    """Whether an earlier attempt at the current item changed files that are on the branch."""
     noted: bool = False
     own: CheckResult | None = None
     ticked: dict[str, int] = Field(default_factory=dict[str, int])

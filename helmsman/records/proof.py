@@ -13,7 +13,7 @@ class Denial(Record):
         "checks", "unchanged", "unproven", "expectations", "invariants", "claims", "required_tests", "indicators", "plan",
         "processes", "hidden", "probes", "looked_up", "judge"
     ]  # fmt: skip
-    """`claims` stands in older records only: no self-report denies anything."""
+    """`claims` occurs only in older records: no self-report denies anything."""
     why: str
 
 
@@ -37,41 +37,41 @@ class Mutants(Record):
 
 
 class SinceStart(Record):
-    """The work compared with the commit that the loop began with."""
+    """The work compared with the start commit of the loop."""
 
     unchanged: bool = False
-    """Whether no file differs, the plan's own file left out: its ticks are no work."""
+    """Whether no file differs, except for the plan's file: its ticks are no work."""
     needs_test: bool = False
     """Whether it takes a test that fails on the source of the start: every check was green at the start, or the goal asks for
     tests, and there is neither a judge nor an item of a plan."""
     without_test: tuple[str, ...] = ()
-    """Checks that pass on the work although no test ran in them; those that passed like that before any work are left out."""
+    """Checks that pass on the work although no test ran in them, without those that already did before any work."""
     failing: tuple[str, ...] = ()
-    """Checks that pass on the work, and fail where its tests are run on the source of the start."""
+    """Checks that pass on the work, and fail with its tests on the source of the start."""
     tests: tuple[str, ...] = ()
     """Tests that fail there, as far as the runners name them; 200 at most."""
     tests_changed: bool = False
-    """Whether tests that were there at the start differ, or what they use or are run by."""
+    """Whether tests of the start differ, or files that they use or that run them."""
     changed_expectations: tuple[str, ...] = ()
     """Tests, or checks that name none, that pass on the work and fail on it with the tests of the start."""
     tests_of_start: TrustedRun = TrustedRun()
-    """What the checks said of the work with the tests of the start, without their output."""
+    """Results of the checks on the work with the tests of the start, without their output."""
     on_start: CheckReport | None = None
-    """What they said of the start's source with the work's tests, without their output; None where that was not run."""
+    """Results on the start's source with the work's tests, without their output; None if not run."""
     table: OutcomeTable = OutcomeTable()
     looked_up: tuple[str, ...] = ()
-    """Functions that give nothing, an error or one constant for every input beside those of their tests, a clause each."""
+    """Functions that return nothing, an error or one constant for every input other than those of their tests, a clause each."""
     cannot_fail: tuple[str, ...] | None = None
-    """Checks that pass with other values in the tests that turned green as well; None where no value could be changed."""
+    """Checks that also pass with other values in the tests that turned green; None if no value could be changed."""
     mutants: Mutants | None = None
 
 
 class Proof(Record):
     asked: bool = False
-    """Whether the agent claims completion, or its last iterations say so by changing nothing but tests."""
+    """Whether the agent claims completion, or its last iterations changed only tests."""
     how: str = ""
     green: bool = False
-    """Whether every check passed on the committed tree, or none is configured and the operator agreed to that."""
+    """Whether every check passed on the committed tree, or none is configured with the operator's consent."""
     denied: tuple[Denial, ...] = ()
     looks_complete: bool = False
     """Whether this iteration counts as an indicator of completion for the dual gate."""
@@ -93,7 +93,7 @@ class Proof(Record):
 
 
 class Rejection(Record):
-    """One verdict that was no approval, as the agent is told of it."""
+    """One rejection, as shown to the agent."""
 
     iteration: int
     at: datetime
@@ -101,11 +101,11 @@ class Rejection(Record):
     reason: str
     criteria: tuple[str, ...] = ()
     repeated: int = 0
-    """How many of the kept rejections before it failed on one of the same criteria."""
+    """How many earlier kept rejections failed on one of the same criteria."""
 
 
 class PastVerdict(Record):
-    """What the judge said of one criterion before, as it is shown that again."""
+    """An earlier verdict on one criterion, as shown to the judge."""
 
     iteration: int
     commit: str
@@ -118,7 +118,7 @@ class JudgeMemory(Record):
     """Bounded: the newest rejections, verdicts and notes."""
 
     rejections: int = 0
-    """In a row; an approval and a person's resume set it back."""
+    """Rejections in a row; an approval and a person's resume reset it."""
     feedback: tuple[Rejection, ...] = ()
     verdicts: tuple[PastVerdict, ...] = ()
     notes: tuple[str, ...] = ()
@@ -126,19 +126,19 @@ class JudgeMemory(Record):
 
 
 class DoneSignals(Record):
-    """How the last iterations spoke of being done; what saturation and the dual gate look at."""
+    """Signs of completion in the last iterations, for test saturation and the dual gate."""
 
     refused: tuple[Denial, ...] = ()
     asked_in_row: int = 0
-    """Requests in a row, under green checks, that were not granted."""
+    """Denied claims of completion in a row, with green checks."""
     unchanged: int = 0
-    """Requests on a tree that is as it was at the start, since a person looked."""
+    """Claims of completion on the unchanged tree of the start, since a person last answered."""
     unproven: int = 0
     blocked: int = 0
-    """Iterations in a row that said they cannot go on without a person."""
+    """Iterations in a row in which the agent says that it is blocked."""
     blocked_by: str = ""
     blocked_seen: str = ""
-    """What the judge said of that, where it was asked and does not see it."""
+    """The judge's answer, if it was asked and does not confirm that."""
     test_only_in_row: int = 0
-    """Iterations in a row, under green gates, that changed nothing but tests."""
+    """Iterations in a row, with green gates, that changed only tests."""
     indicators: tuple[bool, ...] = ()

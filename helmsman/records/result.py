@@ -24,7 +24,7 @@ OPERATOR_EXIT_CODE = 2
 
 
 class CheckSummary(Record):
-    """One check in a line; test numbers are null where the output told none."""
+    """One check in a line; test numbers are null if the output has none."""
 
     command: str
     passed: bool
@@ -39,7 +39,7 @@ class LoopResult(Record):
 
     loop: str
     outcome: Outcome | None
-    """None while it is to go on: running, or interrupted and not yet resumed."""
+    """None while the loop is not ended: running, or interrupted and not yet resumed."""
     rule: str
     reason: str
     iterations: int
@@ -54,9 +54,9 @@ class LoopResult(Record):
     merged: Merged | None = None
     issue: IssueLink | None = None
     later: str = ""
-    """Ref of what came after the commit, where the loop was left at its best tree and not at its last; else empty."""
+    """Ref of the work after this commit, if the loop was left at its best tree and not at its last; else empty."""
     verified: bool = True
-    """Whether Helmsman signed the state that this was read from. Where not, anybody may have written all of the above."""
+    """Whether Helmsman signed the state that this was read from. If not, anybody may have written all of the above."""
     unverified: str = Field(default="", exclude=True)
     """What was found in the place of a state that Helmsman signed; empty: it is verified."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)

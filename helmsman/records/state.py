@@ -37,7 +37,7 @@ FRUITFUL = frozenset({AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcom
 
 
 class Spending(Record):
-    """What the loop has used up so far, over all its drivers."""
+    """What the loop has spent so far, over all its runs."""
 
     agent_calls: int = 0
     cost_usd: float = 0.0
@@ -57,11 +57,11 @@ class LoopState(Record):
 
     schema_version: Literal[1] = SCHEMA
     loop: str
-    """The id that people use; unique in its repository."""
+    """Id of the loop; unique in its repository."""
     uid: str
     """Random; makes keys of persisted results unique over all repositories."""
     run: str = ""
-    """Id of the flow run that the loop was made for: a firing of a schedule, a run from the UI. Empty: made beforehand."""
+    """Id of the flow run that created the loop: a firing of a schedule, a run from the UI. Empty: created beforehand."""
     config: LoopConfig
     created_at: datetime
     updated_at: datetime
@@ -69,7 +69,7 @@ class LoopState(Record):
     base_commit: str
     branch: str
     head: str
-    """Last commit of the branch that an iteration ended with."""
+    """Last commit of the branch at the end of an iteration."""
     iteration: int = 0
     attempt: int = 1
     spending: Spending = Spending()
@@ -79,7 +79,7 @@ class LoopState(Record):
     checks: CheckReport | None = None
     memory: WorkingMemory = WorkingMemory()
     failed_calls: int = 0
-    """Agent calls in a row that came to nothing."""
+    """Failed agent calls in a row."""
     salvaged: tuple[Salvage, ...] = ()
     """Work kept from attempts that died, newest last, 5 at most."""
     findings: tuple[Finding, ...] = ()
@@ -89,27 +89,27 @@ class LoopState(Record):
     judge: JudgeMemory = JudgeMemory()
     done: DoneSignals = DoneSignals()
     most_tests: dict[str, int] = Field(default_factory=dict[str, int])
-    """By check command: the largest number of tests, skipped ones left out, that it ran in this loop."""
+    """By check command: the largest number of tests, without skipped ones, that it ran in this loop."""
     session: KeptSession | None = None
     windows: dict[str, int] = Field(default_factory=dict[str, int])
-    """Context windows in tokens by model, as the CLI told them, 20 at most."""
+    """Context windows in tokens by model, as reported by the CLI, 20 at most."""
     last_call: LastCall = LastCall()
     survivors: tuple[Survivor, ...] = ()
-    """Processes that the agent started and that could not be ended, as the last call saw them; 20 at most."""
+    """Processes that the agent started and that could not be ended, as of the last call; 20 at most."""
     usage: RateLimit | None = None
     oversight: Oversight = Oversight()
     history: tuple[IterationSummary, ...] = ()
-    """The last iterations in short, newest last, `REMEMBERED` of them."""
+    """Summaries of the last `REMEMBERED` iterations, newest last."""
     green_at_start: bool | None = None
-    """Whether every check passed before any work; None: nobody looked."""
+    """Whether every check passed before any work; None: unknown."""
     without_test_at_start: tuple[str, ...] = ()
     """Commands of checks that passed before any work although no test ran in them."""
     collected_at_start: tuple[str, ...] = ()
-    """Files that the checks had tests of before any work although they are not named like tests."""
+    """Files from which the checks ran tests before any work although they are not named like tests."""
     best_checks: CheckReport | None = None
     failed: Failed | None = None
     verified: str = ""
-    """The last commit on which completion was proven; only `force_max` and a merge that failed go on after it."""
+    """The last commit on which completion was proven; only `force_max` and a failed merge continue after it."""
     merging: Merging = Merging()
     merged: Merged | None = None
     gate: Gate | None = None
@@ -121,10 +121,10 @@ class LoopState(Record):
     preset: Preset | None = None
     plan: PlanProgress = PlanProgress()
     host: str = ""
-    """Name of the machine that drives it or drove it last, of a loop that travels (`remote.push`)."""
+    """Name of the machine that runs the loop or ran it last, with `remote.push`."""
     agent: Agent | None = None
     proposed: tuple[str, ...] = ()
-    """What it learnt for the project's AGENTS.md, where a person is to agree; 10 lines at most."""
+    """Learnings for the project's AGENTS.md that need a person's consent; 10 lines at most."""
     guidance: tuple[str, ...] = ()
     issue: IssueLink | None = None
     notes: tuple[str, ...] = ()

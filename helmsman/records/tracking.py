@@ -12,7 +12,7 @@ from helmsman.records.gates import Gate
 
 
 class IssueLink(Record):
-    """The issue that a loop was started for, and what became of its result."""
+    """The issue that started a loop, and the state of its result."""
 
     repository: str
     """`owner/name` at the forge."""
@@ -20,7 +20,7 @@ class IssueLink(Record):
     title: str = ""
     pull_request: str = ""
     problem: str = ""
-    """Why there is none, although the work is proven."""
+    """Why there is no pull request although the work is proven."""
 
 
 OURS = "helmsman"
@@ -99,27 +99,27 @@ class Conflicted(Record):
 
 
 class Trouble(Record):
-    """Why proven work could not be merged. To fix that is the task of the iterations that follow."""
+    """Why proven work could not be merged. The next iterations have to fix it."""
 
     kind: Literal["conflict", "checks"]
-    """`checks`: they pass on either side alone, and not on both together."""
+    """`checks`: they pass on each side alone, but not on the merge."""
     into: str
     base: str
-    """The other branch's commit; the loop's branch contains it since."""
+    """The other branch's commit, which the loop's branch now contains."""
     work: str
     """The loop's commit that was proven without it."""
     head: str
-    """The commit that the iterations after it begin with."""
+    """The commit at which the following iterations start."""
     files: tuple[Conflicted, ...] = ()
     ours: tuple[Commit, ...] = ()
-    """What the loop did there, newest first, 10 at most."""
+    """The loop's commits there, newest first, 10 at most."""
     theirs: tuple[Commit, ...] = ()
-    """What the other branch got meanwhile, likewise."""
+    """The other branch's new commits, likewise."""
     why: str
 
 
 class Prepared(Record):
-    """A merge that is ready. Where the branch holds its commit it is done, whoever saw that happen."""
+    """A prepared merge. It is done as soon as the branch contains its commit."""
 
     base: str
     head: str
@@ -127,14 +127,14 @@ class Prepared(Record):
 
 
 class Merging(Record):
-    """Where a loop stands on that way."""
+    """Progress of a loop's merge."""
 
     proven: Decision | None = None
-    """The decision that the work is done, while it waits to be merged."""
+    """The decision that the work is done, while the merge is pending."""
     work: str = ""
     prepared: Prepared | None = None
     failed: int = 0
-    """Merges that failed since a person last looked."""
+    """Failed merges since a person last answered."""
     trouble: Trouble | None = None
 
     def unproven(self) -> "Merging":
@@ -143,7 +143,7 @@ class Merging(Record):
 
 
 class Merged(Prepared):
-    """`commit`: the merge, or the branch's own commit where it held the work already."""
+    """`commit`: the merge, or the branch's own commit if it already contained the work."""
 
     into: str
     at: datetime

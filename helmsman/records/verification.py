@@ -19,7 +19,7 @@ Consequence = Literal["proves", "nothing", "reported", "asks", "fails"]
 
 
 class Case(Record):
-    """One test case, or a check whose runner names none, in every run that was made."""
+    """One test case, or a check whose runner names none, in every run."""
 
     name: str
     check: str
@@ -28,7 +28,7 @@ class Case(Record):
     why: str
     """A clause: `fails on the base, passes on the head`."""
     fails_on_base: bool = False
-    """Whether the head's version of it fails on the base's source."""
+    """Whether the head's version fails on the base's source."""
     red_on_base: bool = False
 
     @property
@@ -42,7 +42,7 @@ class OutcomeTable(Record):
 
     cases: tuple[Case, ...] = ()
     unnamed: int = 0
-    """Further tests that pass on the head, which no report names."""
+    """Number of other tests that pass on the head and that no report names."""
     left_out: int = 0
 
     def of(self, *consequences: Consequence) -> tuple[Case, ...]:
@@ -56,7 +56,7 @@ class OutcomeTable(Record):
 
 
 class Grounds(Record):
-    """What a verdict rests on, and what nobody looked at, a line each."""
+    """The evidence of a verdict, and what was not examined, one line each."""
 
     rests_on: tuple[str, ...] = ()
     not_looked_at: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ class Verification(Record):
     head_checks: CheckReport | None = None
     base_checks: CheckReport | None = None
     trusted_checks: CheckReport | None = None
-    """On the head's source with the base's tests and settings; null where that was not run."""
+    """On the head's source with the base's tests and settings; null if not run."""
     new_tests: CheckReport | None = None
-    """On the base's source with the head's tests; null where that was not run."""
+    """On the base's source with the head's tests; null if not run."""
     hidden: tuple[CheckResult, ...] = ()
     probed: Probed | None = None
-    """What came of cases that a model wrote; null where none were wanted."""
+    """Results of the test cases that a model wrote; null if none were requested."""
     hints: tuple[Finding, ...] = ()
-    """What the diff's text suggests. A hint decides nothing."""
+    """Hints from the text of the diff; they decide nothing."""
     judgement: Judgement | None = None
     runs: int = 0
     seconds: float = 0.0
