@@ -1,4 +1,4 @@
-"""Describe the receiver's ways in as OpenAPI, from the table that it answers by.
+"""Describe the receiver's endpoints as OpenAPI, from its own table.
 
     python tools/receiver_openapi.py
 
@@ -15,17 +15,17 @@ from deployments.receiver import WAYS, Way
 FILE = Path(__file__).parents[1] / "docs" / "receiver.openapi.json"
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
 ANSWERS = {
-    "200": "There is nothing to do, or it is known already.",
-    "202": "It was accepted, and is on the disk.",
-    "400": "The message is broken, does not say what happened, or has no name of its own.",
+    "200": "Nothing to do, or a duplicate.",
+    "202": "Accepted and stored on disk.",
+    "400": "The message is malformed, names no event, or has no delivery id.",
     "401": "The message is not signed.",
     "403": "The signature is wrong.",
     "404": "No such repository starts loops here.",
-    "408": "The message did not come to its end in time.",
+    "408": "The message was not complete in time.",
     "409": "The message is too old, or the clocks differ.",
     "413": "The message is too large.",
-    "415": "It is of another content type, or compressed.",
-    "503": "It could not be kept, or too many are sent at once; send it again.",
+    "415": "Unsupported content type, or compressed.",
+    "503": "It could not be stored, or there are too many requests; send it again.",
 }
 EVENT = {
     "type": "object",
@@ -41,15 +41,17 @@ EVENT = {
     },
     "required": ["repository"],
 }
-"""What every event of a forge has, and what a push has besides."""
+"""Fields of every event of a forge, and those of a push."""
 
 
 def described() -> dict[str, Any]:
     """The whole description."""
-    health = {"get": {"summary": "Whether it is there", "responses": {"200": {"description": "It is.", "content": TEXT}}}}
+    health = {
+        "get": {"summary": "Health check", "responses": {"200": {"description": "It is running.", "content": TEXT}}}
+    }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "helmsman receive", "version": "1", "description": "docs/push.md says how it is set up."},
+        "info": {"title": "helmsman receive", "version": "1", "description": "docs/push.md describes the set-up."},
         "paths": {**{path: {"post": _operation(way)} for path, way in WAYS.items()}, "/health": health},
     }
 
@@ -58,7 +60,7 @@ def _operation(way: Way) -> dict[str, Any]:
     headers = [name for name in (way.signature, way.delivery, way.event, way.timestamp) if name]
     form = EVENT if way.content == "application/json" else {"type": "string"}
     return {
-        "summary": f"Something happened, as {way.source} tells it",
+        "summary": f"An event of {way.source}",
         "parameters": [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in headers],
         "requestBody": {"required": True, "content": {way.content: {"schema": form}}},
         "responses": {status: {"description": words, "content": TEXT} for status, words in ANSWERS.items()},
