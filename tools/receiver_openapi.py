@@ -46,9 +46,7 @@ EVENT = {
 
 def described() -> dict[str, Any]:
     """The whole description."""
-    health = {
-        "get": {"summary": "Health check", "responses": {"200": {"description": "It is running.", "content": TEXT}}}
-    }
+    health = {"get": {"summary": "Health check", "responses": {"200": {"description": "It is running.", "content": TEXT}}}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "helmsman receive", "version": "1", "description": "docs/push.md describes the set-up."},

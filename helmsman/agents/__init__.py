@@ -1,1 +1,1 @@
-"""Agents other than Claude Code: their files, their command lines, and what a loop does without what they lack."""
+"""Agents other than Claude Code: their files, their command lines, and their missing capabilities."""

@@ -1,4 +1,4 @@
-"""LoopConfig: the one frozen tree of goals, limits and thresholds. Beside each default stands what it is and where it is from."""
+"""LoopConfig: the single frozen tree of goals, limits and thresholds. Each default is documented next to it."""
 
 from helmsman.config.base import Section
 from helmsman.config.goals import (

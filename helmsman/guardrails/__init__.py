@@ -1,4 +1,4 @@
-"""Guard rails for the agent's tool calls: judged before they run, by values alone, and what their failures show."""
+"""Guard rails for the agent's tool calls, decided before they run from values alone, and the analysis of their failures."""
 
 from helmsman.guardrails.rules import RESEARCH_FILE, Advise, Allow, Deny, Judgement, Rule, Rules
 from helmsman.guardrails.session import Session, ToolCall, after, before, is_fix, judge

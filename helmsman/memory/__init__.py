@@ -1,1 +1,1 @@
-"""What is worth keeping? Extraction, merging, promotion, recall, guardrails, estimates, and what one loop hands to the next."""
+"""Memory across loops: extraction, merging, promotion, recall, guardrails, estimates and handoffs."""

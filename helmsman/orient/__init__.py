@@ -1,1 +1,1 @@
-"""What shall the agent be told? Facts in, a briefing out."""
+"""Content of the prompt: facts in, a briefing out."""

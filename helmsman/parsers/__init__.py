@@ -1,1 +1,1 @@
-"""Text from outside, read once: packages above receive records."""
+"""Parsers of external text: other packages receive records."""

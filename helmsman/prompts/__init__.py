@@ -1,4 +1,4 @@
-"""What models are told or left to read, as Jinja2 templates. A name that is not filled in is an error, never a blank."""
+"""Jinja2 templates for models. An undefined name is an error, never a blank."""
 
 import re
 from collections.abc import Callable

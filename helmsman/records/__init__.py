@@ -1,1 +1,1 @@
-"""The nouns: frozen, versioned, JSON. The only things that cross a task boundary or are stored."""
+"""Data types: frozen, versioned, JSON. Only these cross a task boundary or are stored."""

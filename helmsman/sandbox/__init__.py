@@ -1,1 +1,1 @@
-"""The box that the agent and the checks run in, as far as it can be known without looking."""
+"""The sandbox of the agent and the checks: its pure part, without access to the system."""

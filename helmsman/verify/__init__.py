@@ -1,1 +1,1 @@
-"""Is what came back true, and is it good? Reads outputs, reports and events; never believes prose."""
+"""Verification of the work. Reads outputs, reports and events; never trusts prose."""

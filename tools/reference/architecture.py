@@ -168,12 +168,12 @@ def iteration_picture(steps: Sequence[tuple[str, str, bool]]) -> str:
 def loop_states(questions: Sequence[Question]) -> tuple[dict[str, str], list[Way]]:
     """States, and the ways between them with the rules of the table that lead there."""
     pauses, works = WAYS["wait"], "works"
-    states = {pauses: "waits by itself", works: "works", **{outcome.value: outcome.value for outcome in Outcome}}
+    states = {pauses: "timed wait", works: "running", **{outcome.value: outcome.value for outcome in Outcome}}
     pairs = [(goal, question.rule) for question in questions for goal in ways_of(question) if goal in states]
     ordered = sorted(pairs, key=lambda pair: list(states).index(pair[0]))
     ways = [
         (works, goal, ", ".join(f"`{rule}`" for _, rule in rules)) for goal, rules in groupby(ordered, key=lambda pair: pair[0])
     ]
     by_hand = (works, Outcome.CANCELLED.value, "`helmsman cancel`, the Prefect UI or a signal")
-    back = (pauses, works, "the time is over")
+    back = (pauses, works, "the wait is over")
     return states, [*ways, by_hand, back]
