@@ -16,7 +16,7 @@ from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Graded, LessonKind, Observation
 from tests.unit import histories
 from tests.unit.builders import check, report, state
-from tests.unit.histories import BACK, FORWARD, LEGITIMATE, SIDEWAYS, Step, error, green, history, still, waited
+from tests.unit.histories import FORWARD, LEGITIMATE, SIDEWAYS, Step, error, green, history, still, waited
 from tests.unit.lived import APPROACH, episodes, subject, summary
 
 pytestmark = pytest.mark.feature("L2")
