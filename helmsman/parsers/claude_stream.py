@@ -189,7 +189,7 @@ class ClaudeReader:
             permission_denials=tuple(self._denied),
             context=self._context.use(self._window),
             resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
-            rate_limit=reached(self._limit) if used_up else ahead(self._limit, now),
+            rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
             **self._actions.fields(),
         )
 

@@ -1,23 +1,33 @@
-"""Usage limits: what the CLI's own events say of one and of its reset, and which words name one where it sends no events."""
+"""When a usage limit resets: from the CLI's own events, else from the words of versions that say it no other way."""
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from helmsman.parsers.loose import amount, mapping, text
 from helmsman.records.agent import RateLimit, UsageWindow
 
 REJECTED = "rejected"
+STALE = timedelta(minutes=5)
+"""A clock time without a date that passed this recently means now, not tomorrow at the same time."""
 _MILLISECONDS_FROM = 1e11  # as seconds, this is the year 5138
 _WORDS_READ = 2000
 _WINDOWS = 10
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 _NAMES_A_LIMIT = re.compile(
     r"usage limit reached|(?:hit|reached) your .{0,80}limit|out of (?:extra usage|usage credits)"
     r"|(?<!not your usage )limit .{0,80}resets",
     re.IGNORECASE,
 )
+_EPOCH = re.compile(r"limit reached\|(\d{9,13})(?!\d)", re.IGNORECASE)
+_DATE = r"(?P<month>[a-z]{3})[a-z]* (?P<day>\d{1,2})(?:, (?P<year>\d{4}))?"
+_CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s?(?P<half>[ap])m"
+_ZONE = r"(?: \((?P<zone>[^)]{1,64})\))?"
+_RESET = re.compile(rf"resets? (?:(?:at|on) )?(?:{_DATE}(?:,| at)? ?)?(?:{_CLOCK})?{_ZONE}", re.IGNORECASE)
 
 
 def read_limit(info: Mapping[str, Any]) -> RateLimit:
@@ -52,11 +62,45 @@ def ahead(limit: RateLimit | None, now: datetime) -> RateLimit | None:
     return limit.model_copy(update={"resets_at": None})
 
 
-def reached(limit: RateLimit | None) -> RateLimit:
-    """The limit that stopped a call, with its reset where the event told it, even one that has just passed."""
-    return limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
+def reached(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
+    """The limit that stopped a call. The event's reset, even one that has just passed, is better than a guess at the words."""
+    rejected = limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
+    if rejected.resets_at is None:
+        rejected = rejected.model_copy(update={"resets_at": reset_in_words(words, now)})
+    return rejected
+
+
+def reset_in_words(words: str, now: datetime) -> datetime | None:
+    """The next moment that a message names as the reset; None where it names none or one in the past."""
+    words = words[:_WORDS_READ]
+    if epoch := _EPOCH.search(words):
+        moment = _moment(float(epoch[1]))
+    else:
+        moments = (_named_moment(found, now) for found in _RESET.finditer(words))
+        moment = next((moment for moment in moments if moment), None)
+    return moment if moment and moment > now else None
 
 
 def _moment(epoch: float | None) -> datetime | None:
     seconds = (epoch or 0) / (1000 if (epoch or 0) >= _MILLISECONDS_FROM else 1)
     return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _MILLISECONDS_FROM else None
+
+
+def _named_moment(found: re.Match[str], now: datetime) -> datetime | None:
+    """On the day that is named, in the year that is named or else the nearest one; a date alone is its midnight."""
+    hour, minute = int(found["hour"] or 12), int(found["minute"] or 0)
+    if not (found["hour"] or found["month"]) or not (1 <= hour <= 12 and minute < 60):  # noqa: PLR2004 - the face of a clock
+        return None
+    zone = UTC
+    with suppress(KeyError, ValueError, OSError):  # not a zone, not even a name, or a folder of zones
+        zone = ZoneInfo(found["zone"]) if found["zone"] else UTC
+    hour = hour % 12 + (12 if (found["half"] or "a") in "pP" else 0)
+    here = now.astimezone(zone).replace(hour=hour, minute=minute, second=0, microsecond=0)
+    if not found["month"]:
+        return (here if here > now - STALE else here + timedelta(days=1)).astimezone(UTC)
+    days = list[datetime]()
+    for year in [int(found["year"])] if found["year"] else [here.year - 1, here.year, here.year + 1]:
+        with suppress(ValueError, OverflowError):  # no such month or day
+            day = here.replace(year=year, month=_MONTHS.index(found["month"].lower()) + 1, day=int(found["day"]))
+            days.append(day.astimezone(UTC))
+    return min(days, key=lambda day: abs(day - now), default=None)

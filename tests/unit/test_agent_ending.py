@@ -1,7 +1,7 @@
 """How a call ended, read from recordings of the real CLI."""
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.parsers.usage_limits import ahead, names_a_limit, reached, read_limit
+from helmsman.parsers.usage_limits import STALE, ahead, names_a_limit, reached, read_limit, reset_in_words
 from helmsman.records.agent import AgentOutcome, RateLimit
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
@@ -121,7 +121,8 @@ def test_a_limit_of_a_version_without_events_is_known_by_its_words() -> None:
     reader.feed({**result, "result": "Claude AI usage limit reached|1795333374"})
     call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
     assert call.outcome is AgentOutcome.USAGE_LIMIT
-    assert call.rate_limit == RateLimit(status="rejected")
+    assert isinstance(call.rate_limit, RateLimit)
+    assert call.rate_limit.resets_at is not None
 
 
 @pytest.mark.feature("E4")
@@ -201,6 +202,9 @@ def test_an_error_that_the_call_recovered_from_does_not_decide_the_outcome() -> 
 # When a usage limit resets
 
 
+NOW = datetime(2026, 11, 22, 4, 50, tzinfo=UTC)
+
+
 MOMENTS = st.datetimes(datetime(2001, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds it
 
 
@@ -225,12 +229,62 @@ def test_the_event_of_a_recorded_limit_names_window_and_reset(name: str, window:
 
 
 @pytest.mark.feature("E7")
-def test_a_reset_that_has_passed_is_kept() -> None:
+def test_a_reset_that_has_passed_is_kept_and_the_words_are_not_asked_for_tomorrow() -> None:
     call = replay("usage_limit_five_hour", 1, now=RECORDED + timedelta(hours=5))
     assert call.outcome is AgentOutcome.USAGE_LIMIT
     assert call.rate_limit
     assert call.rate_limit.resets_at is not None
     assert call.rate_limit.resets_at < RECORDED + timedelta(hours=5)
+
+
+@pytest.mark.feature("E7")
+def test_the_words_of_every_known_version_name_the_reset() -> None:
+    for words, reset in [
+        ("You've hit your session limit · resets 7:42am (UTC)", at(11, 22, 7, 42)),
+        ("You've hit your limit · resets 1pm (Europe/Lisbon)", at(11, 22, 13)),
+        ("You've hit your limit · resets 1pm (America/New_York)", at(11, 22, 18)),
+        ("You're out of extra usage · resets 5:30pm (Asia/Kolkata)", at(11, 22, 12)),
+        ("Claude usage limit reached. Your limit will reset at 3pm (America/Los_Angeles).", at(11, 22, 23)),
+        ("You've hit your limit · resets 1pm (../../etc/passwd)", at(11, 22, 13)),
+        ("You've hit your limit · resets 1pm", at(11, 22, 13)),
+        ("resets 12am (UTC)", at(11, 23, 0)),
+        ("resets 12pm (UTC)", at(11, 22, 12)),
+        ("You've hit your weekly limit · resets Nov 25, 12:53pm (UTC)", at(11, 25, 12, 53)),
+        ("You've hit your weekly limit · resets Nov 25, 12pm (Asia/Tokyo)", at(11, 25, 3)),
+        ("You've hit your weekly limit · resets Jan 2, 2027, 9am (UTC)", at(1, 2, 9, year=2027)),
+        ("spend limit reached · resets Dec 1", at(12, 1, 0)),
+        ("Claude AI usage limit reached|1795333374", datetime.fromtimestamp(1795333374, UTC)),
+        ("Claude AI usage limit reached|1795333374000", datetime.fromtimestamp(1795333374, UTC)),
+    ]:
+        assert reset_in_words(words, NOW) == reset
+
+
+@pytest.mark.feature("E7")
+def test_words_that_name_no_reset_or_one_in_the_past_give_none() -> None:
+    for words in [
+        "",
+        "resets soon",
+        "resets 13pm (UTC)",
+        "resets 3:75am (UTC)",
+        "resets Feb 30, 3am (UTC)",
+        "resets Nov 21, 12:53pm (UTC)",
+        "resets 4:50am (UTC)",
+        "resets 4:46am (UTC)",
+        "Claude AI usage limit reached|1695333374",
+        "Claude AI usage limit reached|17953333740001",
+    ]:
+        assert reset_in_words(words, NOW) is None
+
+
+@pytest.mark.feature("E7")
+def test_a_date_without_a_year_is_the_nearest_one_across_new_year() -> None:
+    assert reset_in_words("resets Jan 2, 9am (UTC)", at(12, 30, 9)) == at(1, 2, 9, year=2027)
+    assert reset_in_words("resets Dec 30, 9am (UTC)", at(1, 2, 9, year=2027)) is None
+
+
+@pytest.mark.feature("E7")
+def test_a_clock_without_a_zone_is_the_reader_s_own() -> None:
+    assert reset_in_words("resets 1pm", NOW.astimezone(timezone(timedelta(hours=2)))) == at(11, 22, 13)
 
 
 @pytest.mark.feature("E7")
@@ -248,7 +302,7 @@ def test_what_is_no_epoch_is_no_reset(epoch: object) -> None:
 @pytest.mark.feature("E7")
 def test_a_limit_known_only_by_its_words_counts_as_rejected_whatever_was_said_before() -> None:
     before = RateLimit(status="allowed", window="seven_day", resets_at=at(11, 28, 0))
-    assert reached(before) == RateLimit(status="rejected")
+    assert reached(before, "resets 7:42am (UTC)", NOW) == RateLimit(status="rejected", resets_at=at(11, 22, 7, 42))
 
 
 @pytest.mark.feature("E7")
@@ -273,7 +327,38 @@ def test_the_words_of_a_usage_limit_are_told_from_those_of_other_limits(words: s
 def test_hostile_words_are_read_at_once(hostile: str) -> None:
     start = time.perf_counter()
     names_a_limit(hostile)
+    reset_in_words(hostile, NOW)
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.feature("E7")
+@settings(deadline=None)
+@given(st.text(), MOMENTS)
+def test_any_words_give_no_reset_or_one_ahead(words: str, now: datetime) -> None:
+    reset = reset_in_words(f"resets {words}", now)
+    assert reset is None or reset > now
+
+
+@pytest.mark.feature("E7")
+@settings(deadline=None)
+@given(MOMENTS, st.integers(1, 12), st.integers(0, 59), st.sampled_from("ap"))
+def test_a_clock_time_is_never_more_than_a_day_ahead(now: datetime, hour: int, minute: int, half: str) -> None:
+    reset = reset_in_words(f"resets {hour}:{minute:02}{half}m (UTC)", now)
+    if reset is None:
+        today = now.replace(hour=hour % 12 + 12 * (half == "p"), minute=minute, second=0, microsecond=0)
+        assert timedelta(0) <= now - today < STALE
+    else:
+        assert timedelta(0) < reset - now <= timedelta(days=1)
+        assert (reset.hour % 12, reset.minute) == (hour % 12, minute)
+
+
+@pytest.mark.feature("E7")
+@settings(deadline=None)
+@given(MOMENTS, st.timedeltas(timedelta(minutes=1), timedelta(days=150)))
+def test_a_reset_that_the_cli_prints_is_read_back(now: datetime, wait: timedelta) -> None:
+    reset = (now + wait).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    printed = reset.strftime("%b %d, %I:%M%p").replace("AM", "am").replace("PM", "pm")
+    assert reset_in_words(f"You've hit your weekly limit · resets {printed} (UTC)", now) == reset
 
 
 @pytest.mark.feature("E7")
