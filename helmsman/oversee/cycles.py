@@ -70,7 +70,7 @@ TRADE = 3  # iterations that show a trade of failures: two are one step, the thi
 
 
 def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5)."""
+    """The same trees in a cycle, A/B/A/B or A/B/C/A/B/C by hash (S5)."""
     window = [summary for summary in history[-CYCLE_WINDOW:] if summary.tree]
     period = _period([summary.tree for summary in window], TREE_PERIODS)
     if not period or window[-1].tree == window[-2].tree:
@@ -81,9 +81,9 @@ def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivi
 
 
 def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
-    """The same failures in turn, two full rounds of 2 to 4 steps or one trade and back, whatever the trees (S14).
+    """The same failures in a cycle, two full rounds of 2 to 4 steps or one exchange and back, whatever the trees (S14).
 
-    Another try would go round again.
+    Another attempt would repeat the cycle.
     """
     window = worked(history, CYCLE_WINDOW, compared_with)  # also the tree that the loop began with: a state, but nobody's work
     states = [_state(summary) for summary in window]

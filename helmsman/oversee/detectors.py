@@ -32,7 +32,7 @@ def needed(count: int, sensitivity: Sensitivity) -> int:
 def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """3 iterations in a row gained less than 5 % of completion together and none made progress (S4).
 
-    A green run with a tree never seen in each iteration gets on (see `made_progress`); so does a fall of failing tests.
+    A green run with a new tree in each iteration is progress (see `made_progress`); so are fewer failing tests.
     """
     least = needed(STUCK, sensitivity)
     window = history[-least - 1 :]  # with the one before them, where there is one
@@ -48,7 +48,7 @@ def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iter
 def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """Completion changed direction 3 times since its last best value (S4), each time by more than 5 %.
 
-    Red and green in turn are a way of working where each green tree is new.
+    Alternating red and green is normal work if each green tree is new.
     """
     allowed = needed(SIGN_CHANGES, sensitivity)
     window = worked(history, SWING_WINDOW * (allowed + 1))
@@ -102,7 +102,7 @@ BURN_FACTOR = 2
 def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """Less than 0.3 of the files were relevant to the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
 
-    Research changes nothing and never trips it; neither does what the evidence calls better than ever.
+    Research, which changes nothing, and a new best value never trigger it.
     """
 
     def beside(one: IterationSummary) -> bool:
@@ -120,7 +120,7 @@ def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity
 def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """3 or more iterations without gain cost more than twice as much as the most expensive gain so far (S5).
 
-    Against the loop's own prices, since no absolute one fits both a typo and a migration; two gains are needed to know them.
+    Compared with the loop's own costs, because no absolute value fits both a typo and a migration; this needs two gains.
     """
     window = worked(history, BURN_WINDOW)
     gains = [at for at, summary in enumerate(window) if made_progress(summary)]
@@ -142,7 +142,7 @@ def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity
 def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """2 sessions in a row that ended normally called no tool and changed nothing (S5).
 
-    A session that an outage cut off is not empty, and one that claims completion under green checks has nothing left to do.
+    A session interrupted by an outage is not empty, and one that claims completion with green checks has nothing left to do.
     """
     window = whole(history, least := needed(EMPTY, sensitivity))
     if window and all(map(_empty, window)):
@@ -153,7 +153,7 @@ def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity
 def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """The agent wrote over 70 % fewer tokens than usual (median of 3 to 10 iterations; S5) although work is left.
 
-    A short session that got on, ended green, claimed completion or was cut off is nothing of the kind.
+    A short session that made progress, ended green, claimed completion or was interrupted does not count.
     """
     window = worked(history, USUAL_MOST + 1)
     usual = [summary.written for summary in window[:-1] if summary.written > 0]
@@ -196,7 +196,7 @@ LONGEST_PLACE = 200
 def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """The same class of failure at the same place in 5 iterations in a row (S5), not fewer, and without progress in between.
 
-    By class and place, never by text, which differs from run to run.
+    By class and place, never by text, which differs between runs.
     """
     window = whole(history, least := needed(SAME_ERROR, sensitivity), checked)
     if not window or any(summary.movement is Movement.FORWARD for summary in window[1:]) or fewer_fail(window[0], window[-1]):
@@ -214,7 +214,7 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """8 iterations in a row changed no failure text, except for numbers, and no count.
 
-    Where checks are coarse, words are the first thing to move when work gets somewhere.
+    With coarse checks, the text of failures is the first thing to change when work makes progress.
     """
     window = whole(history, least := needed(PLATEAU, sensitivity), checked)
     if not window or not window[-1].errors or any(summary.movement is Movement.FORWARD for summary in window[1:]):
