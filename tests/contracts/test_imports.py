@@ -10,7 +10,7 @@ from tests.contracts.source import PACKAGES, ROOT, imports, modules, named, tree
 COMPUTES = {
     "ast", "base64", "bisect", "collections", "configparser", "contextlib", "dataclasses", "datetime", "difflib", "enum",
     "fnmatch", "functools", "graphlib", "hashlib", "html", "itertools", "json", "math", "operator", "posixpath", "re", "reprlib",
-    "shlex", "statistics", "string", "tomllib", "types", "typing", "unicodedata", "urllib.parse",
+    "shlex", "statistics", "string", "textwrap", "tomllib", "types", "typing", "unicodedata", "urllib.parse",
     "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
     "xml", "defusedxml", "markdown_it", "tree_sitter", "tree_sitter_bash",  # read text that they are given
