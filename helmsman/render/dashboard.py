@@ -20,7 +20,7 @@ from helmsman.render.facts import Part, coded, control_facts, cost_text, facts, 
 from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table
 from helmsman.texts import SIGNS, plan_text, plural
 
-SHOWN, MOST_ROWS = 5, 40  # of what is listed in a cell, and rows of a system
+SHOWN = 5  # of what is listed in a cell
 IN_PART = frozenset({AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET, AgentOutcome.TIMED_OUT, AgentOutcome.CONTEXT_FULL})
 AT_WORK = IN_PART | {AgentOutcome.FINISHED, AgentOutcome.ROTATED}
 BETWEEN = frozenset({"guard", "stop", "refused"})
@@ -34,10 +34,9 @@ class Sign(StrEnum):
     GOOD = "✔"
     WATCH = "▲"
     BAD = "✘"
-    IDLE = "–"
 
 
-STANDS = {Sign.GOOD: "in order", Sign.WATCH: "to watch", Sign.BAD: "in trouble", Sign.IDLE: "nothing yet"}
+STANDS = {Sign.GOOD: "in order", Sign.WATCH: "to watch", Sign.BAD: "in trouble"}
 
 
 class System(NamedTuple):
@@ -48,16 +47,14 @@ class System(NamedTuple):
     rows: tuple[Row, ...] = ()
     bad: object = False
     watch: object = False
-    otherwise: Sign = Sign.GOOD
 
     @property
     def sign(self) -> Sign:
-        return Sign.BAD if self.bad else Sign.WATCH if self.watch else self.otherwise
+        return Sign.BAD if self.bad else Sign.WATCH if self.watch else Sign.GOOD
 
     def section(self) -> str:
         """All that it tells, under a heading."""
         rows = [row for row in self.rows if row[1]]
-        rows = [*rows[:MOST_ROWS], *([("", f"… and {len(rows) - MOST_ROWS} more")] if len(rows) > MOST_ROWS else ())]
         told = facts_table(rows, (STANDS[self.sign], cell(self.short)), (26, 80), LONGEST_LINE) if rows else cell(self.short)
         return f"## {self.sign} {self.title}\n\n{told}"
 
@@ -103,7 +100,7 @@ def _told(record: IterationRecord | None, *parts: Part) -> Iterator[Row]:
 def _operations(record: IterationRecord | None) -> System:
     title = "System 1 – operations"
     if record is None:
-        return System(title, "no iteration has ended since the loop was opened", otherwise=Sign.IDLE)
+        return System(title, "no iteration has ended since the loop was opened", watch=True)
     call, change, moment = record.execution.call, record.execution.change, record.moment
     changed = f"{plural(change.files_changed, 'file')} changed in {plural(len(change.commits), 'commit')}"
     return System(
@@ -171,8 +168,7 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
             ("rejections in a row", f"{rejections} of {state.config.judge.rejections}" if rejections else ""),
         ),
         bad=blocking or state.contradictions or (record and record.judgement and record.judgement.rejected),
-        watch=(report and not report.passed) or state.findings or rejections,
-        otherwise=Sign.GOOD if report else Sign.IDLE,
+        watch=report is None or not report.passed or state.findings or rejections,
     )
 
 
@@ -192,7 +188,6 @@ def _outlook(state: LoopState) -> System:
         ),
         bad=any(one.movement is Movement.BACK for one in last),
         watch=oversight.idle,
-        otherwise=Sign.GOOD if last else Sign.IDLE,
     )
 
 

@@ -115,7 +115,7 @@ def test_the_sign_of_the_work_follows_from_its_end_and_from_what_it_brought(
 
 def test_before_the_first_iteration_there_is_nothing_yet() -> None:
     page = read(dashboard(state()))
-    assert overview(state())["1"] == Sign.IDLE
+    assert overview(state())["1"] == Sign.WATCH
     assert page.headings[0] == "mend-it: ▶ running"
     assert "no iteration has ended since the loop was opened" in page.paragraphs
 
