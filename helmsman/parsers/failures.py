@@ -187,11 +187,10 @@ def recapped(lines: Sequence[str], name: str) -> str:
 # --- failures behind an exit code of 0: a runner whose own exit code was hidden, and that says itself that it failed -----------
 
 _RUN = known_programs("tests", "environments", "lint", "types", "build", "recipes", "projects")
-_TOOLS, _CONTAINERS = known_programs("tools"), known_programs("containers")
 _JOB = re.compile(
     r"t|b|c|vet|clippy|bench|fmt|\S{0,40}(?:test|build|lint|check|types?|tsc|compile|e2e|unit|spec|verify|format)\S{0,40}"
 )
-"""What a tool does, or a script is called, that builds, tests or checks."""
+"""What a program is called, or told to do, that builds, tests or checks."""
 _NEGATED = re.compile(r"(?:^|[;&|\n])\s*!\s")
 _OBJECTS = frozenset({Class.TYPES, Class.LINT, Class.BUILD})
 
@@ -215,9 +214,6 @@ def failed_by_output(command: str, output: str) -> bool:
 def _runs(one: Command) -> bool:
     """Whether it visibly builds, tests or checks."""
     name, *rest = words_of(one)
-    if {"--version", "--help", "--collect-only"} & set(one.arguments):
+    if name in _LOOKS or {"--version", "--help", "--collect-only"} & set(one.arguments):
         return False
-    if name in _CONTAINERS:
-        return bool(_RUN & set(rest))
-    jobs = (*(rest[:1] if name in _TOOLS else ()), *((name,) if one.words[0].startswith("./") else ()))
-    return name in _RUN or any(map(_JOB.fullmatch, jobs))
+    return not _RUN.isdisjoint((name, *rest)) or any(map(_JOB.fullmatch, (name, *rest[:1])))
