@@ -6,7 +6,6 @@ assertion that was patched, an object that equals everything, or a source that r
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from helmsman.parsers.source import Source
 from helmsman.plain import clean
@@ -14,8 +13,9 @@ from helmsman.verify.findings import some
 
 MOST_ALTERED = 20
 """Test files that are altered; to fail, one is enough."""
-_NUMBER = re.compile(rb"([0-9]{1,9})((?:\.[0-9]+)?(?:[iuf][0-9]{1,3})?)")
+_NUMBER = re.compile(rb"(0|[1-9][0-9]{0,8})((?:\.[0-9]+)?(?:[iuf][0-9]{1,3})?)")
 _MODULE = re.compile(rb"[./@]|node:")  # how the name of a module begins that JavaScript loads
+_QUOTES = frozenset({b"'", b'"', b"`"})
 _STEPS = (1, 4, 2, 9, 3, 14, 6)
 """What the next numbers grow by. None is the sum, difference or double of its neighbours: `add(1, 2) == 3` would still hold."""
 _OPPOSITES = (
@@ -31,13 +31,6 @@ _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _PARTS = re.compile(r"::| > |/|\.| \(")
 
 
-class _Region(NamedTuple):
-    """The lines of a test, with what stands between it and the test before, such as its table of cases."""
-
-    first: int
-    last: int
-
-
 def own_names(cases: Collection[str]) -> frozenset[str]:
     """What the functions or titles of these cases may be called in a file, whichever runner named them."""
     whole = {_PARAMETERS.sub("", case).strip() for case in cases}
@@ -45,35 +38,41 @@ def own_names(cases: Collection[str]) -> frozenset[str]:
 
 
 def with_other_values(source: Source, names: Collection[str] | None) -> str | None:
-    """The text with other numbers and texts in tests of these names (`None`: in all), or else with opposite assertions.
+    """The text with other numbers and texts in tests of these names (`None`: in all), or with opposite assertions.
 
-    None where there is neither.
+    Values are changed where an assertion names one, or where there is no assertion to turn round. None where neither can be done.
     """
-    regions = list(_regions(source, names))
-    asserted = {line for place in source.assertions for line in range(place.line, place.last + 1)}
-    data, parts, end = source.text.encode(errors="replace"), list[bytes](), 0
-    altered = list[int]()
-    for start, stop, line in source.literal_spans:
-        if start < end or not any(region.first <= line <= region.last for region in regions):
-            continue
-        if value := _other(data[start:stop], _STEPS[len(altered) % len(_STEPS)]):
-            parts += (data[end:start], value)
-            end = stop
-            altered.append(line)
+    inside = frozenset(_lines(source, names))
+    asserted = inside & {line for place in source.assertions for line in range(place.line, place.last + 1)}
+    other, altered = _with_other_literals(source, inside)
+    if asserted.isdisjoint(altered):
+        lines = [_opposite(line) if at in asserted else line for at, line in enumerate(source.text.split("\n"), 1)]
+        if (opposite := "\n".join(lines)) != source.text:
+            return opposite
     # a single value that no assertion names, as a time limit, may decide nothing
-    if len(altered) > 1 or asserted.intersection(altered):
-        return b"".join((*parts, data[end:])).decode(errors="replace")
-    inside = {line for region in regions for line in range(region.first, region.last + 1)}
-    lines = [_opposite(line) if at in asserted & inside else line for at, line in enumerate(source.text.split("\n"), 1)]
-    return text if (text := "\n".join(lines)) != source.text else None
+    return other if len(altered) > 1 or not asserted.isdisjoint(altered) else None
 
 
-def _regions(source: Source, names: Collection[str] | None) -> Iterator[_Region]:
+def _lines(source: Source, names: Collection[str] | None) -> Iterator[int]:
+    """Of each test, with what stands between it and the test before, such as its table of cases."""
     end = 0
     for test in source.tests:
         if names is None or not own_names([test.name]).isdisjoint(names):
-            yield _Region(end + 1, test.last)
+            yield from range(end + 1, test.last + 1)
         end = max(end, test.last)
+
+
+def _with_other_literals(source: Source, lines: Collection[int]) -> tuple[str, list[int]]:
+    """The text, and the lines of what was changed in it."""
+    data, parts, end, altered = source.text.encode(errors="replace"), list[bytes](), 0, list[int]()
+    for start, stop, line in source.literal_spans:
+        quoted = data[start - 1 : start] in _QUOTES
+        step = _STEPS[len(altered) % len(_STEPS)]
+        if start >= end and line in lines and (value := _other(data[start:stop], step, quoted=quoted)):
+            parts += (data[end:start], value)
+            end = stop
+            altered.append(line)
+    return b"".join((*parts, data[end:])).decode(errors="replace"), altered
 
 
 def _opposite(line: str) -> str:
@@ -81,12 +80,11 @@ def _opposite(line: str) -> str:
     return next((pattern.sub(other, line, count=1) for pattern, other in found), line)
 
 
-def _other(literal: bytes, step: int) -> bytes:
-    """Another literal of the same kind; empty for one that is left alone."""
+def _other(literal: bytes, step: int, *, quoted: bool) -> bytes:
+    """Another literal of the same kind; empty for one that is left alone, as a number that is no plain decimal one."""
     if number := _NUMBER.fullmatch(literal):
-        plain = literal == b"0" or not (literal.startswith(b"0") and literal[1:2].isdigit())
-        return b"%d%s" % (int(number[1]) + step, number[2]) if plain else b""
-    if not literal.strip() or _MODULE.match(literal) or literal[:1].isdigit():
+        return b"%d%s" % (int(number[1]) + step, number[2])
+    if not literal.strip() or _MODULE.match(literal) or (literal[:1].isdigit() and not quoted):
         return b""
     return literal + b"~" * step
 

@@ -13,6 +13,12 @@ PYTHON = (
 CHANGED = {
     "numbers, none the sum of those beside it": ("t.py", PYTHON, "test_add", "calc.add(2, 6) == 5"),
     "texts": ("t.py", "def test_up():\n    assert up('a') == 'A'\n", "test_up", "up('a~') == 'A~~~~'"),
+    "a zero, and texts that begin with a digit": (
+        "t.py",
+        "def test_it():\n    assert f('1h') == 0\n",
+        "test_it",
+        "f('1h~') == 4",
+    ),
     "a table above its test": ("t.py", "ROWS = [(1, 1)]\n\n\ndef test_it():\n    check(ROWS)\n", "test_it", "[(2, 5)]"),
     "a test of JavaScript": (
         "a.test.js",
@@ -44,6 +50,11 @@ def test_where_there_is_no_value_assertions_become_their_opposites(line: str) ->
     assert with_other_values(Source("t.py", text), {"test_it"}) == text.replace(line, OPPOSITES[line])
 
 
+def test_an_assertion_without_a_value_is_turned_round_whatever_values_stand_beside_it() -> None:
+    text = "ROWS = [(1, 1)]\n\n\ndef test_it():\n    for one, two in ROWS:\n        assert f(one) == two\n"
+    assert with_other_values(Source("t.py", text), None) == text.replace("assert f", "assert not f")
+
+
 def test_assertions_of_other_languages_become_their_opposites_too() -> None:
     spec = Source("a.test.js", "test('a', () => {\n  expect(f()).toBeDefined();\n});\n")
     rust = Source("tests/a.rs", "#[test]\nfn a() {\n    assert!(f());\n}\n")
@@ -65,6 +76,8 @@ def test_other_tests_stay_as_they_are_unless_all_are_asked_for() -> None:
 
 LEFT_ALONE = {
     "a module that is loaded": ("a.test.js", "test('a', () => {\n  require('./calc');\n});\n", "a"),
+    "a number that is no plain one": ("t.py", "def test_it():\n    check(0x10, 0b1, 1_000)\n", "test_it"),
+    "a single value that no assertion names": ("t.py", "def test_it():\n    sleep(5)\n", "test_it"),
     "a test of another name": ("t.py", PYTHON, "test_sub"),
     "a language that is not read": ("t.sh", 'test "$(cat answer)" = 2\n', "t.sh"),
 }
