@@ -72,7 +72,7 @@ def looking(url: str) -> Generator[Reads | None]:
     elif (file := _file_of(url)).is_file():
         from tasks.memory.sqlite import SqliteFile
 
-        store = SqliteFile(file)
+        store = SqliteFile(file, read_only=True)
     try:
         yield store if store and store.is_of_this_version() else None
     finally:

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, create_engine, event, select
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -22,13 +23,15 @@ PATIENCE_SECONDS = 30.0  # Changes are short. Only a restoration waits for anoth
 ATTEMPTS = 3  # one to see the damage, one with the copy, one more in case another process was quicker
 SETTINGS = (
     f"PRAGMA busy_timeout={PATIENCE_SECONDS * 1000:.0f}",
+    "PRAGMA cache_size=-16384",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA cell_size_check=ON",  # damage is seen where it is read
+)
+WRITER_SETTINGS = (
     "PRAGMA journal_mode=WAL",  # readers and a writer do not wait for each other; where a disk cannot, the old way is kept
     "PRAGMA synchronous=FULL",  # one iteration is one transaction: it may wait for the disk
     "PRAGMA journal_size_limit=16777216",
-    "PRAGMA cache_size=-16384",
-    "PRAGMA trusted_schema=OFF",
     "PRAGMA secure_delete=ON",  # what is forgotten is gone from the file too
-    "PRAGMA cell_size_check=ON",  # damage is seen where it is read
 )
 DAMAGED_KEPT = 3
 COPIES = 7  # daily copies that are kept: a week of them
@@ -39,11 +42,12 @@ _WORDS = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES (?)"
 class SqliteFile(Store):
     """The database of one file."""
 
-    def __init__(self, file: Path) -> None:
-        """Nothing is opened before it is asked."""
+    def __init__(self, file: Path, *, read_only: bool = False) -> None:
+        """Nothing is opened before it is asked. `read_only`: not even what others wrote is moved from the log into the file."""
         self._file, self.place = file, str(file)
-        self._engine = create_engine(URL.create("sqlite", database=str(file)), connect_args={"timeout": PATIENCE_SECONDS})
-        event.listen(self._engine, "connect", _set_up)
+        place, how = (f"file:{quote(str(file))}", {"mode": "ro", "uri": "true"}) if read_only else (str(file), {})
+        self._engine = create_engine(URL.create("sqlite", database=place, query=how), connect_args={"timeout": PATIENCE_SECONDS})
+        event.listen(self._engine, "connect", _set_up_to_read if read_only else _set_up)
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
@@ -75,7 +79,13 @@ class SqliteFile(Store):
         return size, tuple(copy.name for copy in copies), tuple(one.name for one in _like(self._file, DAMAGED))
 
 
-def _set_up(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+def _set_up(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
+    _set_up_to_read(connection, entry)
+    for setting in WRITER_SETTINGS:
+        connection.execute(setting).close()
+
+
+def _set_up_to_read(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # transactions begin where we say so
     for setting in SETTINGS:
         connection.execute(setting).close()

@@ -55,7 +55,9 @@ def loop_of(helmsman: CommandLine, **fields: Any) -> LoopState:
 
 
 def files_of(*folders: Path) -> Iterator[tuple[str, bytes]]:
-    paths = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
+    """But for what SQLite's connections share in memory, by a file of that name."""
+    every = (path for folder in folders for path in sorted(folder.rglob("*")))
+    paths = (path for path in every if path.is_file() and not path.name.endswith("-shm"))
     return ((str(path), path.read_bytes()) for path in paths)
 
 
