@@ -100,7 +100,7 @@ def _follow(repository: Repository, name: str, console: Console) -> None:
             for told in look.news:
                 if not isinstance(told.event, GateOpened | GateAnswered):
                     view.hear(told, name)
-            view.standing = "waits for your answer" if look.shown.state.gate else "" if look.driver else "nobody drives it"
+            view.standing = "waits for your answer" if look.shown.state.gate else "" if look.driver else "has no driver"
             lines = list(look.lines())
             show_on(console, [line for line in lines if line not in known])
             known = set(lines)

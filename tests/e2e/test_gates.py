@@ -106,7 +106,7 @@ def test_the_command_line_refuses_answers_that_cannot_be_followed_and_second_one
     answer = ("--repo", helmsman.repository)
     unanswered = helmsman.run("resume", "loop", *answer, "--set", "limits.iterations=3")
     assert unanswered.exit_code == 4, unanswered
-    assert "loop loop waits for your answer; `resume` cannot answer, and nothing was changed" in unanswered.output
+    assert "loop loop waits for your answer; `resume` cannot answer; nothing was changed" in unanswered.output
     assert (state_of(helmsman).config.limits.iterations, len(prefect_server.loop_runs(state_of(helmsman).uid))) == (30, 1)
     refused = helmsman.run("approve", "loop", *answer, "--set", "limits.iterations=many")
     assert (refused.exit_code, "limits.iterations" in refused.errors) == (2, True), refused

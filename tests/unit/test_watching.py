@@ -139,7 +139,7 @@ def test_the_first_line_says_what_is_being_done_for_how_long_and_what_was_used()
         ((), "", "● mend-it …"),
         ((StepStarted(iteration=1, attempt=1, step="baseline"),), "", "● mend-it checking the tree before any work"),
         ((EXECUTE, GATE), "", "● mend-it #2 waits for your answer"),
-        ((EXECUTE,), "nobody drives it", "● mend-it #2 nobody drives it"),
+        ((EXECUTE,), "has no driver", "● mend-it #2 has no driver"),
     ],
 )
 def test_where_no_step_is_under_way_the_first_line_says_why(events: tuple[Event, ...], standing: str, words: str) -> None:
