@@ -1,6 +1,6 @@
-"""What ends a loop at once, whatever else is going on: critical events.
+"""Critical events, which end a loop at once.
 
-Each kind is rare by construction: a false alarm ejects honest work. A limit that is merely reached is no critical event.
+Each kind is rare by construction: a false alarm ejects honest work. Reaching a limit is not critical.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from helmsman.oversee.cycles import OF_THE_WORLD
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.limits import gauges
-from helmsman.oversee.progress import UNRUNNABLE, compared_with, is_base, still_told
+from helmsman.oversee.progress import UNRUNNABLE, is_base, is_comparable, shows_kept_work
 from helmsman.plain import short_line
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Leak, Scan, Weakness, Weight
@@ -20,12 +20,12 @@ from helmsman.records.state import LoopState, Spending
 from helmsman.texts import plural
 from helmsman.verify.findings import some
 
-LEAST_TESTS = 3  # one or two tests fail together for one small reason; from three on it is the whole that broke
+LEAST_TESTS = 3  # one or two tests can fail for one small reason; three mean that everything broke
 LEAST_SHARE = 0.5
-"""Of the tests that passed before, so many must fail now; fewer are files that could not be read, counted as one failure each."""
+"""Share of previously passing tests that must fail now; fewer are unreadable files, each counted as one failure."""
 UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, FailureClass.PERMISSION}
-"""Failures that keep tests from saying anything about the code: a build that is broken, a database that is down."""
-BLOWN_AT = 1.25  # share of a budget from which it is blown: a limit stops the loop at 1, so one call used the rest
+"""Failures that keep tests from saying anything about the code, such as a broken build or an unavailable database."""
+BLOWN_AT = 1.25  # share from which a budget is exceeded: a limit stops the loop at 1, so one call used the rest
 SHOWN = 5
 _LONGEST = 120
 _BRING_BACK = "see what is gone or was sent, and bring it back, before anything runs here again"
@@ -41,36 +41,36 @@ def critical_events(
     spending: Spending,
     destroyed: Sequence[str] = (),
 ) -> tuple[Alert, ...]:
-    """What hurts after an iteration, ABORT each; leaks in doubt are only told, as a warning.
+    """Critical events after an iteration, each with ABORT; doubtful leaks are only warnings.
 
-    `history` ends with this iteration. `scan` holds findings that are new since the loop began, `spending` what is used up now,
-    `destroyed` why commands that ran were destructive, one sentence each.
+    `history` ends with this iteration. `scan`: findings that are new since the loop started; `spending`: total so far;
+    `destroyed`: why executed commands were destructive, one sentence each.
     """
-    weak = [f"{one.path}:{one.line} {one.rule}" for one in scan]
+    weaknesses = [f"{finding.path}:{finding.line} {finding.rule}" for finding in scan]
     kinds: Mapping[str, Iterable[Found]] = {
-        "all_tests": _all_tests(state, history, evidence),
-        "secrets": _secret(state, evidence, leaks),
-        "destructive": _several(
+        "all_tests": _find_all_tests_failing(state, history, evidence),
+        "secrets": _find_secrets(state, evidence, leaks),
+        "destructive": _summarize(
             "pain.destructive", "destructive command", destroyed, "ran in spite of the guard rails", _BRING_BACK
         ),
-        "budget": _budget(state, history, spending),
-        "security": _several(
-            "pain.security", "finding", weak, "of high severity in the security scan, new since the loop began", _READ
+        "budget": _find_exceeded_budget(state, history, spending),
+        "security": _summarize(
+            "pain.security", "finding", weaknesses, "of high severity in the security scan, new since the loop began", _READ
         ),
     }
-    found = [one for kind, seen in kinds.items() if kind not in state.config.pain.off for one in seen]
+    found = [finding for kind, seen in kinds.items() if kind not in state.config.pain.off for finding in seen]
     return tuple(Detector("", Severity.ABORT, lambda: found).alerts())
 
 
-def _all_tests(state: LoopState, history: Sequence[IterationSummary], evidence: Evidence) -> Iterator[Found]:
-    """Told once, when it begins: after that a person has been called."""
-    if not history or not still_told(history[-1]):
+def _find_all_tests_failing(state: LoopState, history: Sequence[IterationSummary], evidence: Evidence) -> Iterator[Found]:
+    """Every test fails. Reported once, when it starts: from then on a person is involved."""
+    if not history or not shows_kept_work(history[-1]):
         return
-    *earlier, now = [summary for summary in history if compared_with(summary) and not summary.undone]
+    *earlier, now = [summary for summary in history if is_comparable(summary) and not summary.undone]
     before = earlier[-1] if earlier else None
     if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS or now.green or now.passing_tests:
         return
-    if not _judged(now, before) or (evidence.checks and not evidence.checks.conclusive):
+    if not _tests_failed_themselves(now, before) or (evidence.checks and not evidence.checks.conclusive):
         return
     when = "before the first iteration" if is_base(before) else f"at the end of iteration {before.iteration}"
     message = (
@@ -80,36 +80,36 @@ def _all_tests(state: LoopState, history: Sequence[IterationSummary], evidence: 
     yield Found(message, now.failing_tests, LEAST_TESTS, rule="pain.all_tests")
 
 
-def _judged(summary: IterationSummary, before: IterationSummary) -> bool:
-    """Whether the tests ran and failed for what they say. One that wrote nothing but tests may have written them first."""
+def _tests_failed_themselves(summary: IterationSummary, before: IterationSummary) -> bool:
+    """Whether the tests ran and failed because of what they test. An iteration that changed only tests may be test-first."""
     many = summary.failing_tests >= max(LEAST_TESTS, LEAST_SHARE * before.passing_tests)
     return many and not summary.test_only and not any(error.kind in UNJUDGED for error in summary.errors)
 
 
-def _secret(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> Iterator[Found]:
+def _find_secrets(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> Iterator[Found]:
     sure = [leak for leak in leaks if leak.weight is Weight.BLOCK]
-    unsure = [leak for leak in leaks if leak.weight is not Weight.BLOCK]
+    doubtful = [leak for leak in leaks if leak.weight is not Weight.BLOCK]
     change = evidence.execution.change
     if sure:
         message = (
-            f"{plural(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_leaks(sure)};"
+            f"{plural(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_list_leaks(sure)};"
             f" revoke them where they were issued, and push {state.branch} only when they are out of its history."
             " What is no secret is marked with `pragma: allowlist secret` in its line"
         )
         yield Found(message, len(sure), 0, rule="pain.secret")
-    if unsure:
-        message = f"{plural(len(unsure), 'line')} that look like secrets, probably are none: {_leaks(unsure)}"
-        yield Found(message, len(unsure), 0, Severity.WARN, "secrets.doubtful")
+    if doubtful:
+        message = f"{plural(len(doubtful), 'line')} that look like secrets, probably are none: {_list_leaks(doubtful)}"
+        yield Found(message, len(doubtful), 0, Severity.WARN, "secrets.doubtful")
 
 
-def _leaks(leaks: Sequence[Leak]) -> str:
-    return _some(f"{leak.path}:{leak.line} {leak.kind}{f' ({leak.doubt})' if leak.doubt else ''}" for leak in leaks)
+def _list_leaks(leaks: Sequence[Leak]) -> str:
+    return _join_some(f"{leak.path}:{leak.line} {leak.kind}{f' ({leak.doubt})' if leak.doubt else ''}" for leak in leaks)
 
 
-def _budget(state: LoopState, history: Sequence[IterationSummary], spending: Spending) -> Iterator[Found]:
-    """Cost, tokens and time. The wait before the last iteration is left out: it is the limit's that was waited for."""
-    worked = state.spending.seconds + history[-1].seconds if history else spending.seconds
-    used = spending.model_copy(update={"seconds": min(spending.seconds, worked)})
+def _find_exceeded_budget(state: LoopState, history: Sequence[IterationSummary], spending: Spending) -> Iterator[Found]:
+    """Cost, tokens and time. Excludes the wait before the last iteration, which a usage limit caused."""
+    seconds = state.spending.seconds + history[-1].seconds if history else spending.seconds
+    used = spending.model_copy(update={"seconds": min(spending.seconds, seconds)})
     for gauge in gauges(state.config.limits, used, state.iteration):
         if gauge.name != "iterations" and gauge.share >= BLOWN_AT:
             message = (
@@ -119,26 +119,26 @@ def _budget(state: LoopState, history: Sequence[IterationSummary], spending: Spe
             yield Found(message, gauge.used, gauge.limit * BLOWN_AT, rule="pain.budget")
 
 
-def _several(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str) -> Iterator[Found]:
+def _summarize(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str) -> Iterator[Found]:
     if seen:
-        yield Found(f"{plural(len(seen), noun)} {about}: {_some(seen)}; {remedy}", len(seen), 0, rule=rule)
+        yield Found(f"{plural(len(seen), noun)} {about}: {_join_some(seen)}; {remedy}", len(seen), 0, rule=rule)
 
 
-def _some(parts: Iterable[str]) -> str:
-    """The first few, each in one short line that no terminal stumbles over."""
+def _join_some(parts: Iterable[str]) -> str:
+    """The first few, each as one short printable line."""
     return some([short_line(part[:1000], _LONGEST) for part in parts], most=SHOWN)
 
 
 def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
-    """Findings of high severity that the first scan did not have. A line that was moved or a file that was renamed is not new.
+    """High-severity findings that the first scan did not have. Moved lines and renamed files are not new.
 
-    Nothing is called new where the first scan is unknown, or held more findings of high severity than are kept.
+    Nothing is new if the first scan is unknown or had more high-severity findings than are stored.
     """
-    known, found = ([one for one in scan.findings if one.severity == "high"] for scan in (before, now))
+    known, found = ([finding for finding in scan.findings if finding.severity == "high"] for scan in (before, now))
     if before.error or (before.left_out and len(known) == len(before.findings)):
         return ()
-    left, fresh = Counter((one.rule, one.digest) for one in known), list[Weakness]()
-    for one in found:
-        left[one.rule, one.digest] -= 1
-        fresh += [one] if left[one.rule, one.digest] < 0 else []
+    remaining, fresh = Counter((finding.rule, finding.digest) for finding in known), list[Weakness]()
+    for finding in found:
+        remaining[finding.rule, finding.digest] -= 1
+        fresh += [finding] if remaining[finding.rule, finding.digest] < 0 else []
     return tuple(fresh)

@@ -1,4 +1,4 @@
-"""One shape for all that watches a loop: a rule, how grave it is, what is looked for. `advice.toml` says what to do then."""
+"""Common interface of everything that watches a loop: rule, severity, function. `advice.toml` holds the instructions."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,17 +10,17 @@ from helmsman.records.decision import Alert, Severity
 
 P = ParamSpec("P")
 ADVICE: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee").joinpath("advice.toml").read_text("utf-8"))
-INSTRUCTIONS: Mapping[str, str] = ADVICE["signals"]  # what the next iteration is told to do about a signal, by its rule
+INSTRUCTIONS: Mapping[str, str] = ADVICE["signals"]  # instruction for the next iteration, by the alert's rule
 
 
 class Found(NamedTuple):
-    """Something that a detector saw, in a sentence with its numbers."""
+    """What a detector found, in a sentence with its numbers."""
 
     message: str
     value: float | None = None
     threshold: float | None = None
-    severity: Severity | None = None  # where it is another one than the detector's
-    rule: str = ""  # what is added to the detector's rule
+    severity: Severity | None = None  # overrides the detector's
+    rule: str = ""  # suffix of the detector's rule
 
 
 @dataclass(frozen=True)
@@ -34,5 +34,5 @@ class Detector(Generic[P]):
     def alerts(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Alert]:
         """An alert for each thing found."""
         for found in self.evaluate(*args, **kwargs):
-            told = {"rule": self.rule + found.rule, "severity": found.severity or self.severity}
-            yield Alert.model_validate({**found._asdict(), **told, "instruction": INSTRUCTIONS.get(self.rule, "")})
+            fields = {"rule": self.rule + found.rule, "severity": found.severity or self.severity}
+            yield Alert.model_validate({**found._asdict(), **fields, "instruction": INSTRUCTIONS.get(self.rule, "")})

@@ -1,10 +1,18 @@
-"""What the overseer notices over several iterations. Each detector is a small pure function in one table."""
+"""Detectors over several iterations: small pure functions in one table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig, Sensitivity
-from helmsman.oversee.cycles import checked, fewer_fail, in_vain, limit_cycle, recurring_trees, whole, worked
+from helmsman.oversee.cycles import (
+    fewer_fail,
+    full_window,
+    is_checked,
+    last_iterations,
+    limit_cycle,
+    recurring_trees,
+    without_progress,
+)
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.progress import at_work, identity, is_base, made_progress, place
 from helmsman.plain import clean
@@ -15,17 +23,17 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.texts import plural
 
 FACTORS: Mapping[Sensitivity, float] = {"low": 1.5, "normal": 1, "high": 2 / 3}
-"""How many iterations `detect.sensitivity` makes of one: coarse checks show nothing of a long step before its end."""
+"""Factor of `detect.sensitivity` on iteration counts: coarse checks show nothing of a long step before its end."""
 STUCK = 3  # iterations in a row with too little gain (S4)
 ENOUGH = 0.05  # gain of completion over all of them that is enough (S4)
-SIGN_CHANGES = 3  # changes of direction of completion that count as swinging (S4)
+SIGN_CHANGES = 3  # changes of direction of completion that count as oscillation (S4)
 FALLS = 2  # iterations in a row that made it worse (S4)
-PLATEAU = 8  # iterations since anything was better than ever before
-SWING_WINDOW = 3  # iterations looked at for each change of direction: a swing may pause between two turns
+PLATEAU = 8  # iterations since the last record
+SWING_WINDOW = 3  # iterations examined per change of direction: an oscillation may pause between two turns
 
 
 def needed(count: int, sensitivity: Sensitivity) -> int:
-    """Iterations that trip a detector; one alone never does, as that is how a refactoring begins."""
+    """Iterations that trigger a detector; never a single one, because that is how a refactoring starts."""
     return max(2, round(count * FACTORS[sensitivity]))
 
 
@@ -35,9 +43,9 @@ def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iter
     A green run with a new tree in each iteration is progress (see `made_progress`); so are fewer failing tests.
     """
     least = needed(STUCK, sensitivity)
-    window = history[-least - 1 :]  # with the one before them, where there is one
+    window = history[-least - 1 :]  # with the previous one, if any
     steps = [summary for summary in window[-least:] if not is_base(summary)]
-    if len(steps) < least or not in_vain(steps) or fewer_fail(window[0], window[-1]):
+    if len(steps) < least or not without_progress(steps) or fewer_fail(window[0], window[-1]):
         return
     gain = window[-1].completion - window[0].completion
     if gain < ENOUGH:
@@ -51,11 +59,11 @@ def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -
     Alternating red and green is normal work if each green tree is new.
     """
     allowed = needed(SIGN_CHANGES, sensitivity)
-    window = worked(history, SWING_WINDOW * (allowed + 1))
+    window = last_iterations(history, SWING_WINDOW * (allowed + 1))
     window = window[max((at for at, summary in enumerate(window) if summary.movement is Movement.FORWARD), default=0) :]
     completions, green = [summary.completion for summary in window], [summary for summary in window if summary.green]
     steps = [after - before for before, after in pairwise(completions)]
-    recovers = green and all(map(made_progress, green))  # each green tree a new one: what breaks on the way is fixed
+    recovers = green and all(map(made_progress, green))  # every green tree is new: what breaks on the way is fixed
     if not steps or abs(steps[-1]) <= ENOUGH or recovers:
         return
     moves = [step > 0 for step in steps if abs(step) > ENOUGH]
@@ -68,35 +76,35 @@ def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -
 
 def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """2 iterations in a row made the evidence worse (S4). A single one is a normal start of a refactoring."""
-    # what was taken back has been dealt with
+    # reverted work has already been handled
     least = needed(FALLS, sensitivity)
-    window = worked(history, 2 * least + 1)[::-1]
+    window = last_iterations(history, 2 * least + 1)[::-1]
     falls = list(takewhile(lambda summary: summary.movement is Movement.BACK and not summary.undone, window))
     if len(falls) >= least:
         newest = falls[0]
         counts = f", {plural(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
-        told = f"{plural(len(falls), 'iteration')} in a row made it worse ({least} trip this)"
-        yield Found(f"{told}: completion is {newest.completion:.0%}{counts}", len(falls), least)
+        text = f"{plural(len(falls), 'iteration')} in a row made it worse ({least} trip this)"
+        yield Found(f"{text}: completion is {newest.completion:.0%}{counts}", len(falls), least)
 
 
 def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """No new best value for 8 iterations (S5, eigenform), and no green run with new work either."""
-    window = whole(history, least := needed(PLATEAU, sensitivity))
-    if window and in_vain(window):
-        told = f"nothing was better than ever before for {least} iterations ({least} trip this)"
-        yield Found(f"{told}; completion is {window[-1].completion:.0%}", least, least)
+    window = full_window(history, least := needed(PLATEAU, sensitivity))
+    if window and without_progress(window):
+        text = f"nothing was better than ever before for {least} iterations ({least} trip this)"
+        yield Found(f"{text}; completion is {window[-1].completion:.0%}", least, least)
 
 
-RELEVANCE = 0.3  # share of files that have to do with the task below which it is off its objective (S5)
-STRAY = 2  # iterations in a row beside the objective; one may be a detour that the work needs
+RELEVANCE = 0.3  # share of task-related files below which an iteration is off its objective (S5)
+STRAY = 2  # iterations in a row off the objective; one may be a necessary detour
 EMPTY = 2  # sessions in a row that called no tool and changed nothing (S5)
-DECLINE = 0.7  # loss of written tokens against what was usual (S5)
+DECLINE = 0.7  # drop of written tokens from the usual number (S5)
 DENIALS = 2  # iterations in a row in which the CLI denied permissions (S5)
-USUAL_LEAST, USUAL_MOST = 3, 10  # earlier iterations that say what is usual
+USUAL_LEAST, USUAL_MOST = 3, 10  # earlier iterations that define what is usual
 BURN_WINDOW = 50
-BURN_LEAST = 3  # iterations without gain before their price is looked at: S4's patience
+BURN_LEAST = 3  # iterations without gain before their cost is examined: S4's patience
 BURN_FACTOR = 2
-"""A gain that costs more than twice what the dearest one did is out of the ordinary; the mean would call each hard step burnt."""
+"""A gain that costs more than twice the most expensive one is unusual; the mean would flag every hard step."""
 
 
 def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
@@ -105,16 +113,16 @@ def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity
     Research, which changes nothing, and a new best value never trigger it.
     """
 
-    def beside(one: IterationSummary) -> bool:
-        return one.relevance < RELEVANCE and one.files_changed > 0 and one.movement is not Movement.FORWARD
+    def is_off_objective(summary: IterationSummary) -> bool:
+        return summary.relevance < RELEVANCE and summary.files_changed > 0 and summary.movement is not Movement.FORWARD
 
-    stray = list(takewhile(beside, worked(history, 2 * STRAY)[::-1]))
+    stray = list(takewhile(is_off_objective, last_iterations(history, 2 * STRAY)[::-1]))
     if len(stray) >= STRAY:
         newest = stray[0]
         share = f"{newest.relevance:.0%} of the files had to do with the task, below {RELEVANCE:.0%}"
-        lost = len(stray) > STRAY and not made_progress(newest)  # words that match badly must not stop what gets on
+        is_lost = len(stray) > STRAY and not made_progress(newest)  # badly matching words must not stop work that makes progress
         message = f"{share} for {len(stray)} iterations in a row ({STRAY} trip this)"
-        yield Found(message, newest.relevance, RELEVANCE, Severity.REDIRECT if lost else None)
+        yield Found(message, newest.relevance, RELEVANCE, Severity.REDIRECT if is_lost else None)
 
 
 def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
@@ -122,21 +130,19 @@ def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity
 
     Compared with the loop's own costs, because no absolute value fits both a typo and a migration; this needs two gains.
     """
-    window = worked(history, BURN_WINDOW)
+    window = last_iterations(history, BURN_WINDOW)
     gains = [at for at, summary in enumerate(window) if made_progress(summary)]
     if len(gains) < 2 or len(window) - 1 - gains[-1] < BURN_LEAST:  # noqa: PLR2004 - two prices make a comparison
         return
     in_dollars = any(summary.cost_usd > 0 for summary in window)
     spent = [summary.cost_usd if in_dollars else summary.tokens for summary in window]
     starts = [0, *(at + 1 for at in gains)]
-    prices = [sum(spent[start : at + 1]) for start, at in zip(starts, gains, strict=False)]
-    burnt, dearest = sum(spent[gains[-1] + 1 :]), max(prices)
-    if burnt > BURN_FACTOR * dearest:
-        used = (
-            f"{len(window) - 1 - gains[-1]} iterations without gain used {burnt:.4g} {'US dollars' if in_dollars else 'tokens'}"
-        )
-        message = f"{used}; the dearest gain before them took {dearest:.4g}, and {BURN_FACTOR} times that trips this"
-        yield Found(message, burnt, BURN_FACTOR * dearest)
+    costs = [sum(spent[start : at + 1]) for start, at in zip(starts, gains, strict=False)]
+    lost, highest = sum(spent[gains[-1] + 1 :]), max(costs)
+    if lost > BURN_FACTOR * highest:
+        used = f"{len(window) - 1 - gains[-1]} iterations without gain used {lost:.4g} {'US dollars' if in_dollars else 'tokens'}"
+        message = f"{used}; the dearest gain before them took {highest:.4g}, and {BURN_FACTOR} times that trips this"
+        yield Found(message, lost, BURN_FACTOR * highest)
 
 
 def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
@@ -144,8 +150,8 @@ def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity
 
     A session interrupted by an outage is not empty, and one that claims completion with green checks has nothing left to do.
     """
-    window = whole(history, least := needed(EMPTY, sensitivity))
-    if window and all(map(_empty, window)):
+    window = full_window(history, least := needed(EMPTY, sensitivity))
+    if window and all(map(_is_empty, window)):
         message = f"{least} sessions in a row called no tool and changed nothing ({least} trip this)"
         yield Found(message, least, least)
 
@@ -155,7 +161,7 @@ def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivit
 
     A short session that made progress, ended green, claimed completion or was interrupted does not count.
     """
-    window = worked(history, USUAL_MOST + 1)
+    window = last_iterations(history, USUAL_MOST + 1)
     usual = [summary.written for summary in window[:-1] if summary.written > 0]
     if len(usual) < USUAL_LEAST:
         return
@@ -169,7 +175,7 @@ def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivit
 
 def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
     """The CLI denied permissions in 2 iterations in a row (S5), which a person must grant; WARN if one of them made progress."""
-    window = whole(history, least := needed(DENIALS, sensitivity))
+    window = full_window(history, least := needed(DENIALS, sensitivity))
     if window and all(summary.denials for summary in window):
         total = sum(summary.denials for summary in window)
         message = (
@@ -180,15 +186,15 @@ def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Ite
         yield Found(message, least, least, severity)
 
 
-def _empty(summary: IterationSummary) -> bool:
-    used = summary.tool_calls or Capability.TOOLS in summary.untold  # of what is not told, nothing is held against it
+def _is_empty(summary: IterationSummary) -> bool:
+    used = summary.tool_calls or Capability.TOOLS in summary.untold  # unreported tool calls are not held against it
     idle = summary.outcome is AgentOutcome.FINISHED and not used and not summary.files_changed
     return idle and not (summary.green and summary.asked)
 
 
 SAME_ERROR = 5  # iterations in a row with the same class of failure at the same place (S5)
-UNDONE = 2  # iterations in a row that edited and took it back
-SWELLING = 3  # iterations in a row, each longer than the one before: S4's patience
+UNDONE = 2  # iterations in a row that reverted their edits
+SWELLING = 3  # iterations in a row, each adding more than the previous one: S4's patience
 TESTS_ONLY = 3
 LONGEST_PLACE = 200
 
@@ -198,14 +204,14 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
     By class and place, never by text, which differs between runs.
     """
-    window = whole(history, least := needed(SAME_ERROR, sensitivity), checked)
+    window = full_window(history, least := needed(SAME_ERROR, sensitivity), is_checked)
     if not window or any(summary.movement is Movement.FORWARD for summary in window[1:]) or fewer_fail(window[0], window[-1]):
         return
-    # errors of the newest iteration that all have, no smaller now than at first
+    # errors of the newest iteration that all share, with no smaller extent than at first
     extents = [{(error.kind, place(error)): error.extent for error in summary.errors} for summary in window]
     keys = ((error, (error.kind, place(error))) for error in window[-1].errors)
-    lasts = (error for error, key in keys if all(key in one for one in extents) and error.extent >= extents[0][key])
-    if lasting := next(lasts, None):
+    lasting_errors = (error for error, key in keys if all(key in sizes for sizes in extents) and error.extent >= extents[0][key])
+    if lasting := next(lasting_errors, None):
         where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else ", at an unknown place"
         message = f"the same failure in the last {least} iterations ({least} trip this): {lasting.kind}{where}"
         yield Found(message, least, least)
@@ -216,12 +222,17 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
     With coarse checks, the text of failures is the first thing to change when work makes progress.
     """
-    window = whole(history, least := needed(PLATEAU, sensitivity), checked)
+    window = full_window(history, least := needed(PLATEAU, sensitivity), is_checked)
     if not window or not window[-1].errors or any(summary.movement is Movement.FORWARD for summary in window[1:]):
         return
     states = {
-        (one.passing_tests, one.failing_tests, one.failing, *((identity(error), error.extent) for error in one.errors))
-        for one in window
+        (
+            summary.passing_tests,
+            summary.failing_tests,
+            summary.failing,
+            *((identity(error), error.extent) for error in summary.errors),
+        )
+        for summary in window
     }
     if len(states) == 1:
         message = f"{least} iterations in a row left every failure unchanged ({least} trip this)"
@@ -230,26 +241,26 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
 
 def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """2 iterations in a row reverted their edits and made no progress (S5). One reverted attempt is honest work."""
-    window = whole(history, UNDONE)
-    if window and all(summary.reverted for summary in window) and in_vain(window):
+    window = full_window(history, UNDONE)
+    if window and all(summary.reverted for summary in window) and without_progress(window):
         files = sum(summary.reverted for summary in window)
         yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
 
 
 def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """3 iterations in a row each added more lines than the previous one and more than they removed, without progress (S5)."""
-    window = whole(history, SWELLING)
+    window = full_window(history, SWELLING)
     grown = [summary.insertions - summary.deletions for summary in window]
     longer = all(before.insertions < after.insertions for before, after in pairwise(window))
-    if window and in_vain(window) and min(grown) > 0 and longer:
-        told = f"the code grew by {sum(grown)} lines in {SWELLING} iterations ({SWELLING} trip this), each by more"
-        yield Found(f"{told}, and nothing got better", sum(grown), 0)
+    if window and without_progress(window) and min(grown) > 0 and longer:
+        text = f"the code grew by {sum(grown)} lines in {SWELLING} iterations ({SWELLING} trip this), each by more"
+        yield Found(f"{text}, and nothing got better", sum(grown), 0)
 
 
 def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """3 iterations in a row changed only tests while checks fail, without progress. A single one is test-first."""
-    window = whole(history, TESTS_ONLY)
-    if window and in_vain(window) and all(summary.test_only and not summary.green for summary in window):
+    window = full_window(history, TESTS_ONLY)
+    if window and without_progress(window) and all(summary.test_only and not summary.green for summary in window):
         message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
         yield Found(message, TESTS_ONLY, TESTS_ONLY)
 
@@ -272,7 +283,7 @@ DETECTORS: tuple[Detector[Sequence[IterationSummary], Sensitivity], ...] = (
     Detector("growing_diff", Severity.WARN, growing_diff),
     Detector("test_only", Severity.WARN, only_tests),
 )
-"""By the name of their signal, which is also the name in `detect.off`; the most telling first."""
+"""Named like their alerts and like the entries of `detect.off`; the most specific first."""
 
 
 def detect(
@@ -280,14 +291,14 @@ def detect(
     config: DetectConfig,
     detectors: Sequence[Detector[Sequence[IterationSummary], Sensitivity]] = DETECTORS,
 ) -> tuple[tuple[Alert, ...], tuple[str, ...]]:
-    """Signals, and the detectors that broke, in words. An iteration that only waited is not judged."""
+    """Alerts, and messages about detectors that failed. An iteration that only waited is not examined."""
     signals, faults = list[Alert](), list[str]()
     if not history or not at_work(history[-1]):
         return (), ()
-    work = [summary for summary in history if at_work(summary) or is_base(summary)]  # once for all
+    work = [summary for summary in history if at_work(summary) or is_base(summary)]  # once for all detectors
     for detector in detectors:
         try:
             signals.extend(() if detector.rule in config.off else detector.alerts(work, config.sensitivity))
-        except Exception as broken:  # noqa: BLE001 - a detector that breaks must not end a loop
-            faults.append(f"the detector {detector.rule} failed ({type(broken).__name__}) and was skipped")
+        except Exception as error:  # noqa: BLE001 - a detector that breaks must not end a loop
+            faults.append(f"the detector {detector.rule} failed ({type(error).__name__}) and was skipped")
     return tuple(signals), tuple(faults)

@@ -1,11 +1,11 @@
-"""Why a loop goes round or stands: its sessions forget, two of its instructions contradict each other, or it is just stuck."""
+"""Why a loop repeats itself or stagnates: its sessions forget, two instructions contradict each other, or it is just stuck."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from helmsman.oversee.conflicts import MOST_CONFLICTS, inside, is_path
-from helmsman.oversee.cycles import worked
+from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import INSTRUCTIONS
 from helmsman.oversee.imperatives import WORDS, stem
 from helmsman.oversee.progress import made_progress
@@ -13,12 +13,12 @@ from helmsman.plain import cut_between_words
 from helmsman.records.control import Conflict, Diagnosis, IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 
-STUCK_FOR = 3  # iterations without anything gained until a contradiction is held to be the cause
+STUCK_FOR = 3  # iterations without progress until a contradiction counts as the cause
 SWING = 4  # iterations that show A, B, A, B
 CONFLICT = "orders.conflict"  # rule of the warning that two instructions may contradict each other
 _CITED = 70  # characters of an instruction that a warning quotes
 _CITED_AS_REASON = 46
-"""The same for what asks a person; two of them and their places have to fit into the 300 that the ladder keeps."""
+"""The same for questions to a person; two quotes with their places must fit into the 300 characters that the ladder stores."""
 _PLACE = 30
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}|[A-Z]{3,}")
 _GENERAL = frozenset(map(stem, WORDS["any"] | WORDS["general"]))  # words that any failure mentions
@@ -27,40 +27,40 @@ _GENERAL = frozenset(map(stem, WORDS["any"] | WORDS["general"]))  # words that a
 
 
 def bind(found: Sequence[Conflict], history: Sequence[IterationSummary]) -> tuple[Diagnosis, tuple[Conflict, ...]]:
-    """What makes the loop swing or stand, and the conflicts that matter."""
-    recent, swing = worked(history, STUCK_FOR), worked(history, SWING)
-    gained = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
-    # where nothing is checked, only a tree that does not change says that nothing was gained
-    if gained or not all(summary.checked or summary.movement is not Movement.SIDEWAYS for summary in recent):
+    """Why the loop oscillates or stagnates, and the relevant conflicts."""
+    recent, swing = last_iterations(history, STUCK_FOR), last_iterations(history, SWING)
+    has_progress = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
+    # without checks, only an unchanged tree shows that there was no progress
+    if has_progress or not all(summary.checked or summary.movement is not Movement.SIDEWAYS for summary in recent):
         return "none", tuple(found[:MOST_CONFLICTS])
     failing = [frozenset(summary.failing) for summary in swing]
-    swings = _turns(failing) and bool(failing[0] - failing[1]) and bool(failing[1] - failing[0])
-    touched = [one for one in found if swings or _touches(one, recent)]
+    alternates = _alternate(failing) and bool(failing[0] - failing[1]) and bool(failing[1] - failing[0])
+    touched = [conflict for conflict in found if alternates or _concerns(conflict, recent)]
     if touched:
-        rest = [one for one in found if one not in touched]
+        rest = [conflict for conflict in found if conflict not in touched]
         return "double_bind", tuple([*touched, *rest][:MOST_CONFLICTS])
     trees = [summary.tree for summary in swing]
-    forgets = not found and (swings or (_turns(trees) and all(trees) and trees[0] != trees[1]))
-    return ("amnesiac" if forgets else "none"), tuple(found[:MOST_CONFLICTS])
+    is_forgetful = not found and (alternates or (_alternate(trees) and all(trees) and trees[0] != trees[1]))
+    return ("amnesiac" if is_forgetful else "none"), tuple(found[:MOST_CONFLICTS])
 
 
-def _turns(states: Sequence[Any]) -> bool:
-    """A, B, A, B."""
+def _alternate(states: Sequence[Any]) -> bool:
+    """Whether the states alternate: A, B, A, B."""
     return len(states) == SWING and states[:2] == states[2:]
 
 
-def _touches(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
-    """Whether the work of late has to do with what the two are about."""
+def _concerns(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
+    """Whether recent work concerns the subject of the conflict."""
     files = [path for summary in recent for path in summary.files]
     if any(inside(path, scope) for scope in conflict.about.split() if is_path(scope) for path in files):
         return True
     errors = (f"{error.where} {error.message}" for summary in recent for error in (*summary.errors, *summary.troubles))
-    said = " ".join((*files, *(name for summary in recent for name in summary.failing), *errors))
-    about, met = ({stem(word.lower()) for word in _WORD.findall(text)} for text in (conflict.about, said))
-    return not met.isdisjoint(about - _GENERAL)
+    mentioned = " ".join((*files, *(name for summary in recent for name in summary.failing), *errors))
+    about, mentioned_stems = ({stem(word.lower()) for word in _WORD.findall(text)} for text in (conflict.about, mentioned))
+    return not mentioned_stems.isdisjoint(about - _GENERAL)
 
 
-# --- what is said of it -------------------------------------------------------------------------------------------
+# --- messages ----------------------------------------------------------------------------------------------------
 
 _FORGETS = (
     f"the last {SWING} iterations alternated between two states (A, B, A, B), and no two instructions contradict each other: "
@@ -69,50 +69,49 @@ _FORGETS = (
 
 
 def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Sequence[Conflict] = ()) -> Alert | None:
-    """What follows from a diagnosis. `told`: conflicts of which a person has heard, so that a warning comes once."""
+    """The alert for a diagnosis. `told`: conflicts already reported, so that each warning is given once."""
     if diagnosis == "amnesiac":
         instruction = INSTRUCTIONS["amnesiac"]
         return Alert(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=instruction)
-    binds = diagnosis == "double_bind"
-    fresh = [one for one in conflicts if binds or one not in told]
-    if not fresh or not (binds or diagnosis == "none"):
+    is_double_bind = diagnosis == "double_bind"
+    new = [conflict for conflict in conflicts if is_double_bind or conflict not in told]
+    if not new or not (is_double_bind or diagnosis == "none"):
         return None
-    one, found = fresh[0], "two instructions seem to conflict"
-    more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
-    if binds:
+    conflict, found = new[0], "two instructions seem to conflict"
+    more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
+    if is_double_bind:
         why = f"nothing gained in {STUCK_FOR} iterations"
-        message = f"{why}, and {found}: {_pair(one, _CITED_AS_REASON)}{more}; a person has to choose"  # the decision tells how
-        return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(fresh), threshold=0)
-    message = (
-        f"{found} ({one.kind}, about {one.about}): {_pair(one, _CITED)}{more}. The loop continues; without progress it stops"
-    )
-    return Alert(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(fresh), threshold=0)
+        message = f"{why}, and {found}: {_quote_pair(conflict, _CITED_AS_REASON)}{more}; a person has to choose"
+        return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(new), threshold=0)
+    cited = _quote_pair(conflict, _CITED)
+    message = f"{found} ({conflict.kind}, about {conflict.about}): {cited}{more}. The loop continues; without progress it stops"
+    return Alert(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(new), threshold=0)
 
 
-def _pair(conflict: Conflict, longest: int) -> str:
+def _quote_pair(conflict: Conflict, longest: int) -> str:
     return " against ".join(
-        f"“{cut_between_words(order.text, longest)}” ({cut_between_words(order.place, _PLACE)})"
-        for order in (conflict.first, conflict.second)
+        f"“{cut_between_words(instruction.text, longest)}” ({cut_between_words(instruction.place, _PLACE)})"
+        for instruction in (conflict.first, conflict.second)
     )
 
 
 def sentence(conflict: Conflict) -> str:
-    """A contradiction for the person who has to choose: what about, and both instructions with their places."""
-    first, second = (f"{order.place} says {order.text!r}" for order in (conflict.first, conflict.second))
+    """A contradiction for the person who must choose: its subject, and both instructions with their places."""
+    first, second = (f"{instruction.place} says {instruction.text!r}" for instruction in (conflict.first, conflict.second))
     return f"about {conflict.about}, {first} and {second}"
 
 
-STEADY = 3  # iterations that make a cycle stable: S4's patience
+STEADY = 3  # iterations after which a cycle is stable: S4's patience
 RETURNED = frozenset({"limit_cycle", "recurring_trees"})
-"""Rules that say that a failure or a tree was gone, and came back: what was found out was forgotten."""
+"""Rules for failures or trees that disappeared and came back: earlier findings were forgotten."""
 IN_VAIN = frozenset({"stuck", "plateau", "same_error", "empty_sessions", "oscillating"})
 
 
 def diagnose(history: Sequence[IterationSummary], signals: Sequence[Alert]) -> Diagnosis:
-    """Sessions that forget, a stable cycle that does not get on, or one that does; a double bind is found elsewhere."""
-    last, rules = worked(history, STEADY), {signal.rule for signal in signals}
+    """Sessions that forget, a stable cycle without progress, or a productive one; `bind` finds double binds."""
+    recent, rules = last_iterations(history, STEADY), {signal.rule for signal in signals}
     if rules & RETURNED:
         return "amnesiac"
     if rules & IN_VAIN:
         return "stuck"
-    return "productive" if len(last) == STEADY and all(map(made_progress, last)) else "none"
+    return "productive" if len(recent) == STEADY and all(map(made_progress, recent)) else "none"

@@ -1,61 +1,61 @@
-"""The controller between iterations: how urgent it is, from how far the work is and how it moves.
+"""PID controller between iterations: urgency from the gap to completion and its trend.
 
-output = kp·P + ki·I' - kd·D, clamped to 0 to 1. P is the gap, I' its past as a share of the largest that can pile up, D the
-change of completion an iteration. Control theory writes + kd times the change of the error, which is the same: progress
-lowers urgency, getting worse raises it. The gains are a profile by phase, approached step by step, damped where the work swings.
+output = kp·P + ki·I' - kd·D, clamped to 0 to 1. P is the gap, I' the integral as a share of its maximum, D the change of
+completion per iteration. Control theory writes + kd times the change of the error, which is equivalent: progress lowers
+urgency, regression raises it. Gains depend on the phase, change step by step, and are damped during oscillation.
 
-I enters as a share, so that its weight is ki. Entered as it is it would weigh twice ki, and a gap that is long past could ask
-for a pivot by itself. Numbers are those that the oldest public control layer for agents settled on (S1).
+I enters as a share, so that its weight is ki. Unscaled it would weigh twice ki, and a gap long past could request a pivot on
+its own. Numbers come from the oldest public control layer for agents (S1).
 """
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from helmsman.oversee.cycles import worked
-from helmsman.oversee.progress import clamped
+from helmsman.oversee.cycles import last_iterations
+from helmsman.oversee.progress import clamp
 from helmsman.records.control import Band, Control, Gains, IterationSummary, Movement, Phase
 
 WINDOW = 5  # iterations over which the derivative is taken
-DEADBAND = 0.05  # change of completion an iteration that counts as none
-DECAY = 0.9  # what an earlier gap is worth of the one after it
-INTEGRAL_LIMIT = 2.0  # the integral stays below this, so that a long gap is forgotten once work gets on
+DEADBAND = 0.05  # change of completion per iteration that counts as none
+DECAY = 0.9  # weight of a gap relative to the next one
+INTEGRAL_LIMIT = 2.0  # upper bound of the integral, so that a long gap is forgotten once there is progress
 GAINS: Mapping[Phase, tuple[float, float, float]] = {
     "exploration": (0.3, 0.1, 0.2),
     "focused": (0.5, 0.2, 0.3),
     "aggressive": (0.7, 0.3, 0.4),
 }
-"""kp, ki, kd: while the work begins, while it gets on, and where it swings or most is undone."""
-EXPLORING = 3  # iterations that count as the beginning
-VOLATILE = 0.3  # spread of completion over the window above which gains are aggressive
-FAR = 0.7  # gap above which they are
-SMOOTHING = 0.3  # share of the way to new gains that one iteration goes
+"""kp, ki and kd: at the start, during progress, and where completion oscillates or is mostly missing."""
+EXPLORING = 3  # iterations that count as the exploration phase
+VOLATILE = 0.3  # standard deviation of completion over the window above which gains are aggressive
+FAR = 0.7  # gap above which gains are aggressive
+SMOOTHING = 0.3  # share of the change to new gains applied per iteration
 DAMPED_KP = 0.3
-DAMPED_KD = 0.5  # while the work swings. Both of S1: less answer to where it stands just now, more to where it goes.
+DAMPED_KD = 0.5  # during oscillation. Both from S1: react less to the current value and more to the trend.
 BANDS: tuple[tuple[float, Band], ...] = ((0.7, "pivot"), (0.5, "adjust"), (0.3, "watch"), (0.0, "continue"))
-"""Outputs from which each band begins, the highest first."""
+"""Lower bound of each band, highest first."""
 
 
 def steer(before: Control, history: Sequence[IterationSummary], *, swinging: bool) -> Control:
-    """Run the controller after an iteration, the newest in `history`. One that only waited says nothing, and changes nothing."""
-    recent = worked(history, WINDOW + 1)
+    """Run the controller after the newest iteration in `history`. An iteration that only waited changes nothing."""
+    recent = last_iterations(history, WINDOW + 1)
     if not recent or history[-1].movement is Movement.WAITED:
         return before
-    completions = [clamped(summary.completion) for summary in recent]
+    completions = [clamp(summary.completion) for summary in recent]
     gap, change = 1 - completions[-1], completions[-1] - completions[0]
     rate = change / max(1, recent[-1].iteration - recent[0].iteration)
     rate = 0.0 if abs(rate) < DEADBAND else rate
-    # a standard deviation, 0 to 0.5: largest less smallest would call a steady climb of 8 % an iteration volatile
+    # standard deviation, 0 to 0.5: maximum minus minimum would call a steady climb of 8 % per iteration volatile
     mean = sum(completions) / len(completions)
-    spread = sqrt(sum((one - mean) ** 2 for one in completions) / len(completions))
+    spread = sqrt(sum((completion - mean) ** 2 for completion in completions) / len(completions))
     phase: Phase = "aggressive" if spread > VOLATILE or gap > FAR else "focused"
     phase = "exploration" if recent[-1].iteration <= EXPLORING else phase
-    share = SMOOTHING if len(recent) > 1 else 1.0  # the first has nothing to come from
-    old = (before.gains.kp, before.gains.ki, before.gains.kd)
-    kp, ki, kd = ((1 - share) * was + share * new for was, new in zip(old, GAINS[phase], strict=True))
-    # damping waits for nothing; what follows it is smooth again
+    share = SMOOTHING if len(recent) > 1 else 1.0  # the first iteration has no previous gains
+    old_gains = (before.gains.kp, before.gains.ki, before.gains.kd)
+    kp, ki, kd = ((1 - share) * old_gain + share * new_gain for old_gain, new_gain in zip(old_gains, GAINS[phase], strict=True))
+    # damping applies at once; leaving it is smooth
     gains = Gains(kp=DAMPED_KP, ki=ki, kd=DAMPED_KD) if swinging else Gains(kp=kp, ki=ki, kd=kd)
     total = min(INTEGRAL_LIMIT, max(0.0, before.integral) * DECAY + gap)
-    output = clamped(gains.kp * gap + gains.ki * total / INTEGRAL_LIMIT - gains.kd * rate)
+    output = clamp(gains.kp * gap + gains.ki * total / INTEGRAL_LIMIT - gains.kd * rate)
     terms = {"proportional": gap, "integral": total, "derivative": rate}
     return Control(**terms, gains=gains, phase=phase, output=output, band=band_of(output))
 

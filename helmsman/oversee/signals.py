@@ -1,10 +1,10 @@
-"""What the overseer notices after an iteration, each by a row of one table, and whether going on makes sense."""
+"""Alerts about a single iteration, one per row of a table, and validation before and after it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from helmsman.oversee.cycles import worked as worked_in
+from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.drift import LEAST_STRANGERS, flagged, sentence
 from helmsman.oversee.limits import NEARLY_USED_UP, gauges_near, in_words, newly_near
@@ -18,7 +18,7 @@ from helmsman.records.state import LoopState, Spending, killed_at_once, spend
 
 @dataclass(frozen=True)
 class IterationView:
-    """What there is to see of one iteration."""
+    """One iteration as the detectors see it."""
 
     state: LoopState
     evidence: Evidence
@@ -27,36 +27,36 @@ class IterationView:
 
     @property
     def spending(self) -> Spending:
-        """What the loop has used up with it."""
+        """Spending including this iteration."""
         return spend(self.state, self.evidence.usage, self.started_at, self.now, self.evidence.at_work)
 
     @property
     def counted(self) -> int:
-        """Iterations with it; the same one is due again after a call that says nothing of the work."""
+        """Iterations including this one; an iteration is repeated after a call that says nothing about the work."""
         execution = self.evidence.execution
         return self.state.iteration + (execution.worth_checking and not killed_at_once(self.state, execution))
 
 
 def _limits(view: IterationView) -> Iterator[Found]:
-    """Budgets that are near, and one that holds only as far as the agent's program tells what a call took."""
+    """Limits that are near or reached, and limits whose usage the agent's program did not report."""
     limits, call = view.state.config.limits, view.evidence.execution.call
     yield from gauges_near(limits, view.spending, view.counted)
-    for name, told, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
-        if limit is not None and told in call.untold:
+    for name, reported, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
+        if limit is not None and reported in call.untold:
             message = f"this call ({call.outcome}) did not report its usage, so it does not count towards limits.{name}"
             yield Found(message, severity=Severity.WARN, rule=f"{name}.untold")
 
 
 def _usage(view: IterationView) -> Iterator[Found]:
-    """A window of the subscription that is nearly used up, once until it is reset. Where one is used up the wait says it."""
+    """A usage window that is nearly used up, once until it resets. If one is used up, the wait reports it."""
     call = view.evidence.execution.call
     if call.outcome is not AgentOutcome.USAGE_LIMIT:
         for window in newly_near(view.state.usage, call.rate_limit, view.now):
             yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, NEARLY_USED_UP)
 
 
-def _requests(view: IterationView) -> Iterator[Found]:
-    """A request to be done that something speaks against."""
+def _contradicted_claims(view: IterationView) -> Iterator[Found]:
+    """A claim of completion that the evidence contradicts."""
     checks, claims, proof = view.evidence.checks, view.evidence.claims, view.evidence.proof
     if claims.wants_to_finish and checks and checks.results and not checks.passed:
         failing = ", ".join(result.name for result in checks.failures)
@@ -66,7 +66,7 @@ def _requests(view: IterationView) -> Iterator[Found]:
         yield Found(message, len(proof.denied), 0, rule="denied")
 
 
-def _verdict(view: IterationView) -> Iterator[Found]:
+def _judge_verdict(view: IterationView) -> Iterator[Found]:
     judgement, allowed = view.evidence.judgement, view.state.config.judge.rejections
     if judgement is None or judgement.approved:
         return
@@ -74,37 +74,37 @@ def _verdict(view: IterationView) -> Iterator[Found]:
         yield Found(f"the judge cannot tell: {judgement.cause}", rule="cannot_tell")
         return
     in_row = view.state.judge.rejections + 1
-    told = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {allowed}): {judgement.cause}"
-    yield Found(told, in_row, allowed, rule="rejected")
+    text = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {allowed}): {judgement.cause}"
+    yield Found(text, in_row, allowed, rule="rejected")
 
 
 def _checks(view: IterationView) -> Iterator[Found]:
     report = view.evidence.checks
     flaky = [name for result in report.results for name in result.flaky] if report else []
     if flaky:
-        told = f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}"
-        yield Found(told, len(flaky), 0, rule="flaky")
-    if left := report.left_behind if report else ():
-        told = f"the checks changed {len(left)} files, which were put back: {', '.join(left[:5])}"
-        yield Found(told, len(left), 0, Severity.LOG, "left_behind")
+        text = f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}"
+        yield Found(text, len(flaky), 0, rule="flaky")
+    if leftover := report.left_behind if report else ():
+        text = f"the checks changed {len(leftover)} files, which were put back: {', '.join(leftover[:5])}"
+        yield Found(text, len(leftover), 0, Severity.LOG, "left_behind")
 
 
-def _put_back(view: IterationView) -> Iterator[Found]:
+def _reverted_files(view: IterationView) -> Iterator[Found]:
     if paths := view.evidence.execution.put_back:
         what = "files in an iteration of research" if view.state.researching else "protected files"
         yield Found(f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}", len(paths), 0)
 
 
 def _session(view: IterationView) -> Iterator[Found]:
-    """The outer loop's view of a session: one class of failure that came back and back, and why it was ended."""
+    """What happened in the session: repeated failures of tools, and why it was ended."""
     call = view.evidence.execution.call
     if call.failures_in_row >= FAILURES_IN_ROW:
         kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
-        told = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
-        yield Found(told, call.failures_in_row, FAILURES_IN_ROW, rule="failures")
+        text = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
+        yield Found(text, call.failures_in_row, FAILURES_IN_ROW, rule="failures")
     if why := call.rotated:
-        told = f"the session was ended in good order, the next one begins with an empty context: {why}"
-        yield Found(told, rule="rotated")
+        text = f"the session was ended in good order, the next one begins with an empty context: {why}"
+        yield Found(text, rule="rotated")
 
 
 def _off_task(view: IterationView) -> Iterator[Found]:
@@ -116,12 +116,12 @@ def _off_task(view: IterationView) -> Iterator[Found]:
 SOURCES: tuple[Detector[IterationView], ...] = (
     Detector("limits.", Severity.ABORT, _limits),
     Detector("usage_limit.near", Severity.WARN, _usage),
-    # hooks fell silent: no failure of the work, and what the work is worth, the checks say
+    # silent hooks are no failure of the work; the checks decide about that
     Detector("steering.silent", Severity.WARN, lambda view: map(Found, filter(None, [view.evidence.execution.call.unguarded]))),
-    Detector("completion.", Severity.WARN, _requests),
-    Detector("judge.", Severity.WARN, _verdict),
+    Detector("completion.", Severity.WARN, _contradicted_claims),
+    Detector("judge.", Severity.WARN, _judge_verdict),
     Detector("checks.", Severity.WARN, _checks),
-    Detector("invariants.put_back", Severity.WARN, _put_back),
+    Detector("invariants.put_back", Severity.WARN, _reverted_files),
     Detector("session.", Severity.LOG, _session),
     Detector("drift.", Severity.LOG, _off_task),
     Detector(
@@ -130,14 +130,14 @@ SOURCES: tuple[Detector[IterationView], ...] = (
         lambda view: (Found(f"no model wrote the prompt: {why}; the template was used") for why in view.evidence.unwritten),
     ),
 )
-"""By what is looked at, budgets first. A rule that ends with a point is completed by what is found."""
+"""Detectors by subject, limits first. A rule that ends with a dot is completed by the finding."""
 
 
-# --- sanity before and after an iteration: what is critical stops the loop --------------------------------------------
+# --- validation before and after an iteration: critical issues stop the loop ------------------------------------------
 
-NEAR = 0.95  # completion from which an agent is expected to ask to be done
-ERRORS = 5  # failed tool calls of a session above which it is told
-UNADDRESSED = 2  # iterations in a row that got no further with the same failure. One may be research.
+NEAR = 0.95  # completion from which an agent is expected to claim completion
+ERRORS = 5  # failed tool calls of a session above which they are reported
+UNADDRESSED = 2  # iterations in a row without progress on the same failure; one may be research
 MOST = 10
 CRITICAL = "no_channel"
 REDESIGN = EscalationLevel.REDESIGN
@@ -145,7 +145,7 @@ _WHERE = 120
 
 
 def issues_before(state: LoopState, oversight: Oversight, history: Sequence[IterationSummary]) -> tuple[Issue, ...]:
-    """What is wrong before the iteration that is due."""
+    """Problems before the due iteration."""
     config, strategy, rung = state.config, oversight.strategy, oversight.ladder.rung
     persists, unchecked, allowed = strategy.stance == "persist", not config.checks, config.allow_no_checks
     rows = (
@@ -155,30 +155,30 @@ def issues_before(state: LoopState, oversight: Oversight, history: Sequence[Iter
         (persists and rung >= REDESIGN, "strategy", f"the strategy is to persist, while the ladder stands at {rung.title}"),
         *((True, "blocker", message) for message in _blockers(state, history)),
     )
-    return tuple(_issue(rule, message) for holds, rule, message in rows if holds)[:MOST]
+    return tuple(_issue(rule, message) for applies, rule, message in rows if applies)[:MOST]
 
 
 def issues_after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
-    """What is odd about the iteration that has just ended. Nothing of it is critical: the gates themselves decide."""
+    """Oddities of the iteration that just ended. None is critical: the gates decide."""
     checks, errors, done = evidence.checks, evidence.execution.call.errors, progress.completion
-    asked, times = evidence.claims.wants_to_finish or evidence.proof.asked, sum(error.times for error in errors)
+    has_claimed, times = evidence.claims.wants_to_finish or evidence.proof.asked, sum(error.times for error in errors)
     kinds = ", ".join(sorted({str(error.kind) for error in errors}))
-    unasked = checks is not None and checks.passed and done >= NEAR and not asked
+    is_unclaimed = checks is not None and checks.passed and done >= NEAR and not has_claimed
     rows = (
-        (unasked, "no_request", f"{done:.0%} done and all checks pass, but the agent did not claim completion"),
+        (is_unclaimed, "no_request", f"{done:.0%} done and all checks pass, but the agent did not claim completion"),
         (times > ERRORS, "errors", f"{times} tool calls failed in the session: {kinds}"),
     )
-    return tuple(_issue(rule, message) for holds, rule, message in rows if holds)
+    return tuple(_issue(rule, message) for applies, rule, message in rows if applies)
 
 
 def _blockers(state: LoopState, history: Sequence[IterationSummary]) -> Iterator[str]:
-    """The same failure in the last iterations, none of which got further; nothing of work that was taken off the branch."""
-    worked, green = worked_in(history, UNADDRESSED), state.checks is not None and not state.checks.failures
-    if len(worked) < UNADDRESSED or state.failed or green or any(one.movement is Movement.FORWARD for one in worked):
+    """The same failure in the last iterations, none of which made progress; reverted work does not count."""
+    recent, is_green = last_iterations(history, UNADDRESSED), state.checks is not None and not state.checks.failures
+    if len(recent) < UNADDRESSED or state.failed or is_green or any(summary.movement is Movement.FORWARD for summary in recent):
         return
-    seen = [{(error.kind, error.where) for error in summary.errors} for summary in worked]
-    for error in worked[-1].errors:
-        if all((error.kind, error.where) in failures for failures in seen):
+    failures_of_each = [{(error.kind, error.where) for error in summary.errors} for summary in recent]
+    for error in recent[-1].errors:
+        if all((error.kind, error.where) in failures for failures in failures_of_each):
             place = f" at {clean(error.where[:_WHERE])}" if error.where else ""
             yield f"the same {error.kind} failure{place} after {UNADDRESSED} iterations that got no further"
 
