@@ -1,6 +1,6 @@
-"""Pairs of instructions that cannot both be followed, by a simple rule: the same thing ordered and forbidden.
+"""Pairs of contradicting instructions, by a simple rule: the same thing is ordered and forbidden.
 
-A false alarm stops a loop, so what is doubtful, or said in unusual words, is no conflict.
+A false alarm stops a loop, so doubtful or unusually worded pairs are no conflict.
 """
 
 import re
@@ -13,7 +13,7 @@ from helmsman.parsers.test_files import is_test_file
 from helmsman.records.control import Conflict, ConflictKind, Imperative
 
 MOST_CONFLICTS = 5
-MOST_ORDERS = 1000  # instructions that are compared; those of more documents than anybody reads are left out
+MOST_ORDERS = 1000  # instructions compared at most; the rest of very many documents is ignored
 _MOST_COMPARED = 300
 _ABOUT = 200
 _GRAVITY: tuple[ConflictKind, ...] = ("pattern", "scope", "completeness", "priority")
@@ -30,11 +30,11 @@ class _Action:
 
     order: Imperative
     ordered: bool  # False: forbidden
-    verb: str  # the one that stands for all of its meaning
-    said: str  # what it is done to, for people
-    noun: str  # the same thing's stem
+    verb: str  # the representative of its synonyms
+    said: str  # the object, for people
+    noun: str  # the object's stem
     kind: frozenset[str]  # words before the noun
-    around: frozenset[str]  # all other words: they narrow it as well
+    around: frozenset[str]  # all other words, which narrow it too
     paths: tuple[str, ...]
     every: bool
 
@@ -47,13 +47,13 @@ class _Action:
         return self.kind | self.around
 
 
-def _action(order: Imperative) -> _Action | None:
-    """One verb with the first thing that is named after it, and with all that narrows it; None where there is no such verb."""
+def _parse_action(order: Imperative) -> _Action | None:
+    """Parse one verb with the first object after it and all words that narrow it; None without a known verb."""
     text = re.sub(r"\([^()]{0,200}\)|\*\*", " ", order.text.replace("’", "'")).strip()  # noqa: RUF001 - as word processors write it
     for pattern, plainly in PLAINER:
         text = pattern.sub(plainly, text)
     ordered, tokens = order.modality in {"must", "should"}, _tokens(text)
-    if not ordered and tokens and is_path(tokens[0]):  # a mere path below a heading that forbids
+    if not ordered and tokens and is_path(tokens[0]):  # a bare path below a forbidding heading
         tokens = ["touch", *tokens]
     lower = [token.lower() for token in tokens]
     modal = next((at for at, word in enumerate(lower) if word in WORDS["modal"]), 0)
@@ -65,7 +65,7 @@ def _action(order: Imperative) -> _Action | None:
     end = next((at for at in range(start + 1, place) if lower[at] in WORDS["joins"]), place)
     names = [token for token in tokens[start + 1 : end] if _words([token])]
     noun = next((name for name in reversed(names) if not name.startswith("`")), names[-1] if names else "")
-    # it is done in the paths after `in`, not in those after `for` or `to make`
+    # paths after `in` count, those after `for` or `to make` do not
     left = (
         at for at in range(place, len(lower)) if lower[at] in _AFTER or (lower[at - 1] == "to" and stem(lower[at]) in MEANING)
     )
@@ -85,7 +85,7 @@ def _action(order: Imperative) -> _Action | None:
 
 
 def _words(tokens: Iterable[str]) -> frozenset[str]:
-    """Stems of what is neither a path nor a word that narrows nothing."""
+    """Stems of words that are neither paths nor words without meaning here."""
     words = (token.strip("`").lower() for token in tokens if not is_path(token))
     return frozenset(stem(word) for word in words if word and word not in _SMALL | _ENDS | _EVERY)
 
@@ -95,7 +95,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def is_path(token: str) -> bool:
-    """Whether a word or a name in back-ticks is a file, a folder or a glob."""
+    """Whether a word or a name in backticks is a file, a folder or a glob."""
     name = token.strip("`")
     if not _PATH.fullmatch(name) or name.startswith(("@", "-")):
         return False
@@ -103,7 +103,7 @@ def is_path(token: str) -> bool:
 
 
 def inside(path: str, scope: str) -> bool:
-    """Whether a path (or all that a glob means) lies in a scope: the same file, a folder above, or a glob that matches."""
+    """Whether a path (or everything that a glob matches) is in a scope: the same file, a parent folder, or a matching glob."""
     path, scope = (name[:300].removeprefix("./").removeprefix("/") for name in (path, scope))
     base, folder = path.split("*")[0].rstrip("/"), scope.rstrip("/")
     if not base or not folder:
@@ -115,34 +115,34 @@ def inside(path: str, scope: str) -> bool:
 
 
 def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
-    """The contradictions between instructions, the gravest first, 5 at most, one for each pair."""
-    # what holds under a condition, or with an exception, is compared with nothing
+    """Contradictions between instructions, most severe first, 5 at most, one per pair."""
+    # conditional instructions and those with an exception are not compared
     known = tuple(order for order in dict.fromkeys(orders[:MOST_ORDERS]) if not PATTERNS["condition"].search(hide(order.text)))
-    done = [action for order in known if (action := _action(order))]
-    wanted, refused = ([one for one in done if one.ordered is how][:_MOST_COMPARED] for how in (True, False))
-    pairs = ((one, other) for one in wanted for other in refused if one.hard or other.hard)
-    found = [conflict for one, other in pairs if (conflict := _opposed(one, other))]
-    unique = dict[frozenset[str], Conflict]()  # a rule is often said in several documents
-    for one in [*found, *_ranks(known)]:
+    actions = [action for order in known if (action := _parse_action(order))]
+    wanted, bans = ([one for one in actions if one.ordered is how][:_MOST_COMPARED] for how in (True, False))
+    pairs = ((one, other) for one in wanted for other in bans if one.hard or other.hard)
+    found = [conflict for one, other in pairs if (conflict := _find_conflict(one, other))]
+    unique = dict[frozenset[str], Conflict]()  # several documents often repeat a rule
+    for one in [*found, *_find_rank_conflicts(known)]:
         unique.setdefault(frozenset(order.text.lower() for order in (one.first, one.second)), one)
     return tuple(sorted(unique.values(), key=lambda one: _GRAVITY.index(one.kind)))[:MOST_CONFLICTS]
 
 
-def _opposed(wanted: _Action, ban: _Action) -> Conflict | None:
-    """What contradicts in what is ordered and what is forbidden or to be left out."""
+def _find_conflict(wanted: _Action, ban: _Action) -> Conflict | None:
+    """The conflict between an ordered action and a forbidden or omitted one, if any."""
     kind: ConflictKind | None = None
     about = ban.said
-    if _same(wanted, ban):
+    if _contradicts(wanted, ban):
         kind, about = "pattern", f"{ban.verb} {ban.said}"
-    elif path := _trespass(wanted, ban):
+    elif path := _forbidden_path(wanted, ban):
         kind, about = "scope", path
-    elif _leaves_out(wanted, ban):
+    elif _excludes_part(wanted, ban):
         kind = "completeness"
     return Conflict(kind=kind, first=wanted.order, second=ban.order, about=about[:_ABOUT]) if kind else None
 
 
-def _same(wanted: _Action, ban: _Action) -> bool:
-    """Whether all that narrows the ban narrows the order as well. The same author's narrower order is an exception."""
+def _contradicts(wanted: _Action, ban: _Action) -> bool:
+    """Whether everything that narrows the ban also narrows the order. A narrower order by the same author is an exception."""
     if wanted.verb != ban.verb and (wanted.verb, ban.verb) != ("add", "use"):
         return False
     if wanted.noun != ban.noun or ban.noun in _ANY or wanted.every < ban.every:
@@ -153,28 +153,35 @@ def _same(wanted: _Action, ban: _Action) -> bool:
     return ban.narrowed <= wanted.narrowed and placed and bool(ban.noun or ban.paths or not wanted.said)
 
 
-def _trespass(edit: _Action, ban: _Action) -> str:
-    """What of an edit lies where nothing may be changed."""
+def _forbidden_path(edit: _Action, ban: _Action) -> str:
+    """The path of an edit where changes are forbidden; empty if there is none."""
     if ban.verb not in {"change", "touch"} or edit.verb not in WORDS["edits"] or not (edit.hard and ban.hard):
         return ""
     if ban.narrowed or ban.noun not in {*_ANY, "test", ""} or (edit.verb == "add" and not edit.noun and ban.verb != "touch"):
-        return ""  # a new file changes none that is there
+        return ""  # a new file changes no existing one
     tests = ban.noun == "test" and not ban.paths
     scoped = (path for path in edit.paths if (tests and is_test_file(path)) or any(inside(path, scope) for scope in ban.paths))
     return next(scoped, "")
 
 
-def _leaves_out(whole: _Action, part: _Action) -> bool:
-    """All of a kind is ordered, and one of the kind left out. What the same author leaves out is an exception."""
-    alike = whole.noun == part.noun and whole.kind < part.kind and part.verb in {"change", "touch", "skip", whole.verb}
-    strict = whole.hard and part.hard and whole.order.source != part.order.source
+def _excludes_part(whole: _Action, excluded: _Action) -> bool:
+    """Whether one orders all of a kind and the other excludes part of it. An exclusion by the same author is an exception."""
+    is_same_kind = (
+        whole.noun == excluded.noun and whole.kind < excluded.kind and excluded.verb in {"change", "touch", "skip", whole.verb}
+    )
+    is_strict = whole.hard and excluded.hard and whole.order.source != excluded.order.source
     return (
-        whole.every and not whole.paths and whole.verb in WORDS["edits"] and alike and strict and _APART.isdisjoint(part.narrowed)
+        whole.every
+        and not whole.paths
+        and whole.verb in WORDS["edits"]
+        and is_same_kind
+        and is_strict
+        and _APART.isdisjoint(excluded.narrowed)
     )
 
 
-def _ranks(orders: Sequence[Imperative]) -> Iterator[Conflict]:
-    """One before the other, and the other before the one."""
+def _find_rank_conflicts(orders: Sequence[Imperative]) -> Iterator[Conflict]:
+    """Contradictory priorities: one first, and the other first."""
     known: dict[tuple[frozenset[str], ...], Imperative] = {}
     for order in orders:
         found = PATTERNS["rank"].match(order.text.strip(" .!*"))

@@ -1,4 +1,4 @@
-"""The ladder of escalation: what failed on one rung is met one rung higher, and clean iterations or a person lead back down."""
+"""The escalation ladder: repeated failure raises the level; clean iterations or a person lower it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,33 +13,33 @@ from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
 CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
-"""Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""
-PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}  # rules that leave no doubt: more of the same cannot help
+"""Rules for repeating loops. Another attempt would repeat the cycle, so the structure must change."""
+PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}  # unambiguous rules: more of the same cannot help
 FALLS = frozenset({"regressing"})
-"""Of these, what is no news on a rung that got on: such work goes two steps forward and one back, and falls are taken back."""
-UNMOVED = frozenset({"same_words"})  # rules that say that what was tried did not even reach what fails
-COARSE = 4  # things that checks count, up to which a step of the work is seldom seen in them: each is a quarter of it or more
-FINE = 10  # things that fail, from which work that gets anywhere soon shows in one of them
-LESS = 1  # iterations fewer where nothing shows though it would
-STALLED = 3  # iterations in a row without progress that are trouble by themselves: two and one more, as in public loops
+"""Rules that are normal on a level with progress: such work goes two steps forward and one back, and regressions are reverted."""
+UNMOVED = frozenset({"same_words"})  # rules for attempts that did not even affect the failure
+COARSE = 4  # counted tests or failures up to which single steps rarely show: each is a quarter of the work or more
+FINE = 10  # failures from which progress soon shows in one of them
+LESS = 1  # iterations fewer if nothing shows although it should
+STALLED = 3  # iterations in a row without progress that alone count as trouble: two plus one, as in public loops
 KEPT_CLIMBS = 10
 FORGOTTEN = ("idle", "strategy", "diagnosis", "learning", "issues", "instructions", "redirected")
-"""What of the oversight begins anew where a person goes on with the loop."""
+"""Fields of the oversight that are reset when a person continues the loop."""
 LONGEST_REASON = 300
 
 
 Event = Literal["pain", "person", "trouble", "clean", "nothing", "resumed"]
-"""What an iteration, or a person, was for the ladder. `pain`: a signal ends the loop at once. `person`: one asks for a person.
-`trouble`: the next iteration has to be told what to do instead, or nothing got on for too long. `clean`: it got on, and nothing
-spoke against it. `resumed`: a person goes on with the loop."""
+"""What an iteration, or a person, means for the ladder. `pain`: an alert ends the loop at once. `person`: one asks for a person.
+`trouble`: the next iteration needs other instructions, or there was no progress for too long. `clean`: progress, and no evidence
+against it. `resumed`: a person continues the loop."""
 
 
 class Step(NamedTuple):
-    """Where an event leads, and how many iterations that needs."""
+    """Target level of an event, and how many iterations it needs."""
 
     after: EscalationLevel
     counter: Literal["spent", "clean", ""] = ""
-    needs: int = 0  # what the counter of clean iterations has to reach; `spent` has to reach the patience
+    needs: int = 0  # required number of clean iterations; `spent` must reach the patience
 
 
 PATCH, REFACTOR, REDESIGN, HUMAN, EJECT = EscalationLevel
@@ -54,93 +54,93 @@ STEPS: Mapping[tuple[EscalationLevel, Event], Step] = {
     (HUMAN, "resumed"): Step(REDESIGN),
     (EJECT, "resumed"): Step(PATCH),
 }
-"""What is not here stays where it is: from E-III only a person leads down, to E-IV only pain leads up."""
+"""Other combinations keep the level: only a person leads down from E-III, only a critical event leads up to E-IV."""
 _SEVERITIES: Mapping[Event, Severity] = {"pain": Severity.ABORT, "person": Severity.PAUSE, "trouble": Severity.REDIRECT}
 
 
 def ladder_after(
     before: Ladder, summary: IterationSummary, signals: Sequence[Alert], *, idle: int, now: datetime, config: LadderConfig
 ) -> Ladder:
-    """The ladder once an iteration is over. `idle`: iterations in a row without progress, this one included."""
+    """The ladder after an iteration. `idle`: iterations in a row without progress, including this one."""
     event = event_of(summary, signals, idle=idle)
-    seen = before
-    if event == "clean":  # it gives the rung its patience back; any other takes nothing of what was reached
-        seen = before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
+    counted = before
+    if event == "clean":  # restores the level's patience; other events keep what was reached
+        counted = before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
     elif summary.movement is not Movement.WAITED:
-        seen = before.model_copy(update={"spent": before.spent + 1})
-    step, patience = STEPS.get((before.rung, event)), trials(summary, signals, config, clean=seen.clean > 0)
+        counted = before.model_copy(update={"spent": before.spent + 1})
+    step, patience = STEPS.get((before.rung, event)), trials(summary, signals, config, clean=counted.clean > 0)
     if step is None:
-        return seen
-    # a rung on which something got on gets twice as long: slow work is no standstill
-    enough = (2 if seen.clean and patience > 1 else 1) * patience
-    due = seen.spent >= enough if step.counter == "spent" else seen.clean >= step.needs
-    if not due:
-        return seen
-    # the rule stands first, so that the next prompt can tell what kind of trouble it was
-    gravest, stalled = next(iter(_of(event, signals)), None), f"{plural(idle, 'iteration')} in a row without progress"
-    reason = f"{gravest.rule}: {gravest.message}" if gravest else f"no_progress: {stalled}"
-    reason = f"{plural(seen.clean, 'clean iteration')} on {seen.rung.title}" if event == "clean" else reason
-    return _climbed(seen, step.after, summary.iteration, reason, now)
+        return counted
+    # a level with progress gets twice the patience: slow work is no stagnation
+    needed = (2 if counted.clean and patience > 1 else 1) * patience
+    is_due = counted.spent >= needed if step.counter == "spent" else counted.clean >= step.needs
+    if not is_due:
+        return counted
+    # the rule comes first, so that the next prompt can name the kind of trouble
+    most_severe, stalled = next(iter(_alerts_for(event, signals)), None), f"{plural(idle, 'iteration')} in a row without progress"
+    reason = f"{most_severe.rule}: {most_severe.message}" if most_severe else f"no_progress: {stalled}"
+    reason = f"{plural(counted.clean, 'clean iteration')} on {counted.rung.title}" if event == "clean" else reason
+    return _with_change(counted, step.after, summary.iteration, reason, now)
 
 
 def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
-    """A person goes on with the loop before the given iteration."""
+    """The ladder after a person continued the loop before the given iteration."""
     step = STEPS.get((before.rung, "resumed"))
     if step is None:
         return before
     reason = f"a person goes on with the loop, which had stopped because of {before.reason}"
-    return _climbed(before, step.after, iteration, reason, now)
+    return _with_change(before, step.after, iteration, reason, now)
 
 
 def idle_after(before: int, summary: IterationSummary) -> int:
-    """Iterations in a row without progress. One that only waited counts neither way."""
+    """Iterations in a row without progress. One that only waited does not count."""
     if summary.movement is Movement.WAITED:
         return before
     return 0 if made_progress(summary) else before + 1
 
 
 def event_of(summary: IterationSummary, signals: Sequence[Alert], *, idle: int) -> Event:
-    """The gravest thing that an iteration was. One that only waited brings neither trouble nor a clean iteration."""
-    if _of("pain", signals):
+    """The most severe event of an iteration. One that only waited is neither trouble nor clean."""
+    if _alerts_for("pain", signals):
         return "pain"
-    if _of("person", signals):
+    if _alerts_for("person", signals):
         return "person"
     if summary.movement is Movement.WAITED:
         return "nothing"
-    stalled = idle >= STALLED and summary.movement is not Movement.SIDEWAYS  # a new tree has the patience of its rung
-    if stalled or (_of("trouble", signals) and not made_progress(summary)):
+    is_stalled = idle >= STALLED and summary.movement is not Movement.SIDEWAYS  # a new tree gets the patience of its level
+    if is_stalled or (_alerts_for("trouble", signals) and not made_progress(summary)):
         return "trouble"
     return "clean" if made_progress(summary) else "nothing"
 
 
-def _of(event: Event, signals: Sequence[Alert]) -> list[Alert]:
-    """The signals that amount to an event, a cycle first. A limit that is reached ends the loop too, and hurts nobody."""
+def _alerts_for(event: Event, signals: Sequence[Alert]) -> list[Alert]:
+    """Alerts that cause an event, cycles first. A reached limit also ends the loop but is not critical."""
     severity = _SEVERITIES.get(event)
     found = [signal for signal in signals if signal.severity is severity]
-    hurting = [signal for signal in found if signal.is_critical] if event == "pain" else found
-    return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
+    matching = [signal for signal in found if signal.is_critical] if event == "pain" else found
+    return sorted(matching, key=lambda signal: signal.rule not in CYCLES)
 
 
 def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderConfig, *, clean: bool = False) -> int:
-    """Iterations that a rung gets: fewer the surer it is that nothing comes, one where the trouble is plain.
+    """Patience of a level: less the more certain the failure, one iteration if it is unambiguous.
 
-    Plain: nothing new was tried, or the loop goes round or down. `clean`: whether anything got on here. A check that counts
-    nothing is red from the first step of a long work to the last but one, and one of three tests nearly as long.
+    Unambiguous: nothing new was tried, or the loop repeats or regresses. `clean`: whether this level had progress. A check with no
+    counts is red from the first step of long work to the last but one, and one of three tests nearly as long.
     """
-    rules = {signal.rule for signal in _of("trouble", signals)}
+    rules = {signal.rule for signal in _alerts_for("trouble", signals)}
     if summary.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
         return 1
-    listed = sum([error.extent for error in summary.errors])  # where no test is counted, what the checks list
-    seen, failing = max(summary.passing_tests + summary.failing_tests, listed), max(summary.failing_tests, listed)
-    if seen <= 1:
+    listed = sum([error.extent for error in summary.errors])  # listed failures, for checks that count no tests
+    counted, failing = max(summary.passing_tests + summary.failing_tests, listed), max(summary.failing_tests, listed)
+    if counted <= 1:
         return 2 * config.patience
-    wrecked = summary.failing_tests > 0 == summary.passing_tests
-    if failing >= FINE or wrecked or rules & UNMOVED:
+    all_fail = summary.failing_tests > 0 == summary.passing_tests
+    if failing >= FINE or all_fail or rules & UNMOVED:
         return max(1, config.patience - LESS)
-    return config.patience * (2 if seen <= COARSE else 1)
+    return config.patience * (2 if counted <= COARSE else 1)
 
 
-def _climbed(before: Ladder, after: EscalationLevel, iteration: int, reason: str, now: datetime) -> Ladder:
+def _with_change(before: Ladder, after: EscalationLevel, iteration: int, reason: str, now: datetime) -> Ladder:
     why = clean(reason[:LONGEST_REASON])
     climb = LevelChange(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
     climbs = (*before.climbs, climb)[-KEPT_CLIMBS:]
@@ -148,7 +148,7 @@ def _climbed(before: Ladder, after: EscalationLevel, iteration: int, reason: str
 
 
 def relieved(state: LoopState, now: datetime) -> LoopState:
-    """A person has looked and goes on: what was counted is forgotten, the ladder comes down to where they send it."""
-    earlier, anew = state.oversight, {name: getattr(Oversight(), name) for name in FORGOTTEN}
-    anew["ladder"] = resumed(earlier.ladder, state.due, now)
-    return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})
+    """Reset the counters after a person has looked, and move the ladder to the level that they chose."""
+    earlier, reset = state.oversight, {name: getattr(Oversight(), name) for name in FORGOTTEN}
+    reset["ladder"] = resumed(earlier.ladder, state.due, now)
+    return state.model_copy(update={"oversight": earlier.model_copy(update=reset)})

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from helmsman.oversee.limits import reached
-from helmsman.oversee.summary import begun_anew
+from helmsman.oversee.summary import with_new_base
 from helmsman.records.advance import end
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
@@ -60,7 +60,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     moved: dict[str, Any] = {"ending": None, "merging": merging, "head": trouble.head, "base_commit": trouble.base}
     anew: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
     anew["green_at_start"] = None  # the work was shown against the start that it had; the other branch may hold the like by now
-    after = begun_anew(state.model_copy(update=moved | anew), report)
+    after = with_new_base(state.model_copy(update=moved | anew), report)
     if not asks:
         return limited(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (

@@ -1,7 +1,6 @@
-"""The overseer: one iteration's evidence in, everything that control between iterations rests on out.
+"""The overseer: turns the evidence of one iteration into all input of the control between iterations.
 
-Each part stands behind a guard: one that breaks is replaced by its default and named among the faults. Control never stops a
-loop by breaking.
+Each part runs in a guard: if it fails, its default is used and it is listed among the faults. A failing part never stops a loop.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,16 +44,16 @@ from helmsman.records.iteration import WorkingMemory
 
 @dataclass(frozen=True)
 class Observed:
-    """Read once, after the checks."""
+    """What is read once, after the checks."""
 
     memory: WorkingMemory = field(default_factory=WorkingMemory)  # as the agent left it
-    orders: tuple[Imperative, ...] = ()  # what goal, rubric and the repository's own texts order
+    orders: tuple[Imperative, ...] = ()  # instructions in goal, rubric and the repository's own texts
     leaks: tuple[Leak, ...] = ()
     scan: Scan | None = None
     destroyed: tuple[str, ...] = ()  # why commands that ran were destructive, one sentence each
     variety: Variety | None = None
-    exists: Callable[[str], bool] = bool  # whether there is a file at a path of the tree; where nobody knows there is
-    faults: tuple[str, ...] = ()  # what could not be found out, in words
+    exists: Callable[[str], bool] = bool  # whether a file exists at a path of the tree; true if unknown
+    faults: tuple[str, ...] = ()  # messages about what could not be determined
 
 
 T = TypeVar("T")
@@ -65,12 +64,12 @@ _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Se
 
 @dataclass
 class Guard:
-    """Runs one part after the other, and gathers what broke."""
+    """Run the parts one after the other and collect failures."""
 
     faults: list[str] = field(default_factory=list[str])
 
     def __call__(self, part: str, default: T, compute: Callable[[], T]) -> T:
-        """What `compute` finds, or the default."""
+        """Return the result of `compute`, or the default if it fails."""
         try:
             return compute()
         except Exception as error:  # noqa: BLE001 - a fault of the overseer must not stop what it oversees
@@ -80,7 +79,7 @@ class Guard:
 
 @dataclass
 class _View:
-    """An iteration with what is known of it before anything is judged."""
+    """An iteration with everything known before it is judged."""
 
     iteration: IterationView
     observed: Observed
@@ -89,7 +88,7 @@ class _View:
     progress: Progress
     moment: IterationSummary
     history: Sequence[IterationSummary]  # this one included
-    signals: list[Alert]  # of this iteration so far: each part sees those of the parts before it
+    signals: list[Alert]  # of this iteration so far: each part sees those of earlier parts
 
     @property
     def config(self) -> LoopConfig:
@@ -97,13 +96,13 @@ class _View:
 
     @property
     def since_person(self) -> Sequence[IterationSummary]:
-        """What the loop did since a person last sent it on: what was before they have judged."""
+        """The history since a person last continued the loop; they have judged everything before."""
         sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= EscalationLevel.HUMAN > climb.after]
         return [summary for summary in self.history if summary.iteration >= sent[-1]] if sent else self.history
 
 
 def oversee(iteration: IterationView, observed: Observed) -> Overseen:
-    """What the overseer makes of an iteration. One without work (no start, or research) leaves everything as it was."""
+    """Examine an iteration. One without work (failed start or research) leaves the oversight unchanged."""
     guard, signals, state, evidence = Guard(list(observed.faults)), list[Alert](), iteration.state, iteration.evidence
     for source in SOURCES:
         signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(iteration)))
@@ -115,99 +114,103 @@ def oversee(iteration: IterationView, observed: Observed) -> Overseen:
     view = _View(iteration, observed, guard, earlier, progress, moment, history, signals) if moment else None
     oversight, summary = earlier, None
     if view is not None and view.moment.movement is not Movement.WAITED and not state.researching:
-        oversight, summary = _oversight(view), view.moment
+        oversight, summary = _run_parts(view), view.moment
     elif view is not None:
-        signals += guard("pain", (), lambda: _critical(view))
-    faults = tuple(guard.faults[:FAULTS_KEPT])  # each is warned of once, and stays on record for as long as it is there
-    broken = (f"a part of the overseer failed and its default was used: {one}" for one in faults if one not in earlier.faults)
+        signals += guard("pain", (), lambda: _critical_alerts(view))
+    faults = tuple(guard.faults[:FAULTS_KEPT])  # each is reported once and recorded as long as it persists
+    broken = (
+        f"a part of the overseer failed and its default was used: {fault}" for fault in faults if fault not in earlier.faults
+    )
     signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
     return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=summary)
 
 
-def _oversight(view: _View) -> Oversight:
-    """The parts one after the other; of one that breaks, its own are as they were before."""
+def _run_parts(view: _View) -> Oversight:
+    """Run all parts in order; a part that fails keeps its previous value."""
     guard, signals, earlier, summary, config = view.guard, view.signals, view.earlier, view.moment, view.config
     found, broken = guard("detectors", ((), ()), lambda: detect(view.since_person, config.detect))
     guard.faults += broken
     signals += found
     act = config.ladder.act
-    learning, told = guard("learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.since_person, intervened=act))
-    signals += told
-    goes_round = any(signal.rule in CYCLES for signal in signals)
+    learning, alerts = guard(
+        "learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.since_person, intervened=act)
+    )
+    signals += alerts
+    is_cycling = any(signal.rule in CYCLES for signal in signals)
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
 
-    def bound() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
+    def find_conflicts() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
         diagnosis, found = bind(conflicts(view.observed.orders), view.since_person)
-        return diagnosis, found, _one(bind_signal(diagnosis, found, told=earlier.conflicts))
+        return diagnosis, found, _as_tuple(bind_signal(diagnosis, found, told=earlier.conflicts))
 
-    diagnosis, contradictions, told = guard("double bind", nothing, bound)
-    signals += told
+    diagnosis, contradictions, alerts = guard("double bind", nothing, find_conflicts)
+    signals += alerts
     if diagnosis == "none":
         diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.since_person, signals))
     variety = (*earlier.variety, *([view.observed.variety] if view.observed.variety else ()))[-VARIETY_KEPT:]
-    signals += _one(guard("variety", None, lambda: variety_signal(variety, summary.green)))
-    signals += _one(guard("divergence", None, lambda: _diverged(view)))
-    signals += guard("pain", (), lambda: _critical(view))
+    signals += _as_tuple(guard("variety", None, lambda: variety_signal(variety, summary.green)))
+    signals += _as_tuple(guard("divergence", None, lambda: _check_plan(view)))
+    signals += guard("pain", (), lambda: _critical_alerts(view))
     idle = idle_after(earlier.idle, summary)
     ladder = guard(
         "ladder",
         earlier.ladder,
         lambda: ladder_after(earlier.ladder, summary, signals, idle=idle, now=view.iteration.now, config=config.ladder),
     )
-    control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, swinging=goes_round))
+    control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, swinging=is_cycling))
     known = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
     known |= {"conflicts": contradictions, "variety": variety}
-    return guard("oversight", earlier, lambda: _concluded(view, known))
+    return guard("oversight", earlier, lambda: _combine(view, known))
 
 
-def _diverged(view: _View) -> Alert | None:
+def _check_plan(view: _View) -> Alert | None:
     gaps, evidence = view.earlier.gaps, view.iteration.evidence
-    before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
+    earlier_gap = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
     item, proof = evidence.plan.item if evidence.plan else None, evidence.item
-    # what the plan's file says of the item in hand, where this was not the first iteration that did not prove it
-    in_vain = item and proof and not proof.proven and item.id in view.iteration.state.plan.tries
-    words = f"{item.title}\n{item.details}" if item and in_vain else ""
-    return divergence(view.observed.memory, view.observed.exists, view.history, before_them, words)
+    # the plan file's text about the current item, if an earlier iteration failed to prove it too
+    is_retried = item and proof and not proof.proven and item.id in view.iteration.state.plan.tries
+    words = f"{item.title}\n{item.details}" if item and is_retried else ""
+    return divergence(view.observed.memory, view.observed.exists, view.history, earlier_gap, words)
 
 
-def _critical(view: _View) -> Signals:
+def _critical_alerts(view: _View) -> Signals:
     iteration, observed, baseline = view.iteration, view.observed, view.earlier.baseline
-    fresh = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    seen = observed.leaks, fresh, iteration.spending, observed.destroyed
-    return critical_events(iteration.state, view.history, iteration.evidence, *seen)
+    new = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
+    facts = observed.leaks, new, iteration.spending, observed.destroyed
+    return critical_events(iteration.state, view.history, iteration.evidence, *facts)
 
 
-def _concluded(view: _View, known: Mapping[str, Any]) -> Oversight:
-    """Everything in one, and how the next iteration goes about it."""
+def _combine(view: _View, known: Mapping[str, Any]) -> Oversight:
+    """Combine everything and choose the strategy of the next iteration."""
     earlier, evidence, state, signals = view.earlier, view.iteration.evidence, view.iteration.state, view.signals
     gravest = sorted(signals, key=lambda signal: _GRAVITY.index(signal.severity))
-    redirects = [one.rule for one in signals if one.severity in {Severity.PAUSE, Severity.REDIRECT}]
-    # the latest commit of those that measured best; one that games its checks or hurts is no place to go back to
+    redirects = [signal.rule for signal in signals if signal.severity in {Severity.PAUSE, Severity.REDIRECT}]
+    # the latest commit with the best completion; never return to one that games its checks or has critical events
     summary, best = view.moment, earlier.best
-    gamed = any(finding.weight is Weight.BLOCK for finding in evidence.findings)
-    hurts = any(signal.is_critical and signal.rule != BLOWN for signal in signals)
-    stays = gamed or hurts or not summary.checked or (best and summary.completion < best.completion)
+    is_gamed = any(finding.weight is Weight.BLOCK for finding in evidence.findings)
+    has_critical = any(signal.is_critical and signal.rule != BLOWN for signal in signals)
+    keeps_best = is_gamed or has_critical or not summary.checked or (best and summary.completion < best.completion)
     fields: dict[str, Any] = {
         **known,
         "progress": view.progress,
         "feedback": feedback_of(view.moment, evidence.execution.call.rotated),
         "baseline": earlier.baseline or view.observed.scan,
-        "best": best if stays else checkpoint(summary),
+        "best": best if keeps_best else checkpoint(summary),
         "gaps": (*earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
-        "instructions": tuple(dict.fromkeys(one.instruction for one in gravest if one.instruction))[:INSTRUCTIONS_KEPT],
+        "instructions": tuple(dict.fromkeys(signal.instruction for signal in gravest if signal.instruction))[:INSTRUCTIONS_KEPT],
         "redirected": tuple(dict.fromkeys(redirects))[:INSTRUCTIONS_KEPT],
     }
-    gathered = Oversight(**fields)
-    # the state as far as advice and validation before the next iteration ask for it
+    combined = Oversight(**fields)
+    # the part of the next state that advice and validation need
     due = state.model_copy(update={"spending": view.iteration.spending, "iteration": state.due})
-    following = due.model_copy(update={"oversight": gathered, "history": view.history, "checks": evidence.checks})
-    strategy = view.guard("strategy", Strategy(), lambda: strategy_of(following))
-    planned = gathered.model_copy(update={"strategy": strategy})
+    next_state = due.model_copy(update={"oversight": combined, "history": view.history, "checks": evidence.checks})
+    strategy = view.guard("strategy", Strategy(), lambda: strategy_of(next_state))
+    planned = combined.model_copy(update={"strategy": strategy})
     issues = view.guard(
         "validation", (), lambda: (*issues_after(evidence, view.progress), *issues_before(due, planned, view.history))
     )
     return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})
 
 
-def _one(signal: Alert | None) -> Signals:
+def _as_tuple(signal: Alert | None) -> Signals:
     return (signal,) if signal else ()
