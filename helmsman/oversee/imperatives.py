@@ -1,4 +1,4 @@
-"""Sentences and list items of a Markdown text that order or forbid something, with their lines. English only."""
+"""Instructions in a Markdown text: sentences and list items that order or forbid something, with their lines. English only."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ _ENDING = re.compile(r"(?<=..)(?:ies|ied|ing|es|ed|s|e|y)$")
 
 
 def stem(word: str) -> str:
-    """A word without the endings of plural, past and gerund: `committing`, `commits` and `commit` are one."""
+    """Strip plural, past and gerund endings: `committing`, `commits` and `commit` have one stem."""
     while (bare := _ENDING.sub("", word)) != word:
         word = bare
     return word[:-1] if word[-1:] == word[-2:-1] else word
@@ -24,26 +24,26 @@ _LISTS = tomllib.loads(files("helmsman.oversee").joinpath("instructions.toml").r
 WORDS: Mapping[str, frozenset[str]] = {name: word_set(words) for name, words in _LISTS["words"].items()}
 _VERBS = {word: line.split()[0] for line in (*_LISTS["verbs"], *_LISTS["others"].split()) for word in line.split()}
 MEANING: Mapping[str, str] = {stem(verb): meaning for verb, meaning in _VERBS.items()}
-"""Of each verb, by its stem, the one that stands for all that mean the same."""
+"""Representative of each verb's synonyms, by the verb's stem."""
 
 
-def _compiled(alternatives: list[str]) -> re.Pattern[str]:
+def _compile(alternatives: list[str]) -> re.Pattern[str]:
     start = r"(?:^|[,:(] *|\b(?:you|we|please|and|or|then|agents?|to) )"
-    whole = "|".join(alternatives).replace("START", start).replace("VERB", f"(?:{'|'.join(_VERBS)})")
-    return re.compile(whole, re.IGNORECASE)
+    pattern = "|".join(alternatives).replace("START", start).replace("VERB", f"(?:{'|'.join(_VERBS)})")
+    return re.compile(pattern, re.IGNORECASE)
 
 
-PATTERNS: Mapping[str, re.Pattern[str]] = {name: _compiled(alternatives) for name, alternatives in _LISTS["patterns"].items()}
+PATTERNS: Mapping[str, re.Pattern[str]] = {name: _compile(alternatives) for name, alternatives in _LISTS["patterns"].items()}
 _STRENGTH: list[tuple[re.Pattern[str], Modality | None]] = [
-    (_compiled(row["patterns"]), row.get("modality")) for row in _LISTS["strength"]
+    (_compile(row["patterns"]), row.get("modality")) for row in _LISTS["strength"]
 ]
-PLAINER = [(_compiled([pattern]), plainly) for pattern, plainly in _LISTS["plainer"]]
-"""Sentences without a verb in front, and how they would be said with one."""
+PLAINER = [(_compile([pattern]), plainly) for pattern, plainly in _LISTS["plainer"]]
+"""Patterns for sentences without a leading verb, and their replacements with one."""
 MOST_IMPERATIVES = 200
 LONGEST_TEXT = 300
 _LONGEST_BLOCK = 4000
 _LONGEST_HEADING = 60
-_PARAGRAPH = 7  # a line that ends with a colon leads what is listed below it, as a heading of the lowest level would
+_PARAGRAPH = 7  # a line that ends with a colon introduces the list below it, like a heading of the lowest level
 
 _UNREAD = re.compile(r"\A---[ \t]*\n.{0,8000}?^---[ \t]*$|^[ \t]*[|>][^\n]*", re.DOTALL | re.MULTILINE)
 """Front matter, tables, quotations."""
@@ -55,32 +55,32 @@ _OWN = re.compile(r"\b(?:must|always|shall|should|instead)\b", re.IGNORECASE)
 _NOT = re.compile(r"n['’]t\b|(?<=\bdo)nt\b", re.IGNORECASE)  # noqa: RUF001 - as word processors write it
 _LABEL = re.compile(r"^(?:\*\*[^*]{1,60}\*\*|[A-Z][\w /-]{0,30}:)[ :.-]*")
 _FIRST = re.compile(r"[ *_]*(?:(?:please|also|then|finally|first|next|and|only),? )*([a-z][\w-]*)", re.IGNORECASE)
-Ban = tuple[str, Modality]  # what forbids all that is listed below it, and how strongly
+Ban = tuple[str, Modality]  # a text that forbids everything listed below it, and how strongly
 
 
 def imperatives(source: str, text: str) -> tuple[Imperative, ...]:
-    """What a text orders, in its order, 200 at most. Code, quotations, tables and headings order nothing."""
+    """Instructions of a text in order, 200 at most. Code, quotations, tables and headings contain none."""
     found = (one for block, ban in _passages(text[:MOST_PARSED]) for one in _instructions(source, block, ban))
     return tuple(islice(found, MOST_IMPERATIVES))
 
 
 def _passages(text: str) -> Iterator[tuple[Block, Ban | None]]:
-    """Paragraphs, and items with the nearest heading, or line that ends with a colon, that forbids them."""
+    """Paragraphs, and items with the nearest heading or line ending with a colon that forbids them."""
     text = _UNDERLINED.sub(r"# \1\n", _UNREAD.sub(lambda found: "\n" * found[0].count("\n"), unix_lines(text)))
     lines, above = text.split("\n"), dict[int, str]()
     for block in blocks(text):
         if block.kind == "item":
-            yield block, next(filter(None, map(_ban, reversed(above.values()))), None)
+            yield block, next(filter(None, map(_parse_ban, reversed(above.values()))), None)
         elif block.kind in {"heading", "text"}:
             level, words = block.level or _PARAGRAPH, block.text.rpartition("\n")[2].rstrip(" *_")
             above = {one: said for one, said in above.items() if one < level}
             if block.level or words.endswith(":"):
                 above[level] = words
-            if not block.level and (block.depth or not lines[block.line - 1].startswith(("    ", "\t"))):  # else code
+            if not block.level and (block.depth or not lines[block.line - 1].startswith(("    ", "\t"))):  # otherwise it is code
                 yield block, None
 
 
-def _ban(heading: str) -> Ban | None:
+def _parse_ban(heading: str) -> Ban | None:
     words = " ".join(heading.split()).strip(" #*_:")[:_LONGEST_HEADING]
     found = PATTERNS["forbidding"].search(words)
     return (words, "should_not" if found["softly"] else "must_not") if found else None
@@ -92,16 +92,16 @@ def _instructions(source: str, block: Block, ban: Ban | None) -> Iterator[Impera
         line, sentence = block.line + text[:start].count("\n"), " ".join(text[start:end].split()).strip(" *_")
         start = end
         for clause in _clauses(sentence) if not sentence.endswith(":") else ():
-            words, how = clause, modality(clause)
-            if ban and how in {None, "must"} and not _OWN.search(clause) and clause:
-                words, how = f"{ban[0]}: {clause}", ban[1]
-            if how:
-                yield Imperative(source=source, line=line, text=words[:LONGEST_TEXT], modality=how)
-            ban = None  # only the beginning of an item is read with its heading
+            words, strength = clause, modality(clause)
+            if ban and strength in {None, "must"} and not _OWN.search(clause) and clause:
+                words, strength = f"{ban[0]}: {clause}", ban[1]
+            if strength:
+                yield Imperative(source=source, line=line, text=words[:LONGEST_TEXT], modality=strength)
+            ban = None  # the heading applies only to the start of an item
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """The parts of a sentence that order each by itself. One with a condition or an exception stays whole."""
+    """Clauses of a sentence that are separate instructions. A sentence with a condition or an exception is not split."""
     hidden, start = hide(sentence), 0
     for found in () if PATTERNS["condition"].search(hidden) else PATTERNS["clause_end"].finditer(hidden):
         yield sentence[start : found.start()].strip(" *_")
@@ -110,18 +110,18 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def modality(clause: str) -> Modality | None:
-    """How strongly a clause orders or forbids; None where it does neither."""
+    """How strongly a clause orders or forbids; None if it does neither."""
     words = PATTERNS["subordinate"].split(_NOT.sub(" not", hide(clause)), maxsplit=1)[0]
     bare = _LABEL.sub("", words)
     if not bare.strip() or clause.endswith("?"):
         return None
-    for pattern, how in _STRENGTH:
+    for pattern, strength in _STRENGTH:
         if pattern.search(words) or pattern.search(bare):
-            return how
+            return strength
     first = _FIRST.match(bare)
     return "must" if first and first[1].lower() in _VERBS and not PATTERNS["describes"].search(bare) else None
 
 
 def hide(text: str) -> str:
-    """Names in back-ticks and longer quotations become as many x, so that nothing in them is read as a word."""
+    """Replace names in backticks and longer quotations with x, so that their content is not parsed."""
     return _HIDDEN.sub(lambda found: "`" + "x" * (len(found[0]) - 2) + "`", text)

@@ -124,7 +124,7 @@ def _alerts_for(event: Event, signals: Sequence[Alert]) -> list[Alert]:
 def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderConfig, *, clean: bool = False) -> int:
     """Patience of a level: less the more certain the failure, one iteration if it is unambiguous.
 
-    Unambiguous: nothing new was tried, or the loop repeats or regresses. `clean`: whether this level had progress. A check with no
+    Unambiguous: nothing new was tried, or the loop repeats or regresses. `clean`: whether the level had progress. A check with no
     counts is red from the first step of long work to the last but one, and one of three tests nearly as long.
     """
     rules = {signal.rule for signal in _alerts_for("trouble", signals)}

@@ -1,4 +1,4 @@
-"""What a loop may spend and how much it has spent, and how full the windows of the subscription are, with what follows."""
+"""Limits of a loop and their use, usage windows of the subscription, and the resulting alerts."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,15 +13,16 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import Spending
 from helmsman.texts import duration, money
 
-WARN_AT, ALARM_AT = 0.7, 0.9  # shares of a limit at which the loop warns and alarms (E6)
-MANY_ITERATIONS = 50  # a limit of iterations above this is warned of at the start (E6)
+WARN_AT, ALARM_AT = 0.7, 0.9  # shares of a limit at which the loop logs and warns (E6)
+MANY_ITERATIONS = 50  # warn at the start about a higher limit of iterations (E6)
 NEARLY_USED_UP = 0.9
-"""Share of a usage window from which people are told and small work comes first; the CLI itself warns there of its 5-hour one."""
+"""Share of a usage window from which people are notified and small work comes first; the CLI warns at the same share of its
+5-hour window."""
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """One limit with what is used of it."""
+    """One limit and its current use."""
 
     name: str
     used: float
@@ -45,7 +46,7 @@ class Gauge:
 
 
 def gauges(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Gauge, ...]:
-    """Every limit that is set."""
+    """All configured limits."""
     rows = (
         ("iterations", iterations, limits.iterations, "iterations"),
         ("wall_clock_hours", spending.seconds / 3600, limits.wall_clock_hours, "hours"),
@@ -56,7 +57,7 @@ def gauges(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[G
 
 
 def gauges_near(limits: LimitsConfig, spending: Spending, iterations: int) -> Iterator[Found]:
-    """The limits that are near or reached, each by the highest of its thresholds that is."""
+    """Limits that are near or reached, each with its highest reached threshold."""
     steps = (1.0, "", Severity.ABORT), (ALARM_AT, ".alarm", Severity.WARN), (WARN_AT, ".warn", Severity.LOG)
     for gauge in gauges(limits, spending, iterations):
         for threshold, suffix, severity in steps:
@@ -70,17 +71,17 @@ LIMITS = Detector("limits.", Severity.ABORT, gauges_near)
 
 
 def reached(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Alert, ...]:
-    """Of these signals, the limits beyond which nothing may be spent."""
-    return tuple(signal for signal in LIMITS.alerts(limits, spending, iterations) if signal.severity is Severity.ABORT)
+    """Alerts for reached limits, after which nothing may be spent."""
+    return tuple(alert for alert in LIMITS.alerts(limits, spending, iterations) if alert.severity is Severity.ABORT)
 
 
 def many_iterations(limits: LimitsConfig) -> Alert | None:
-    """A warning for the start: more iterations than usual work needs."""
-    given, most = limits.iterations, MANY_ITERATIONS
-    if given <= most:
+    """A warning at the start about more iterations than work usually needs."""
+    allowed, most = limits.iterations, MANY_ITERATIONS
+    if allowed <= most:
         return None
-    message = f"{given} iterations are allowed; loops that need more than {most} are better split"
-    return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=given, threshold=most)
+    message = f"{allowed} iterations are allowed; loops that need more than {most} are better split"
+    return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=allowed, threshold=most)
 
 
 NAMES: Mapping[str, str] = {
@@ -92,27 +93,27 @@ NAMES: Mapping[str, str] = {
 
 
 def open_windows(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
-    """What is known of the windows; one that has been reset since says nothing any more."""
+    """Known windows; those that have reset since are unknown again."""
     known = limit.windows if limit else ()
-    return tuple(one for one in known if one.resets_at is None or one.resets_at > now)
+    return tuple(window for window in known if window.resets_at is None or window.resets_at > now)
 
 
 def near(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
-    """Windows that are nearly used up, the fullest first."""
-    found = [one for one in open_windows(limit, now) if one.utilization >= NEARLY_USED_UP]
-    return tuple(sorted(found, key=lambda one: -one.utilization))
+    """Windows that are nearly used up, fullest first."""
+    found = [window for window in open_windows(limit, now) if window.utilization >= NEARLY_USED_UP]
+    return tuple(sorted(found, key=lambda window: -window.utilization))
 
 
 def newly_near(before: RateLimit | None, after: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
-    """Those that were not near when last heard of: a person is told once a window."""
-    known = {one.name for one in near(before, now)}
-    return tuple(one for one in near(after, now) if one.name not in known)
+    """Windows that were not near in the previous report: people are notified once per window."""
+    known = {window.name for window in near(before, now)}
+    return tuple(window for window in near(after, now) if window.name not in known)
 
 
 def used_up(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
-    """Windows of which the loop has used the share that it may."""
+    """Windows in which the loop has used its allowed share."""
     share = config.pause_at
-    return () if share is None else tuple(one for one in open_windows(limit, now) if one.utilization >= share)
+    return () if share is None else tuple(window for window in open_windows(limit, now) if window.utilization >= share)
 
 
 def in_words(window: UsageWindow) -> str:
