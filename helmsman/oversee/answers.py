@@ -11,7 +11,7 @@ from helmsman.config.layers import INVALID, Layer, display, resolve
 from helmsman.errors import OperatorError
 from helmsman.oversee.ladder import relieved
 from helmsman.oversee.limits import reached
-from helmsman.oversee.merging import limited
+from helmsman.oversee.merging import stop_at_limit
 from helmsman.plain import clean
 from helmsman.records.advance import end, reopen
 from helmsman.records.decision import Decision, Outcome
@@ -46,7 +46,7 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     )
     after = EFFECTS[gate.kind, answer.choice](closed, answer, now)
     continues = after.ending is None and answer.choice is not Choice.TAKE_OVER
-    return limited(after, f"so it waits, as was answered ({answer.choice})", now) if continues else after
+    return stop_at_limit(after, f"so it waits, as was answered ({answer.choice})", now) if continues else after
 
 
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:

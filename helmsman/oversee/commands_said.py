@@ -1,4 +1,4 @@
-"""Answers in comments: `/helmsman approve`, and what it may be followed by. What the open question does not offer is refused."""
+"""Answers in comments: `/helmsman approve` and its arguments. Choices that the open question does not offer are refused."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,11 +14,11 @@ from helmsman.records.state import LoopState
 
 SET = "set"
 MAY_BE_SET = frozenset({"limits"})
-"""Sections that a comment may change. A check or a program's path would run what a tracker's account says."""
+"""Sections that a comment may change. A check or a program's path would run commands from a tracker's account."""
 
 
 def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> Answer:
-    """The answer to the loop's open question. Raises OperatorError with what is wrong where it cannot be followed."""
+    """The answer to the loop's open question. Raises OperatorError with the reason if the command is invalid."""
     gate = state.gate
     if gate is None:
         raise OperatorError("the loop asks nothing any more")
@@ -26,7 +26,7 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     choice = Choice.APPROVE if sets else next((choice for choice in gate.choices if choice == command.verb), None)
     if choice is None:
         raise OperatorError("this command is not allowed here", found=f"{COMMAND} {display(command.verb)}")
-    settings: Mapping[str, Any] = _settings(command.rest) if sets else {}
+    settings: Mapping[str, Any] = _parse_settings(command.rest) if sets else {}
     words = command.below if sets else "\n".join(filter(None, (command.rest, command.below)))
     if len(words) > LONGEST_GUIDANCE:
         raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(words):,}")
@@ -39,13 +39,13 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
 
 
 def sets_limits(gate: Gate) -> bool:
-    """Whether other limits say by themselves that the loop shall go on: not where approving means more than that."""
+    """Whether changed limits alone continue the loop; not where approval means more than that."""
     more = {GateKind.MERGE, GateKind.ITEM, GateKind.UNMERGED, GateKind.HANDED_OVER}
     return Choice.APPROVE in gate.choices and gate.kind not in more
 
 
-def _settings(assignments: str) -> Mapping[str, Any]:
-    """Parted by spaces, so a value has none."""
+def _parse_settings(assignments: str) -> Mapping[str, Any]:
+    """Parse assignments separated by spaces, so values contain none."""
     if not assignments or len(assignments) > LONGEST_SETTINGS:
         raise OperatorError("it names no key that can be set", expected=f"{COMMAND} set limits.iterations=40")
     settings = from_assignments(assignments.split())

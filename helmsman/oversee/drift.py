@@ -1,7 +1,7 @@
-"""What was changed, held against what was asked: the share of changed files that goal, item and checks name by path or word.
+"""Drift: the changes compared with the task, as the share of files that goal, item and checks name by path or word.
 
-A report speaks of symptoms, and a fix is where the cause is. So nothing is judged where no name or word of the task was met, nor
-a file that was read before it was changed; and whoever changed what was asked may need the other files for it.
+A report describes symptoms, while the fix belongs at the cause. So nothing is judged if no name or word of the task matched, nor
+a file that was read before its change; and an agent that changed what was asked may need other files for it.
 """
 
 import re
@@ -19,7 +19,7 @@ LEAST_STRANGERS = 3  # one odd file is a helper, two are a helper and its test
 _SHOWN = 160
 _LONGEST_TEXT = 40_000
 _LONGEST_PATH = 600
-_PREFIX = 4  # letters that count of a word: `parser` and `parsing` are one
+_PREFIX = 4  # compared letters of a word: `parser` and `parsing` are equal
 _PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _COMMON = frozenset(
     word[:_PREFIX]
@@ -37,16 +37,16 @@ _APART = JUNK | word_set("fixtures snapshots __snapshots__ testdata generated ge
 
 @dataclass(frozen=True)
 class Task:
-    """What the agent was asked."""
+    """What the agent must do."""
 
     asked: tuple[str, ...]  # goal, criteria and the plan's item
-    told: tuple[str, ...] = ()  # rejections, findings, and what the agent itself wrote down as open or decided
+    told: tuple[str, ...] = ()  # rejections, findings, and the agent's own open points and decisions
     checks: tuple[str, ...] = ()  # commands
     failing: tuple[str, ...] = ()  # tests, as runners print them
 
 
 def task_of(state: LoopState) -> Task:
-    """What the iteration that is due is asked."""
+    """The task of the due iteration."""
     config, memory, results = state.config, state.memory, state.checks.results if state.checks else ()
     return Task(
         asked=(
@@ -57,7 +57,11 @@ def task_of(state: LoopState) -> Task:
         told=(
             *(rejection.reason for rejection in state.judge.feedback),
             *(f"{finding.where} {finding.message} {finding.honest}" for finding in state.findings),
-            *(memory.remaining_gap, *memory.uncertainties, *(f"{one.chose} {one.reason}" for one in memory.decisions)),
+            *(
+                memory.remaining_gap,
+                *memory.uncertainties,
+                *(f"{decision.chose} {decision.reason}" for decision in memory.decisions),
+            ),
         ),
         checks=tuple(check.command for check in config.checks),
         failing=tuple(name for result in results if result.counts for name in result.counts.failing),
@@ -65,41 +69,43 @@ def task_of(state: LoopState) -> Task:
 
 
 def drift(task: Task, execution: Execution, worktree: str) -> Drift:
-    """Compare what a call read and changed with its task."""
-    changed, read = (_inside(paths, worktree) for paths in (execution.change.files, execution.call.looked))
+    """Compare the files that a call read and changed with its task."""
+    changed, read = (_inside_worktree(paths, worktree) for paths in (execution.change.files, execution.call.looked))
     named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.told, *task.checks, *task.failing)))))
-    words = telling(" ".join((*task.asked, *task.told, *task.failing, *named)))
+    words = significant_words(" ".join((*task.asked, *task.told, *task.failing, *named)))
     places, folders = Paths(named), {parts(name)[:-1] for name in named}
-    related = {path for path in (*changed, *read) if path in places or not words.isdisjoint(telling(path))}
-    # what lies in one of the folders, by any way of naming that; a file at the root only beside one at the root
+    related = {path for path in (*changed, *read) if path in places or not words.isdisjoint(significant_words(path))}
+    # files in one of the folders, however it is named; a file at the root only if another at the root is named
     ways = {path: parts(path)[:-1] for path in (*changed, *read)}
-    related |= {path for path, own in ways.items() if any(own[at:] in folders for at in range(len(own) or 1))}
-    odd: list[str] = []
+    related |= {path for path, folder in ways.items() if any(folder[at:] in folders for at in range(len(folder) or 1))}
+    unrelated: list[str] = []
     for path in changed if named or related else ():
         *above, name = parts(path) or ("",)
-        # only source whose name says what it is about is judged
-        judged = name.rpartition(".")[2] in _SOURCE and _APART.isdisjoint(above) and telling(path)
-        odd += [path] if judged and path not in {*related, *read} else []
-    done = not related.isdisjoint(changed)
+        # judge only source files with a meaningful name
+        is_judged = name.rpartition(".")[2] in _SOURCE and _APART.isdisjoint(above) and significant_words(path)
+        unrelated += [path] if is_judged and path not in {*related, *read} else []
+    did_task = not related.isdisjoint(changed)
     return Drift(
-        deeds=len(related) + len(odd), related=len(related), strangers=() if done else tuple(map(display, odd[:STRANGERS_KEPT]))
+        deeds=len(related) + len(unrelated),
+        related=len(related),
+        strangers=() if did_task else tuple(map(display, unrelated[:STRANGERS_KEPT])),
     )
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """The paths of files that it names; of a test's name the file."""
+    """Paths of files in a text; for names of tests the file."""
     words = (word.partition("::")[0].strip("()[]{}<>,;:.\"'*=") for word in text[:_LONGEST_TEXT].split())
     return filter(None, map(as_path, words))
 
 
-def telling(text: str) -> frozenset[str]:
-    """The beginnings of the words of a text or a path that say what it is about."""
-    pieces = (piece.lower()[:_PREFIX] for piece in _PIECE.findall(text[:_LONGEST_TEXT]))
-    return frozenset(piece for piece in pieces if len(piece) == _PREFIX) - _COMMON
+def significant_words(text: str) -> frozenset[str]:
+    """Prefixes of the significant words in a text or path."""
+    prefixes = (prefix.lower()[:_PREFIX] for prefix in _PIECE.findall(text[:_LONGEST_TEXT]))
+    return frozenset(prefix for prefix in prefixes if len(prefix) == _PREFIX) - _COMMON
 
 
-def _inside(paths: Iterable[str], worktree: str) -> list[str]:
-    """Relative to the worktree, each once; without what lies elsewhere."""
+def _inside_worktree(paths: Iterable[str], worktree: str) -> list[str]:
+    """Unique paths relative to the worktree, without those outside of it."""
     root = f"{worktree.rstrip('/')}/"
     short = dict.fromkeys(path.removeprefix(root).removeprefix("./") for path in paths)
     inside = (path for path in short if path and not path.startswith(("/", "~")) and ".." not in path.split("/"))
@@ -107,17 +113,17 @@ def _inside(paths: Iterable[str], worktree: str) -> list[str]:
 
 
 def display(path: str, longest: int = _SHOWN) -> str:
-    """On one line, and without backticks, since it is shown between them."""
+    """Format a path on one line and without backticks, because it is shown between them."""
     return short_line(path, longest).replace("`", "'")
 
 
 def flagged(drift: Drift) -> bool:
-    """Whether it is worth a word."""
+    """Whether the drift is worth reporting."""
     return len(drift.strangers) >= LEAST_STRANGERS
 
 
 def sentence(drift: Drift) -> str:
-    """One line for a signal."""
+    """One line for an alert."""
     number = f"{STRANGERS_KEPT} or more" if len(drift.strangers) >= STRANGERS_KEPT else str(len(drift.strangers))
     verb = "file has" if len(drift.strangers) == 1 else "files have"
     return f"{number} changed {verb} nothing to do with the task by path or word: {', '.join(drift.strangers)}"

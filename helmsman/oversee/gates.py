@@ -1,4 +1,4 @@
-"""When a person is asked. The first question that is due opens a gate."""
+"""When a person is asked. The first due question opens a gate."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -21,21 +21,21 @@ BY_A_WORD = {
     f"{GATE}{GateKind.UNPROVEN}": "accepted by a person",
     f"{GATE}{GateKind.ITEM}": "accepted by a person",
 }
-"""Rules of endings that a person's word brought about, where no proof did."""
+"""Rules of endings accepted by a person instead of a proof."""
 SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, GateKind.REJECTIONS, GateKind.UNMERGED})
-"""Kinds that silence may approve where `gates.at_timeout` says so: none of them accepts work or spends more than was granted."""
+"""Kinds that `gates.at_timeout` may approve without an answer: none accepts work or spends more than was granted."""
 
 
 def gate_due(state: LoopState, now: datetime) -> Gate | None:
-    """The question that is open, or that has to be asked before anything else happens; None where there is none."""
+    """The open question, or the one to ask before anything else; None if there is none."""
     if state.gate is not None:
         return state.gate
-    questions = _of_running(state) if state.ending is None else _of_ended(state, state.ending)
+    questions = _running_questions(state) if state.ending is None else _ending_questions(state, state.ending)
     return next((opened(state, kind, words, now) for kind, words in questions), None)
 
 
 def opened(state: LoopState, kind: GateKind, question: str, now: datetime) -> Gate:
-    """A gate with a key of its own."""
+    """Create a gate with a unique key."""
     config = state.config.gates
     approves = config.at_timeout == "approve" and kind in SAFE_TO_ASSUME
     return Gate(
@@ -51,29 +51,29 @@ def opened(state: LoopState, kind: GateKind, question: str, now: datetime) -> Ga
 Questions = Iterator[tuple[GateKind, str]]
 
 
-def _of_running(state: LoopState) -> Questions:
-    yield from _handed_over(state)
+def _running_questions(state: LoopState) -> Questions:
+    yield from _handover_question(state)
     config = state.config.gates
-    if state.iteration == 0 and config.plan and not _answered(state, GateKind.PLAN):
+    if state.iteration == 0 and config.plan and not _was_answered(state, GateKind.PLAN):
         yield GateKind.PLAN, "Start the loop with this goal, these checks and these limits?"
     every = config.milestone_every
-    if every is not None and state.iteration and state.iteration % every == 0 and not _answered(state, GateKind.MILESTONE):
+    if every is not None and state.iteration and state.iteration % every == 0 and not _was_answered(state, GateKind.MILESTONE):
         yield GateKind.MILESTONE, f"Continue the loop after {plural(state.iteration, 'iteration')}?"
 
 
-def _of_ended(state: LoopState, ending: Decision) -> Questions:
-    yield from _handed_over(state)
+def _ending_questions(state: LoopState, ending: Decision) -> Questions:
+    yield from _handover_question(state)
     if ending.rule == "judge.rejections":
         yield GateKind.REJECTIONS, "The judge keeps rejecting the work. Is it right?"
     if ending.rule == "judge.cannot_tell":
         yield GateKind.UNDECIDED, "The judge cannot tell from what it was shown. Is the work done?"
-    if ending.outcome is Outcome.UNPROVEN and not _answered(state, GateKind.UNPROVEN):
+    if ending.outcome is Outcome.UNPROVEN and not _was_answered(state, GateKind.UNPROVEN):
         empty = without_test(state.checks, state.most_tests, state.without_test_at_start)
-        said = next((denial.why for denial in state.done.refused if denial.rule in NEEDS_WORD), UNPROVEN)
-        why = no_test_ran_in(empty) if empty else said
+        reason = next((denial.why for denial in state.done.refused if denial.rule in NEEDS_WORD), UNPROVEN)
+        why = no_test_ran_in(empty) if empty else reason
         yield GateKind.UNPROVEN, f"{why[0].upper()}{why[1:]}. Is the work done?"
     if ending.rule == ITEM:
-        title = next((one.title for one in state.plan.sketch if one.id == state.plan.now), "")
+        title = next((item.title for item in state.plan.sketch if item.id == state.plan.now), "")
         what = f"{state.plan.now} of the plan ({title})"
         yield GateKind.ITEM, f"Only the agent says that {what} is done. Is it?"
     if is_hindered(state):
@@ -87,28 +87,28 @@ def _of_ended(state: LoopState, ending: Decision) -> Questions:
     if ending.outcome is Outcome.STOPPED and ending.rule.startswith("limits.") and state.config.gates.budget:
         yield GateKind.BUDGET, f"A limit is reached ({ending.rule}). Raise it?"
     if ending.outcome is Outcome.COMPLETED:
-        yield from _of_completed(state, ending)
+        yield from _completion_questions(state, ending)
 
 
-def _of_completed(state: LoopState, ending: Decision) -> Questions:
-    # who said that the work is done was not asked whether it is to be merged
-    by_a_word = ending.rule in BY_A_WORD and bool(state.config.merge.into)
-    unasked = by_a_word or not ending.rule.startswith(GATE)
-    if unasked and state.config.gates.merge and not _answered(state, GateKind.MERGE):
-        done_by = f"is accepted as done {BY_A_WORD[ending.rule]}" if by_a_word else "is proven to be done"
+def _completion_questions(state: LoopState, ending: Decision) -> Questions:
+    # whoever accepted the work was not asked about the merge
+    is_accepted_by_person = ending.rule in BY_A_WORD and bool(state.config.merge.into)
+    is_unasked = is_accepted_by_person or not ending.rule.startswith(GATE)
+    if is_unasked and state.config.gates.merge and not _was_answered(state, GateKind.MERGE):
+        done_by = f"is accepted as done {BY_A_WORD[ending.rule]}" if is_accepted_by_person else "is proven to be done"
         yield GateKind.MERGE, f"The work {done_by}. May it be merged?"
-    # asked only where somebody may be there: a loop that is done does not wait for it
+    # asked only if somebody may answer: a completed loop does not wait for it
     proposes = state.proposed and state.config.memory.agents_md == "commit" and state.config.gates.ask
-    if proposes and not _answered(state, GateKind.LEARNINGS):
+    if proposes and not _was_answered(state, GateKind.LEARNINGS):
         learnt = plural(len(state.proposed), "thing")
         yield GateKind.LEARNINGS, f"The loop has {learnt} for AGENTS.md. Commit that on its branch?"
 
 
-def _handed_over(state: LoopState) -> Questions:
+def _handover_question(state: LoopState) -> Questions:
     if state.answers and state.answers[-1].choice is Choice.TAKE_OVER:
         yield GateKind.HANDED_OVER, f"You work on branch {state.branch} by hand. Hand it back when the loop should continue."
 
 
-def _answered(state: LoopState, kind: GateKind) -> bool:
-    """Whether this was asked and answered at the same iteration."""
+def _was_answered(state: LoopState, kind: GateKind) -> bool:
+    """Whether this question was asked and answered in the same iteration."""
     return any(answer.gate.startswith(f"{kind}-{state.iteration}-") for answer in state.answers)

@@ -1,8 +1,7 @@
-"""Groups of loops: which are due, as many at once as there are workers, each after those that it needs; and their shared budget.
+"""Groups of loops: which are due, at most one per worker and each after its prerequisites; and the budget of the group.
 
-Each is given a share as it begins, and what one leaves over goes to those after it. The shares of all that are at work and what
-the others have spent never come to more than the budget. So no loop has to know of another, and a driver that dies leaves no
-debt behind.
+Each loop is allocated a share at its start, and later loops get what it leaves. Shares of running loops plus what the others
+spent never exceed the budget. So no loop needs to know about another, and a driver that dies leaves no debt.
 """
 
 from collections.abc import Sequence
@@ -11,27 +10,27 @@ from dataclasses import dataclass
 from helmsman.records.plan import PlanItem
 
 MOST_DRIVES = 3
-"""Times that one run takes up the same loop: once, after its process died, and once more. Who dies again is left to a person."""
+"""Times that one run resumes the same loop: once, after its process died, and once more. After that a person decides."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A loop of the group as it stands."""
+    """State of a loop of the group."""
 
     begun: bool = False
     at_work: bool = False
-    through: bool = True  # whether nothing of its own is left to do where somebody else does its work
-    settled: bool = False  # whether it has completed, and nothing of that is left to do
-    ended: bool = False  # whether it has ended in another way
+    through: bool = True  # whether nothing is left to do while another process does its work
+    settled: bool = False  # whether it has completed, including all follow-up
+    ended: bool = False  # whether it ended without completion
     driven: int = 0  # how often this run has driven it
-    needs: frozenset[int] = frozenset()  # places of those that have to be settled first
-    alone: bool = False  # whether no other may be at work beside it
+    needs: frozenset[int] = frozenset()  # positions of loops that must be settled first
+    alone: bool = False  # whether it must run alone
 
 
 def edges(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
-    """For each item of a plan, in the order of work, the places of those that it comes after.
+    """For each item of a plan, in order, the positions of the items that must come first.
 
-    A plan that names no prerequisites is meant to be done in its order: only what is marked for it is done side by side.
+    A plan without prerequisites is worked on in its order: only items marked as parallel run in parallel.
     """
     places = {item.id: place for place, item in enumerate(items)}
     if any(item.needs for item in items):
@@ -43,16 +42,16 @@ def edges(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
 
 
 def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, ...]:
-    """Places of the loops that are to be driven now, in order."""
+    """Positions of the loops to run now, in order."""
     at_work = [member for member in members if member.at_work]
     if any(member.alone for member in at_work):
         return ()
     ready = [
         place
-        for place, one in enumerate(members)
-        if not one.at_work and not one.settled and _reachable(members, one)
-        # what has not begun, or whose process died; else what is opened again, once
-        if (reopen and not one.driven if one.ended else one.driven < MOST_DRIVES)
+        for place, member in enumerate(members)
+        if not member.at_work and not member.settled and _is_reachable(members, member)
+        # loops not started or whose process died, and ended ones that are reopened, once
+        if (reopen and not member.driven if member.ended else member.driven < MOST_DRIVES)
     ]
     if ready and members[ready[0]].alone:
         return () if at_work else (ready[0],)
@@ -61,14 +60,14 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
 
 
 def unreached(members: Sequence[Member]) -> tuple[int, ...]:
-    """Places of the loops that never began because one that they need was not settled."""
-    return tuple(place for place, member in enumerate(members) if not member.begun and not _reachable(members, member))
+    """Positions of loops that never started because a prerequisite was not settled."""
+    return tuple(place for place, member in enumerate(members) if not member.begun and not _is_reachable(members, member))
 
 
-def _reachable(members: Sequence[Member], member: Member) -> bool:
+def _is_reachable(members: Sequence[Member], member: Member) -> bool:
     return all(members[place].settled for place in member.needs)
 
 
 def share(budget: float, held: Sequence[float], waiting: int) -> float:
-    """What the next of `waiting` loops may spend: an equal part of what `held` (spent, or may be spent) leaves."""
+    """Budget of the next of `waiting` loops: an equal part of what `held` (spent or allocated) leaves."""
     return max(budget - sum(held), 0.0) / max(waiting, 1)

@@ -1,4 +1,4 @@
-"""Merging as the loop's state sees it: when it is due, and what follows where it fails, is hindered, or is done."""
+"""State changes of merging: when a merge is due, and what follows if it fails, is prevented, or succeeds."""
 
 from datetime import datetime
 from typing import Any
@@ -14,14 +14,14 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, Merging, Prepared, Trouble
 from helmsman.texts import plural
 
-MERGE_TRIES = 3  # merges that may fail, by a conflict or by checks, before a person is asked
-MERGE = "merge."  # how the rules begin of endings that merging brought about
+MERGE_TRIES = 3  # merges that may fail, through conflicts or checks, before a person is asked
+MERGE = "merge."  # prefix of rules of endings caused by merging
 NOT_MERGED = "the work is verified and not merged"
-LEFT = f"{GATE}{GateKind.UNMERGED}"  # the rule under which a person leaves proven work unmerged
+LEFT = f"{GATE}{GateKind.UNMERGED}"  # rule for proven work that a person leaves unmerged
 
 
 def landing_due(state: LoopState) -> bool:
-    """Whether proven work waits to be merged."""
+    """Whether proven work awaits its merge."""
     if not state.config.merge.into or state.merged or state.gate:
         return False
     if state.ending is None:
@@ -30,7 +30,7 @@ def landing_due(state: LoopState) -> bool:
 
 
 def landing(state: LoopState) -> LoopState:
-    """The loop on its way. It stays proven, whoever cancels or kills its driver."""
+    """The loop while merging. It stays proven even if its driver is cancelled or killed."""
     before = state.merging
     ending = state.ending or before.proven
     known = {"proven": ending, "work": before.work if ending == before.proven else state.head}
@@ -38,14 +38,14 @@ def landing(state: LoopState) -> LoopState:
 
 
 def still_proven(state: LoopState, tip: str | None) -> bool:
-    """Whether the branch holds what was proven, and nothing on top of it."""
+    """Whether the branch contains exactly the proven work."""
     return state.merging.work == state.head == tip
 
 
 def to_be_proven(state: LoopState, now: datetime) -> LoopState:
-    """Somebody has committed on the branch since: the next iteration finds out what that is worth."""
+    """Someone has committed to the branch: the next iteration verifies it."""
     again = state.model_copy(update={"ending": None, "merging": state.merging.unproven(), "updated_at": now})
-    return limited(again, f"{NOT_MERGED}: its branch moved on", now)
+    return stop_at_limit(again, f"{NOT_MERGED}: its branch moved on", now)
 
 
 def ready(state: LoopState, prepared: Prepared) -> LoopState:
@@ -53,16 +53,16 @@ def ready(state: LoopState, prepared: Prepared) -> LoopState:
 
 
 def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now: datetime) -> LoopState:
-    """The loop goes on from work that holds both sides, with the trouble as its task; after too many, a person is asked."""
+    """Continue from work that contains both sides, with the trouble as its task; after too many failures, ask a person."""
     failed = state.merging.failed + 1
-    asks = failed >= MERGE_TRIES
-    merging = Merging(failed=0 if asks else failed, trouble=trouble)
+    needs_person = failed >= MERGE_TRIES
+    merging = Merging(failed=0 if needs_person else failed, trouble=trouble)
     moved: dict[str, Any] = {"ending": None, "merging": merging, "head": trouble.head, "base_commit": trouble.base}
-    anew: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
-    anew["green_at_start"] = None  # the work was shown against the start that it had; the other branch may hold the like by now
-    after = with_new_base(state.model_copy(update=moved | anew), report)
-    if not asks:
-        return limited(after, f"{NOT_MERGED}: {trouble.why}", now)
+    reset: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
+    reset["green_at_start"] = None  # the work was proven against its old base; the other branch may contain the same by now
+    after = with_new_base(state.model_copy(update=moved | reset), report)
+    if not needs_person:
+        return stop_at_limit(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (
         f"{plural(failed, 'merge')} into {trouble.into} failed ({MERGE_TRIES} allowed), the last because {trouble.why}; "
         "a person has to decide what both sides want"
@@ -71,7 +71,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
 
 
 def hindered(state: LoopState, rule: str, reason: str, now: datetime) -> LoopState:
-    """Nothing is wrong with the work, and it cannot be merged until a person has done something. It stays proven."""
+    """The work is fine but cannot be merged until a person acts. It stays proven."""
     return _ended(state, f"{MERGE}{rule}", reason, Outcome.WAITING, now)
 
 
@@ -81,16 +81,16 @@ def arrived(state: LoopState, merged: Merged, base_commit: str) -> LoopState:
 
 
 def is_hindered(state: LoopState) -> bool:
-    """Whether a person has to clear the way for work that is proven."""
+    """Whether a person must remove an obstacle to merging proven work."""
     ending = state.ending
-    waits = ending is not None and ending.outcome is Outcome.WAITING and ending.rule.startswith(MERGE)
-    return waits and state.merging.proven is not None
+    is_waiting = ending is not None and ending.outcome is Outcome.WAITING and ending.rule.startswith(MERGE)
+    return is_waiting and state.merging.proven is not None
 
 
-def limited(state: LoopState, why: str, now: datetime) -> LoopState:
-    """Going on costs: where nothing is left to spend, the loop stops instead."""
-    blown = reached(state.config.limits, state.spending, state.iteration)
-    return _ended(state, blown[0].rule, f"{blown[0].message}; {why}", Outcome.STOPPED, now) if blown else state
+def stop_at_limit(state: LoopState, why: str, now: datetime) -> LoopState:
+    """Continuing costs: if no budget is left, stop the loop instead."""
+    exceeded = reached(state.config.limits, state.spending, state.iteration)
+    return _ended(state, exceeded[0].rule, f"{exceeded[0].message}; {why}", Outcome.STOPPED, now) if exceeded else state
 
 
 def _ended(state: LoopState, rule: str, reason: str, outcome: Outcome, now: datetime) -> LoopState:

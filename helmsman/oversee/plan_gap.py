@@ -10,7 +10,7 @@ from itertools import chain
 
 from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.drift import display, paths_in, telling
+from helmsman.oversee.drift import display, paths_in, significant_words
 from helmsman.parsers.paths import Paths, git_would_show
 from helmsman.parsers.test_files import language_of
 from helmsman.records.control import IterationSummary, Movement
@@ -90,11 +90,13 @@ def _describe_unmentioned_work(memory: WorkingMemory, recent: Sequence[Iteration
     now, then = (re.findall(r"\w+", text[:GAP_KEPT].casefold()) for text in (gap, earlier_gap))
     if now != then or len(last) < UNTOUCHED or not any(paths_in(gap)):  # a plan without paths allows any file
         return ""
-    plan_words, named = telling(gap), Paths(paths_in(gap))
+    plan_words, named = significant_words(gap), Paths(paths_in(gap))
     for summary in last:
         # all its changes are known, share no name or significant word with the plan, and made no progress
         is_known = 0 < summary.files_changed <= len(summary.files)
-        is_mentioned = any(path in named or not plan_words.isdisjoint(telling(path.rpartition("/")[2])) for path in summary.files)
+        is_mentioned = any(
+            path in named or not plan_words.isdisjoint(significant_words(path.rpartition("/")[2])) for path in summary.files
+        )
         if not is_known or is_mentioned or summary.green or summary.movement is Movement.FORWARD:
             return ""
     changed = dict.fromkeys(path for summary in last[::-1] for path in summary.files)

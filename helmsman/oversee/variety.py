@@ -1,8 +1,8 @@
-"""Whether the code leaves fewer and fewer ways open, though all checks pass (von Foerster's imperative: keep choices open).
+"""Whether the code becomes less flexible although all checks pass (von Foerster's imperative: keep choices open).
 
-The score is a sum of doublings. Each row of the table turns a rate into log2(1 + rate / usual): nothing is 0, what honest
-code usually has is 1, three times as much is 2. So the score is the same for a tree of any size, and a rate that was high
-all along is not held against the last iterations.
+The score is a sum of logarithms. Each row turns a rate into log2(1 + rate / usual): zero gives 0, the usual rate of honest code
+1, three times as much 2. So the score is independent of the tree's size, and a rate that was always high is not held against
+the last iterations.
 """
 
 import math
@@ -14,13 +14,13 @@ from helmsman.records.control import Variety
 from helmsman.records.decision import Alert, Severity
 
 STEPS = 4
-FALLING = 3  # of the last four steps so many must fall: one bad iteration, or one justified suppression, is no trend
+FALLING = 3  # falling steps of the last four: one bad iteration or justified suppression is no trend
 THRESHOLD = 0.3
-"""Fall of the score over the last four steps. In the 66 commits of this project's own history four steps cost 0.12 at most
-(`bench/variety.py --history`), and 0.3 is what suppressions cost that go from 2 to 2.9 per 1,000 lines."""
-LEAST = 5  # places more than the growth of the code explains: in a small tree two suppressions are a high rate and no trend
-SMALLEST = 500  # lines of source below which no rate means anything
-GROWN = 2.0  # a tree that grew by more than this factor is another tree; its rates are compared from there on
+"""Fall of the score over the last four steps. In the 66 commits of this project's own history four steps cost at most 0.12
+(`bench/variety.py --history`), and 0.3 is the cost of suppressions rising from 2 to 2.9 per 1,000 lines."""
+LEAST = 5  # places beyond the growth of the code: in a small tree two suppressions are a high rate but no trend
+SMALLEST = 500  # lines of source below which rates are meaningless
+GROWN = 2.0  # after growth by more than this factor, rates are compared only from there on
 SHOWN = 3
 
 
@@ -28,11 +28,11 @@ class _Row(NamedTuple):
     """One term of the score."""
 
     field: str
-    weight: float  # Negative: more of it leaves fewer ways open
-    usual: float  # rate that honest code usually has
+    weight: float  # negative: more of it reduces flexibility
+    usual: float  # usual rate of honest code
     remedy: str
-    per_file: bool = False  # else per 1,000 lines
-    most: float = math.inf  # rate above which more changes nothing
+    per_file: bool = False  # otherwise per 1,000 lines
+    most: float = math.inf  # rate at which the effect is capped
 
     def number(self, variety: Variety) -> int:
         return getattr(variety, self.field)
@@ -58,27 +58,27 @@ _TABLE = (
     _Row("public_names", -0.25, 25, "keep private what nobody else needs"),
     _Row("tests", 0.5, 10, "test what is not tested yet", most=20),
 )
-"""Weights: what silences a tool outright is 1; what may be honest design weighs less, the width of an interface least.
-A young project is nearly all tests; that it has fewer of them later, and still plenty, closes nothing."""
+"""Weights: suppressing a tool's findings counts 1; possibly honest design counts less, the width of an interface least.
+A young project is nearly all tests; having fewer later, and still enough, is no loss."""
 
 
 def score(variety: Variety) -> float:
-    """Ways left open, in doublings of rates; higher is better, and a project has its own height."""
+    """Flexibility in doublings of rates; higher is better, and each project has its own level."""
     return sum(row.points(variety) for row in _TABLE)
 
 
 def variety_signal(trend: Sequence[Variety], green: bool) -> Alert | None:
-    """A warning where the score fell in three of the last four steps and by 0.3 in all. `trend` is oldest first."""
-    last = trend[-STEPS - 1 :]
-    if not green or len(last) <= STEPS:
+    """A warning if the score fell in three of the last four steps and by 0.3 in total. `trend` is oldest first."""
+    recent = trend[-STEPS - 1 :]
+    if not green or len(recent) <= STEPS:
         return None
-    first, newest = last[0], last[-1]
+    first, newest = recent[0], recent[-1]
     if min(first.lines, newest.lines) < SMALLEST or newest.lines > GROWN * first.lines:
         return None
-    scores = [score(variety) for variety in last]
+    scores = [score(variety) for variety in recent]
     falling = sum(after < before for before, after in pairwise(scores))
     fall = scores[0] - scores[-1]
-    if falling < FALLING or fall < THRESHOLD or sum(_beyond(row, first, newest) for row in _TABLE) < LEAST:
+    if falling < FALLING or fall < THRESHOLD or sum(_unexplained_places(row, first, newest) for row in _TABLE) < LEAST:
         return None
     lost = sorted(_TABLE, key=lambda row: row.points(newest) - row.points(first))
     worst, grew = [row for row in lost[:SHOWN] if row.points(newest) < row.points(first)], list[str]()
@@ -100,8 +100,8 @@ def variety_signal(trend: Sequence[Variety], green: bool) -> Alert | None:
     )
 
 
-def _beyond(row: _Row, first: Variety, last: Variety) -> float:
-    """How many places were closed that neither growth nor deletion of code explains."""
+def _unexplained_places(row: _Row, first: Variety, last: Variety) -> float:
+    """Number of closed places that neither growth nor deletion of code explains."""
     before, after, in_proportion = row.number(first), row.number(last), row.rate(first) * row.base(last)
     more = min(after - before, after - in_proportion) if row.weight < 0 else min(before - after, in_proportion - after)
     return max(0.0, more)

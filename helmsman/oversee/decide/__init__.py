@@ -1,4 +1,4 @@
-"""What follows an iteration: exactly one decision, by an ordered table, with the way that led to it. Nothing else chooses."""
+"""The decision after an iteration: exactly one, by an ordered table, with its path. Nothing else decides."""
 
 from helmsman.oversee.decide import questions
 from helmsman.oversee.decide.situation import QUESTIONS, Question, Situation, on_better_tree
@@ -8,12 +8,12 @@ __all__ = ["QUESTIONS", "Question", "Situation", "decide", "questions"]
 
 
 def decide(situation: Situation) -> Decision:
-    """Choose what follows an iteration, and say by which way: the first question that is answered with yes decides."""
+    """Choose what follows an iteration and record the path: the first question answered with yes decides."""
     path: list[Considered] = []
-    for one in QUESTIONS:
-        because, decision = one.decide(situation)
-        otherwise, held = one.otherwise(situation), decision is not None
-        path.append(Considered(rule=one.rule, question=one.asks, held=held, because=because, otherwise=otherwise))
+    for question in QUESTIONS:
+        because, decision = question.decide(situation)
+        otherwise, is_held = question.otherwise(situation), decision is not None
+        path.append(Considered(rule=question.rule, question=question.asks, held=is_held, because=because, otherwise=otherwise))
         if decision is not None:
             return on_better_tree(situation, decision).model_copy(update={"path": tuple(path)})
     raise AssertionError("the last question is always answered with yes")

@@ -1,6 +1,6 @@
-"""The questions that are asked after an iteration, in this order. The first that is answered with yes decides.
+"""The questions after an iteration, in order. The first one answered with yes decides.
 
-Each comes to the numbers that its answer rests on and, where the answer is yes, to what follows.
+Each returns the numbers behind its answer and, if the answer is yes, the decision.
 """
 
 import json
@@ -22,13 +22,13 @@ from helmsman.texts import are_allowed, plural
 from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.verdict import grounds_of_loop
 
-ASK_LIMIT = 5  # requests in a row under green checks that something else denies; then the loop stops for a person to look
+ASK_LIMIT = 5  # claims in a row denied despite green checks, after which the loop stops for a review
 CONFLICTS_TOLD = 2
 OPERATORS_FAULT: Mapping[AgentOutcome, str] = {AgentOutcome(ending): why for ending, why in TEXTS["faults"].items()}
-"""Outcomes that will be the same next time until a person acts."""
+"""Outcomes that repeat until a person acts."""
 PAUSES: Mapping[AgentOutcome, int] = {AgentOutcome.OVERLOADED: 48, AgentOutcome.RATE_LIMITED: 48, AgentOutcome.CRASHED: 1}
-"""Pauses of the circuit breaker that may follow one another: 48 of the usual 30 minutes are an outage of a day; a program that
-crashes after a pause too needs a person. Other outcomes have no pause."""
+"""Consecutive pauses of the circuit breaker: 48 of the usual 30 minutes cover an outage of a day; a program that still crashes
+after a pause needs a person. Other outcomes have no pause."""
 
 
 def _at(moment: datetime) -> str:
@@ -37,12 +37,12 @@ def _at(moment: datetime) -> str:
 
 @question("pain")
 def pain(s: Situation) -> Answer:
-    """Whatever else is going on; the work stays on a ref."""
+    """Critical events end the loop regardless of everything else; the work stays on a ref."""
     if not s.critical_events:
         return "none", None
     back, reason = s.last_good, "; ".join(signal.message for signal in s.critical_events)
-    told = f"; the branch goes back to {back[:10]}, the work stays on a ref" if back else ""
-    words = f"{reason}{told}; look at it, then: helmsman resume {s.state.loop}"
+    note = f"; the branch goes back to {back[:10]}, the work stays on a ref" if back else ""
+    words = f"{reason}{note}; look at it, then: helmsman resume {s.state.loop}"
     return reason, stop(s, s.critical_events[0].rule, words, Outcome.EJECTED, back_to=back)
 
 
@@ -53,14 +53,14 @@ def operator(s: Situation) -> Answer:
         return s.ended, None
     why = OPERATORS_FAULT[ended]
     if kind and ended in TEXTS["faults_of_others"]:
-        remedy = f"; {kind.remedy}" if kind.remedy else ""  # what its own file says of logging in
+        remedy = f"; {kind.remedy}" if kind.remedy else ""  # what its own file says about logging in
         why = TEXTS["faults_of_others"][ended].format(name=kind.name, remedy=remedy)
     return s.ended, stop(s, f"agent.{ended}", f"{why}{s.error}", Outcome.FAILED, fault="operator", repeat=True)
 
 
 @question("completion")
 def completed(s: Situation) -> Answer:
-    # force_max comes to its end by a limit, or where nothing is left that the loop could still improve by itself
+    # force_max ends at a limit, or when the loop cannot improve anything further by itself
     no_better = bool(s.limits) or (s.steers and s.oversight.ladder.rung >= EscalationLevel.HUMAN)
     if not s.evidence.proven or (s.state.config.completion.force_max and not no_better):
         return s.gates, None
@@ -71,7 +71,7 @@ def completed(s: Situation) -> Answer:
 
 @question("completion.force_max")
 def completed_before(s: Situation) -> Answer:
-    """With force_max the last iteration need not ask again, where an earlier one was proven and this one is as green."""
+    """With force_max the last iteration need not claim completion again if an earlier one was proven and this one is as green."""
     proof, judged, before = s.evidence.proof, bool(s.state.config.judge.criteria), s.state.verified
     because = f"proven before: {before[:10] or 'no'}, a limit is reached: {yes(bool(s.limits))}"
     if not (s.state.config.completion.force_max and s.limits and before and proof.green and not proof.denied) or judged:
@@ -92,13 +92,15 @@ def nothing_changed(s: Situation) -> Answer:
 @question("completion.no_proof")
 def unproven_work(s: Situation) -> Answer:
     because, refused = s.refusals, s.evidence.proof.refused_by
-    only_a_word = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept what stands under a finding
-    if not only_a_word or s.state.done.unproven + 1 < MOST_REFUSED:
+    needs_person = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept work with a finding
+    if not needs_person or s.state.done.unproven + 1 < MOST_REFUSED:
         return because, None
     why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
-    asked = f"the agent claimed completion {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
-    kept = f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that shows it"
-    return because, stop(s, "completion.no_proof", f"{asked}; {kept}", Outcome.UNPROVEN)
+    claimed = f"the agent claimed completion {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
+    next_steps = (
+        f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that shows it"
+    )
+    return because, stop(s, "completion.no_proof", f"{claimed}; {next_steps}", Outcome.UNPROVEN)
 
 
 @question("agent.blocked")
@@ -106,16 +108,16 @@ def blocked(s: Situation) -> Answer:
     reason, judged, again = s.evidence.claims.blocked, s.evidence.block_judged, s.state.done.blocked
     if not reason:
         return "it does not say so", None
-    seen = f", the judge: {judged.criteria[0].given.replace('_', ' ')}" if judged else ""
-    because = f"it says so, {again + 1} in a row{seen}; two in a row, or the judge's word, end it"
+    by_judge = f", the judge: {judged.criteria[0].given.replace('_', ' ')}" if judged else ""
+    because = f"it says so, {again + 1} in a row{by_judge}; two in a row, or the judge's word, end it"
     if not again and not (judged and judged.approved):
         return because, None
-    who = "a fresh session confirms it" if again else "the judge confirms it"
+    confirmed_by = "a fresh session confirms it" if again else "the judge confirms it"
     choices = (
         f"the work is kept on {s.state.branch}; remove the obstacle, or say how to continue:"
         f" helmsman approve {s.state.loop} --guidance TEXT"
     )
-    words = f"the agent says that it is blocked, and {who}: {reason}; {choices}"
+    words = f"the agent says that it is blocked, and {confirmed_by}: {reason}; {choices}"
     return because, stop(s, "agent.blocked", words, Outcome.BLOCKED)
 
 
@@ -125,7 +127,7 @@ def limit(s: Situation) -> Answer:
         return "every limit has room", None
     reason = "; ".join(signal.message for signal in s.limits)
     proven = f"; the last proven commit is {s.state.verified[:10]}" if s.state.verified else ""
-    repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and counts as little
+    repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and does not count either
     words = f"{reason}; at the end {s.against}{proven}"
     return reason, stop(s, s.limits[0].rule, words, Outcome.STOPPED, repeat=repeat)
 
@@ -136,17 +138,17 @@ def usage_limit(s: Situation) -> Answer:
         return s.ended, None
     limit = s.call.rate_limit
     known = limit.resets_at if limit else None
-    # the announced reset, or now where that has just passed; one that has passed and was waited for tells nothing
+    # the announced reset, or now if it has just passed; a reset that has already been awaited is ignored
     until = in_time(s, None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now))
     window = f" ({limit.window})" if limit and limit.window else ""
-    told = "" if known else ", no reset was announced"
-    reason = f"usage limit{window} reached{told}; waiting until {_at(until)}, which counts as no iteration"
+    no_reset = "" if known else ", no reset was announced"
+    reason = f"usage limit{window} reached{no_reset}; waiting until {_at(until)}, which counts as no iteration"
     return s.ended, wait(s, "agent.usage_limit", reason, until, repeat=True)
 
 
 @question("agent.killed", lambda _: f"a call that does something, or more than {MOST_KILLED} attempts that were killed")
 def killed(s: Situation) -> Answer:
-    """It says nothing of the work or the approach, as a call that the network broke."""
+    """Says nothing about the work or the approach, like a call broken by the network."""
     because = f"{s.ended} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}"
     if not killed_at_once(s.state, s.evidence.execution):
         return because, None
@@ -162,11 +164,11 @@ def failing_agent(s: Situation) -> Answer:
     because = f"{failed} of {allowed} in a row did nothing"
     if failed < allowed:
         return because, None
-    told = f"the last one {s.call.outcome}{s.error}"
-    reason = f"{failed} agent calls in a row did nothing ({are_allowed(allowed)}), {told}"
+    last = f"the last one {s.call.outcome}{s.error}"
+    reason = f"{failed} agent calls in a row did nothing ({are_allowed(allowed)}), {last}"
     if s.state.attempt > PAUSES.get(s.call.outcome, 0):
         return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
-    # the circuit breaker opens: the attempt is made again after the pause, and one that comes to something closes it
+    # the circuit breaker opens: the attempt is repeated after the pause, and a successful one closes it
     until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
     words = f"{reason}; trying again at {_at(until)}, which counts as no iteration"
     return because, wait(s, "breaker.open", words, until, repeat=True)
@@ -201,16 +203,16 @@ def rejected(s: Situation) -> Answer:
 
 @question("judge.cannot_tell")
 def cannot_tell(s: Situation) -> Answer:
-    """The item of a plan that it cannot tell of has a question of its own."""
-    judgement, of_item = s.evidence.judgement, s.evidence.item is not None and s.evidence.item.needs_word
+    """An undecided plan item has a question of its own."""
+    judgement, is_item_question = s.evidence.judgement, s.evidence.item is not None and s.evidence.item.needs_word
     if judgement is None:
         return "no judge was asked", None
-    undecided = [one for one in judgement.criteria if one.cannot_tell]
+    undecided = [verdict for verdict in judgement.criteria if verdict.cannot_tell]
     because = f"{plural(len(undecided), 'criterion', 'criteria')} that cannot be told"
-    if judgement.outcome is not JudgementOutcome.UNDECIDED or of_item:
+    if judgement.outcome is not JudgementOutcome.UNDECIDED or is_item_question:
         return because, None
-    told = "; ".join(f"{one.criterion}: {shortened(clean(one.reason), 300)}" for one in undecided)
-    reason = f"the judge cannot tell whether the work is done, so a person has to decide: {told}"
+    reasons = "; ".join(f"{verdict.criterion}: {shortened(clean(verdict.reason), 300)}" for verdict in undecided)
+    reason = f"the judge cannot tell whether the work is done, so a person has to decide: {reasons}"
     return because, stop(s, "judge.cannot_tell", reason, Outcome.WAITING)
 
 
@@ -226,12 +228,12 @@ def person_for_item(s: Situation) -> Answer:
 
 @question("plan.tries")
 def tries(s: Situation) -> Answer:
-    """What failed so often is not tried once more. Items beside it wait as well: they stay proven one after the other."""
+    """Do not retry what failed this often. Parallel items wait as well: they are proven one after the other."""
     proof, plan, (tries, because) = s.evidence.item, s.state.config.plan, s.in_hand
     if proof is None or proof.proven or not proof.tried or tries < plan.tries:
         return because, None
-    named, spent = f"{proof.item} ({clean(proof.title)[:100]})", plural(tries, "iteration")
-    last = f"{spent} did not prove the plan's item {named}, {are_allowed(plan.tries)}; what is missing: {proof.why}"
+    item, spent = f"{proof.item} ({clean(proof.title)[:100]})", plural(tries, "iteration")
+    last = f"{spent} did not prove the plan's item {item}, {are_allowed(plan.tries)}; what is missing: {proof.why}"
     choices = (
         f"a person is needed: fix the item or its check in {plan.file} on {s.state.branch}, or tell the agent"
         f" how; then `helmsman approve {s.state.loop}` gives it {plan.tries} more"
@@ -249,8 +251,8 @@ def denied(s: Situation) -> Answer:
         return because, None
     paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
     allow = json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]], ensure_ascii=False)
-    given = f"helmsman resume {s.state.loop} --set {shlex.quote(f'invariants.allow={allow}')}"
-    remedy = f"; if you reviewed it and it is honest work: {given}" if paths else ""
+    command = f"helmsman resume {s.state.loop} --set {shlex.quote(f'invariants.allow={allow}')}"
+    remedy = f"; if you reviewed it and it is honest work: {command}" if paths else ""
     reason = f"the agent claimed completion {in_row} times in a row under green checks, and this stands against it: "
     return because, stop(s, "completion.denied", f"{reason}{proof.objections}{remedy}", Outcome.STOPPED)
 
@@ -284,8 +286,8 @@ def share_used(s: Situation) -> Answer:
     if not full:
         return because, None
     until = in_time(s, max((window.resets_at for window in full if window.resets_at), default=None))
-    told = f"{'; '.join(map(in_words, full))}, and the loop leaves the rest to people (usage_limit.pause_at)"
-    return because, wait(s, "usage_limit.pause_at", f"{told}; waiting until {_at(until)}", until)
+    text = f"{'; '.join(map(in_words, full))}, and the loop leaves the rest to people (usage_limit.pause_at)"
+    return because, wait(s, "usage_limit.pause_at", f"{text}; waiting until {_at(until)}", until)
 
 
 @question("limits.calls_per_hour")
@@ -295,8 +297,8 @@ def full_hour(s: Situation) -> Answer:
     if len(calls) < allowed:
         return because, None
     until = min(calls[0], s.now) + CALLS_WINDOW
-    made = f"{plural(len(calls), 'agent call')} in the last hour ({are_allowed(allowed)})"
-    return because, wait(s, "limits.calls_per_hour", f"{made}; waiting until {_at(until)}", until)
+    reason = f"{plural(len(calls), 'agent call')} in the last hour ({are_allowed(allowed)})"
+    return because, wait(s, "limits.calls_per_hour", f"{reason}; waiting until {_at(until)}", until)
 
 
 @question("completion.acknowledged")
@@ -310,5 +312,5 @@ def acknowledged(s: Situation) -> Answer:
 @question("continue")
 def carry_on(s: Situation) -> Answer:
     ladder = s.oversight.ladder
-    climbed = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > EscalationLevel.PATCH and s.steers else ""
-    return s.standing, go_on(s, "continue", f"{s.standing}{climbed}")
+    escalation = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > EscalationLevel.PATCH and s.steers else ""
+    return s.standing, go_on(s, "continue", f"{s.standing}{escalation}")

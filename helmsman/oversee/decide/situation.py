@@ -1,4 +1,4 @@
-"""What a decision may depend on, and the forms that it takes."""
+"""What a decision may depend on, and the kinds of decision."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -22,18 +22,18 @@ from helmsman.verify.completion import ALL_TICKED
 from helmsman.verify.findings import findings_that_block, some
 
 NAME = 100  # characters of a check's name in a reason
-LEAST_LOSS = 0.01  # of completion; below it two tests of 500 that fail by chance would take work back
-MOST_REFUSED = 2  # requests for nothing, or for what nothing shows: after the first the agent is told what is missing
-BLOWN = "pain.budget"  # the pain that says nothing against the work
-UNKNOWN_WAIT = timedelta(hours=1)  # until the next try, where a usage limit names no reset
-LONGEST_WAIT = timedelta(days=8)  # at most, whatever is announced; the longest window seen is a week
+LEAST_LOSS = 0.01  # of completion; a smaller threshold would revert work for two flaky tests of 500
+MOST_REFUSED = 2  # claims without changes or without proof: after the first the agent learns what is missing
+BLOWN = "pain.budget"  # the critical event that is no evidence against the work
+UNKNOWN_WAIT = timedelta(hours=1)  # wait if a usage limit announces no reset
+LONGEST_WAIT = timedelta(days=8)  # upper bound of any announced wait; the longest known window is a week
 
 
 @dataclass(frozen=True)
 class Situation:
-    """All that a decision may depend on."""
+    """Everything that a decision may depend on."""
 
-    state: LoopState  # as it was before this iteration
+    state: LoopState  # before this iteration
     evidence: Evidence
     signals: tuple[Alert, ...]
     now: datetime
@@ -49,12 +49,12 @@ class Situation:
 
     @property
     def limits(self) -> list[Alert]:
-        """Limits that are reached."""
+        """Alerts for reached limits."""
         return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.is_critical]
 
     @property
     def steers(self) -> bool:
-        """Whether anything follows from what the overseer notices."""
+        """Whether the overseer's alerts have consequences."""
         return self.state.config.ladder.act
 
     @property
@@ -78,32 +78,32 @@ class Situation:
 
     @property
     def last_good(self) -> str:
-        """The best commit, else the one that the loop began with; empty where the branch is there.
+        """The best commit, or the loop's base commit; empty if the branch is already there.
 
-        What an iteration made that hurts is never the best one; a blown budget says nothing against the work.
+        An iteration with critical events is never the best; an exceeded budget is no evidence against the work.
         """
-        harmless = all(signal.rule == BLOWN for signal in self.critical_events)
-        best = (self.oversight if harmless else self.state.oversight).best
+        is_harmless = all(signal.rule == BLOWN for signal in self.critical_events)
+        best = (self.oversight if is_harmless else self.state.oversight).best
         good = best.commit if best else self.state.base_commit
         back = good if self.all_ours(good) else self.evidence.execution.change.start
         return "" if back == self.commit else back
 
-    # --- how it stands, in words
+    # --- status texts
 
     @property
     def standing(self) -> str:
-        """How far the work is, in a clause."""
-        report, asked = self.evidence.checks, self.evidence.claims.wants_to_finish
+        """State of the work, as a clause."""
+        report, has_claimed = self.evidence.checks, self.evidence.claims.wants_to_finish
         if report is None:
             return f"the agent's call ended as {self.call.outcome}, so nothing was checked"
         if report.results and not report.passed:
-            all_the_same = "; the agent claimed completion all the same" if asked else ""
+            all_the_same = "; the agent claimed completion all the same" if has_claimed else ""
             return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
-        if not asked and (item := self.evidence.item):  # with a plan nobody has to ask: it is done item by item
+        if not has_claimed and (item := self.evidence.item):  # with a plan no claim is needed: it is completed item by item
             remaining = self.evidence.items_left
             done = f"{item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
             return f"the plan's item {done if item.proven else f'{item.item} is not proven: {item.why}'}"
-        if not asked:
+        if not has_claimed:
             return (
                 f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not claimed completion"
             )
@@ -111,14 +111,14 @@ class Situation:
 
     @property
     def against(self) -> str:
-        """What stands against the work, for the reason of a stop: failing checks with their tests, findings that block."""
+        """Evidence against the work, for the reason of a stop: failing checks with their tests, blocking findings."""
         report, blocking = self.evidence.checks, findings_that_block(self.evidence.findings)
         failing: list[str] = []
         for result in report.failures if report else ():  # with the first of its failing tests
             tests = some(result.counts.failing) if result.counts else ""
             failing.append(f"{shortened(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}")
-        told = self.standing
-        return "; ".join(part for part in (told, some(failing), blocking if blocking not in told else "") if part)
+        standing = self.standing
+        return "; ".join(part for part in (standing, some(failing), blocking if blocking not in standing else "") if part)
 
     @property
     def _objections(self) -> str:
@@ -128,29 +128,29 @@ class Situation:
 
     @property
     def gates(self) -> str:
-        """How the gates of completion stand."""
+        """State of the completion gates."""
         proof, judgement = self.evidence.proof, self.evidence.judgement
-        told = (
+        states = (
             f"asked: {yes(proof.asked)}",
             f"every check passes: {yes(proof.green)}",
             f"objections: {len(proof.denied)}",
             *([f"the judge approves: {yes(judgement.approved)}"] if judgement else ()),
             *(["force_max goes on"] if self.state.config.completion.force_max and self.evidence.proven else ()),
         )
-        return ", ".join(told)
+        return ", ".join(states)
 
     @property
     def missing(self) -> str:
-        """What would have completed it."""
+        """What was missing for completion."""
         return "nothing was missing" if self.evidence.proven else self.standing
 
     @property
     def why_done(self) -> str:
         judgement, since, how = self.evidence.judgement, self.evidence.since_start, self.evidence.proof.how
         judged = f", and the judge agrees on {plural(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
-        asked = how if how == ALL_TICKED else f"the agent claimed completion ({how})"
+        claimed = how if how == ALL_TICKED else f"the agent claimed completion ({how})"
         shown = " (its new tests fail without the work)" if since and since.failing else ""
-        return f"{asked} and {self.checked}{shown}{judged} on {self.short}"
+        return f"{claimed} and {self.checked}{shown}{judged} on {self.short}"
 
     @property
     def checked(self) -> str:
@@ -164,24 +164,24 @@ class Situation:
 
     @property
     def refusals(self) -> str:
-        """Requests on an unchanged tree, and without proof."""
+        """Claims on an unchanged tree, and without proof."""
         done, refused = self.state.done, self.evidence.proof.refused_by
         unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & NEEDS_WORD)
         return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_REFUSED} of either end it"
 
     @property
     def in_hand(self) -> tuple[int, str]:
-        """Tries of the plan's item; and how it stands in words."""
+        """Tries of the plan's item, and its state as text."""
         proof = self.evidence.item
         if proof is None:
             return 0, "no item of a plan is in hand"
         tries = tries_after(self.state.plan, self.evidence).get(proof.item, 0)
-        told = f"{proof.item}: {tries} of {self.state.config.plan.tries} tries, missing: {proof.why}"
-        return tries, f"{proof.item} is proven" if proof.proven else told
+        open_text = f"{proof.item}: {tries} of {self.state.config.plan.tries} tries, missing: {proof.why}"
+        return tries, f"{proof.item} is proven" if proof.proven else open_text
 
 
 Answer = tuple[str, Decision | None]
-"""The numbers that it rests on, with their thresholds; and the decision, or None where the answer is no."""
+"""The numbers with their thresholds, and the decision or None if the answer is no."""
 Words = Callable[[Situation], str]
 
 
@@ -190,19 +190,19 @@ class Question:
     """One row of the decision table."""
 
     rule: str
-    asks: str  # what is asked, so that yes decides
+    asks: str  # text of the question; yes decides
     decide: Callable[[Situation], Answer]
     otherwise: Words  # what would have changed the answer
 
 
-QUESTIONS: list[Question] = []  # in the order in which they are asked
+QUESTIONS: list[Question] = []  # in order
 
 
 TEXTS: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee.decide").joinpath("questions.toml").read_text("utf-8"))
 
 
 def question(rule: str, otherwise: Words | None = None) -> Callable[[Callable[[Situation], Answer]], Question]:
-    """The next row of the decision table, of the function that answers it. `otherwise`: where it has to be reckoned."""
+    """Decorator: add the function as the next row of the decision table. `otherwise`: computed text instead of the table's."""
     asked = TEXTS[rule]
 
     def row(decide: Callable[[Situation], Answer]) -> Question:
@@ -228,21 +228,21 @@ def go_on(s: Situation, rule: str, reason: str) -> Decision:
 
 
 def on_better_tree(s: Situation, decision: Decision) -> Decision:
-    """The same decision, on a better tree where the work got worse too often and the loop goes on. One that ends has its own."""
+    """The same decision on a better tree, if the work kept getting worse and the loop continues. Endings have their own."""
     best = s.oversight.best
-    rolls = s.steers and not s.state.config.completion.force_max and not decision.repeat
-    fell = any(signal.rule == "regressing" for signal in s.signals) and decision.kind != "stop"
-    if not rolls or not fell or best is None or best.commit == s.commit:
+    may_roll_back = s.steers and not s.state.config.completion.force_max and not decision.repeat
+    got_worse = any(signal.rule == "regressing" for signal in s.signals) and decision.kind != "stop"
+    if not may_roll_back or not got_worse or best is None or best.commit == s.commit:
         return decision
     if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.all_ours(best.commit):
         return decision
     back = best.commit
-    told = f"{decision.reason}; the work got worse, so the branch goes back to {back[:10]} and the work stays on a ref"
-    return decision.model_copy(update={"back_to": back, "reason": told})
+    reason = f"{decision.reason}; the work got worse, so the branch goes back to {back[:10]} and the work stays on a ref"
+    return decision.model_copy(update={"back_to": back, "reason": reason})
 
 
 def in_time(s: Situation, reset: datetime | None) -> datetime:
-    """When to try again, where the provider resets what is used up then, or never said when."""
+    """When to try again, after the announced reset or, if unknown, after a default wait."""
     margin = timedelta(seconds=s.state.config.usage_limit.margin_seconds)
     return min(reset + margin if reset else s.now + UNKNOWN_WAIT, s.now + LONGEST_WAIT)
 
