@@ -16,7 +16,7 @@ from helmsman.config import LoopConfig
 from helmsman.parsers.answers import StrictAnswer, form_of, printable, read_answer
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
-from helmsman.records.advance import most_tests, taken_back, undone_after
+from helmsman.records.advance import after_rollback, mark_undone_after, most_tests
 from helmsman.records.checks import Weight
 from helmsman.records.control import LATER, Checkpoint, Failed, IterationSummary
 from helmsman.records.decision import Outcome
@@ -40,7 +40,7 @@ def better_to_leave(state: LoopState) -> Checkpoint | None:
     last, ended_by_findings = _last_kept(state), state.ending is not None and state.ending.rule == "completion.denied"
     leaves_no_work = best.iteration == 0 and last is not None and last.checked and last.completion >= best.completion
     same_tree = last is not None and last.tree == best.tree
-    stays = ended_by_findings or leaves_no_work or same_tree or not all_ours(state.history, best.commit, state.head)
+    stays = ended_by_findings or leaves_no_work or same_tree or not only_own_commits(state.history, best.commit, state.head)
     return None if stays else best
 
 
@@ -48,7 +48,7 @@ def _last_kept(state: LoopState) -> IterationSummary | None:
     return next((summary for summary in reversed(state.history) if not summary.undone), None)
 
 
-def all_ours(history: Sequence[IterationSummary], back: str, now: str) -> bool:
+def only_own_commits(history: Sequence[IterationSummary], back: str, now: str) -> bool:
     """Whether all commits between `back` and `now` are the loop's own; a person's commits must not be removed."""
     moments = [summary for summary in history if not summary.undone]
     starts = [position for position, summary in enumerate(moments) if summary.commit == back]
@@ -72,7 +72,7 @@ def why_left(state: LoopState, best: Checkpoint) -> str:
 
 def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
     """The ended loop on its best tree. Later work is mentioned to whoever continues, and does not count against the loop."""
-    moments = undone_after(state.history, best.commit)
+    moments = mark_undone_after(state.history, best.commit)
     gone = {summary.iteration for summary in moments if summary.undone}
     report = state.best_checks or state.checks
     note = f"the branch is left at {best.commit[:10]}: {kept.why}"
@@ -86,7 +86,7 @@ def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
             "findings": (),
             "contradictions": (),
             "most_tests": most_tests({}, report),
-            "oversight": taken_back(state.oversight, kept),
+            "oversight": after_rollback(state.oversight, kept),
             "history": moments,
             "plan": state.plan.without(gone),
             "session": None,

@@ -1,4 +1,4 @@
-"""`advance`, the only fold: how a state moves on with the record of an iteration, and what changes it outside of one."""
+"""`advance`, the only fold of records into the state, and state changes outside of iterations."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -13,36 +13,38 @@ from helmsman.records.control import REMEMBERED, Failed, IterationSummary, Overs
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation
 from helmsman.records.lessons import Learned
-from helmsman.records.plan import NOTHING_TRIED, InHand, PlanProgress, Tick, sketched
+from helmsman.records.plan import NOTHING_TRIED, InHand, PlanProgress, Tick, update_sketch
 from helmsman.records.proof import NEEDS_WORD, Denial, DoneSignals, JudgeMemory, PastVerdict, Rejection
 from helmsman.records.state import FRUITFUL, LoopState, Waiting, failed_calls, recent_calls, spend
 
 LAST_WORDS = 600
-"""Characters of what the agent said last that people are shown: its summary comes at the end."""
+"""Characters of the agent's last message that people see: its summary comes at the end."""
 REJECTIONS_KEPT, NOTES_KEPT, VERDICTS_KEPT = 10, 40, 40
-"""Of the judge: what the agent is told of, and what goes back to it."""
+"""Stored feedback of the judge: for the agent, and for the judge itself."""
 REASON_KEPT, PAST_REASON_KEPT = 1500, 300
 SALVAGES_REMEMBERED, INDICATORS_KEPT, CHECKS_KEPT, WINDOWS_KEPT = 5, 5, 100, 20
 GOES_ON = FRUITFUL | {
-    AgentOutcome.TIMED_OUT,  # it was asked to end while at work; the CLI repairs the tool call that was cut off
-    # its model went away; the conversation is whole, and the CLI itself advises to resume
+    AgentOutcome.TIMED_OUT,  # it was asked to end while working; the CLI repairs the interrupted tool call
+    # its model became unavailable; the conversation is complete, and the CLI itself advises to resume
     AgentOutcome.USAGE_LIMIT,
     AgentOutcome.RATE_LIMITED,
     AgentOutcome.OVERLOADED,
 }
-"""Endings after which a session can be gone on with. After any other its conversation may be what broke it."""
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")  # it goes on a command line
+"""Endings after which a session can be continued. After any other, its conversation may be the cause."""
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")  # it is passed on a command line
 
 
 def advance(state: LoopState, record: IterationRecord) -> LoopState:
-    """Fold one record into the state. The only way that a loop moves on by itself."""
-    return state.model_copy(update=_gone_on(state, record) | _on_the_branch(state, record) | _remembered(state, record))
+    """Fold one record into the state; nothing else moves a loop forward by itself."""
+    return state.model_copy(
+        update=_progress_fields(state, record) | _branch_fields(state, record) | _memory_fields(state, record)
+    )
 
 
-def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
-    """What is due next, and what is used up. An attempt that does not count is made again, with what it was told."""
+def _progress_fields(state: LoopState, record: IterationRecord) -> dict[str, Any]:
+    """What is due next, and what is used up. An attempt that does not count is repeated with the same instructions."""
     counts, decision = record.counts, record.decision
-    until, waits = decision.until, decision.kind == "wait"
+    until, is_wait = decision.until, decision.kind == "wait"
     return {
         "updated_at": record.ended_at,
         "iteration": state.iteration + counts,
@@ -52,35 +54,35 @@ def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
         "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
         "salvaged": () if counts else state.salvaged,
         "guidance": () if counts else state.guidance,
-        "waiting": Waiting(until=until, rule=decision.rule, reason=decision.reason) if waits and until else None,
+        "waiting": Waiting(until=until, rule=decision.rule, reason=decision.reason) if is_wait and until else None,
         "ending": decision if decision.kind == "stop" else None,
     }
 
 
-def _on_the_branch(state: LoopState, record: IterationRecord) -> dict[str, Any]:
-    """The work that is there, and what is known of it. Work that was taken off the branch is not there any more."""
-    best, failed, reached = record.oversight.best, record.failed, record.checks
-    best_checks = reached if best and best.commit == record.head and reached else state.best_checks
+def _branch_fields(state: LoopState, record: IterationRecord) -> dict[str, Any]:
+    """The work on the branch and what is known about it. Reverted work is no longer there."""
+    best, failed, report = record.oversight.best, record.failed, record.checks
+    best_checks = report if best and best.commit == record.head and report else state.best_checks
     history = (*state.history, *([record.moment] if record.moment else ()))[-REMEMBERED:]
-    history = undone_after(history, failed.back_to) if failed else history
+    history = mark_undone_after(history, failed.back_to) if failed else history
     return {
         "head": failed.back_to if failed else record.head,
-        "checks": best_checks if failed else reached or state.checks,
+        "checks": best_checks if failed else report or state.checks,
         "best_checks": best_checks,
-        "oversight": taken_back(record.oversight, failed),
+        "oversight": after_rollback(record.oversight, failed),
         "history": history,
         "failed": failed if record.counts else state.failed,
         "plan": _plan_after(state.plan, record, {summary.iteration for summary in history if summary.undone}),
-        "findings": () if failed else record.findings if reached else state.findings,
+        "findings": () if failed else record.findings if report else state.findings,
         "contradictions": () if failed else record.contradictions,
-        # tests that were taken off with the work that they belong to are not missed
-        "most_tests": most_tests({}, best_checks) if failed else most_tests(state.most_tests, reached),
+        # tests removed with their work are not missed
+        "most_tests": most_tests({}, best_checks) if failed else most_tests(state.most_tests, report),
         "verified": record.execution.change.commit if record.proven else state.verified,
     }
 
 
-def _remembered(state: LoopState, record: IterationRecord) -> dict[str, Any]:
-    """What later iterations know of this one, whatever becomes of its work."""
+def _memory_fields(state: LoopState, record: IterationRecord) -> dict[str, Any]:
+    """What later iterations know about this one, even if its work is reverted."""
     config, call = state.config, record.execution.call
     known_windows = windows(state.windows, call)
     return {
@@ -105,7 +107,7 @@ def record_of(
     decision: Decision,
     learned: Learned | None = None,
 ) -> IterationRecord:
-    """All that is known of the iteration that is due, before anything follows from the decision."""
+    """Assemble the record of the due iteration, before any consequence of the decision."""
     known: dict[str, Any] = {**dict(orientation), **dict(evidence), **dict(overseen), "learned": learned or Learned()}
     return IterationRecord.model_validate(
         {**known, "loop": state.loop, "iteration": state.due, "attempt": state.attempt, "decision": decision}
@@ -113,21 +115,21 @@ def record_of(
 
 
 def with_its_end(record: IterationRecord, failed: Failed | None, tick: Tick | None) -> IterationRecord:
-    """With what became of its work: taken off the branch, or ticked in the plan. A tick belongs to the work that it is for."""
+    """Add what happened to its work: reverted, or ticked in the plan. A tick belongs to its work."""
     moment, oversight, best = record.moment, record.oversight, record.oversight.best
     if tick:
         ticked = {"commit": tick.commit}
         moment = moment.model_copy(update=ticked) if moment else None
-        if best and best.commit == record.execution.change.commit:  # it is gone back to with its tick
+        if best and best.commit == record.execution.change.commit:  # a return to it includes its tick
             oversight = oversight.model_copy(update={"best": best.model_copy(update=ticked)})
     return record.model_copy(update={"failed": failed, "tick": tick, "moment": moment, "oversight": oversight})
 
 
 def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -> LoopState:
-    """A driver died with an agent call in flight: the same iteration is due again, as the next attempt.
+    """Repeat the iteration as the next attempt after a driver died during an agent call.
 
-    What the call is known to have used up is charged, or a cycle of crashes would have no budget. Its session is left:
-    nobody heard how it ended.
+    The known usage of the call is charged; otherwise a cycle of crashes would have no budget. Its session is discarded: its
+    ending is unknown.
     """
     return state.model_copy(
         update={
@@ -143,57 +145,57 @@ def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -
 
 
 def end(state: LoopState, decision: Decision, now: datetime) -> LoopState:
-    """Stop from outside an iteration: cancelled, or broken by an error."""
+    """Stop outside of an iteration: cancelled, or failed with an error."""
     return state.model_copy(update={"ending": decision, "waiting": None, "updated_at": now})
 
 
 def reopen(state: LoopState, config: LoopConfig, now: datetime) -> LoopState:
-    """Go on with a loop that had ended, under the given configuration. A person has looked: what was in vain counts anew."""
+    """Continue an ended loop with the given configuration. A person has looked, so counts of failures restart."""
     judge, plan = state.judge.model_copy(update={"rejections": 0}), state.plan.model_copy(update={"tries": {}})
-    counted_anew = {"failed_calls": 0, "judge": judge, "done": DoneSignals(), "plan": plan}
-    return state.model_copy(update={"ending": None, "config": config, "updated_at": now, **counted_anew})
+    reset = {"failed_calls": 0, "judge": judge, "done": DoneSignals(), "plan": plan}
+    return state.model_copy(update={"ending": None, "config": config, "updated_at": now, **reset})
 
 
 def _plan_after(before: PlanProgress, record: IterationRecord, undone: Collection[int]) -> PlanProgress:
-    """The plan after an iteration. `undone`: iterations whose work is off the branch since, and their ticks with it."""
-    hand, touched, kept = record.plan, record.execution.plan, before.without(undone)
-    if hand is None:
-        return kept.model_copy(update={"touched": touched})
-    lost = before.ticked.keys() - kept.ticked.keys()
-    won = {record.tick.item} if record.tick else set[str]()
-    anew = touched is not None and touched.kept
-    spent = {} if anew else tries_after(before, record)  # of a new plan nothing was tried yet
-    return kept.model_copy(
+    """The plan after an iteration. `undone`: iterations whose work, with their ticks, is no longer on the branch."""
+    in_hand, touched, remaining = record.plan, record.execution.plan, before.without(undone)
+    if in_hand is None:
+        return remaining.model_copy(update={"touched": touched})
+    lost = before.ticked.keys() - remaining.ticked.keys()
+    proven = {record.tick.item} if record.tick else set[str]()
+    is_new_plan = touched is not None and touched.kept
+    tries = {} if is_new_plan else tries_after(before, record)  # nothing of a new plan was tried yet
+    return remaining.model_copy(
         update={
-            "total": hand.total,
-            "done": hand.done + len(won) - len(lost),
-            "tries": {name: times for name, times in spent.items() if name not in won},
-            "ticked": {**kept.ticked, **dict.fromkeys(won, record.iteration)},
-            "floor": floor_of(record.checks) if won else kept.floor,
+            "total": in_hand.total,
+            "done": in_hand.done + len(proven) - len(lost),
+            "tries": {name: times for name, times in tries.items() if name not in proven},
+            "ticked": {**remaining.ticked, **dict.fromkeys(proven, record.iteration)},
+            "floor": floor_of(record.checks) if proven else remaining.floor,
             "touched": touched,
-            "sketch": sketched(hand.sketch, won, lost),
-            **_in_hand(before, record, hand),
+            "sketch": update_sketch(in_hand.sketch, proven, lost),
+            **_item_state(before, record, in_hand),
         }
     )
 
 
-def _in_hand(before: PlanProgress, record: IterationRecord, hand: InHand) -> dict[str, Any]:
-    """What is said of the item in hand; nothing yet of the one that comes after a tick."""
-    now, proof, own = hand.item.id if hand.item else "", record.item, record.own
+def _item_state(before: PlanProgress, record: IterationRecord, in_hand: InHand) -> dict[str, Any]:
+    """State of the current item; empty for a new item after a tick."""
+    now, proof, own = in_hand.item.id if in_hand.item else "", record.item, record.own
     if record.tick is not None or proof is None:
-        return {"now": hand.next if record.tick else now, **NOTHING_TRIED}
-    same = before.now == now
+        return {"now": in_hand.next if record.tick else now, **NOTHING_TRIED}
+    is_same = before.now == now
     return {
         "now": now,
         "missing": proof.why,
-        "changed": not record.failed and ((same and before.changed) or record.execution.change.files_changed > 0),
-        "noted": not record.failed and ((same and before.noted) or record.noted == now),
+        "changed": not record.failed and ((is_same and before.changed) or record.execution.change.files_changed > 0),
+        "noted": not record.failed and ((is_same and before.noted) or record.noted == now),
         "own": own.results[0] if own and own.results else None,
     }
 
 
 def tries_after(before: PlanProgress, evidence: Evidence) -> dict[str, int]:
-    """Tries of each open item, this iteration included where it was one."""
+    """Tries of each open item, including this iteration if it was one."""
     proof = evidence.item
     if proof is None or not proof.tried or proof.proven:
         return before.tries
@@ -201,38 +203,45 @@ def tries_after(before: PlanProgress, evidence: Evidence) -> dict[str, int]:
 
 
 def floor_of(report: CheckReport | None) -> dict[str, int]:
-    """How far each check was: nothing that comes after may be below it."""
+    """Result of each check, below which no later one may fall."""
     results = report.results if report else ()
-    return {one.command: 0 if one.passed else one.counts.failed if one.counts and one.counts.failed else -1 for one in results}
+    return {
+        result.command: 0 if result.passed else result.counts.failed if result.counts and result.counts.failed else -1
+        for result in results
+    }
 
 
 def trust(before: Trust, contradictions: Sequence[Contradiction], checked: int) -> Trust:
-    """Count the claims that were compared, and those that the evidence contradicts."""
-    broken = sum(one.layer == "contradiction" for one in contradictions)
-    return Trust(checked=before.checked + max(checked, broken), contradicted=before.contradicted + broken)
+    """Count compared claims, and those that the evidence contradicts."""
+    contradicted = sum(contradiction.layer == "contradiction" for contradiction in contradictions)
+    return Trust(checked=before.checked + max(checked, contradicted), contradicted=before.contradicted + contradicted)
 
 
 def most_tests(before: Mapping[str, int], report: CheckReport | None) -> dict[str, int]:
-    """The largest number of tests that each check was seen to run, skipped ones left out."""
+    """The most tests that each check ever ran, without skipped ones."""
     counted = {result.command: result.counts.executed for result in report.results if result.counts} if report else {}
-    most = {command: max(ran, before.get(command, 0)) for command, ran in counted.items()}
+    most = {command: max(count, before.get(command, 0)) for command, count in counted.items()}
     return dict(list((dict(before) | most).items())[-CHECKS_KEPT:])
 
 
 def without_test(report: CheckReport | None, most: Mapping[str, int], at_start: Collection[str] = ()) -> tuple[str, ...]:
-    """Names of checks that pass although no test ran in them, or none that could be counted where some could before.
+    """Names of checks that pass without running a test, or without a test count where earlier runs had one.
 
-    `most`: as `most_tests` gives it; `at_start`: commands that are left out, as they passed before any work and ran none then.
+    `most`: from `most_tests`; `at_start`: commands to leave out, because they passed without a test before any work.
     """
-    found = report.results if report else ()
-    empty = (one for one in found if one.ran_no_test or (one.passed and one.counts is None and most.get(one.command)))
-    return tuple(one.name for one in empty if one.command not in at_start)
+    results = report.results if report else ()
+    empty = (
+        result
+        for result in results
+        if result.ran_no_test or (result.passed and result.counts is None and most.get(result.command))
+    )
+    return tuple(result.name for result in empty if result.command not in at_start)
 
 
-def undone_after(moments: Sequence[IterationSummary], back_to: str) -> tuple[IterationSummary, ...]:
-    """Those after a commit that the branch went back to are marked."""
-    kept = max((at for at, summary in enumerate(moments) if summary.commit == back_to), default=-1)
-    return tuple(summary.model_copy(update={"undone": True}) if at > kept else summary for at, summary in enumerate(moments))
+def mark_undone_after(history: Sequence[IterationSummary], back_to: str) -> tuple[IterationSummary, ...]:
+    """Mark iterations after the commit to which the branch returned."""
+    position = max((at for at, summary in enumerate(history) if summary.commit == back_to), default=-1)
+    return tuple(summary.model_copy(update={"undone": True}) if at > position else summary for at, summary in enumerate(history))
 
 
 _ANOTHER_WAY = Strategy(
@@ -242,38 +251,38 @@ _ANOTHER_WAY = Strategy(
 )
 
 
-def taken_back(oversight: Oversight, failed: Failed | None) -> Oversight:
-    """What the next iteration begins with where work was taken off the branch: the tree that measured best, and another way."""
+def after_rollback(oversight: Oversight, failed: Failed | None) -> Oversight:
+    """The oversight after a rollback: the best tree, and another approach for the next iteration."""
     best = oversight.best
     if failed is None or best is None or best.commit != failed.back_to:
         return oversight
     progress = oversight.progress.model_copy(update={"completion": best.completion})
     feedback = "green" if best.green else "failing"
-    nothing = {"issues": (), "instructions": (), "redirected": ()}
-    return oversight.model_copy(update={"progress": progress, "feedback": feedback, "strategy": _ANOTHER_WAY, **nothing})
+    cleared = {"issues": (), "instructions": (), "redirected": ()}
+    return oversight.model_copy(update={"progress": progress, "feedback": feedback, "strategy": _ANOTHER_WAY, **cleared})
 
 
 def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:
-    """Count requests and test-only iterations in a row; an attempt that does not count changes nothing."""
+    """Count claims and test-only iterations in a row; an attempt that does not count changes nothing."""
     if not record.counts:
         return before
-    proof, refused, judged = record.proof, record.proof.refused_by, record.block_judged
+    proof, refused, block_verdict = record.proof, record.proof.refused_by, record.block_judged
     denied = proof.asked and proof.green and not record.proven and not record.tick
     return DoneSignals(
-        refused=_refused(record),
+        refused=_objections(record),
         asked_in_row=before.asked_in_row + 1 if denied else 0,
         unchanged=before.unchanged + ("unchanged" in refused),
         unproven=before.unproven + bool(refused & NEEDS_WORD),
         blocked=before.blocked + 1 if record.blocked else 0,
         blocked_by=record.claims.blocked,
-        blocked_seen=judged.criteria[0].reason if record.blocked and judged and judged.rejected else "",
+        blocked_seen=block_verdict.criteria[0].reason if record.blocked and block_verdict and block_verdict.rejected else "",
         test_only_in_row=before.test_only_in_row + 1 if proof.test_only and proof.green else 0,
         indicators=(*before.indicators, proof.looks_complete)[-INDICATORS_KEPT:],
     )
 
 
-def _refused(record: IterationRecord) -> tuple[Denial, ...]:
-    """What stood against the agent's request to be done; nothing where it made none, or where it was granted."""
+def _objections(record: IterationRecord) -> tuple[Denial, ...]:
+    """Objections to the agent's claim of completion; empty if there was no claim or it was accepted."""
     if not record.claims.wants_to_finish or record.proven or record.tick:
         return ()
     report, item, judgement = record.checks, record.item, record.judgement
@@ -286,7 +295,7 @@ def _refused(record: IterationRecord) -> tuple[Denial, ...]:
 
 
 def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset: bool) -> JudgeMemory:
-    """Append a verdict: an approval sets the count back, a rejection goes to the agent, a principle to the judge."""
+    """Append a verdict: an approval resets the count, a rejection goes to the agent, a principle to the judge."""
     judgement, number, commit = record.judgement, record.iteration, record.execution.change.commit
     if judgement is None:
         return before
@@ -296,46 +305,46 @@ def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset:
         PastVerdict(
             iteration=number,
             commit=commit,
-            criterion=one.criterion,
-            given=one.given,
-            reason=" ".join(one.reason.split())[:PAST_REASON_KEPT],
+            criterion=verdict.criterion,
+            given=verdict.given,
+            reason=" ".join(verdict.reason.split())[:PAST_REASON_KEPT],
         )
-        for one in judgement.criteria
+        for verdict in judgement.criteria
     ]
     known = before.model_copy(
         update={"notes": (*before.notes, *note)[-NOTES_KEPT:], "verdicts": (*before.verdicts, *verdicts)[-VERDICTS_KEPT:]}
     )
     if not judgement.rejected:
         return known.model_copy(update={"rejections": 0}) if judgement.approved else known
-    # for each criterion that is not met the judge's own words: what it saw, where, and what would fix it
-    unmet = tuple(one for one in judgement.criteria if one.unmet)
-    names = {one.criterion for one in unmet}
+    # the judge's own words for each unmet criterion: finding, place and fix
+    unmet = tuple(verdict for verdict in judgement.criteria if verdict.unmet)
+    names = {verdict.criterion for verdict in unmet}
     in_row = before.rejections + 1
     rejection = Rejection(
         iteration=number,
         at=record.ended_at,
         consecutive=in_row,
         reason="\n".join((judgement.cause, *map(_criterion_line, unmet)))[:REASON_KEPT],
-        criteria=tuple(one.criterion for one in unmet),
+        criteria=tuple(verdict.criterion for verdict in unmet),
         repeated=sum(not names.isdisjoint(earlier.criteria) for earlier in before.feedback),
     )
     resets = reset and in_row >= limit
-    again = {"rejections": 0, "reset_at": number} if resets else {"rejections": in_row}
-    return known.model_copy(update={"feedback": (*before.feedback, rejection)[-REJECTIONS_KEPT:], **again})
+    count = {"rejections": 0, "reset_at": number} if resets else {"rejections": in_row}
+    return known.model_copy(update={"feedback": (*before.feedback, rejection)[-REJECTIONS_KEPT:], **count})
 
 
-def _criterion_line(one: CriterionVerdict) -> str:
-    return f"- {one.criterion}: {one.reason}" + (f" Fix: {one.fix}" if one.fix else "")
+def _criterion_line(verdict: CriterionVerdict) -> str:
+    return f"- {verdict.criterion}: {verdict.reason}" + (f" Fix: {verdict.fix}" if verdict.fix else "")
 
 
 def _kept_session(before: KeptSession | None, record: IterationRecord, mode: str) -> KeptSession | None:
-    """The session that the next iteration may go on with."""
+    """The session that the next iteration may continue."""
     call = record.execution.call
     ended_well = call.outcome in GOES_ON and not call.rotated and _ID.fullmatch(call.session_id)
     rejected = record.judgement is not None and record.judgement.rejected
-    # a stuck agent should not read its own failed transcript; an attempt that was cut off has not failed yet
-    stuck = record.counts and (record.execution.change.files_changed == 0 or rejected)
-    if mode == "fresh" or not ended_well or record.blocked or (mode == "hybrid" and stuck):
+    # a stuck agent should not read its failed transcript; an interrupted attempt has not failed yet
+    is_stuck = record.counts and (record.execution.change.files_changed == 0 or rejected)
+    if mode == "fresh" or not ended_well or record.blocked or (mode == "hybrid" and is_stuck):
         return None
     earlier = before if call.resumed else None
     total, calls = (earlier.total.plus(call.usage), earlier.calls + 1) if earlier else (call.usage, 1)
@@ -343,7 +352,7 @@ def _kept_session(before: KeptSession | None, record: IterationRecord, mode: str
 
 
 def windows(before: Mapping[str, int], call: AgentCall) -> dict[str, int]:
-    """Context windows by model, the one told last at the end."""
+    """Context windows by model, the latest last."""
     if not call.model or call.context.window <= 0:
         return dict(before)
     others = {model: window for model, window in before.items() if model != call.model}
@@ -351,11 +360,11 @@ def windows(before: Mapping[str, int], call: AgentCall) -> dict[str, int]:
 
 
 def last_call(before: LastCall, record: IterationRecord, known: Mapping[str, int]) -> LastCall:
-    """What is known of the last session. A call in which the model never spoke adds nothing: what was known still holds."""
+    """Facts about the last session. A call in which the model never answered adds nothing: earlier facts remain valid."""
     call = record.execution.call
     if not (call.context.peak or call.tool_calls or call.rotated):
         return before
-    window = call.context.window or known.get(call.model, 0)  # a call that was cut off does not tell it
+    window = call.context.window or known.get(call.model, 0)  # an interrupted call does not report it
     return LastCall(
         errors=call.errors,
         rotated=call.rotated,

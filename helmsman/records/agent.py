@@ -1,4 +1,4 @@
-"""One call of the agent: what went in, what was seen while it ran, what came back."""
+"""One call of the agent: its input, observations during the call, and results."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -107,7 +107,7 @@ class Drift(Record):
 
     @property
     def relevance(self) -> float:
-        """0 to 1; 1 where there was nothing to judge."""
+        """0 to 1; 1 if there was nothing to judge."""
         return self.related / self.deeds if self.deeds else 1.0
 
 
@@ -128,7 +128,7 @@ MOST_SURVIVORS = 20
 
 
 class Survivor(Record):
-    """One of them: another user's, hanging in the kernel, or unknown because the process that contained it was killed."""
+    """A surviving process: another user's, hanging in the kernel, or unknown because the process that contained it was killed."""
 
     pid: int
     started: float
@@ -137,12 +137,14 @@ class Survivor(Record):
 
 
 def survivors_named(survivors: Iterable[Survivor]) -> str:
-    """Names with pids, in one line."""
-    return ", ".join(f"{clean(one.name)} (pid {one.pid})" if one.started else clean(one.name) for one in survivors)
+    """Names with process ids, on one line."""
+    return ", ".join(
+        f"{clean(survivor.name)} (pid {survivor.pid})" if survivor.started else clean(survivor.name) for survivor in survivors
+    )
 
 
 class AgentOutcome(StrEnum):
-    """How one agent call ended, by exit code, events and clocks; never by its claims."""
+    """How one agent call ended, by exit code, events and timers; never by its claims."""
 
     FINISHED = "finished"
     MAX_TURNS = "max_turns"
@@ -179,9 +181,9 @@ NEVER_AT_WORK = frozenset(
         AgentOutcome.BLOCKED_BY_HOOK,
     }
 )
-"""Endings after which the loop waits or stops whatever the tree looks like."""
+"""Endings after which the loop waits or stops, regardless of the tree."""
 BROKEN_OFF = frozenset({AgentOutcome.RATE_LIMITED, AgentOutcome.OVERLOADED, AgentOutcome.CRASHED, AgentOutcome.ABORTED})
-"""Endings that the provider, the agent's program or a signal caused. Where no file was changed, they say nothing of the work."""
+"""Endings caused by the provider, the agent's program or a signal. Without a changed file they say nothing about the work."""
 
 
 class UsageWindow(Record):
@@ -221,7 +223,7 @@ class Guarded(Record):
 
 
 FAILURES_IN_ROW = 5
-"""Tool calls that fail one after the other until the agent is told to change its approach."""
+"""Failed tool calls in a row after which the agent is told to change its approach."""
 
 
 class AgentCall(Record):
@@ -270,7 +272,7 @@ class AgentCall(Record):
 
     @property
     def unguarded(self) -> str:
-        """That guard rails did not act throughout, in words; empty where they did."""
+        """Message that guard rails were not always active; empty if they were."""
         silent = ", ".join(self.silent_hooks)
         return f"guard rails were not active in this iteration: the agent's program did not call {silent}" if silent else ""
 
@@ -280,7 +282,7 @@ class AgentCall(Record):
 
 
 class Interrupted(Record):
-    """A call that began and never ended, because the process that made it died or was cancelled."""
+    """A call that never ended, because its process died or was cancelled."""
 
     start: str
     started_at: datetime
@@ -295,7 +297,7 @@ class Commit(Record):
 
 
 class Moved(Record):
-    """From which commit an iteration came to which."""
+    """The start and end commit of an iteration."""
 
     start: str = ""
     commit: str = ""
@@ -325,12 +327,12 @@ class Execution(Record):
 
     @property
     def worth_checking(self) -> bool:
-        """Whether the agent got to work at all; where it did not, checks would only repeat what is known. Pain waits for none."""
+        """Whether the agent got to work; otherwise checks would repeat what is known. Critical events do not wait for checks."""
         return self.call.outcome not in NEVER_AT_WORK and not self.call.pain
 
 
 class Salvage(Record):
-    """Unfinished work of a process that died, kept on a ref."""
+    """Unfinished work of a dead process, kept on a ref."""
 
     iteration: int
     attempt: int

@@ -1,4 +1,4 @@
-"""Which program a loop drives as its agent, how it is called, and what it tells. What it lacks is named, never made up."""
+"""The agent program of a loop: how it is called, and what it reports. Missing capabilities are listed, never guessed."""
 
 import re
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from helmsman.records.agent import AgentOutcome
 from helmsman.records.base import Record
 
 Path = Annotated[str, Field(min_length=1, max_length=200)]
-"""Keys with dots between them, from the event or, under `each`, from the item. `0` counts in a list; `*End` is the first key that
-ends so, and as the last part of a tool's name that key without its end."""
+"""Keys joined by dots, from the event or, under `each`, from the item. `0` indexes a list; `*End` is the first key with that
+ending, and as the last part of a tool's name that key without the ending."""
 Paths = Annotated[tuple[Path, ...], Field(max_length=10)]
 Value = bool | int | str
 
@@ -98,14 +98,14 @@ class Stream(Record):
 
 
 CLAUDE, TEMPLATE = "claude", "template"
-"""The agent with an adapter of its own, and the one that is described in the configuration."""
+"""The agent with its own adapter, and the one described in the configuration."""
 PLACES = ("model", "options", "prompt", "prompt_file")
-"""What may stand in braces in a command."""
+"""Placeholders allowed in braces in a command."""
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
 class Capability(StrEnum):
-    """What a program can do for a loop beyond working in a folder until it ends."""
+    """What a program can do for a loop besides working in a folder until it ends."""
 
     STREAM = "stream"
     """It prints events while it works, so that a hang is seen and an end is known after a crash."""
@@ -134,15 +134,19 @@ TELLS: Mapping[Format, frozenset[Capability]] = {
     "messages": _EVENTS | {Capability.TOKENS},
     "opencode": _EVENTS | {Capability.COMMANDS, Capability.TOKENS, Capability.COST},
 }
-"""What each format tells that comes with Helmsman; a test compares it with what the programs printed."""
+"""What each format included in Helmsman reports; a test compares it with recorded output of the programs."""
 
 
-def told_by(stream: Stream) -> frozenset[Capability]:
-    """What a stream tells, by its table."""
+def capabilities_of(stream: Stream) -> frozenset[Capability]:
+    """Capabilities of a stream, by its table."""
     commands = any(rule.result and rule.result.exit for rule in stream.rules)
     spent = [rule.spent for rule in stream.rules if rule.spent]
-    found = {Capability.COMMANDS: commands, Capability.TOKENS: bool(spent), Capability.COST: any(one.cost for one in spent)}
-    return _EVENTS | {capability for capability, tells in found.items() if tells}
+    found = {
+        Capability.COMMANDS: commands,
+        Capability.TOKENS: bool(spent),
+        Capability.COST: any(spending.cost for spending in spent),
+    }
+    return _EVENTS | {capability for capability, is_reported in found.items() if is_reported}
 
 
 ENDINGS = (
@@ -150,21 +154,21 @@ ENDINGS = (
     AgentOutcome.BILLING, AgentOutcome.BAD_MODEL, AgentOutcome.CONTEXT_FULL, AgentOutcome.REJECTED_REQUEST,
     AgentOutcome.REFUSED_START, AgentOutcome.MAX_TURNS, AgentOutcome.ABORTED, AgentOutcome.CRASHED,
 )  # fmt: skip
-"""Endings that a file may name. That the work is done, or what only Helmsman's own clocks know, is not for it to say."""
+"""Endings that a file may name. It may not name completed work, or what only Helmsman's own timers know."""
 
 
-def _may_be_named(value: Any) -> Any:
+def _check_ending(value: Any) -> Any:
     if value not in ENDINGS:
         raise PydanticCustomError("ending", "{endings}", {"endings": " or ".join(ENDINGS)})
     return value
 
 
-Ending = Annotated[AgentOutcome, BeforeValidator(_may_be_named)]
+Ending = Annotated[AgentOutcome, BeforeValidator(_check_ending)]
 ExitCode = Annotated[str, Field(pattern="^[0-9]{1,3}$")]
 Phrase = Annotated[str, Field(min_length=1, pattern=r"\S")]
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$", max_length=100)]
-"""An environment variable's name, or the beginning of several."""
+"""Name of an environment variable, or a prefix of several."""
 
 
 class AgentKind(Record):
@@ -194,17 +198,17 @@ class AgentKind(Record):
 
     @property
     def tells(self) -> frozenset[Capability]:
-        """What it does of all that is useful to a loop."""
-        chooses = any("{model}" in part for part in (*self.command, *self.model_options))
-        told = told_by(self.stream) if self.stream else TELLS[self.output]
-        return told | {Capability.MODEL} if chooses else told
+        """Its capabilities that a loop can use."""
+        chooses_model = any("{model}" in part for part in (*self.command, *self.model_options))
+        capabilities = capabilities_of(self.stream) if self.stream else TELLS[self.output]
+        return capabilities | {Capability.MODEL} if chooses_model else capabilities
 
     @property
     def program(self) -> str:
         return self.command[0]
 
     @model_validator(mode="after")
-    def _can_be_filled_in(self) -> Self:
+    def _check_placeholders(self) -> Self:
         named = [place for part in (*self.command, *self.model_options) for place in _PLACE.findall(part)]
         unknown = next((place for place in named if place not in PLACES), None)
         if unknown is not None:
@@ -229,5 +233,5 @@ class Agent(Record):
 
 
 def prints_text(agent: Agent | None) -> bool:
-    """Whether what the agent says cannot be told from what else its program prints."""
+    """Whether the agent's messages cannot be separated from other output of its program."""
     return agent is not None and agent.kind.output == "text"

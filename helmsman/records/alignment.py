@@ -1,4 +1,4 @@
-"""Alignment: what is agreed before a loop starts, the request for one, what is known of the repository, and what came of it."""
+"""Alignment: what is agreed before a loop starts, its request, facts about the repository, and its result."""
 
 import posixpath
 from collections.abc import Mapping
@@ -14,21 +14,21 @@ from helmsman.records.request import Request
 
 ALIGNMENT = "ALIGNMENT.md"
 ROUNDS = 3
-"""Times that a model is asked for one alignment at most."""
+"""Requests to a model for one alignment at most."""
 LONGEST_GOAL, LONGEST_PROSE, LONGEST_LINE, LONGEST_ANSWER, LONGEST_MORE = 50_000, 5_000, 1_000, 4_000, 200_000
 MOST_LINES, MOST_QUESTIONS = 60, 20
 """Questions at most: as many as a form may have."""
 SAME = ".!?: "
-"""What may end a question without making it another one."""
+"""Characters at the end of a question that do not make it a different one."""
 
 
 def inside(path: str) -> str:
-    """A path from the top of the repository. Raises ValueError for one that leads elsewhere, or into git's own folder."""
-    normal = posixpath.normpath(path) if path else "."
-    first, outside = normal.partition("/")[0], ".." in path.split("/")
-    if outside or first.lower() in {"", ".", ".git"} or not path.isprintable():
+    """Normalize a path from the top of the repository. Raises ValueError for a path outside of it or in git's own folder."""
+    normalized = posixpath.normpath(path) if path else "."
+    first, is_outside = normalized.partition("/")[0], ".." in path.split("/")
+    if is_outside or first.lower() in {"", ".", ".git"} or not path.isprintable():
         raise PydanticCustomError("outside", "a file of the repository, by its path from the top")
-    return normal
+    return normalized
 
 
 _SAID = that(str.strip, "blank", "expected some words")
@@ -53,7 +53,7 @@ class Asked(Record):
 
     @property
     def key(self) -> str:
-        """Equal for questions that differ in nothing but case and their ends."""
+        """Equal for questions that differ only in case and final punctuation."""
         return self.question.casefold().rstrip(SAME)
 
 
@@ -71,7 +71,7 @@ class Made(Record):
 
 
 class Alignment(Record):
-    """What bridges the three gulfs: what is wanted, how it is to be reached, how it is known to be reached."""
+    """What bridges the three gulfs: the goal, the way to reach it, and how to know that it is reached."""
 
     goal: Annotated[str, Field(max_length=LONGEST_GOAL), AfterValidator(prose), _SAID]
     """In the words of whoever ordered it; no model changes them."""
@@ -96,8 +96,8 @@ class Alignment(Record):
 
     @field_validator("answered")
     @classmethod
-    def _are_answered(cls, answered: tuple[Asked, ...]) -> tuple[Asked, ...]:
-        if any(one.open for one in answered):
+    def _check_answered(cls, answered: tuple[Asked, ...]) -> tuple[Asked, ...]:
+        if any(question.open for question in answered):
             raise PydanticCustomError("open", "expected an answer to each")
         return answered
 
@@ -107,12 +107,12 @@ class Alignment(Record):
 
     @property
     def due(self) -> Literal["answers", "folding", ""]:
-        """What it takes to finish: answers of a person, working them in, or nothing."""
+        """What is left to do: get answers from a person, fold them in, or nothing."""
         return "answers" if self.open else "folding" if self.questions else ""
 
 
 class AlignRequest(Request):
-    """Have a goal looked at before a loop starts: what nobody has said yet is asked for in a form, and written into a file."""
+    """Examine a goal before a loop starts: a form asks for what is missing, and the result is written into a file."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the flow; it needs a checkout to write in."""
@@ -127,7 +127,7 @@ class AlignRequest(Request):
 
 
 class RepositoryFacts(Record):
-    """What a model is told of the repository. All of it is foreign but for checks and criteria."""
+    """Facts about the repository for a model. All except checks and criteria is untrusted."""
 
     commit: str
     files: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class RepositoryFacts(Record):
 
 
 class AlignResult(Record):
-    """What came of it: what `--json` prints and what a finished flow run tells."""
+    """Result of an alignment, as printed by `--json` and returned by a finished flow run."""
 
     outcome: Literal["aligned", "questions", "stopped", "cancelled"]
     """`questions`: some are open, and a loop does not start before they are answered."""

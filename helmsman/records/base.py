@@ -1,4 +1,4 @@
-"""What every record has in common, and what a call of a model gives and costs."""
+"""The base class of all records, and the answer and usage of a model call."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,7 +6,7 @@ from helmsman.plain import short_line
 
 
 class Record(BaseModel):
-    """A fact that was found. Frozen; unknown fields are ignored, so that a newer writer can be read."""
+    """A recorded fact. Frozen; unknown fields are ignored, so that records of newer versions can be read."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
@@ -41,7 +41,7 @@ _BROKEN_OFF = {
 
 
 class Reply(Record):
-    """What a model said to one question, unread."""
+    """A model's answer to one question, not parsed yet."""
 
     text: str
     """What should be one JSON object."""
@@ -51,5 +51,5 @@ class Reply(Record):
 
     @property
     def broken_off(self) -> str:
-        """Why it is not whole, in a clause; empty where it is."""
+        """Why the answer is incomplete, as a clause; empty if it is complete."""
         return _BROKEN_OFF.get(self.stop, f"the model stopped for an unknown reason: {short_line(self.stop, 60)}")

@@ -1,4 +1,4 @@
-"""What the loop makes of the evidence."""
+"""Decisions of the loop, and the alerts behind them."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 PAIN = "pain."
-"""How the rules begin of what ends a loop at once, whatever else is going on."""
+"""Prefix of the rules of critical events, which end a loop at once."""
 
 
 class Alert(Record):
@@ -34,7 +34,7 @@ class Alert(Record):
 
     @property
     def is_critical(self) -> bool:
-        """Whether it ends the loop at once; a limit that is reached ends it too, and hurts nobody."""
+        """Whether it is a critical event; a reached limit also ends the loop but is not critical."""
         return self.severity is Severity.ABORT and self.rule.startswith(PAIN)
 
 
@@ -88,5 +88,5 @@ class Decision(Record):
 
     @property
     def word(self) -> str:
-        """What it is called where people read it: an end by its outcome, `completed` and not `stop`."""
+        """Its name for people: an ending by its outcome, `completed` and not `stop`."""
         return (self.outcome or self.kind).replace("_", " ")

@@ -1,4 +1,4 @@
-"""What happens while an iteration runs, in the past tense. Displays and journals are fed from these; nothing depends on them."""
+"""Events during an iteration, in the past tense. They feed displays and journals; nothing depends on them."""
 
 import re
 from datetime import datetime
@@ -18,48 +18,48 @@ class Event(Record):
     @computed_field
     @property
     def event(self) -> str:
-        """Its kind, by which it is told from others in a journal."""
+        """Kind of the event, which identifies it in a journal."""
         return _kind(type(self))
 
 
-def _kind(of: type[Event]) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", of.__name__).lower()
+def _kind(event_type: type[Event]) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event_type.__name__).lower()
 
 
 class PreparationStarted(Event):
-    """What comes before the work takes its time: the engine starts, a command of the set-up runs."""
+    """Slow preparation began: the engine starts, or a setup command runs."""
 
     what: str
 
 
 class LoopBegun(Event):
-    """The checks have been tried before any work, unless that was not wanted."""
+    """The checks ran before any work, unless disabled."""
 
     report: CheckReport | None = None
     warnings: tuple[str, ...] = ()
 
 
 class AgentIntroduced(Event):
-    """Which agent the loop drives, where it is not Claude Code, and what it lacks."""
+    """The agent of the loop, unless it is Claude Code, and its missing capabilities."""
 
     lines: tuple[str, ...]
     untold: tuple[str, ...] = ()
 
 
 class MemoryNoted(Event):
-    """What memory has to say to people: what to expect, what was learnt, what it lacks."""
+    """Notes of the memory for people: expectations, lessons, and what it lacks."""
 
     lines: tuple[str, ...]
 
 
 class AttemptInterrupted(Event):
-    """A driver died, or was cancelled, with a call of the agent in flight; told by the one that takes the loop up."""
+    """A driver died or was cancelled during an agent call; reported by the one that resumes the loop."""
 
     what: str
 
 
 class TelemetryFailed(Event):
-    """Telemetry was asked for and is not delivered; told once by each driver."""
+    """Telemetry is configured but not delivered; reported once per driver."""
 
     why: str
 
@@ -101,7 +101,7 @@ class ToolReturned(Event):
 
 
 class UsageCounted(Event):
-    """The call of the agent that runs has used so much, from its beginning."""
+    """Usage of the running agent call since its start."""
 
     usage: Usage
 
@@ -136,7 +136,7 @@ class WaitStarted(Event):
 
 
 class MergeFailed(Event):
-    """Proven work could not be merged: the loop goes on with that as its task, or a person is asked."""
+    """Proven work could not be merged: the loop continues with this as its task, or a person is asked."""
 
     into: str
     why: str
@@ -157,7 +157,7 @@ class GateAnswered(Event):
     answer: Answer
 
 
-class _Of(Record):
+class _Header(Record):
     event: str
 
 
@@ -165,8 +165,8 @@ EVENTS = {_kind(of): of for of in Event.__subclasses__()}
 
 
 def read_event(text: str) -> Event:
-    """From a line of a journal. Raises ValueError, which pydantic's own error is too, where it is none of these."""
-    of = EVENTS.get(_Of.model_validate_json(text).event)
-    if of is None:
+    """Parse a line of a journal. Raises ValueError (pydantic's error is one) for anything else."""
+    event_type = EVENTS.get(_Header.model_validate_json(text).event)
+    if event_type is None:
         raise ValueError("an event of another version")
-    return of.model_validate_json(text)
+    return event_type.model_validate_json(text)

@@ -1,4 +1,4 @@
-"""The forms that gates are answered by, as pydantic models: their titles, help and defaults are what a person reads in the UI."""
+"""Forms that answer gates, as pydantic models: titles, help and defaults appear in the UI."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,17 +14,17 @@ from helmsman.records.gates import GATES, LONGEST_GUIDANCE, Gate, GateKind
 LONGEST_NAME = 100
 LONGEST_SETTINGS = 4000
 LEFT = "-"
-"""An answer that leaves a question to whoever does the work."""
+"""An answer that leaves the question to the agent."""
 LEAVE = f"Empty: the question stays open. {LEFT} leaves it to the agent."
 _NEXT = re.compile(r";\s*(?=[a-z_]+(?:\.[a-z_]+)*=)")
-"""A semicolon separates where a key follows it. Keys are in small letters, so that `CI=1` in a command is none."""
+"""A semicolon separates assignments only before a key. Keys are lowercase, so `CI=1` in a command is not one."""
 
 
 NAME: Any = Field(default="", title="Your name", description="For the record. Optional.", max_length=LONGEST_NAME)
 
 
 class Form(BaseModel):
-    """What the form of every gate of a loop has."""
+    """Base of all gate forms."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
@@ -46,28 +46,28 @@ class Form(BaseModel):
 
     @field_validator("settings")
     @classmethod
-    def _are_assignments(cls, settings: str) -> str:
+    def _check_assignments(cls, settings: str) -> str:
         try:
-            from_assignments(_lines(settings))
+            from_assignments(_split_assignments(settings))
         except OperatorError as error:
             raise ValueError(str(error)) from error
         return settings
 
     def changed(self) -> dict[str, Any]:
         """The settings, nested as in helmsman.toml."""
-        return from_assignments(_lines(self.settings))
+        return from_assignments(_split_assignments(self.settings))
 
 
-_AS_IT_IS = "0 leaves the limit as it is."
+_UNCHANGED = "0 leaves the limit as it is."
 
 
 class BudgetForm(Form):
     """How much more a loop may use."""
 
-    more_iterations: int = Field(default=0, ge=0, le=10_000, title="Iterations more", description=_AS_IT_IS)
-    more_usd: float = Field(default=0, ge=0, le=100_000, title="US dollars more", description=_AS_IT_IS)
-    more_hours: float = Field(default=0, ge=0, le=10_000, title="Hours more", description=_AS_IT_IS)
-    more_tokens: int = Field(default=0, ge=0, title="Tokens more", description=_AS_IT_IS)
+    more_iterations: int = Field(default=0, ge=0, le=10_000, title="Iterations more", description=_UNCHANGED)
+    more_usd: float = Field(default=0, ge=0, le=100_000, title="US dollars more", description=_UNCHANGED)
+    more_hours: float = Field(default=0, ge=0, le=10_000, title="Hours more", description=_UNCHANGED)
+    more_tokens: int = Field(default=0, ge=0, title="Tokens more", description=_UNCHANGED)
 
 
 EXTENSIONS: Mapping[str, str] = {
@@ -90,43 +90,47 @@ def form_for(kind: GateKind) -> type[Form]:
 
 
 def read_form(gate: Gate, given: Mapping[str, Any]) -> Form:
-    """Validate a filled-in form. Raises OperatorError with the field named."""
-    return _validated(form_for(gate.kind), given)
+    """Validate a completed form. Raises OperatorError that names the field."""
+    return _validate(form_for(gate.kind), given)
 
 
 @cache
 def answers_form(questions: tuple[str, ...]) -> type[BaseModel]:
-    """The form of an alignment's questions: they come first, and none has to be answered."""
-    asked: dict[str, Any] = {
+    """The form with an alignment's questions, which come first and are optional."""
+    fields: dict[str, Any] = {
         f"answer_{at}": (str, Field(default="", title=question, description=LEAVE)) for at, question in enumerate(questions, 1)
     }
     create = cast("Callable[..., type[BaseModel]]", create_model)
-    return create("Answers", __config__=Form.model_config, **asked, by=(str, NAME))
+    return create("Answers", __config__=Form.model_config, **fields, by=(str, NAME))
 
 
 def read_answers(questions: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, str]:
-    """Answers by question, without those that stay open; empty text: whoever does the work decides."""
-    form = _validated(answers_form(questions), given)
-    said = {question: str(getattr(form, f"answer_{at}")) for at, question in enumerate(questions, 1)}
-    return {question: "" if answer == LEFT else answer for question, answer in said.items() if answer}
+    """Answers by question, without open ones; an empty text leaves the decision to the agent."""
+    form = _validate(answers_form(questions), given)
+    answers = {question: str(getattr(form, f"answer_{at}")) for at, question in enumerate(questions, 1)}
+    return {question: "" if answer == LEFT else answer for question, answer in answers.items() if answer}
 
 
 F = TypeVar("F", bound=BaseModel)
 
 
-def _validated(form: type[F], given: Mapping[str, Any]) -> F:
+def _validate(form: type[F], given: Mapping[str, Any]) -> F:
     try:
         return form.model_validate(given)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the form'}: {one['msg']}" for one in error.errors()[:5])
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc'])) or 'the form'}: {problem['msg']}" for problem in error.errors()[:5]
+        )
         raise OperatorError("the answer cannot be read", found=problems, remedy="fix the field and answer again") from error
 
 
 def extension(form: Form, limits: BaseModel) -> dict[str, Any]:
-    """The limits that a budget form raises, by their keys below `limits`. One that is not set needs no raising."""
-    more = {key: getattr(form, field, 0) for field, key in EXTENSIONS.items()}
-    return {key: getattr(limits, key) + by for key, by in more.items() if by and getattr(limits, key) is not None}
+    """Limits raised by a budget form, by their keys below `limits`. Unlimited ones are skipped."""
+    increases = {key: getattr(form, field, 0) for field, key in EXTENSIONS.items()}
+    return {
+        key: getattr(limits, key) + amount for key, amount in increases.items() if amount and getattr(limits, key) is not None
+    }
 
 
-def _lines(settings: str) -> list[str]:
+def _split_assignments(settings: str) -> list[str]:
     return [part.strip() for line in settings.splitlines() for part in _NEXT.split(line) if part.strip()]

@@ -1,4 +1,4 @@
-"""Gates: what a person is asked, which choices there are, and what was answered."""
+"""Gates: questions to a person, their choices, and the answers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,9 +11,9 @@ from helmsman.naming import PLAIN_NAME
 from helmsman.records.base import Record
 
 GATE = "gate."
-"""How the rules begin of endings that a gate brought about; then comes its kind."""
+"""Prefix of the rules of endings caused by a gate; its kind follows."""
 LONGEST_GUIDANCE = 4000
-"""Characters of guidance that one answer may hold."""
+"""Maximum characters of guidance in one answer."""
 
 
 class GateKind(StrEnum):
@@ -51,9 +51,9 @@ class Rule(NamedTuple):
 def _rule(
     title: str, *, by_hand: bool = True, stop: str = "The loop ends; its work and its state are kept.", **does: str
 ) -> Rule:
-    """`does`: what the choices of that name will do, in the order in which they are shown."""
-    hand = {"take-over": "You commit on the branch yourself; the loop waits until you hand it back."} if by_hand else {}
-    return Rule(title, {Choice(name): sentence for name, sentence in {**does, **hand, "stop": stop}.items()})
+    """`does`: the effect of each choice, in the order of display."""
+    handover = {"take-over": "You commit on the branch yourself; the loop waits until you hand it back."} if by_hand else {}
+    return Rule(title, {Choice(name): sentence for name, sentence in {**does, **handover, "stop": stop}.items()})
 
 
 _DONE = "You accept the work as done."
@@ -104,7 +104,7 @@ GATES: Mapping[GateKind, Rule] = {
 }
 
 Way = Literal["engine", "command line", "tracker", "timeout"]
-"""Through which an answer came; `engine` is the Prefect UI or its API."""
+"""Channel of an answer; `engine` is the Prefect UI or its API."""
 
 
 class Gate(Record):

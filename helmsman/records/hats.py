@@ -1,4 +1,4 @@
-"""Hats and presets: whose eyes an iteration looks with, and what belongs together for one kind of work."""
+"""Personas and presets: the role of the agent in an iteration, and settings for one kind of work."""
 
 import re
 from typing import Annotated, Any, Literal, Self
@@ -13,12 +13,12 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
 
 IMPLEMENTER = "implementer"
-"""The hat that is worn where nothing calls for another one, unless a preset names one for that."""
+"""The default persona, unless a preset names another."""
 LONGEST_NAME = 40
 MOST_HATS, OTHERS = 16, 6
-"""Of a preset, and of them those that come by themselves: its usual one, four for the ladder, and one for merges."""
+"""Personas of a preset, and how many are predefined: the default, four for the ladder, and one for merges."""
 LONGEST_PROMPT, LONGEST_GUIDANCE = 2_000, 4_000
-"""Characters: of a persona, and of what a preset tells every iteration."""
+"""Characters of a persona's prompt, and of a preset's guidance for every iteration."""
 _TOOL = r"^[A-Za-z][\w.-]{0,99}(\([^()\r\n]{1,200}\))?$"
 _MODEL = r"^([A-Za-z0-9][\w.:@/\[\]-]{0,99})?$"
 
@@ -28,7 +28,7 @@ def is_name(text: str) -> bool:
 
 
 def _plain(text: Any) -> Any:
-    """As a terminal shows it, without blanks at either end."""
+    """Text as a terminal shows it, stripped."""
     return prose(text).strip() if isinstance(text, str) else text
 
 
@@ -50,7 +50,7 @@ Holds = Literal[True] | None
 
 
 class Condition(Record):
-    """Condition for a hat: everything that it names must hold. It must name something."""
+    """Condition of a persona: everything that it names must hold. It must name something."""
 
     phase: tuple[Literal["work", "research"], ...] = ()
     rung: tuple[Literal["patch", "refactor", "redesign"], ...] = ()
@@ -74,11 +74,11 @@ class Condition(Record):
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Names of what it asks for."""
+        """Names of its conditions."""
         return tuple(name for name in type(self).model_fields if getattr(self, name) not in ((), None))
 
     @model_validator(mode="after")
-    def _counts_something(self) -> Self:
+    def _check_in_row(self) -> Self:
         if self.in_row and not self.failing:
             raise PydanticCustomError("in_row", "failing beside in_row, to say what is counted")
         return self
@@ -100,7 +100,7 @@ class Hat(Record):
 
     @field_validator("when")
     @classmethod
-    def _asks_for_something(cls, when: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    def _check_conditions(cls, when: tuple[Condition, ...]) -> tuple[Condition, ...]:
         if not all(condition.asked for condition in when):
             raise PydanticCustomError("condition", "at least one condition in each table; leave [[when]] out for none")
         return when
@@ -121,7 +121,7 @@ class Sheet(Record):
 
 
 class Preset(Record):
-    """A preset with its hats, as stored by a loop, independent of the files."""
+    """A preset with its personas, as stored by a loop, independent of the files."""
 
     sheet: Sheet
     hats: tuple[Hat, ...] = Field(max_length=MOST_HATS)

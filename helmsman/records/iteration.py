@@ -1,4 +1,4 @@
-"""One iteration from start to decision: the only thing that journal, log, report and display are fed from."""
+"""One iteration from start to decision: the only source of journal, log, report and display."""
 
 from datetime import datetime
 from functools import reduce
@@ -34,12 +34,12 @@ class Question(Record):
 
     @property
     def prompt(self) -> str:
-        """All that follows the rules, as one text."""
+        """Everything after the rules, as one text."""
         return "\n\n".join(part for part in (self.task, self.facts, self.closing, self.more) if part)
 
 
 class Focus(Record):
-    """What an iteration should look at, in a model's words. It adds to the fixed prompt and replaces nothing of it."""
+    """A model's view of what an iteration should look at. It adds to the fixed prompt and replaces nothing."""
 
     prompt: str
     system_context: str = ""
@@ -49,7 +49,7 @@ class Focus(Record):
 
 
 class Compacted(Record):
-    """Everything before an iteration, in short."""
+    """Everything before an iteration, summarized."""
 
     end_goal: str
     approach: str = ""
@@ -76,11 +76,11 @@ class Planned(Record):
 
 
 RESEARCH_TRIES = 3
-"""Iterations until the result of research is complete; then the work begins with what there is."""
+"""Iterations until research must be complete; then work starts with what there is."""
 
 
 class Research(Record):
-    """The content of research.md, as far as it is valid."""
+    """The valid content of research.md."""
 
     tries: int = 0
     strengths: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class Briefing(Record):
 
 
 class Evidence(Record):
-    """What came back of one iteration, and what it proves."""
+    """The results of one iteration, and what they prove."""
 
     execution: Execution
     memory: WorkingMemory = WorkingMemory()
@@ -186,23 +186,23 @@ class Evidence(Record):
 
     @property
     def proven(self) -> bool:
-        """Whether everything that completion needs is there, the judge's approval included where a judge was asked."""
+        """Whether completion is fully proven, including the judge's approval if a judge was asked."""
         return self.proof.open and (self.judgement is None or self.judgement.approved)
 
     @property
     def items_left(self) -> int:
-        """How many of the plan's items stay to be done after it."""
+        """Number of the plan's items left after it."""
         return self.plan.remaining - bool(self.item and self.item.proven) if self.plan else 0
 
     @property
     def usage(self) -> Usage:
-        """What agent, judge and the models used up that wrote for the prompt and wrote probes."""
+        """Usage of the agent, the judge and the models that wrote parts of the prompt and probes."""
         judged = (one.usage for one in (self.judgement, self.block_judged, self.probed) if one)
         return reduce(Usage.plus, judged, self.execution.call.usage.plus(self.writing))
 
     @property
     def at_work(self) -> float:
-        """Seconds that agent and checks took, by a clock that nobody sets."""
+        """Seconds spent by agent and checks, by a monotonic clock."""
         reports = (report for report in (self.checks, self.own) if report)
         return self.execution.call.seconds + sum(result.seconds for report in reports for result in report.results)
 
@@ -223,17 +223,17 @@ class IterationRecord(Evidence, Overseen):
 
     @property
     def head(self) -> str:
-        """Commit of the branch that it ended with, where nothing was taken back."""
+        """The branch's commit at its end, before any rollback."""
         return self.tick.commit if self.tick else self.execution.change.commit
 
     @property
     def researched(self) -> bool:
-        """Whether it only looked: research comes before all work, so its iterations are the first ones."""
+        """Whether it was research, which comes before all work, so its iterations are the first ones."""
         return self.iteration <= self.memory.research.tries
 
     @property
     def blocked(self) -> bool:
-        """Whether the agent says that it cannot go on by itself."""
+        """Whether the agent says that it cannot continue by itself."""
         return bool(self.claims.blocked)
 
     @property
@@ -246,5 +246,5 @@ class IterationRecord(Evidence, Overseen):
 
     @property
     def counts(self) -> bool:
-        """Whether it is one of the loop's iterations: an attempt that a usage limit cut off is not."""
+        """Whether it counts as an iteration; an attempt interrupted by a usage limit does not."""
         return not self.decision.repeat

@@ -1,5 +1,6 @@
-"""What outlives an iteration: episodes, lessons, guardrails and estimates. Three tiers: working (progress.md, within a loop),
-episodic (what happened, iteration by iteration), semantic (what holds beyond one loop).
+"""What outlives an iteration: episodes, lessons, guardrails and estimates.
+
+Three tiers: working (progress.md, within a loop), episodic (what happened, by iteration), semantic (valid beyond one loop).
 """
 
 from datetime import datetime
@@ -57,7 +58,7 @@ class Subject(Record):
 
 
 class Graded(Record):
-    """What the judge found of a criterion in one iteration."""
+    """The judge's verdict on a criterion in one iteration."""
 
     criterion: str
     met: bool
@@ -65,7 +66,7 @@ class Graded(Record):
 
 
 class Episode(Figures):
-    """One iteration as memory keeps it: bounded, whatever the iteration was."""
+    """One iteration in memory; its size is bounded."""
 
     uid: str
     loop: str
@@ -82,7 +83,7 @@ class Episode(Figures):
 
 
 class Summary(Record):
-    """A loop that has ended, in numbers: estimates are made of these."""
+    """Numbers of an ended loop, on which estimates are based."""
 
     uid: str
     loop: str
@@ -111,7 +112,7 @@ class _Taught(Record):
 
 
 class Observation(_Taught):
-    """Something that an iteration or a loop teaches, before it is compared with what is known."""
+    """A potential lesson of an iteration or a loop, before it is compared with known ones."""
 
     subject: Subject
     good: bool
@@ -151,7 +152,7 @@ class Lesson(_Taught):
 
 
 class Guardrail(Record):
-    """An instruction that stands until it proves useless. Made of a class of failure that was seen too often, or by a person."""
+    """An instruction that is active until it proves useless, created by a person or from a recurring class of failure."""
 
     id: str
     project: str
@@ -178,7 +179,7 @@ class Guardrail(Record):
 
 
 class Range(Record):
-    """A value over ended loops."""
+    """A value over several ended loops."""
 
     low: float
     median: float

@@ -1,4 +1,4 @@
-"""A plan: items of work that are done one after the other, and how far a loop has come with them."""
+"""A plan: items of work done one after the other, and the progress of a loop."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from helmsman.records.base import Record
 from helmsman.records.checks import CheckResult
 
 MOST_ITEMS = 2_000
-"""Of a plan; a longer one is no plan for one loop."""
+"""Items of a plan; a longer one is no plan for one loop."""
 LONGEST_ID = 60
 LAST_RANK = 1_000
-"""The rank of an item that names none."""
+"""Rank of an item without one."""
 MOST_SKETCHED = 80
-"""Items that a picture has room for."""
+"""Items that fit into a diagram."""
 
 
 class Sketched(Record):
@@ -51,7 +51,7 @@ class Plan(Record):
 
     @property
     def left(self) -> tuple[PlanItem, ...]:
-        """What is not done yet."""
+        """Items not done yet."""
         return tuple(item for item in self.items if not item.done)
 
 
@@ -125,29 +125,29 @@ class PlanProgress(Record):
 
     @property
     def tried(self) -> int:
-        """Iterations that were spent on the item in hand."""
+        """Iterations spent on the current item."""
         return self.tries.get(self.now, 0)
 
     def ticked_by_word(self, iteration: int) -> "PlanProgress":
-        """A person has said that the item in hand is done."""
+        """Mark the current item as done, as decided by a person."""
         tries = {name: times for name, times in self.tries.items() if name != self.now}
         done = {"done": self.done + 1, "ticked": {**self.ticked, self.now: iteration}}
-        sketch = sketched(self.sketch, {self.now}, ())
+        sketch = update_sketch(self.sketch, {self.now}, ())
         return self.model_copy(update={"now": "", "tries": tries, "sketch": sketch, **done, **NOTHING_TRIED})
 
     def without(self, undone: Collection[int]) -> "PlanProgress":
-        """The plan once the work of those iterations is off the branch, and their ticks with it."""
-        lost = {name for name, proved in self.ticked.items() if proved in undone}
+        """The plan after the work of those iterations, with its ticks, left the branch."""
+        lost = {name for name, iteration in self.ticked.items() if iteration in undone}
         if not lost:
             return self
-        kept = {name: proved for name, proved in self.ticked.items() if name not in lost}
-        sketch = sketched(self.sketch, (), lost)
-        return self.model_copy(update={"done": self.done - len(lost), "ticked": kept, "floor": {}, "sketch": sketch})
+        ticked = {name: iteration for name, iteration in self.ticked.items() if name not in lost}
+        sketch = update_sketch(self.sketch, (), lost)
+        return self.model_copy(update={"done": self.done - len(lost), "ticked": ticked, "floor": {}, "sketch": sketch})
 
 
 NOTHING_TRIED: Mapping[str, Any] = {"missing": "", "changed": False, "noted": False, "own": None}
-"""What is known of an item that nobody has worked on."""
+"""State of an item that nobody has worked on."""
 
 
-def sketched(before: Sequence[Sketched], won: Collection[str], lost: Collection[str]) -> tuple[Sketched, ...]:
-    return tuple(one.model_copy(update={"done": (one.done or one.id in won) and one.id not in lost}) for one in before)
+def update_sketch(before: Sequence[Sketched], won: Collection[str], lost: Collection[str]) -> tuple[Sketched, ...]:
+    return tuple(item.model_copy(update={"done": (item.done or item.id in won) and item.id not in lost}) for item in before)

@@ -1,4 +1,4 @@
-"""Whether the work is done: what was asked for, what stands against it, and what is kept of the judge's verdicts."""
+"""Whether the work is done: the claim, the objections, and the stored verdicts of the judge."""
 
 from datetime import datetime
 from typing import Literal
@@ -18,7 +18,7 @@ class Denial(Record):
 
 
 NEEDS_WORD = frozenset({"unproven", "expectations", "looked_up"})
-"""Rules of what a person may accept, by a word, after a second request."""
+"""Rules that a person may waive after a second claim."""
 
 
 class Mutants(Record):
@@ -79,12 +79,12 @@ class Proof(Record):
 
     @property
     def open(self) -> bool:
-        """Whether nothing but the judge's word is missing."""
+        """Whether only the judge's approval is missing."""
         return self.asked and self.green and not self.denied
 
     @property
     def refused_by(self) -> frozenset[str]:
-        """Rules that refuse a request to be done although every check passes; none where there is no such request."""
+        """Rules that refuse a claim of completion although every check passes; empty without such a claim."""
         return frozenset(denial.rule for denial in self.denied) if self.asked and self.green else frozenset()
 
     @property

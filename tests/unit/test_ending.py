@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
-from helmsman.oversee.best import all_ours, better_to_leave, left_at, why_left
+from helmsman.oversee.best import better_to_leave, left_at, only_own_commits, why_left
 from helmsman.records.advance import reopen
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.control import Checkpoint, Failed, IterationSummary, Oversight
@@ -86,7 +86,7 @@ def test_whatever_was_measured_nothing_that_measured_better_is_left_behind_and_d
     assert standing[-1].commit == after.head
     assert standing[-1].completion == max(moment.completion for moment in before.history)
     assert better_to_leave(after) is None
-    assert all_ours(after.history, after.head, after.head)
+    assert only_own_commits(after.history, after.head, after.head)
 
 
 def test_a_loop_stands_at_its_best_as_if_it_had_ended_there() -> None:

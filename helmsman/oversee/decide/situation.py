@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import Any
 
-from helmsman.oversee.best import all_ours
+from helmsman.oversee.best import only_own_commits
 from helmsman.plain import clean, shortened
 from helmsman.records.advance import tries_after
 from helmsman.records.agent import AgentCall
@@ -73,8 +73,8 @@ class Situation:
     def error(self) -> str:
         return f": {self.call.error}" if self.call.error else ""
 
-    def all_ours(self, back: str) -> bool:
-        return self.commit == back or all_ours(self.state.history, back, self.evidence.execution.change.start)
+    def only_own_commits(self, back: str) -> bool:
+        return self.commit == back or only_own_commits(self.state.history, back, self.evidence.execution.change.start)
 
     @property
     def last_good(self) -> str:
@@ -85,7 +85,7 @@ class Situation:
         is_harmless = all(signal.rule == BLOWN for signal in self.critical_events)
         best = (self.oversight if is_harmless else self.state.oversight).best
         good = best.commit if best else self.state.base_commit
-        back = good if self.all_ours(good) else self.evidence.execution.change.start
+        back = good if self.only_own_commits(good) else self.evidence.execution.change.start
         return "" if back == self.commit else back
 
     # --- status texts
@@ -234,7 +234,7 @@ def on_better_tree(s: Situation, decision: Decision) -> Decision:
     got_worse = any(signal.rule == "regressing" for signal in s.signals) and decision.kind != "stop"
     if not may_roll_back or not got_worse or best is None or best.commit == s.commit:
         return decision
-    if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.all_ours(best.commit):
+    if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.only_own_commits(best.commit):
         return decision
     back = best.commit
     reason = f"{decision.reason}; the work got worse, so the branch goes back to {back[:10]} and the work stays on a ref"
