@@ -1,1 +1,1 @@
-"""Data types: frozen, versioned, JSON. Only these cross a task boundary or are stored."""
+"""Data types: frozen, versioned, JSON. Only these cross task boundaries or are stored."""

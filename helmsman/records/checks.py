@@ -1,4 +1,4 @@
-"""What checks, scans, probes and the judge found on one committed tree."""
+"""Results of checks, scans, probes and the judge on one committed tree."""
 
 from enum import StrEnum
 from typing import Literal
@@ -52,25 +52,25 @@ class CheckResult(Record):
 
     @property
     def unseen(self) -> "CheckResult":
-        """Of a hidden check what the agent may know: its name, and whether it passes."""
+        """The part of a hidden check that the agent may know: its name and whether it passes."""
         kept = {"name", "passed", "exit_code", "seconds", "timed_out"}
         listed = () if self.passed else (UNSEEN,)
         return CheckResult.model_validate({"command": "", "listed": listed, **self.model_dump(include=kept)})
 
     @property
     def ran_no_test(self) -> bool:
-        """Whether it passed and its summary counts no test that ran: there is none, or all were skipped."""
+        """Whether it passed and its summary counts no executed test: there is none, or all were skipped."""
         return self.passed and self.counts is not None and not self.counts.executed
 
     @property
     def by_chance(self) -> bool:
-        """Whether it failed only by what then passed on the same tree."""
+        """Whether it failed only because of flaky tests, which passed again on the same tree."""
         failing = self.counts.failing if self.counts else ()
         return not self.passed and bool(self.flaky) and set(failing) <= set(self.flaky)
 
 
 def checks_fail(failed: int, total: int) -> str:
-    """That checks fail, in a clause: the check fails, 1 of 2 checks fails, 2 of 3 checks fail."""
+    """Failing checks as a clause: the check fails, 1 of 2 checks fails, 2 of 3 checks fail."""
     if total == 1 and failed:
         return "the check fails"
     return f"{failed} of {total} checks {'fails' if failed == 1 else 'fail'}"
@@ -91,12 +91,12 @@ class CheckReport(Record):
 
     @property
     def collected(self) -> tuple[str, ...]:
-        """Of all its checks."""
+        """Collected paths of all checks."""
         return tuple(dict.fromkeys(path for result in self.results for path in result.collected))
 
     @property
     def conclusive(self) -> bool:
-        """Whether running again on the same tree would be pointless: nothing timed out or failed to start."""
+        """Whether a rerun on the same tree would be pointless: nothing timed out or failed to start."""
         return not any(result.timed_out or result.error for result in self.results)
 
     @property
@@ -105,13 +105,13 @@ class CheckReport(Record):
 
     @property
     def without_output(self) -> "CheckReport":
-        """What it found, without what the commands printed."""
-        nothing = {"head": "", "tail": "", "listed": ()}
-        return self.model_copy(update={"results": tuple(result.model_copy(update=nothing) for result in self.results)})
+        """The report without the output of the commands."""
+        cleared = {"head": "", "tail": "", "listed": ()}
+        return self.model_copy(update={"results": tuple(result.model_copy(update=cleared) for result in self.results)})
 
 
 class TrustedRun(Record):
-    """A second run of the checks, with protected files as they were at the start of the loop."""
+    """A second run of the checks, with protected files from the start of the loop."""
 
     put_back: tuple[str, ...] = ()
     """Paths that were restored to their state at the start, 200 at most; empty if nothing protected changed, and then there was
@@ -120,7 +120,7 @@ class TrustedRun(Record):
 
 
 SHOWN = 200
-"""Characters of a line that are kept as before and after."""
+"""Stored characters of a line before and after a change."""
 
 
 class Weight(StrEnum):
@@ -132,7 +132,7 @@ class Weight(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Weight | None":
-        return cls.HINT if value == "warn" else None  # as loops of 0.1 noted it
+        return cls.HINT if value == "warn" else None  # as stored by loops of 0.1
 
 
 class Finding(Record):
@@ -159,7 +159,7 @@ MOST_WEAKNESSES = 200
 
 
 class Leak(Record):
-    """A line that was added and that holds a secret."""
+    """An added line that contains a secret."""
 
     path: str
     line: int
@@ -196,7 +196,7 @@ class Scan(Record):
 
 
 Given = Literal["met", "not_met", "cannot_tell"]
-"""What the judge may say of a criterion."""
+"""Possible verdicts of the judge on a criterion."""
 
 
 class JudgementOutcome(StrEnum):
@@ -210,7 +210,7 @@ class JudgementOutcome(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "JudgementOutcome | None":
-        """Records of older versions name here why an answer could not be read, which counted as a rejection."""
+        """Accept reasons for an unreadable answer from records of older versions, which counted as a rejection."""
         return cls.REJECTED if value in {"unreadable", "partial", "refused"} else None
 
 
@@ -237,7 +237,7 @@ class CriterionVerdict(Record):
 
     @property
     def given(self) -> Given:
-        """The verdict in a word, as the judge gives it."""
+        """The verdict as the judge gives it."""
         return "met" if self.met else "cannot_tell" if self.cannot_tell else "not_met"
 
 
@@ -267,7 +267,7 @@ class Judgement(Record):
 
 
 class Probe(Record):
-    """A case that a model wrote without seeing the new source. It lies outside of the repository: the agent never sees it."""
+    """A case that a model wrote without seeing the new source. It is stored outside of the repository, hidden from the agent."""
 
     says: str
     """What it asks for, in a sentence without its values; this is what the agent is told."""

@@ -1,4 +1,4 @@
-"""What the agent says of itself: recorded, compared with the evidence, never trusted."""
+"""The agent's statements about itself: recorded, compared with the evidence, never trusted."""
 
 from typing import Literal
 
@@ -19,8 +19,8 @@ class StatusReport(Record):
 
 
 ClaimKind = Literal["file_changed", "files_modified", "tests_pass", "committed", "command_run", "item_done"]
-"""The subject of each: a path; a number of files; the command that passes, or nothing; a commit id, or nothing; a command;
-what it says is done."""
+"""The subject of each: a path; a number of files; the passing command, or nothing; a commit id, or nothing; a command;
+the completed item."""
 
 
 class Claim(Record):
@@ -42,9 +42,9 @@ class Claims(Record):
 
 
 ClaimLayer = Literal["contradiction", "uncommitted", "unticked", "missing_signal"]
-"""In what way words and evidence differ, the gravest first. `uncommitted`: it claims completion or says that it committed, and
-left work uncommitted. `unticked`: it claims completion, and its own list or status says that something remains.
-`missing_signal`: its status says complete, and it did not claim completion."""
+"""How words and evidence differ, most severe first. `uncommitted`: it claims completion or a commit, and left work uncommitted.
+`unticked`: it claims completion, and its own list or status says that something remains. `missing_signal`: its status says
+complete, but it did not claim completion."""
 
 
 class Contradiction(Record):
@@ -57,7 +57,7 @@ class Contradiction(Record):
 
 
 class Trust(Record):
-    """How often claims of a loop's agent were correct."""
+    """How often the claims of a loop's agent were correct."""
 
     checked: int = 0
     """Claims that could be compared with evidence."""
@@ -65,5 +65,5 @@ class Trust(Record):
 
     @property
     def score(self) -> float | None:
-        """Share of compared claims that held, 0 to 1; None before the first."""
+        """Share of compared claims that were correct, 0 to 1; None before the first."""
         return None if self.checked == 0 else 1 - self.contradicted / self.checked

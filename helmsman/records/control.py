@@ -1,4 +1,4 @@
-"""How the loop behaves and is steered: controller, ladder, what is remembered of each iteration, what the overseer made of it."""
+"""Behaviour and control of the loop: controller, ladder, summaries of iterations, and results of the overseer."""
 
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -19,7 +19,7 @@ class Gains(Record):
 
 
 Band = Literal["continue", "watch", "adjust", "pivot"]
-"""What the output asks for; bounds at 0.3, 0.5 and 0.7."""
+"""Response to the output; bounds at 0.3, 0.5 and 0.7."""
 
 
 class Control(Record):
@@ -53,7 +53,7 @@ class EscalationLevel(IntEnum):
 
 
 def short_level(rung: int) -> str:
-    """The first word of its title: E-II. A newer version may have recorded one that is not known here."""
+    """The first word of its title, such as E-II. Newer versions may have recorded unknown levels."""
     return EscalationLevel(rung).title.partition(" ")[0] if rung in set(EscalationLevel) else str(rung)
 
 
@@ -79,14 +79,14 @@ class Ladder(Record):
 
 
 Feedback = Literal["green", "failing", "broken", "gutter", "none"]
-"""How good the feedback is that the next iteration can steer by. `broken`: nothing can be run, and no new work begins until it
-builds. `gutter`: the session drowned in failures, and a fresh context follows."""
+"""Quality of the feedback for the next iteration. `broken`: nothing can run, and no new work starts until it builds. `gutter`:
+the session accumulated failures, and a fresh context follows."""
 
 
 REMEMBERED = 50
-"""Iterations that the overseer remembers: the longest window that a detector looks at."""
+"""Iterations that the overseer remembers: the longest window of a detector."""
 MOST_NAMES, MOST_ERRORS = 20, 5
-"""Files or failures, and errors, that a summary lists."""
+"""Files or failures, and errors, listed in a summary."""
 
 
 class Progress(Record):
@@ -116,7 +116,7 @@ class Movement(StrEnum):
 
 
 class Figures(Record):
-    """What is kept of an iteration wherever one is remembered."""
+    """Stored numbers of an iteration, wherever one is remembered."""
 
     iteration: int
     attempt: int = 1
@@ -159,8 +159,8 @@ class IterationSummary(Figures, Moved):
 
 
 Diagnosis = Literal["none", "amnesiac", "double_bind", "stuck", "productive"]
-"""Why the same thing happens again and again. `amnesiac`: each fresh session forgets what the one before learnt, and needs a
-note. `double_bind`: two of its orders contradict each other, and a person has to choose. `productive`: a cycle that gets on."""
+"""Why the loop repeats itself. `amnesiac`: each fresh session forgets what the previous one learned, and needs a note.
+`double_bind`: two of its instructions contradict each other, and a person must choose. `productive`: a cycle with progress."""
 
 
 Modality = Literal["must", "must_not", "should", "should_not"]
@@ -168,7 +168,7 @@ ConflictKind = Literal["scope", "pattern", "completeness", "priority"]
 
 
 class Imperative(Record):
-    """An order in a text, with its place."""
+    """An instruction in a text, with its place."""
 
     source: str
     """goal, RUBRIC.md, AGENTS.md, guardrails…: a path, or the name of a part of the configuration."""
@@ -178,7 +178,7 @@ class Imperative(Record):
 
     @property
     def place(self) -> str:
-        """Where a person finds it."""
+        """Location for people."""
         return f"{self.source}:{self.line}" if self.line else self.source
 
 
@@ -231,7 +231,7 @@ class Checkpoint(Record):
 
 
 LATER = "later"
-"""The rule of work that came after the best tree of a loop that ended there."""
+"""Rule of work after the best tree of an ended loop."""
 
 
 class Failed(Record):

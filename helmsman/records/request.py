@@ -18,7 +18,7 @@ LONGEST_LOOP_ID = 63
 
 
 KIND = "__prefect_kind"
-"""Key of the tables in which the Prefect UI wraps what is typed into a JSON editor."""
+"""Key of the tables in which the Prefect UI wraps the text of a JSON editor."""
 _UNTOUCHED = object()
 
 
@@ -29,30 +29,30 @@ class Request(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _unwrapped(cls, values: Any) -> Any:
-        """Prefect unwraps the parameters of runs that a form starts, and leaves those of schedules as the form made them."""
-        return {} if (plain := _plain(values)) is _UNTOUCHED else plain
+    def _unwrap_values(cls, values: Any) -> Any:
+        """Unwrap parameters of schedules, which Prefect leaves as the form made them (it unwraps those of form runs)."""
+        return {} if (plain := _unwrap(values)) is _UNTOUCHED else plain
 
 
-def _plain(value: Any) -> Any:
-    """A value as whoever filled in the form meant it. Raises ValueError for text that is not JSON, and for other kinds."""
+def _unwrap(value: Any) -> Any:
+    """Unwrap a value of a form. Raises ValueError for invalid JSON and for unknown kinds."""
     if isinstance(value, list):
-        return [plain for one in cast("list[Any]", value) if (plain := _plain(one)) is not _UNTOUCHED]
+        return [plain for one in cast("list[Any]", value) if (plain := _unwrap(one)) is not _UNTOUCHED]
     if not isinstance(value, dict):
         return value
     table = cast("dict[str, Any]", value)
     if KIND not in table:
-        return {key: plain for key, one in table.items() if (plain := _plain(one)) is not _UNTOUCHED}
+        return {key: plain for key, one in table.items() if (plain := _unwrap(one)) is not _UNTOUCHED}
     if table[KIND] not in {"json", "none", None}:
         raise ValueError(f"schedules do not fill in {table[KIND]}")
-    text = table.get("value", _UNTOUCHED)  # an editor that nobody typed into has none
+    text = table.get("value", _UNTOUCHED)  # an unused editor has none
     if table[KIND] != "json" or not isinstance(text, str):
-        return _plain(text)
-    return _plain(json.loads(text)) if text.strip() else _UNTOUCHED
+        return _unwrap(text)
+    return _unwrap(json.loads(text)) if text.strip() else _UNTOUCHED
 
 
 def _one_number(schema: dict[str, Any]) -> None:
-    """A field for a number that stays empty; the page would show a choice between a number and nothing, and send the default."""
+    """An optional number field; otherwise the page would show a choice between a number and nothing, and send the default."""
     number, _ = schema.pop("anyOf")
     del schema["default"]
     schema |= number
@@ -88,13 +88,13 @@ class LoopRequest(Request):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What it says of the configuration but for goal and checks, nested as in helmsman.toml; a loop that goes on takes it."""
+        """Its configuration except goal and checks, nested as in helmsman.toml; applied to continued loops."""
         filled_in = {key: value for field, key in KEYS.items() if (value := getattr(self, field))}
         return reduce(merged, (nested(key, value) for key, value in filled_in.items()), self.settings)
 
     @property
     def said(self) -> dict[str, Any]:
-        """All of it that is configuration, nested as in helmsman.toml."""
+        """Its whole configuration, nested as in helmsman.toml."""
         goal = {"goal": self.goal} if self.goal else {}
         return {**self.changes, **goal, **({"checks": list(self.checks)} if self.checks else {})}
 
@@ -115,7 +115,7 @@ def is_loop_id(text: str) -> bool:
 
 MOST_LOOPS = 50
 LONGEST_CHAIN_ID = 59
-"""What a loop's id may have, less a dash and three digits."""
+"""Maximum length of a loop's id, minus a dash and three digits."""
 
 
 class Link(Section):
@@ -144,12 +144,12 @@ class ChainRequest(Request):
 
     @property
     def as_group(self) -> "ParallelRequest":
-        """A chain is a group in a row."""
+        """A chain is a group that runs in sequence."""
         return ParallelRequest.model_validate(self.model_dump(exclude={"chain"}) | {"group": self.chain, "in_a_row": True})
 
 
 MOST_ITEMS = 200
-"""Of a plan that a group works on."""
+"""Items of a plan for a group."""
 MOST_WORKERS = 32
 
 
@@ -196,7 +196,7 @@ class Choice(Record):
 
 
 class ParallelResult(Record):
-    """What came of it: what `--json` prints and what a finished flow run tells."""
+    """Result of the group, as printed by `--json` and returned by a finished flow run."""
 
     group: str
     completed: int
@@ -207,16 +207,16 @@ class ParallelResult(Record):
 
     @property
     def spent(self) -> float:
-        """US dollars, the choice included."""
-        return sum(one.cost_usd for one in self.loops) + (self.chosen.cost_usd if self.chosen else 0.0)
+        """US dollars, including the choice."""
+        return sum(loop.cost_usd for loop in self.loops) + (self.chosen.cost_usd if self.chosen else 0.0)
 
     @property
     def untold(self) -> frozenset[str]:
-        return frozenset(name for one in self.loops for name in one.untold)
+        return frozenset(name for loop in self.loops for name in loop.untold)
 
     @property
     def done(self) -> bool:
-        """Whether all has been reached that was asked for: of several attempts at one goal, one is enough, once it is merged."""
+        """Whether everything requested is reached: of several attempts at one goal, one merged attempt is enough."""
         if self.chosen is None:
             return self.completed == len(self.loops)
         return self.kept is not None and self.kept.outcome is Outcome.COMPLETED and bool(self.kept.merged or not self.into)
@@ -224,4 +224,4 @@ class ParallelResult(Record):
     @property
     def kept(self) -> ParallelLoop | None:
         """The best of several attempts."""
-        return next((one for one in self.loops if self.chosen and one.loop == self.chosen.loop), None)
+        return next((loop for loop in self.loops if self.chosen and loop.loop == self.chosen.loop), None)

@@ -1,4 +1,4 @@
-"""LoopResult: what `--json` prints and what a finished flow run tells."""
+"""LoopResult, printed by `--json` and returned by a finished flow run."""
 
 from pydantic import Field
 
@@ -35,7 +35,7 @@ class CheckSummary(Record):
 
 
 class LoopResult(Record):
-    """How a loop stands."""
+    """State of a loop."""
 
     loop: str
     outcome: Outcome | None
@@ -64,13 +64,13 @@ class LoopResult(Record):
 
 
 def result_of(state: LoopState, state_ref: str, unverified: str = "") -> LoopResult:
-    """Summarise a state for people and machines. `unverified`: what was found where it is not the one that Helmsman signed."""
-    why = state.ending or state.waiting
+    """Summarize a state for people and machines. `unverified`: what was found if the state lacks Helmsman's signature."""
+    reason_source = state.ending or state.waiting
     return LoopResult(
         loop=state.loop,
         outcome=state.outcome,
-        rule=why.rule if why else "",
-        reason=why.reason if why else "",
+        rule=reason_source.rule if reason_source else "",
+        reason=reason_source.reason if reason_source else "",
         iterations=state.iteration,
         agent_calls=state.spending.agent_calls,
         cost_usd=round(state.spending.cost_usd, 6),
@@ -90,7 +90,7 @@ def result_of(state: LoopState, state_ref: str, unverified: str = "") -> LoopRes
 
 
 def exit_code(state: LoopState) -> int:
-    """Exit status of the process that drove the loop to this state."""
+    """Exit status of the process that ran the loop."""
     if state.ending is not None and state.ending.fault == "operator":
         return OPERATOR_EXIT_CODE
     return 1 if state.outcome is None else EXIT_CODES[state.outcome]
@@ -98,5 +98,5 @@ def exit_code(state: LoopState) -> int:
 
 def _summary(result: CheckResult) -> CheckSummary:
     counts = result.counts.model_dump(include={"passed", "failed", "skipped"}) if result.counts else {}
-    said = result.model_dump(include={"command", "passed", "exit_code"})
-    return CheckSummary.model_validate(said | {f"tests_{name}": number for name, number in counts.items()})
+    fields = result.model_dump(include={"command", "passed", "exit_code"})
+    return CheckSummary.model_validate(fields | {f"tests_{name}": number for name, number in counts.items()})

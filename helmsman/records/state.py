@@ -1,4 +1,4 @@
-"""LoopState: everything that is needed to go on with a loop, and what it has used up."""
+"""LoopState: everything needed to continue a loop, and what it has used up."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -24,20 +24,20 @@ from helmsman.records.tracking import IssueLink, Merged, Merging
 SCHEMA = 1
 CALLS_WINDOW = timedelta(hours=1)
 MOST_BESIDE = timedelta(hours=2)
-"""Of an iteration, beside agent and checks: retries of network and server errors take an hour, judge and writers another."""
+"""Time of an iteration outside of agent and checks: retries of network and server errors take an hour, judge and writers one."""
 MOST_AGAIN = 3
-"""Times that agent and checks may take as long as their last account says: flaky checks run again, calls are made again."""
+"""Factor on the last measured duration of agent and checks: flaky checks run again, calls are repeated."""
 KILLED = frozenset({AgentOutcome.CRASHED, AgentOutcome.ABORTED})
 MOST_KILLED = 3
-"""Attempts of one iteration that may be killed before they did anything: who kills the agent that often goes on with it."""
+"""Attempts of one iteration that may be killed before any work; after that, more calls would be killed too."""
 LAST_PLAIN_EXIT = 128
-"""A shell reports a death by signal N as 128 + N."""
+"""Shells report death by signal N as 128 + N."""
 FRUITFUL = frozenset({AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET})
-"""Endings of a call that came to something even where no file was changed."""
+"""Successful endings of a call, even without a changed file."""
 
 
 class Spending(Record):
-    """What the loop has spent so far, over all its runs."""
+    """Totals of the loop so far, over all its runs."""
 
     agent_calls: int = 0
     cost_usd: float = 0.0
@@ -53,7 +53,7 @@ class Waiting(Record):
 
 
 class LoopState(Record):
-    """Bounded: its size does not depend on how many iterations there were."""
+    """Bounded: its size does not depend on the number of iterations."""
 
     schema_version: Literal[1] = SCHEMA
     loop: str
@@ -132,23 +132,23 @@ class LoopState(Record):
 
     @property
     def due(self) -> int:
-        """Number of the iteration that comes next or is under way."""
+        """Number of the next or current iteration."""
         return self.iteration + 1
 
     @property
     def untold(self) -> tuple[str, ...]:
-        """What the agent's program does not tell, or did not tell of every call, as `Capability` names it."""
-        never = [one.value for one in Capability if one not in self.agent.kind.tells] if self.agent else []
-        return tuple(dict.fromkeys([*never, *(name for summary in self.history for name in summary.untold)]))
+        """What the agent's program does not report, or did not report for every call, by names of `Capability`."""
+        unsupported = [one.value for one in Capability if one not in self.agent.kind.tells] if self.agent else []
+        return tuple(dict.fromkeys([*unsupported, *(name for summary in self.history for name in summary.untold)]))
 
     @property
     def worked(self) -> tuple[IterationSummary, ...]:
-        """The history without the tree that the loop began with."""
+        """The history without the base tree."""
         return tuple(summary for summary in self.history if summary.iteration)
 
     @property
     def researching(self) -> bool:
-        """Whether the iteration that is due looks only."""
+        """Whether the due iteration only does research."""
         found = self.memory.research
         return self.config.research.use and not found.complete and found.tries < RESEARCH_TRIES
 
@@ -160,36 +160,38 @@ class LoopState(Record):
 
 
 def spend(state: LoopState, usage: Usage, started_at: datetime, now: datetime, at_work: float = 0.0) -> Spending:
-    """What is used up after one more call. A wait before it counts as wall-clock time, the time that nobody drove does not.
+    """Usage after one more call. A wait before it counts as wall-clock time; time without a driver does not.
 
-    `at_work`: seconds of it that were measured by a clock that nobody sets. Where the wall clock tells of less, or of more than
-    that and MOST_BESIDE, it was set meanwhile, or nobody drove for a while.
+    `at_work`: seconds measured by a monotonic clock. If the wall clock shows less, or more than that plus MOST_BESIDE, it was set
+    in the meantime, or there was no driver for a while.
     """
-    before, told = state.spending, (now - started_at).total_seconds()
+    before, measured = state.spending, (now - started_at).total_seconds()
     waited = (min(started_at, state.waiting.until) - state.updated_at).total_seconds() if state.waiting else 0.0
     return Spending(
         agent_calls=before.agent_calls + 1,
         cost_usd=before.cost_usd + usage.cost_usd,
         tokens=before.tokens + usage.tokens,
-        seconds=before.seconds + max(waited, 0.0) + min(max(told, at_work), at_work * MOST_AGAIN + MOST_BESIDE.total_seconds()),
+        seconds=before.seconds
+        + max(waited, 0.0)
+        + min(max(measured, at_work), at_work * MOST_AGAIN + MOST_BESIDE.total_seconds()),
     )
 
 
 def failed_calls(state: LoopState, execution: Execution) -> int:
-    """Calls in a row that came to nothing: they neither ended a turn nor changed a file."""
+    """Calls in a row that achieved nothing: they neither ended a turn nor changed a file."""
     fruitful = execution.call.outcome in FRUITFUL or execution.change.files_changed > 0
     return 0 if fruitful else state.failed_calls + 1
 
 
 def killed_at_once(state: LoopState, execution: Execution) -> bool:
-    """Whether the agent was killed before it did anything, and the same iteration is due again for it."""
+    """Whether the agent was killed before any work, so that the same iteration is repeated."""
     call = execution.call
-    died = call.exit_code is not None and (call.exit_code < 0 or call.exit_code > LAST_PLAIN_EXIT)
-    idle = not call.tool_calls and not execution.change.files_changed
-    return call.outcome in KILLED and died and idle and not state.failed_calls and state.attempt <= MOST_KILLED
+    is_signal = call.exit_code is not None and (call.exit_code < 0 or call.exit_code > LAST_PLAIN_EXIT)
+    is_idle = not call.tool_calls and not execution.change.files_changed
+    return call.outcome in KILLED and is_signal and is_idle and not state.failed_calls and state.attempt <= MOST_KILLED
 
 
 def recent_calls(state: LoopState, now: datetime) -> tuple[datetime, ...]:
-    """Calls within the last hour, one that ends now included; bounded in number too, for clocks that jump back."""
+    """Calls within the last hour, including one that ends now; also bounded in number, in case clocks jump back."""
     begin = now - CALLS_WINDOW
     return (*(ended for ended in state.recent_calls if ended > begin), now)[-state.config.limits.calls_per_hour :]

@@ -1,4 +1,4 @@
-"""The way of proven work to people: issue, pull request, what a tracker is told, and the merge into another branch."""
+"""Tracker and merge records: issue, pull request, escalation, and the merge into another branch."""
 
 from datetime import datetime
 from typing import Literal
@@ -24,11 +24,11 @@ class IssueLink(Record):
 
 
 OURS = "helmsman"
-"""The label by which our issues are found, and the beginning of all others that we give."""
+"""The label that identifies our issues, and the prefix of all our other labels."""
 
 
 class Escalation(Record):
-    """One thing that a person should know of, as it stands now. One issue for each detection of a loop."""
+    """Something that a person should know, in its current state. One issue per detection of a loop."""
 
     uid: str
     loop: str
@@ -63,7 +63,7 @@ class PullRequest(Found):
 
 
 class TrackedIssue(Found):
-    """One of our issues: what it is about, and which stages were told there, oldest first."""
+    """One of our issues: its subject, and the stages reported there, oldest first."""
 
     detection: str
     stages: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Trouble(Record):
 
 
 class Prepared(Record):
-    """A prepared merge. It is done as soon as the branch contains its commit."""
+    """A prepared merge, complete as soon as the branch contains its commit."""
 
     base: str
     head: str
@@ -138,7 +138,7 @@ class Merging(Record):
     trouble: Trouble | None = None
 
     def unproven(self) -> "Merging":
-        """What it is now has to be proven anew; how often a merge failed stays known."""
+        """Reset the proof of the current work; keep the number of failed merges."""
         return self.model_copy(update={"proven": None, "work": "", "prepared": None})
 
 

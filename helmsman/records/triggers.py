@@ -1,4 +1,4 @@
-"""What happened at a forge that may start, steer or end a loop: a push, or something at an issue."""
+"""Events at a forge that may start, steer or end a loop: a push, or an event at an issue."""
 
 import re
 from datetime import datetime
@@ -15,7 +15,7 @@ Source = Literal["github", "gitea", "git"]
 
 
 def is_commit(text: str) -> bool:
-    """Whether it is a commit's whole id, and not git's zeros for "none"."""
+    """Whether it is a full commit id, and not git's zeros for "none"."""
     return re.fullmatch(_COMMIT, text) is not None and text.strip("0") != ""
 
 
@@ -24,7 +24,7 @@ Commit = Annotated[str, that(is_commit, "commit", "not the whole id of a commit"
 
 
 class Delivery(Record):
-    """A webhook's record, not to be filled in by hand: helmsman receive starts these runs."""
+    """Record of a webhook, not to be filled in by hand: helmsman receive starts these runs."""
 
     repository: str = Field(min_length=1, max_length=300)
     """What the operator calls it."""
@@ -47,7 +47,6 @@ class Push(Delivery):
 
     @property
     def what(self) -> str:
-        """In words."""
         return f"{self.commit[:10]} on {self.branch} of {self.repository}"
 
 
@@ -59,20 +58,20 @@ class Ignored(Record):
 
 LONGEST_TITLE = 200
 LONGEST_BODY = 8000
-"""Characters of an issue that a loop is told: about 2,000 tokens in every prompt. Most issues have less."""
+"""Characters of an issue passed to a loop: about 2,000 tokens in every prompt. Most issues have less."""
 LONGEST_COMMENT = 5000
-"""Characters; more than an answer's guidance may have."""
+"""Characters; more than the guidance of an answer may have."""
 HIGHEST_NUMBER = 10**12
 
 Login = Annotated[str, Field(max_length=100)]
 
 
 Happened = Literal["labelled", "said", "withdrawn"]
-"""It bears the label that starts a loop; a comment for us; the label was taken away, or the issue was closed."""
+"""The issue has the label that starts a loop; a comment for us; the label was removed, or the issue was closed."""
 
 
 class IssueEvent(Delivery):
-    """Something happened at an issue. A loop begins on the repository's default branch, and its pull request goes there."""
+    """An event at an issue. A loop starts on the repository's default branch, which is also the target of its pull request."""
 
     full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", max_length=300)
     """`owner/name` at the forge."""
@@ -88,11 +87,10 @@ class IssueEvent(Delivery):
 
     @property
     def what(self) -> str:
-        """In words."""
         return f"issue #{self.number} of {self.repository}: {self.happened}"
 
 
 class Handled(Record):
-    """What was made of an event that needed no loop of its own."""
+    """Result of an event that needed no loop of its own."""
 
     what: str

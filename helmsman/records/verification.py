@@ -1,4 +1,4 @@
-"""What a verification says of the work between two commits, and what it rests on."""
+"""Result of a verification of the work between two commits, and its grounds."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -7,7 +7,7 @@ from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
 
 MOST_CASES = 200
-"""Cases that a record of a loop keeps."""
+"""Cases stored in a loop's record."""
 
 OutcomeName = Literal["FAIL_TO_PASS", "PASS_TO_PASS", "PASS_TO_FAIL", "FAIL_TO_FAIL", "CHANGED", "GONE"]
 """SWE-bench's four names. `CHANGED`: the base's test fails on the new source. `GONE`: no longer collected."""
@@ -15,11 +15,11 @@ UNCHANGED: frozenset[OutcomeName] = frozenset({"PASS_TO_PASS", "FAIL_TO_FAIL"})
 
 
 Consequence = Literal["proves", "nothing", "reported", "asks", "fails"]
-"""What a case means for the verdict. `asks`: a judge, else a person, has to say whether the goal demands it."""
+"""What a case means for the verdict. `asks`: a judge, or else a person, must decide whether the goal demands it."""
 
 
 class Case(Record):
-    """One test case, or a check whose runner names none, in every run."""
+    """One test case, or a check whose runner lists none, in every run."""
 
     name: str
     check: str
@@ -33,12 +33,12 @@ class Case(Record):
 
     @property
     def changed(self) -> bool:
-        """Whether it belongs before the others: it changed, or matters to the verdict."""
+        """Whether it is listed first: it changed, or matters to the verdict."""
         return self.outcome not in UNCHANGED or self.consequence != "nothing"
 
 
 class OutcomeTable(Record):
-    """The outcome of each case, those that changed first."""
+    """The outcome of each case, changed ones first."""
 
     cases: tuple[Case, ...] = ()
     unnamed: int = 0
@@ -50,7 +50,7 @@ class OutcomeTable(Record):
 
     @property
     def new_test_proves(self) -> bool:
-        """Whether a test that is new or changed fails without the change. Nobody can tell of a check that names no test."""
+        """Whether a new or changed test fails without the change. Unknown for a check that lists no test."""
         proofs = (case for case in self.of("proves") if case.fails_on_base)
         return any(not case.red_on_base or case.name == case.check for case in proofs)
 
@@ -63,7 +63,7 @@ class Grounds(Record):
 
 
 Word = Literal["verified", "not_verified", "inconclusive"]
-"""`inconclusive`: it cannot be told. Never a pass."""
+"""`inconclusive`: cannot be decided; never a pass."""
 EXIT_STATUS: Mapping[Word, int] = {"verified": 0, "not_verified": 1, "inconclusive": 2}
 
 
