@@ -1,4 +1,4 @@
-"""What every section of the configuration has in common."""
+"""Common base of all configuration sections."""
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -9,10 +9,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 LONGEST_HOURS = 24 * 366 * 100
-"""A century. What is added to today's date has to be one again, and no wait is longer."""
+"""A century: added to today's date the result is still a valid date, and no wait is longer."""
 
 STORED = {"stored": True}
-"""The context in which a loop's state is read: what an older version let in is refused no more, or its loop could not go on."""
+"""Validation context for stored states: values that older versions allowed stay valid, so that their loops can continue."""
 
 
 class Owner(StrEnum):
@@ -26,7 +26,7 @@ T = TypeVar("T")
 OperatorKey = Annotated[T, Owner.OPERATOR]
 """A key that names a program, an environment, credentials, an address or a place outside of the repository."""
 RepositoryKey = Annotated[T, Owner.REPOSITORY]
-"""A key of the repository's in a section that is the operator's."""
+"""A repository's key in an operator's section."""
 
 
 class Section(BaseModel):
@@ -40,17 +40,17 @@ class Section(BaseModel):
         extra="forbid",
         use_attribute_docstrings=True,
         validate_default=True,
-        allow_inf_nan=False,  # JSON has neither: a loop that held one could not be read again
+        allow_inf_nan=False,  # JSON has neither: a stored loop could not be read again
     )
 
 
 def _none_when_unlimited(value: Any) -> Any:
-    """TOML has no null: "none" and inf say that there is no limit."""
+    """TOML has no null: "none" and inf mean no limit."""
     return None if value in ("none", float("inf")) else value
 
 
 def that(holds: Callable[[str], object], kind: LiteralString, expected: LiteralString) -> AfterValidator:
-    """Refuses a text of which that does not hold. `kind`: of the error; `expected`: what it says."""
+    """Validator that rejects a text unless `holds` is true. `kind`: type of the error; `expected`: its message."""
 
     def check(text: str) -> str:
         if not holds(text):
@@ -68,7 +68,7 @@ Count = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(_none_when
 
 
 def fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo, Owner]]:
-    """Every field below a section as (dotted key, field, owner), in declaration order; a section comes before its own."""
+    """Every field below a section as (dotted key, field, owner), in declaration order; a section precedes its fields."""
     for name, field in model.model_fields.items():
         yield prefix + name, field, next((mark for mark in field.metadata if isinstance(mark, Owner)), model.owner)
         section = section_of(field)
@@ -77,6 +77,6 @@ def fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldI
 
 
 def section_of(field: FieldInfo) -> type[Section] | None:
-    """The section that a field is, or None for a leaf."""
+    """The section class of a field, or None for a leaf."""
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, Section) else None

@@ -28,7 +28,7 @@ class PlanConfig(Section):
 
     @field_validator("file")
     @classmethod
-    def _lies_in_the_repository(cls, file: str) -> str:
+    def _check_file(cls, file: str) -> str:
         parts = file.split("/")
         if file and (file != normpath(file) or file.startswith("/") or ".." in parts or not file.isprintable()):
             raise PydanticCustomError("outside", "a path from the top of the repository, without . and ..")
@@ -66,29 +66,29 @@ class CheckConfig(Section):
         return self.name or self.command
 
 
-def _tables(key: str, named: str = "", prefix: str = "") -> BeforeValidator:
-    """Let an item be written as a bare text, which is its `key`, and number those that are not `named`."""
+def _parse_tables(key: str, named: str = "", prefix: str = "") -> BeforeValidator:
+    """Accept a plain text for an item, as its `key`, and number items without `named`."""
 
     def read(value: Any) -> Any:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple):
             return items
         tables: list[Any] = [{key: item} if isinstance(item, str) else item for item in cast("list[Any]", items)]
-        return tuple(_named(item, named, f"{prefix}{number}") if named else item for number, item in enumerate(tables, 1))
+        return tuple(_with_name(item, named, f"{prefix}{number}") if named else item for number, item in enumerate(tables, 1))
 
     return BeforeValidator(read)
 
 
-def _named(item: Any, key: str, name: str) -> Any:
+def _with_name(item: Any, key: str, name: str) -> Any:
     given = cast("dict[str, Any]", item)
     return given | {key: given.get(key) or name} if isinstance(item, dict) else item
 
 
-Checks = Annotated[tuple[CheckConfig, ...], _tables("command")]
+Checks = Annotated[tuple[CheckConfig, ...], _parse_tables("command")]
 
 
 KEPT_OUTSIDE = "kept outside of the repository"
-"""Stands for the command of a hidden check wherever an agent could read it."""
+"""Replaces the command of a hidden check wherever an agent could read it."""
 
 
 def _is_absolute(folder: str) -> bool:
@@ -96,24 +96,24 @@ def _is_absolute(folder: str) -> bool:
 
 
 class HiddenCheckConfig(CheckConfig):
-    """A check that the agent never sees; it is told only the name of one that fails."""
+    """A check that the agent never sees; it learns only the name of a failing one."""
 
     folder: Annotated[str, that(_is_absolute, "relative", "an absolute path, or one that begins with ~/")] = ""
     """Folder outside the repository whose files are copied over the clean checkout for this run. Empty: none."""
 
     @property
     def known(self) -> bool:
-        """Whether this machine has the command; the state of a loop, which travels, has only the name."""
+        """Whether this machine has the command; a transferred state has only the name."""
         return self.command != KEPT_OUTSIDE
 
     @property
     def without_content(self) -> "HiddenCheckConfig":
-        """What may lie where an agent can read it."""
+        """The part that may be stored where an agent can read it."""
         return HiddenCheckConfig(command=KEPT_OUTSIDE, name=self.name)
 
 
-HiddenChecks = Annotated[tuple[HiddenCheckConfig, ...], _tables("command", "name", "hidden ")]
-"""Numbered, because the command is not told."""
+HiddenChecks = Annotated[tuple[HiddenCheckConfig, ...], _parse_tables("command", "name", "hidden ")]
+"""Numbered, because the command is secret."""
 
 
 class CompletionConfig(Section):
@@ -150,17 +150,17 @@ class CriterionConfig(Section):
     """Names or commands of checks that also prove it; for people and the audit."""
 
     @model_validator(mode="after")
-    def _not_more_needed_than_asked(self) -> Self:
+    def _check_votes(self) -> Self:
         if self.needed > self.votes:
             raise ValueError(f"needs {self.needed} of {self.votes} votes")
         return self
 
 
-Criteria = Annotated[tuple[CriterionConfig, ...], _tables("text", "id", "c")]
+Criteria = Annotated[tuple[CriterionConfig, ...], _parse_tables("text", "id", "c")]
 
 
 JUDGE_MODEL = "claude-opus-5-5"
-"""The only place that names the judge's default model."""
+"""The judge's default model, defined only here."""
 
 
 class JudgeConfig(Section):
@@ -183,11 +183,11 @@ class JudgeConfig(Section):
 
     @field_validator("criteria")
     @classmethod
-    def _each_id_once(cls, criteria: tuple[CriterionConfig, ...]) -> tuple[CriterionConfig, ...]:
+    def _check_ids(cls, criteria: tuple[CriterionConfig, ...]) -> tuple[CriterionConfig, ...]:
         names = [criterion.id for criterion in criteria]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"ids must differ, found twice: {', '.join(twice)}")
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if duplicates:
+            raise ValueError(f"ids must differ, found twice: {', '.join(duplicates)}")
         return criteria
 
 

@@ -180,7 +180,7 @@ class MergeConfig(Section):
 
     @field_validator("into")
     @classmethod
-    def _names_a_branch(cls, into: str) -> str:
+    def _check_branch(cls, into: str) -> str:
         if into and not (is_branch(into) and _BRANCH.fullmatch(into) and not into.startswith("refs/")):
             raise PydanticCustomError("no_branch", "the short name of a branch, for example main")
         if into.startswith(OWN_BRANCHES):
@@ -216,7 +216,7 @@ class MemoryConfig(Section):
 
     @field_validator("url")
     @classmethod
-    def _without_password(cls, url: str, info: ValidationInfo) -> str:
+    def _check_url(cls, url: str, info: ValidationInfo) -> str:
         if info.context == STORED:
             return url
         scheme = url.partition(":")[0].partition("+")[0]
@@ -275,7 +275,7 @@ class TrackerConfig(Section):
     """Prefect blocks to notify as well, by type and name: `slack-webhook/ops`. They need no tracker."""
 
     @model_validator(mode="after")
-    def _can_be_reached(self) -> Self:
+    def _check_address(self) -> Self:
         if self.kind and not {"", ".", ".."}.isdisjoint(self.repository.split("/")):
             raise PydanticCustomError("no_repository", "tracker.repository as owner/name")
         if self.kind == "gitea" and not self.url:

@@ -1,6 +1,6 @@
-"""Layered configuration: many sources, one LoopConfig, and for every leaf the source that it came from.
+"""Layered configuration: many sources, one LoopConfig, and the source of every leaf.
 
-Sources come first-wins: command line, environment, file, rubric, user configuration; what none of them says is the default.
+The first source wins: command line, environment, file, rubric, user configuration, then the default.
 A leaf is a field that is not itself a section; a list is a leaf, so a layer's checks replace those below it.
 """
 
@@ -29,17 +29,17 @@ RESERVED = frozenset(
         *("TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL"),
     )
 )
-"""Variables of the same prefix that are no configuration."""
+"""Variables with the same prefix that are not configuration."""
 
 COMMAND_LINE = "command line"
-"""The source of what was said by hand, as an option or as a parameter of the flow."""
+"""Source of values given by hand, as an option or as a parameter of the flow."""
 LONGEST_VALUE = 80
-"""Characters of a value or a key that an error shows at most."""
+"""Maximum characters of a value or a key in an error."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """What one source says, and what people call that source."""
+    """The values of one source, and its display name."""
 
     source: str
     values: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The configuration, and for each dotted key of a leaf the source that decided it."""
+    """The configuration, and for each leaf's dotted key its source."""
 
     config: LoopConfig
     origins: Mapping[str, str]
@@ -58,29 +58,29 @@ _SECTIONS = frozenset(key for key, field, _ in fields(LoopConfig) if section_of(
 
 
 def leaves(config: LoopConfig) -> dict[str, Any]:
-    """Every leaf's value under its dotted key, in declaration order."""
+    """The value of every leaf by dotted key, in declaration order."""
     return {key: value_of(config, key) for key in _LEAVES}
 
 
 def value_of(config: LoopConfig, key: str) -> Any:
-    """What stands at a dotted key."""
+    """The value at a dotted key."""
     return attrgetter(key)(config)
 
 
 def describe(key: str) -> str:
-    """What a leaf is for: the docstring beside its default."""
+    """The docstring of a leaf."""
     if key not in _LEAVES:
         raise OperatorError(f"unknown key {display(key)}{did_you_mean(key, _LEAVES)}")
     return _LEAVES[key].description or ""
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Merge the layers, the first that names a leaf wins, and validate once; every problem is told at once."""
+    """Merge the layers (the first that sets a leaf wins) and validate once. Raises OperatorError with all problems."""
     problems, tree, sources = list[str](), dict[str, Any](), dict[str, str]()
     for layer in layers:
         for key, value in pairs(layer.values):
             if key not in _LEAVES:
-                why = f"expected a table, found {display(value)}" if key in _SECTIONS else _not_known(key)
+                why = f"expected a table, found {display(value)}" if key in _SECTIONS else _unknown_key_message(key)
                 problems.append(f"{key} ({layer.source}): {why}")
             elif key not in sources:
                 sources[key] = layer.source
@@ -90,30 +90,30 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
         # Strict, or `true` would count as the number 1 and "5" as the number 5.
         config = LoopConfig.model_validate(tree, strict=True)
     except ValidationError as error:
-        problems += [_complaint(detail, sources) for detail in error.errors(include_url=False)]
+        problems += [_format_error(detail, sources) for detail in error.errors(include_url=False)]
     if config is None or problems:
         raise OperatorError("\n  ".join([INVALID, *problems]))
     return Resolved(config, {key: sources.get(key, "default") for key in _LEAVES})
 
 
-def _not_known(key: str, what: str = "key", spelled: Callable[[str], str] = str) -> str:
+def _unknown_key_message(key: str, what: str = "key", spelled: Callable[[str], str] = str) -> str:
     return f"this key was removed: {OLD_KEYS[key]}" if key in OLD_KEYS else f"unknown {what}{did_you_mean(key, _LEAVES, spelled)}"
 
 
 def pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """What a layer says as (dotted key, value), known or not."""
+    """The values of a layer as (dotted key, value), known or not."""
     for name, value in values.items():
         key = prefix + _name(name)
-        # a section is looked into, and so is an unknown table at the top, for errors to name its keys
-        opens = key in _SECTIONS or (value != {} and key not in _LEAVES and "." not in key)
-        if isinstance(value, Mapping) and opens:
+        # descend into sections, and into unknown top-level tables so that errors name their keys
+        is_table = key in _SECTIONS or (value != {} and key not in _LEAVES and "." not in key)
+        if isinstance(value, Mapping) and is_table:
             yield from pairs(cast("Mapping[str, Any]", value), f"{key}.")
         else:
             yield key, value
 
 
 def merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
-    """Two nested settings in one, table by table: what only one says stays; where both say something, the second counts."""
+    """Merge two nested settings table by table; if both set a key, the second wins."""
     both = {
         key: merged(weak[key], strong[key])
         for key in weak.keys() & strong.keys()
@@ -123,11 +123,11 @@ def merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _with_tuples(value: Any, levels: int = 3) -> Any:
-    """TOML and YAML have lists where LoopConfig has tuples: a leaf itself, and inside one of its tables. Nothing lies deeper."""
+    """Convert lists of TOML and YAML to LoopConfig's tuples: a leaf itself and values in its tables; nothing is nested deeper."""
     if levels and isinstance(value, list):
-        return tuple(_with_tuples(one, levels - 1) for one in cast("list[Any]", value))
+        return tuple(_with_tuples(item, levels - 1) for item in cast("list[Any]", value))
     if levels and isinstance(value, Mapping):
-        return {key: _with_tuples(one, levels - 1) for key, one in cast("Mapping[str, Any]", value).items()}
+        return {key: _with_tuples(item, levels - 1) for key, item in cast("Mapping[str, Any]", value).items()}
     return value
 
 
@@ -150,68 +150,68 @@ _EXPECTED = {
     "too_long": "at most {max_length} entries",
     "tuple_type": "a list",
 }
-"""Our words for the types of pydantic's errors; the others' own messages read well enough."""
+"""Our wording of pydantic's error types; its own messages are good enough for the others."""
 
 _TABLES: Mapping[str, type[Section]] = {"checks": CheckConfig, "hidden": HiddenCheckConfig, "judge.criteria": CriterionConfig}
-"""Leaves that hold tables, and what those are."""
+"""Leaves that hold tables, and the class of these."""
 _MODALS = re.compile(r"^\w+ should (be |have )?")
 
 
 INVALID = "the configuration is not valid"
-"""How such an error begins; a line for each problem follows."""
+"""First line of such an error; one line for each problem follows."""
 
 
-def _complaint(error: ErrorDetails, sources: Mapping[str, str]) -> str:
-    """One of pydantic's errors as one line: key, source, expected type, found value."""
+def _format_error(error: ErrorDetails, sources: Mapping[str, str]) -> str:
+    """Format one pydantic error as one line: key, source, expected type, found value."""
     if error["loc"] == ("goal",) and error["type"] == "missing":
         return _NO_GOAL
-    # the path as a person writes it: checks[0].command
+    # the path as people write it: checks[0].command
     parts = (f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in error["loc"])
     where = f"{''.join(parts).removeprefix('.')} ({_source(error['loc'], sources)})"
-    if error["type"] == "extra_forbidden":  # a layer's own unknown keys never get here
-        table = next(table for leaf, table in _TABLES.items() if _way(error["loc"]).startswith(f"{leaf}."))
+    if error["type"] == "extra_forbidden":  # unknown keys of a layer were already reported
+        table = next(table for leaf, table in _TABLES.items() if _dotted(error["loc"]).startswith(f"{leaf}."))
         return f"{where}: unknown key{did_you_mean(str(error['loc'][-1]), table.model_fields)}"
     return f"{where}: {problem_of(error)}"
 
 
 def problem_of(error: ErrorDetails) -> str:
-    """What one of pydantic's errors comes to, in our words, without its place."""
-    ours = _EXPECTED.get(error["type"])
-    expected = ours.format_map(error.get("ctx", {})) if ours else _MODALS.sub("", error["msg"])
-    # what is wrong with a password is told without it: errors go into logs
+    """Format one pydantic error in our words, without its location."""
+    template = _EXPECTED.get(error["type"])
+    expected = template.format_map(error.get("ctx", {})) if template else _MODALS.sub("", error["msg"])
+    # never include a password: errors are logged
     found = {"missing": "nothing", "password": "one with a password"}.get(error["type"]) or display(error["input"])
     return f"expected {expected}, found {found}"
 
 
-def _way(loc: Sequence[int | str]) -> str:
+def _dotted(loc: Sequence[int | str]) -> str:
     return ".".join(map(str, loc))
 
 
 def _source(loc: Sequence[int | str], sources: Mapping[str, str]) -> str:
-    """Where the leaf that the path leads to, or through, came from; of a section as a whole, where its leaves did."""
-    ways = (_way(loc[:length]) for length in range(1, len(loc) + 1))
-    below = dict.fromkeys(source for key, source in sources.items() if key.startswith(f"{_way(loc)}."))
-    return next((sources[way] for way in ways if way in sources), ", ".join(below) or "default")
+    """Source of the leaf at or above the path; for a whole section, the sources of its leaves."""
+    prefixes = (_dotted(loc[:length]) for length in range(1, len(loc) + 1))
+    below = dict.fromkeys(source for key, source in sources.items() if key.startswith(f"{_dotted(loc)}."))
+    return next((sources[prefix] for prefix in prefixes if prefix in sources), ", ".join(below) or "default")
 
 
 def _name(part: object) -> str:
-    """A key's part fit for one line of a terminal; anything but a bare key is quoted and can match no field."""
+    """Part of a key on one line for a terminal; anything but a bare key is quoted and can match no field."""
     text = str(part)
     return text if re.fullmatch(r"[\w-]{1,80}", text, re.ASCII) else display(text)
 
 
 def display(value: Any) -> str:
-    """A value for an error: on one line, at most 80 characters, safe for a terminal."""
+    """Format a value for an error: on one line, at most 80 characters, safe for a terminal."""
     shown: object = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
     try:
         text = repr(shown) if isinstance(value, str | list | tuple | dict) else str(value).lower()
-    except ValueError:  # Python refuses to write out a number of thousands of digits, which TOML may give in hexadecimal
+    except ValueError:  # Python refuses to format thousands of digits, which TOML may contain in hexadecimal
         text = f"{value:#x}" if isinstance(value, int) else "a number of too many digits"
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 
 def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
-    """Read `limits.iterations=5`; where a key comes twice the last one counts."""
+    """Parse `limits.iterations=5`; the last one wins if a key is repeated."""
     tree: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -222,36 +222,38 @@ def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
                 found=display(pair),
                 remedy="`helmsman config` shows every key",
             )
-        tree = merged(tree, nested(key.strip(), _value(text)))
+        tree = merged(tree, nested(key.strip(), _parse_value(text)))
     return tree
 
 
 def nested(key: str, value: Any) -> dict[str, Any]:
-    """A dotted key as tables in one another."""
+    """Convert a dotted key to nested tables."""
     for name in reversed(key.split(".")):
         value = {name: value}
     return cast("dict[str, Any]", value)
 
 
-def _value(text: str) -> Any:
-    """Read text as one TOML value, else take it as it is: nobody wants to quote twice in a shell."""
+def _parse_value(text: str) -> Any:
+    """Parse text as one TOML value, or else use it literally, which avoids double quoting in a shell."""
     try:
         table = toml_of(f"value = {text}")
-    except (ValueError, RecursionError):  # ValueError also covers numbers of too many digits
+    except (ValueError, RecursionError):  # ValueError also covers numbers with too many digits
         return text
     return table["value"] if len(table) == 1 else text  # a second line could be a second key
 
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Read `HELMSMAN_LIMITS__ITERATIONS=5`; an unknown HELMSMAN_* name is an error."""
-    ours = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in RESERVED}
-    keys = {_variable(key): key for key in _LEAVES}
-    wrong = ((name, name.removeprefix(PREFIX).replace("__", ".").lower()) for name in sorted(ours) if name not in keys)
-    unknown = [f"{_name(name)}: {_not_known(key, 'variable', _variable)}" for name, key in wrong]
+    """Parse `HELMSMAN_LIMITS__ITERATIONS=5`; an unknown HELMSMAN_* name is an error."""
+    variables = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in RESERVED}
+    keys = {_variable_name(key): key for key in _LEAVES}
+    unknown_keys = (
+        (name, name.removeprefix(PREFIX).replace("__", ".").lower()) for name in sorted(variables) if name not in keys
+    )
+    unknown = [f"{_name(name)}: {_unknown_key_message(key, 'variable', _variable_name)}" for name, key in unknown_keys]
     if unknown:
         raise OperatorError("\n  ".join(["the environment is not valid", *unknown]))
-    return reduce(merged, (nested(keys[name], _value(text)) for name, text in ours.items()), {})
+    return reduce(merged, (nested(keys[name], _parse_value(text)) for name, text in variables.items()), {})
 
 
-def _variable(key: str) -> str:
+def _variable_name(key: str) -> str:
     return PREFIX + key.replace(".", "__").upper()

@@ -59,16 +59,16 @@ class LoopConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _stored_by_an_older_version(cls, values: Any, info: ValidationInfo) -> Any:
+    def _drop_old_keys(cls, values: Any, info: ValidationInfo) -> Any:
         return without_old_keys(values) if info.context == STORED else values
 
     @property
     def box(self) -> infrastructure.SandboxConfig:
-        """The sandbox, in which folders of hidden checks are hidden as well."""
+        """The sandbox, which also hides the folders of hidden checks."""
         folders = tuple(check.folder for check in self.hidden if check.folder)
         return self.sandbox.model_copy(update={"hide": (*self.sandbox.hide, *folders)}) if folders else self.sandbox
 
     @property
     def resets_strategy(self) -> bool:
-        """Whether the judge's rejections lead to another approach: the loop merges, and nobody is to be asked."""
+        """Whether rejections by the judge lead to another approach: the loop merges without asking a person."""
         return bool(self.merge.into) and not self.gates.merge

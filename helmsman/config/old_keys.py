@@ -1,4 +1,4 @@
-"""Keys that are gone, each with what to do instead."""
+"""Removed keys, each with what to do instead."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -11,7 +11,7 @@ OLD_KEYS: Mapping[str, str] = {
 
 
 def without_old_keys(values: Any) -> Any:
-    """A configuration that an older version stored, without the keys that are gone. What is no table is left as it is."""
+    """Remove obsolete keys from a configuration stored by an older version. Other values are returned unchanged."""
     if not isinstance(values, Mapping):
         return values
     kept = dict(cast("Mapping[str, Any]", values))

@@ -1,4 +1,4 @@
-"""Who owns a key, and which of the operator's keys a file of the repository asks for."""
+"""Owners of the keys, and operator's keys set by files of the repository."""
 
 import hashlib
 import json
@@ -13,11 +13,11 @@ from helmsman.plain import short_line
 
 LONGEST_SHOWN = 200
 _LISTS: Mapping[str, type[Section]] = {"checks": CheckConfig}
-"""Keys that hold a list of tables with an operator's key in them."""
+"""Keys with a list of tables that contain operator's keys."""
 
 
 class Setting(NamedTuple):
-    """One thing that a file of the repository asks for, and that is the operator's to decide."""
+    """An operator's setting requested by a file of the repository."""
 
     key: str
     value: str
@@ -27,52 +27,52 @@ class Setting(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """What one file of the repository asks for."""
+    """Requests of one file of the repository."""
 
     file: str
     settings: tuple[Setting, ...]
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of exactly this content; consent is stored by it."""
+        """SHA-256 of exactly this content, under which consent is stored."""
         content = [self.file, sorted((one.key, one.value) for one in self.settings)]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 class NotAgreed(OperatorError):  # noqa: N818 - what was found, as in Fenced
-    """Files of the repository ask for what nobody has agreed to."""
+    """Files of the repository set operator's keys without consent."""
 
     def __init__(self, requested: Iterable[Requested], remedy: str) -> None:
-        """Keep what is asked for, so that a person can be asked."""
+        """Keep the requests, so that a person can be asked."""
         self.requested = tuple(requested)
-        lines = [line for one in self.requested for line in asked_lines(one)]
+        lines = [line for request in self.requested for line in asked_lines(request)]
         super().__init__("\n  ".join(["the repository's files set what only the operator may set", *lines]), remedy=remedy)
 
 
 def asked_lines(requested: Requested) -> Iterator[str]:
     """Each setting with its file and line."""
-    for one in requested.settings:
-        where = f"{requested.file}:{one.line}" if one.line else requested.file
-        yield f"{where}: {one.key} = {short_line(one.value, LONGEST_SHOWN)}"
+    for setting in requested.settings:
+        where = f"{requested.file}:{setting.line}" if setting.line else requested.file
+        yield f"{where}: {setting.key} = {short_line(setting.value, LONGEST_SHOWN)}"
 
 
 def violations(pairs: Iterable[tuple[str, Any]]) -> list[Setting]:
-    """Of (dotted key, value) those that only the operator sets; of a list of tables those inside of it."""
+    """Operator's keys among (dotted key, value), including those in lists of tables."""
     found = list[Setting]()
     for key, value in pairs:
         if OWNERS.get(key) is Owner.OPERATOR:
             found.append(Setting(key, as_json(value)))
         elif key in _LISTS and isinstance(value, list | tuple):
-            found += _within(key, cast("list[Any]", value))
+            found += _violations_in_list(key, cast("list[Any]", value))
     return found
 
 
 def as_json(value: Any) -> str:
-    """The same text for the same value, whoever wrote it in which order."""
+    """Equal text for equal values, regardless of the order of keys."""
     return json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)
 
 
-def _within(key: str, items: list[Any]) -> Iterator[Setting]:
+def _violations_in_list(key: str, items: list[Any]) -> Iterator[Setting]:
     owned = [name for name, _, owner in fields(_LISTS[key]) if owner is Owner.OPERATOR]
     for at, item in enumerate(items):
         if isinstance(item, Mapping):
