@@ -49,7 +49,7 @@ def _none_when_unlimited(value: Any) -> Any:
     return None if value in ("none", float("inf")) else value
 
 
-def that(holds: Callable[[str], object], kind: LiteralString, expected: LiteralString) -> AfterValidator:
+def satisfies(holds: Callable[[str], object], kind: LiteralString, expected: LiteralString) -> AfterValidator:
     """Validator that rejects a text unless `holds` is true. `kind`: type of the error; `expected`: its message."""
 
     def check(text: str) -> str:
@@ -60,7 +60,7 @@ def that(holds: Callable[[str], object], kind: LiteralString, expected: LiteralS
     return AfterValidator(check)
 
 
-Words = Annotated[str, Field(min_length=1), that(str.strip, "blank", "some words")]
+Words = Annotated[str, Field(min_length=1), satisfies(str.strip, "blank", "some words")]
 Dollars = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Hours = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Share = Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_none_when_unlimited)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import LONGEST_HOURS, Count, Dollars, Hours, OperatorKey, Section, Share, Words, that
+from helmsman.config.base import LONGEST_HOURS, Count, Dollars, Hours, OperatorKey, Section, Share, Words, satisfies
 
 Kind = Literal["json", "markdown", "toml"]
 ENDINGS: Mapping[str, Kind] = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".toml": "toml"}
@@ -98,7 +98,7 @@ def _is_absolute(folder: str) -> bool:
 class HiddenCheckConfig(CheckConfig):
     """A check that the agent never sees; it learns only the name of a failing one."""
 
-    folder: Annotated[str, that(_is_absolute, "relative", "an absolute path, or one that begins with ~/")] = ""
+    folder: Annotated[str, satisfies(_is_absolute, "relative", "an absolute path, or one that begins with ~/")] = ""
     """Folder outside the repository whose files are copied over the clean checkout for this run. Empty: none."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import STORED, Count, Dollars, OperatorKey, Owner, RepositoryKey, Section, Words, that
+from helmsman.config.base import STORED, Count, Dollars, OperatorKey, Owner, RepositoryKey, Section, Words, satisfies
 from helmsman.naming import OWN_BRANCHES, is_branch
 
 Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode", "events"]
@@ -131,8 +131,10 @@ class SandboxConfig(Section):
 
 RemoteName = Annotated[
     Words,
-    that(lambda name: not name.startswith("-"), "option", "a remote's name, which does not begin with a dash"),
-    that(lambda name: name[0] not in "/.~" and ":" not in name, "address", "the name of a configured remote, and no path or URL"),
+    satisfies(lambda name: not name.startswith("-"), "option", "a remote's name, which does not begin with a dash"),
+    satisfies(
+        lambda name: name[0] not in "/.~" and ":" not in name, "address", "the name of a configured remote, and no path or URL"
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from helmsman.oversee.imperatives import MEANING, PATTERNS, PLAINER, WORDS, hide, stem
+from helmsman.oversee.imperatives import MEANING, PATTERNS, PLAINER, WORDS, mask_quoted, stem
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.control import Conflict, ConflictKind, Imperative
 
@@ -102,7 +102,7 @@ def is_path(token: str) -> bool:
     return token.startswith("`") or "." in name or name.endswith("/") or "/" not in name or name.count("/") > 1
 
 
-def inside(path: str, scope: str) -> bool:
+def is_inside(path: str, scope: str) -> bool:
     """Whether a path (or everything that a glob matches) is in a scope: the same file, a parent folder, or a matching glob."""
     path, scope = (name[:300].removeprefix("./").removeprefix("/") for name in (path, scope))
     base, folder = path.split("*")[0].rstrip("/"), scope.rstrip("/")
@@ -117,7 +117,9 @@ def inside(path: str, scope: str) -> bool:
 def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     """Contradictions between instructions, most severe first, 5 at most, one per pair."""
     # conditional instructions and those with an exception are not compared
-    known = tuple(order for order in dict.fromkeys(orders[:MOST_ORDERS]) if not PATTERNS["condition"].search(hide(order.text)))
+    known = tuple(
+        order for order in dict.fromkeys(orders[:MOST_ORDERS]) if not PATTERNS["condition"].search(mask_quoted(order.text))
+    )
     actions = [action for order in known if (action := _parse_action(order))]
     wanted, bans = ([one for one in actions if one.ordered is how][:_MOST_COMPARED] for how in (True, False))
     pairs = ((one, other) for one in wanted for other in bans if one.hard or other.hard)
@@ -149,7 +151,7 @@ def _contradicts(wanted: _Action, ban: _Action) -> bool:
         return False
     if wanted.order.source == ban.order.source and (wanted.narrowed, wanted.paths) != (ban.narrowed, ban.paths):
         return False
-    placed = all(any(inside(path, scope) for path in wanted.paths) for scope in ban.paths)
+    placed = all(any(is_inside(path, scope) for path in wanted.paths) for scope in ban.paths)
     return ban.narrowed <= wanted.narrowed and placed and bool(ban.noun or ban.paths or not wanted.said)
 
 
@@ -160,7 +162,7 @@ def _forbidden_path(edit: _Action, ban: _Action) -> str:
     if ban.narrowed or ban.noun not in {*_ANY, "test", ""} or (edit.verb == "add" and not edit.noun and ban.verb != "touch"):
         return ""  # a new file changes no existing one
     tests = ban.noun == "test" and not ban.paths
-    scoped = (path for path in edit.paths if (tests and is_test_file(path)) or any(inside(path, scope) for scope in ban.paths))
+    scoped = (path for path in edit.paths if (tests and is_test_file(path)) or any(is_inside(path, scope) for scope in ban.paths))
     return next(scoped, "")
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from helmsman.oversee.conflicts import MOST_CONFLICTS, inside, is_path
+from helmsman.oversee.conflicts import MOST_CONFLICTS, is_inside, is_path
 from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import INSTRUCTIONS
 from helmsman.oversee.imperatives import WORDS, stem
@@ -26,7 +26,7 @@ _GENERAL = frozenset(map(stem, WORDS["any"] | WORDS["general"]))  # words that a
 # --- diagnosis ----------------------------------------------------------------------------------------------------
 
 
-def bind(found: Sequence[Conflict], history: Sequence[IterationSummary]) -> tuple[Diagnosis, tuple[Conflict, ...]]:
+def find_double_bind(found: Sequence[Conflict], history: Sequence[IterationSummary]) -> tuple[Diagnosis, tuple[Conflict, ...]]:
     """Why the loop oscillates or stagnates, and the relevant conflicts."""
     recent, swing = last_iterations(history, STUCK_FOR), last_iterations(history, SWING)
     has_progress = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
@@ -52,7 +52,7 @@ def _alternate(states: Sequence[Any]) -> bool:
 def _concerns(conflict: Conflict, recent: Sequence[IterationSummary]) -> bool:
     """Whether recent work concerns the subject of the conflict."""
     files = [path for summary in recent for path in summary.files]
-    if any(inside(path, scope) for scope in conflict.about.split() if is_path(scope) for path in files):
+    if any(is_inside(path, scope) for scope in conflict.about.split() if is_path(scope) for path in files):
         return True
     errors = (f"{error.where} {error.message}" for summary in recent for error in (*summary.errors, *summary.troubles))
     mentioned = " ".join((*files, *(name for summary in recent for name in summary.failing), *errors))
@@ -68,13 +68,13 @@ _FORGETS = (
 )
 
 
-def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Sequence[Conflict] = ()) -> Alert | None:
-    """The alert for a diagnosis. `told`: conflicts already reported, so that each warning is given once."""
+def double_bind_alert(diagnosis: Diagnosis, conflicts: Sequence[Conflict], reported: Sequence[Conflict] = ()) -> Alert | None:
+    """The alert for a diagnosis. `reported`: conflicts already reported, so that each warning is given once."""
     if diagnosis == "amnesiac":
         instruction = INSTRUCTIONS["amnesiac"]
         return Alert(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=instruction)
     is_double_bind = diagnosis == "double_bind"
-    new = [conflict for conflict in conflicts if is_double_bind or conflict not in told]
+    new = [conflict for conflict in conflicts if is_double_bind or conflict not in reported]
     if not new or not (is_double_bind or diagnosis == "none"):
         return None
     conflict, found = new[0], "two instructions seem to conflict"

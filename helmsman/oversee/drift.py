@@ -122,7 +122,7 @@ def flagged(drift: Drift) -> bool:
     return len(drift.strangers) >= LEAST_STRANGERS
 
 
-def sentence(drift: Drift) -> str:
+def describe_drift(drift: Drift) -> str:
     """One line for an alert."""
     number = f"{STRANGERS_KEPT} or more" if len(drift.strangers) >= STRANGERS_KEPT else str(len(drift.strangers))
     verb = "file has" if len(drift.strangers) == 1 else "files have"

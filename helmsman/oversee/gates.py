@@ -31,10 +31,10 @@ def gate_due(state: LoopState, now: datetime) -> Gate | None:
     if state.gate is not None:
         return state.gate
     questions = _running_questions(state) if state.ending is None else _ending_questions(state, state.ending)
-    return next((opened(state, kind, words, now) for kind, words in questions), None)
+    return next((open_gate(state, kind, words, now) for kind, words in questions), None)
 
 
-def opened(state: LoopState, kind: GateKind, question: str, now: datetime) -> Gate:
+def open_gate(state: LoopState, kind: GateKind, question: str, now: datetime) -> Gate:
     """Create a gate with a unique key."""
     config = state.config.gates
     approves = config.at_timeout == "approve" and kind in SAFE_TO_ASSUME

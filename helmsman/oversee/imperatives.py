@@ -88,7 +88,7 @@ def _parse_ban(heading: str) -> Ban | None:
 
 def _instructions(source: str, block: Block, ban: Ban | None) -> Iterator[Imperative]:
     text, start = _TASK.sub("", block.text[:_LONGEST_BLOCK], count=1), 0
-    for end in (*(found.end() for found in _SENTENCE_END.finditer(hide(text))), len(text)):
+    for end in (*(found.end() for found in _SENTENCE_END.finditer(mask_quoted(text))), len(text)):
         line, sentence = block.line + text[:start].count("\n"), " ".join(text[start:end].split()).strip(" *_")
         start = end
         for clause in _clauses(sentence) if not sentence.endswith(":") else ():
@@ -102,7 +102,7 @@ def _instructions(source: str, block: Block, ban: Ban | None) -> Iterator[Impera
 
 def _clauses(sentence: str) -> Iterator[str]:
     """Clauses of a sentence that are separate instructions. A sentence with a condition or an exception is not split."""
-    hidden, start = hide(sentence), 0
+    hidden, start = mask_quoted(sentence), 0
     for found in () if PATTERNS["condition"].search(hidden) else PATTERNS["clause_end"].finditer(hidden):
         yield sentence[start : found.start()].strip(" *_")
         start = found.end()
@@ -111,7 +111,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 def modality(clause: str) -> Modality | None:
     """How strongly a clause orders or forbids; None if it does neither."""
-    words = PATTERNS["subordinate"].split(_NOT.sub(" not", hide(clause)), maxsplit=1)[0]
+    words = PATTERNS["subordinate"].split(_NOT.sub(" not", mask_quoted(clause)), maxsplit=1)[0]
     bare = _LABEL.sub("", words)
     if not bare.strip() or clause.endswith("?"):
         return None
@@ -122,6 +122,6 @@ def modality(clause: str) -> Modality | None:
     return "must" if first and first[1].lower() in _VERBS and not PATTERNS["describes"].search(bare) else None
 
 
-def hide(text: str) -> str:
+def mask_quoted(text: str) -> str:
     """Replace names in backticks and longer quotations with x, so that their content is not parsed."""
     return _HIDDEN.sub(lambda found: "`" + "x" * (len(found[0]) - 2) + "`", text)

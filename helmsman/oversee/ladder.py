@@ -83,7 +83,7 @@ def ladder_after(
     return _with_change(counted, step.after, summary.iteration, reason, now)
 
 
-def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
+def ladder_after_resume(before: Ladder, iteration: int, now: datetime) -> Ladder:
     """The ladder after a person continued the loop before the given iteration."""
     step = STEPS.get((before.rung, "resumed"))
     if step is None:
@@ -150,5 +150,5 @@ def _with_change(before: Ladder, after: EscalationLevel, iteration: int, reason:
 def relieved(state: LoopState, now: datetime) -> LoopState:
     """Reset the counters after a person has looked, and move the ladder to the level that they chose."""
     earlier, reset = state.oversight, {name: getattr(Oversight(), name) for name in FORGOTTEN}
-    reset["ladder"] = resumed(earlier.ladder, state.due, now)
+    reset["ladder"] = ladder_after_resume(earlier.ladder, state.due, now)
     return state.model_copy(update={"oversight": earlier.model_copy(update=reset)})

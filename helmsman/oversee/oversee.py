@@ -13,7 +13,7 @@ from helmsman.oversee.conflicts import conflicts
 from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect
-from helmsman.oversee.diagnosis import bind, bind_signal, diagnose
+from helmsman.oversee.diagnosis import diagnose, double_bind_alert, find_double_bind
 from helmsman.oversee.ladder import CYCLES, idle_after, ladder_after
 from helmsman.oversee.learning import learn
 from helmsman.oversee.pid import steer
@@ -140,8 +140,8 @@ def _run_parts(view: _View) -> Oversight:
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
 
     def find_conflicts() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-        diagnosis, found = bind(conflicts(view.observed.orders), view.since_person)
-        return diagnosis, found, _as_tuple(bind_signal(diagnosis, found, told=earlier.conflicts))
+        diagnosis, found = find_double_bind(conflicts(view.observed.orders), view.since_person)
+        return diagnosis, found, _as_tuple(double_bind_alert(diagnosis, found, reported=earlier.conflicts))
 
     diagnosis, contradictions, alerts = guard("double bind", nothing, find_conflicts)
     signals += alerts

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.drift import LEAST_STRANGERS, flagged, sentence
+from helmsman.oversee.drift import LEAST_STRANGERS, describe_drift, flagged
 from helmsman.oversee.limits import NEARLY_USED_UP, gauges_near, in_words, newly_near
 from helmsman.plain import clean
 from helmsman.records.agent import FAILURES_IN_ROW, AgentOutcome
@@ -110,7 +110,7 @@ def _session(view: IterationView) -> Iterator[Found]:
 def _off_task(view: IterationView) -> Iterator[Found]:
     drift = view.evidence.drift
     if flagged(drift):
-        yield Found(sentence(drift), len(drift.strangers), LEAST_STRANGERS, rule="strangers")
+        yield Found(describe_drift(drift), len(drift.strangers), LEAST_STRANGERS, rule="strangers")
 
 
 SOURCES: tuple[Detector[IterationView], ...] = (

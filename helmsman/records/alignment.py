@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import that
+from helmsman.config.base import satisfies
 from helmsman.plain import one_line, prose
 from helmsman.records.base import Record
 from helmsman.records.request import Request
@@ -31,7 +31,7 @@ def inside(path: str) -> str:
     return normalized
 
 
-_SAID = that(str.strip, "blank", "expected some words")
+_SAID = satisfies(str.strip, "blank", "expected some words")
 Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line), _SAID]
 Lines = Annotated[tuple[Line, ...], Field(max_length=MOST_LINES)]
 Inside = Annotated[str, AfterValidator(inside)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import that
+from helmsman.config.base import satisfies
 from helmsman.naming import PLAIN_NAME
 from helmsman.plain import prose
 from helmsman.records.agent import FailureClass
@@ -32,10 +32,10 @@ def _plain(text: Any) -> Any:
     return prose(text).strip() if isinstance(text, str) else text
 
 
-_ONE_LINE = that(
+_ONE_LINE = satisfies(
     lambda text: text.isprintable() and text.strip() == text, "line", "one line of printable text, without blanks at its ends"
 )
-_APART = that(
+_APART = satisfies(
     lambda tool: "," not in tool and tool.isprintable(),
     "tool",
     "a tool's name, with a pattern in brackets where it needs one, and no comma",  # they go to the program in one word

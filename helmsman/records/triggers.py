@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from helmsman.config.base import that
+from helmsman.config.base import satisfies
 from helmsman.naming import is_branch
 from helmsman.records.base import Record
 
@@ -19,8 +19,8 @@ def is_commit(text: str) -> bool:
     return re.fullmatch(_COMMIT, text) is not None and text.strip("0") != ""
 
 
-Branch = Annotated[str, that(is_branch, "branch", "not the name of a branch")]
-Commit = Annotated[str, that(is_commit, "commit", "not the whole id of a commit")]
+Branch = Annotated[str, satisfies(is_branch, "branch", "not the name of a branch")]
+Commit = Annotated[str, satisfies(is_commit, "commit", "not the whole id of a commit")]
 
 
 class Delivery(Record):

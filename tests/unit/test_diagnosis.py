@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.oversee.conflicts import conflicts
-from helmsman.oversee.diagnosis import bind, bind_signal
+from helmsman.oversee.diagnosis import double_bind_alert, find_double_bind
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
 from helmsman.records.agent import AgentOutcome
@@ -32,7 +32,7 @@ def swinging(*sets: Sequence[str], **fields: object) -> list[IterationSummary]:
 
 
 def test_a_contradiction_about_a_file_that_the_loop_cannot_get_past_is_a_double_bind() -> None:
-    assert bind(SRC, [moment(files=("src/api.py",))] * 3) == ("double_bind", SRC)
+    assert find_double_bind(SRC, [moment(files=("src/api.py",))] * 3) == ("double_bind", SRC)
 
 
 @pytest.mark.parametrize(
@@ -48,28 +48,28 @@ def test_a_contradiction_about_a_file_that_the_loop_cannot_get_past_is_a_double_
     ids=["first", "two", "getting on", "small green tasks", "nothing is checked", "waiting"],
 )
 def test_a_loop_that_gets_on_or_only_waits_is_left_alone(history: list[IterationSummary]) -> None:
-    assert bind(SRC, history) == ("none", SRC)
+    assert find_double_bind(SRC, history) == ("none", SRC)
 
 
 TESTS = (("t.py::test_a",), ("t.py::test_b",)) * 2
 
 
 def test_failures_that_alternate_without_a_contradiction_are_forgetfulness() -> None:
-    assert bind((), swinging(*TESTS)) == ("amnesiac", ())
+    assert find_double_bind((), swinging(*TESTS)) == ("amnesiac", ())
 
 
 def test_failures_that_alternate_with_a_contradiction_are_a_double_bind() -> None:
-    assert bind(MOCKS, swinging(*TESTS))[0] == "double_bind"
+    assert find_double_bind(MOCKS, swinging(*TESTS))[0] == "double_bind"
 
 
 def test_trees_that_alternate_are_forgetfulness() -> None:
-    assert bind((), [moment(tree=tree) for tree in "abab"])[0] == "amnesiac"
-    assert bind((), [moment(tree=tree) for tree in "abcd"])[0] == "none"
-    assert bind((), [moment(tree="") for _ in "abab"])[0] == "none"
+    assert find_double_bind((), [moment(tree=tree) for tree in "abab"])[0] == "amnesiac"
+    assert find_double_bind((), [moment(tree=tree) for tree in "abcd"])[0] == "none"
+    assert find_double_bind((), [moment(tree="") for _ in "abab"])[0] == "none"
 
 
 def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_leaves_the_ways_out_to_the_decision() -> None:
-    signal = bind_signal("double_bind", SRC)
+    signal = double_bind_alert("double_bind", SRC)
     assert signal is not None
     assert (signal.rule, signal.severity) == ("double_bind", Severity.PAUSE)
     for part in ("“Never touch `src/`.” (AGENTS.md:3)", "(goal:1)", "src/api.py", "a person has to choose"):
@@ -83,14 +83,14 @@ def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_le
 def test_a_double_bind_is_told_whole_in_what_the_ladder_keeps_of_a_reason(text: str, place: str, line: int, start: str) -> None:
     one = Imperative(source=start or place, line=line, text=text, modality="must")
     found = Conflict(kind="scope", first=one, second=one.model_copy(update={"source": place}), about=text[:200])
-    signal = bind_signal("double_bind", [found] * 5)
+    signal = double_bind_alert("double_bind", [found] * 5)
     assert signal is not None
     assert len(f"{signal.rule}: {signal.message}") <= LONGEST_REASON
     assert signal.message.endswith("a person has to choose")
 
 
 def test_forgetfulness_redirects_to_the_notes() -> None:
-    signal = bind_signal("amnesiac", ())
+    signal = double_bind_alert("amnesiac", ())
     assert signal is not None
     assert (signal.rule, signal.severity) == ("amnesiac", Severity.REDIRECT)
     assert "your notes" in signal.instruction
@@ -99,6 +99,6 @@ def test_forgetfulness_redirects_to_the_notes() -> None:
 
 def test_no_more_than_five_are_kept_those_that_matter_first() -> None:
     many: tuple[Conflict, ...] = (*MOCKS, *MOCKS, *MOCKS, *MOCKS, *MOCKS, *SRC)
-    _, found = bind(many, [moment(files=("src/api.py",))] * 3)
+    _, found = find_double_bind(many, [moment(files=("src/api.py",))] * 3)
     assert len(found) == 5
     assert found[0] == SRC[0]

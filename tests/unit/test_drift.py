@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.oversee.drift import Task, drift, flagged, sentence
+from helmsman.oversee.drift import Task, describe_drift, drift, flagged
 from helmsman.records.agent import Drift, Execution
 from tests.unit.builders import call, execution
 
@@ -128,7 +128,7 @@ def holds(seen: Drift) -> bool:
         and len(seen.strangers) <= 10
         and Drift.model_validate_json(seen.model_dump_json()) == seen
     )
-    return kept and sound and len(sentence(seen)) < 2000 and "\n" not in sentence(seen)
+    return kept and sound and len(describe_drift(seen)) < 2000 and "\n" not in describe_drift(seen)
 
 
 @pytest.mark.parametrize("path", HOSTILE, ids=range(len(HOSTILE)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.oversee.answers import answer_of, answered, lapsed, reconfigured, refusal
-from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
+from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, open_gate
 from helmsman.oversee.merging import landing_due
 from helmsman.records.checks import TestCounts
 from helmsman.records.decision import Decision, Outcome
@@ -37,7 +37,7 @@ def loop(gates: dict[str, Any] | None = None, **changes: Any) -> LoopState:
 
 def asking(kind: GateKind, **changes: Any) -> LoopState:
     state = loop(**changes)
-    return state.model_copy(update={"gate": opened(state, kind, "Well?", NOW), "gates_asked": 1})
+    return state.model_copy(update={"gate": open_gate(state, kind, "Well?", NOW), "gates_asked": 1})
 
 
 def said(state: LoopState, choice: Choice, **more: Any) -> Answer:
@@ -271,7 +271,7 @@ def test_questions_are_answered_one_by_one_and_what_is_left_empty_stays_open() -
 def test_silence_never_accepts_work_nor_spends_more(declared: str) -> None:
     assert not {GateKind.MERGE, GateKind.BUDGET, GateKind.QUESTIONS} & SAFE_TO_ASSUME
     for kind in GateKind:
-        gate = opened(loop({"at_timeout": declared}), kind, "Well?", NOW)
+        gate = open_gate(loop({"at_timeout": declared}), kind, "Well?", NOW)
         assert lapsed(gate, NOW + timedelta(hours=71)) is None
         lapse = lapsed(gate, NOW + timedelta(hours=72))
         assert lapse is not None
@@ -315,7 +315,7 @@ def test_nothing_foreign_becomes_markup_of_a_form(goal: str, reason: str, proble
     stopped = ending("ladder.human", Outcome.WAITING).model_copy(update={"reason": reason})
     report = builders.report(builders.check(passed=False, tail=output))
     state = builders.state(config).model_copy(update={"ending": stopped, "checks": report})
-    gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"refused": problem})
+    gate = open_gate(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"refused": problem})
     text = form_text(gate, f"{in_short(state)}\n\n{evidence(state, goal)}")
     outside = [line for at, line in enumerate(text.split("\n")) if not _in_fence(text.split("\n"), at)]
     parser = _Elements()
@@ -337,7 +337,7 @@ def test_a_form_says_who_is_asked_how_the_loop_stands_what_fails_and_what_each_c
     red = builders.check(passed=False, counts=TestCounts(passed=4, failed=10, failing=tests))
     report = builders.report(red, builders.check(passed=True))
     state = loop(iteration=3, ending=stopped, checks=report)
-    assert form_text(opened(state, GateKind.HUMAN, "Does `it` do?", NOW), in_short(state)).split("\n\n") == [
+    assert form_text(open_gate(state, GateKind.HUMAN, "Does `it` do?", NOW), in_short(state)).split("\n\n") == [
         "**Does 'it' do?**",
         "\n".join(f"- **{choice}**: {effect}" for choice, effect in GATES[GateKind.HUMAN].choices.items()),
         "Without an answer by 2026-03-04 12:00 UTC: **stop**.",

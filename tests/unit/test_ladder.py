@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import DetectConfig, LadderConfig
 from helmsman.oversee.detectors import DETECTORS, detect
-from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, idle_after, ladder_after, resumed, trials
+from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, idle_after, ladder_after, ladder_after_resume, trials
 from helmsman.oversee.learning import learn
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Learning, Movement
@@ -179,7 +179,7 @@ def test_only_a_person_leads_down_from_where_a_person_is_asked_to_a_redesign_or_
     ways = zip(EscalationLevel, (0, 1, 2, EscalationLevel.REDESIGN, EscalationLevel.PATCH), strict=True)
     for before, after in ways:
         stood = Ladder(rung=before, reason="double_bind: two orders", spent=4, last_good=EscalationLevel.REFACTOR)
-        ladder = resumed(stood, 8, NOW)
+        ladder = ladder_after_resume(stood, 8, NOW)
         assert (ladder.rung, ladder.last_good) == (after, EscalationLevel.REFACTOR)
         if before < EscalationLevel.HUMAN:
             assert ladder == stood

@@ -8,7 +8,18 @@ import shlex
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from helmsman.oversee.decide.situation import MOST_REFUSED, TEXTS, Answer, Situation, go_on, in_time, question, stop, wait, yes
+from helmsman.oversee.decide.situation import (
+    MOST_REFUSED,
+    TEXTS,
+    Answer,
+    Situation,
+    go_on,
+    next_attempt_at,
+    question,
+    stop,
+    wait,
+    yes_or_no,
+)
 from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.limits import in_words, open_windows, used_up
 from helmsman.plain import clean, shortened
@@ -73,7 +84,7 @@ def completed(s: Situation) -> Answer:
 def completed_before(s: Situation) -> Answer:
     """With force_max the last iteration need not claim completion again if an earlier one was proven and this one is as green."""
     proof, judged, before = s.evidence.proof, bool(s.state.config.judge.criteria), s.state.verified
-    because = f"proven before: {before[:10] or 'no'}, a limit is reached: {yes(bool(s.limits))}"
+    because = f"proven before: {before[:10] or 'no'}, a limit is reached: {yes_or_no(bool(s.limits))}"
     if not (s.state.config.completion.force_max and s.limits and before and proof.green and not proof.denied) or judged:
         return because, None
     reason = f"it was proven first on {before[:10]}, and at the end of all iterations {s.checked} on {s.short}"
@@ -139,7 +150,7 @@ def usage_limit(s: Situation) -> Answer:
     limit = s.call.rate_limit
     known = limit.resets_at if limit else None
     # the announced reset, or now if it has just passed; a reset that has already been awaited is ignored
-    until = in_time(s, None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now))
+    until = next_attempt_at(s, None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now))
     window = f" ({limit.window})" if limit and limit.window else ""
     no_reset = "" if known else ", no reset was announced"
     reason = f"usage limit{window} reached{no_reset}; waiting until {_at(until)}, which counts as no iteration"
@@ -285,7 +296,7 @@ def share_used(s: Situation) -> Answer:
     full = used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
     if not full:
         return because, None
-    until = in_time(s, max((window.resets_at for window in full if window.resets_at), default=None))
+    until = next_attempt_at(s, max((window.resets_at for window in full if window.resets_at), default=None))
     text = f"{'; '.join(map(in_words, full))}, and the loop leaves the rest to people (usage_limit.pause_at)"
     return because, wait(s, "usage_limit.pause_at", f"{text}; waiting until {_at(until)}", until)
 

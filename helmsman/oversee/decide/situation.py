@@ -131,10 +131,10 @@ class Situation:
         """State of the completion gates."""
         proof, judgement = self.evidence.proof, self.evidence.judgement
         states = (
-            f"asked: {yes(proof.asked)}",
-            f"every check passes: {yes(proof.green)}",
+            f"asked: {yes_or_no(proof.asked)}",
+            f"every check passes: {yes_or_no(proof.green)}",
             f"objections: {len(proof.denied)}",
-            *([f"the judge approves: {yes(judgement.approved)}"] if judgement else ()),
+            *([f"the judge approves: {yes_or_no(judgement.approved)}"] if judgement else ()),
             *(["force_max goes on"] if self.state.config.completion.force_max and self.evidence.proven else ()),
         )
         return ", ".join(states)
@@ -241,11 +241,11 @@ def on_better_tree(s: Situation, decision: Decision) -> Decision:
     return decision.model_copy(update={"back_to": back, "reason": reason})
 
 
-def in_time(s: Situation, reset: datetime | None) -> datetime:
+def next_attempt_at(s: Situation, reset: datetime | None) -> datetime:
     """When to try again, after the announced reset or, if unknown, after a default wait."""
     margin = timedelta(seconds=s.state.config.usage_limit.margin_seconds)
     return min(reset + margin if reset else s.now + UNKNOWN_WAIT, s.now + LONGEST_WAIT)
 
 
-def yes(held: bool) -> str:
+def yes_or_no(held: bool) -> str:
     return "yes" if held else "no"
