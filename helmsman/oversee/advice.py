@@ -78,7 +78,7 @@ def planned_anew(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
 # --- situations -----------------------------------------------------------------------------------------------------
 
 
-def _is_without_progress_on(ladder: Ladder, *rungs: EscalationLevel, begins: bool | None = None) -> bool:
+def _is_stalled_on(ladder: Ladder, *rungs: EscalationLevel, begins: bool | None = None) -> bool:
     """Whether the loop is on a level without progress so far. `begins`: whether this is its first iteration there."""
     last = ladder.climbs[-1] if ladder.climbs else None
     has_descended = last is not None and last.after < last.before < EscalationLevel.HUMAN  # then it starts with progress
@@ -88,12 +88,12 @@ def _is_without_progress_on(ladder: Ladder, *rungs: EscalationLevel, begins: boo
 
 def _is_cycling(state: LoopState, *, begins: bool) -> bool:
     ladder = state.oversight.ladder
-    return _cause(ladder) in CYCLES and _is_without_progress_on(
+    return _rule_behind(ladder) in CYCLES and _is_stalled_on(
         ladder, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, begins=begins
     )
 
 
-def _cause(ladder: Ladder) -> str:
+def _rule_behind(ladder: Ladder) -> str:
     """The rule that led to the level; the ladder puts it at the start of its reason."""
     return ladder.reason.partition(":")[0]
 
@@ -118,15 +118,14 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     (
         "plan diverged",
         lambda s: (
-            _cause(s.oversight.ladder) == "plan.diverged"
-            and _is_without_progress_on(s.oversight.ladder, EscalationLevel.REFACTOR)
+            _rule_behind(s.oversight.ladder) == "plan.diverged" and _is_stalled_on(s.oversight.ladder, EscalationLevel.REFACTOR)
         ),
     ),
     ("goes round", lambda state: _is_cycling(state, begins=True)),
     ("goes round still", lambda state: _is_cycling(state, begins=False)),
-    ("redesign", lambda state: _is_without_progress_on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=True)),
-    ("redesign goes on", lambda state: _is_without_progress_on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=False)),
-    ("refactor", lambda state: _is_without_progress_on(state.oversight.ladder, EscalationLevel.REFACTOR)),
+    ("redesign", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=True)),
+    ("redesign goes on", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=False)),
+    ("refactor", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REFACTOR)),
     ("amnesiac", lambda state: state.oversight.diagnosis == "amnesiac"),
     ("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions)),
     ("stuck", _is_stuck),

@@ -50,10 +50,10 @@ def _last_kept(state: LoopState) -> IterationSummary | None:
 
 def only_own_commits(history: Sequence[IterationSummary], back: str, now: str) -> bool:
     """Whether all commits between `back` and `now` are the loop's own; a person's commits must not be removed."""
-    moments = [summary for summary in history if not summary.undone]
-    starts = [position for position, summary in enumerate(moments) if summary.commit == back]
-    chain = [summary.commit for summary in moments[starts[-1] :]] if starts else [back, *(summary.commit for summary in moments)]
-    begins = [*(summary.start for summary in (moments[starts[-1] + 1 :] if starts else moments)), now]
+    kept = [summary for summary in history if not summary.undone]
+    starts = [position for position, summary in enumerate(kept) if summary.commit == back]
+    chain = [summary.commit for summary in kept[starts[-1] :]] if starts else [back, *(summary.commit for summary in kept)]
+    begins = [*(summary.start for summary in (kept[starts[-1] + 1 :] if starts else kept)), now]
     return chain == begins or now == back
 
 
@@ -72,8 +72,8 @@ def why_left(state: LoopState, best: Checkpoint) -> str:
 
 def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
     """The ended loop on its best tree. Later work is mentioned to whoever continues, and does not count against the loop."""
-    moments = mark_undone_after(state.history, best.commit)
-    gone = {summary.iteration for summary in moments if summary.undone}
+    history = mark_undone_after(state.history, best.commit)
+    undone = {summary.iteration for summary in history if summary.undone}
     report = state.best_checks or state.checks
     note = f"the branch is left at {best.commit[:10]}: {kept.why}"
     ending = state.ending and state.ending.model_copy(update={"reason": f"{state.ending.reason}; {note}", "back_to": best.commit})
@@ -87,8 +87,8 @@ def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
             "contradictions": (),
             "most_tests": most_tests({}, report),
             "oversight": after_rollback(state.oversight, kept),
-            "history": moments,
-            "plan": state.plan.without(gone),
+            "history": history,
+            "plan": state.plan.without(undone),
             "session": None,
         }
     )
@@ -96,9 +96,7 @@ def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
 
 GOAL_TOKENS, DIFFS_TOKENS = 5_000, 40_000  # limit for all candidates together, shared equally
 REASON = 400
-LETTERS = tuple(
-    f"{first}{letter}" for first in ("", "A") for letter in ascii_uppercase
-)  # A, B … Z, AA …: there are at most 50 loops
+LETTERS = tuple(f"{first}{letter}" for first in ("", "A") for letter in ascii_uppercase)  # A … Z, AA …: at most 50 loops
 
 
 class _Answer(StrictAnswer):

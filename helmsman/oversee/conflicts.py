@@ -31,7 +31,7 @@ class _Action:
     order: Imperative
     ordered: bool  # False: forbidden
     verb: str  # the representative of its synonyms
-    said: str  # the object, for people
+    target: str  # the object, for people
     noun: str  # the object's stem
     kind: frozenset[str]  # words before the noun
     around: frozenset[str]  # all other words, which narrow it too
@@ -56,26 +56,30 @@ def _parse_action(order: Imperative) -> _Action | None:
     if not ordered and tokens and is_path(tokens[0]):  # a bare path below a forbidding heading
         tokens = ["touch", *tokens]
     lower = [token.lower() for token in tokens]
-    modal = next((at for at, word in enumerate(lower) if word in WORDS["modal"]), 0)
-    start = next((at for at in range(modal, len(lower)) if lower[at] not in _SMALL), -1)
+    modal = next((index for index, word in enumerate(lower) if word in WORDS["modal"]), 0)
+    start = next((index for index in range(modal, len(lower)) if lower[index] not in _SMALL), -1)
     verb = MEANING.get(stem(lower[start])) if lower else None
     if verb is None:
         return None
-    place = next((at for at in range(start + 1, len(lower)) if lower[at] in _AFTER | WORDS["places"]), len(lower))
-    end = next((at for at in range(start + 1, place) if lower[at] in WORDS["joins"]), place)
+    place = next((index for index in range(start + 1, len(lower)) if lower[index] in _AFTER | WORDS["places"]), len(lower))
+    end = next((index for index in range(start + 1, place) if lower[index] in WORDS["joins"]), place)
     names = [token for token in tokens[start + 1 : end] if _words([token])]
     noun = next((name for name in reversed(names) if not name.startswith("`")), names[-1] if names else "")
     # paths after `in` count, those after `for` or `to make` do not
-    left = (
-        at for at in range(place, len(lower)) if lower[at] in _AFTER or (lower[at - 1] == "to" and stem(lower[at]) in MEANING)
+    purpose_starts = (
+        index
+        for index in range(place, len(lower))
+        if lower[index] in _AFTER or (lower[index - 1] == "to" and stem(lower[index]) in MEANING)
     )
-    named, there = tokens[start + 1 : place], tokens[place : next(left, None)]
-    paths = tuple(token.strip("`") for token in (named if any(map(is_path, named)) else there) if is_path(token))
+    object_tokens, place_tokens = tokens[start + 1 : place], tokens[place : next(purpose_starts, None)]
+    paths = tuple(
+        token.strip("`") for token in (object_tokens if any(map(is_path, object_tokens)) else place_tokens) if is_path(token)
+    )
     return _Action(
         order,
         ordered=ordered is (verb not in {"keep", "skip"}),
         verb="remove" if verb == "keep" else verb,
-        said=" ".join(name.strip("`") for name in names) or " ".join(paths[:1]),
+        target=" ".join(name.strip("`") for name in names) or " ".join(paths[:1]),
         noun="".join(_words([noun])),
         kind=_words(names) - _words([noun]),
         around=_words([*tokens[:modal], *tokens[end:]]),
@@ -121,7 +125,7 @@ def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
         order for order in dict.fromkeys(orders[:MOST_ORDERS]) if not PATTERNS["condition"].search(mask_quoted(order.text))
     )
     actions = [action for order in known if (action := _parse_action(order))]
-    wanted, bans = ([one for one in actions if one.ordered is how][:_MOST_COMPARED] for how in (True, False))
+    wanted, bans = ([one for one in actions if one.ordered is is_order][:_MOST_COMPARED] for is_order in (True, False))
     pairs = ((one, other) for one in wanted for other in bans if one.hard or other.hard)
     found = [conflict for one, other in pairs if (conflict := _find_conflict(one, other))]
     unique = dict[frozenset[str], Conflict]()  # several documents often repeat a rule
@@ -133,9 +137,9 @@ def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
 def _find_conflict(wanted: _Action, ban: _Action) -> Conflict | None:
     """The conflict between an ordered action and a forbidden or omitted one, if any."""
     kind: ConflictKind | None = None
-    about = ban.said
+    about = ban.target
     if _contradicts(wanted, ban):
-        kind, about = "pattern", f"{ban.verb} {ban.said}"
+        kind, about = "pattern", f"{ban.verb} {ban.target}"
     elif path := _forbidden_path(wanted, ban):
         kind, about = "scope", path
     elif _excludes_part(wanted, ban):
@@ -152,7 +156,7 @@ def _contradicts(wanted: _Action, ban: _Action) -> bool:
     if wanted.order.source == ban.order.source and (wanted.narrowed, wanted.paths) != (ban.narrowed, ban.paths):
         return False
     placed = all(any(is_inside(path, scope) for path in wanted.paths) for scope in ban.paths)
-    return ban.narrowed <= wanted.narrowed and placed and bool(ban.noun or ban.paths or not wanted.said)
+    return ban.narrowed <= wanted.narrowed and placed and bool(ban.noun or ban.paths or not wanted.target)
 
 
 def _forbidden_path(edit: _Action, ban: _Action) -> str:

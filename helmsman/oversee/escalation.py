@@ -42,17 +42,17 @@ def _by_detection(state: LoopState) -> dict[str, Escalation]:
         if by_person or ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
             return {}
     found: list[Escalation] = []
-    for climb in _in_force(state):  # those in force, highest last; levels below redesign need no person
-        if climb.after >= EscalationLevel.REDESIGN:
-            level, words = short_level(climb.after), (f"has come to {climb.after.title}", climb.reason)
-            found.append(_make_escalation(state, _rule_of(climb), f"{level}-{climb.at:{_STAMP}}", level, words, climb.at))
+    for change in _in_force(state):  # those in force, highest last; levels below redesign need no person
+        if change.after >= EscalationLevel.REDESIGN:
+            level, words = short_level(change.after), (f"has come to {change.after.title}", change.reason)
+            found.append(_make_escalation(state, _rule_of(change), f"{level}-{change.at:{_STAMP}}", level, words, change.at))
     found += _ending_concern(state)
     if gate := state.gate:
         detection = question_detection(state)
         level = short_level(EscalationLevel.HUMAN) if detection == _top(state) else "question"
         words = f"asks: {GATES[gate.kind].title}", gate.question
         found.append(_make_escalation(state, detection, gate.key, level, words, gate.asked_at, gate))
-    return {one.detection: one for one in found}
+    return {escalation.detection: escalation for escalation in found}
 
 
 def changes(before: LoopState, after: LoopState) -> tuple[Escalation, ...]:
@@ -136,7 +136,7 @@ def question_detection(state: LoopState, kind: GateKind | None = None) -> str:
 
 def _top(state: LoopState) -> str:
     """The ladder rule that led to a person; empty if the ladder did not."""
-    highest = [climb for climb in _in_force(state) if climb.after >= EscalationLevel.HUMAN]
+    highest = [change for change in _in_force(state) if change.after >= EscalationLevel.HUMAN]
     return _rule_of(highest[-1]) if highest and state.oversight.ladder.rung >= EscalationLevel.HUMAN else ""
 
 
@@ -149,7 +149,7 @@ def _make_escalation(
     )
 
 
-def _rule_of(climb: LevelChange) -> str:
+def _rule_of(change: LevelChange) -> str:
     """The rule at the start of the change's reason."""
-    rule = climb.reason.partition(": ")[0]
+    rule = change.reason.partition(": ")[0]
     return rule if _RULE.fullmatch(rule) else "ladder"

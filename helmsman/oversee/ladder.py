@@ -142,9 +142,9 @@ def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderCo
 
 def _with_change(before: Ladder, after: EscalationLevel, iteration: int, reason: str, now: datetime) -> Ladder:
     why = clean(reason[:LONGEST_REASON])
-    climb = LevelChange(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
-    climbs = (*before.climbs, climb)[-KEPT_CLIMBS:]
-    return Ladder(rung=after, reason=why, since=now, last_good=before.last_good, climbs=climbs)
+    change = LevelChange(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
+    changes = (*before.climbs, change)[-KEPT_CLIMBS:]
+    return Ladder(rung=after, reason=why, since=now, last_good=before.last_good, climbs=changes)
 
 
 def relieved(state: LoopState, now: datetime) -> LoopState:

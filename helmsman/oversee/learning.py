@@ -109,9 +109,8 @@ def _has_improved(kind: FailureClass, recent: Sequence[IterationSummary]) -> boo
         return True
     if not before or not _has_failure(before[-1], kind):
         return False
-    earlier = [
-        summary for summary in before if _has_failure(summary, kind)
-    ]  # an oscillating number is below the previous one every second time
+    # all earlier ones, because an oscillating number is below the previous one every second time
+    earlier = [summary for summary in before if _has_failure(summary, kind)]
     now = _extent(newest, kind)
     return all(0 < now < _extent(summary, kind) or fewer_fail(summary, newest) for summary in earlier)
 

@@ -146,13 +146,13 @@ _WHERE = 120
 
 def issues_before(state: LoopState, oversight: Oversight, history: Sequence[IterationSummary]) -> tuple[Issue, ...]:
     """Problems before the due iteration."""
-    config, strategy, rung = state.config, oversight.strategy, oversight.ladder.rung
+    config, strategy, level = state.config, oversight.strategy, oversight.ladder.rung
     persists, unchecked, allowed = strategy.stance == "persist", not config.checks, config.allow_no_checks
     rows = (
         (unchecked and not allowed, CRITICAL, "0 checks are configured and none may be left out: nothing can be verified"),
         (unchecked and allowed, "unverified", "0 checks are configured, as allow_no_checks permits: nothing is verified"),
         (not config.steering.hooks, "no_hooks", "steering.hooks is off: guard rails and checks inside the session do not act"),
-        (persists and rung >= REDESIGN, "strategy", f"the strategy is to persist, while the ladder stands at {rung.title}"),
+        (persists and level >= REDESIGN, "strategy", f"the strategy is to persist, while the ladder stands at {level.title}"),
         *((True, "blocker", message) for message in _blockers(state, history)),
     )
     return tuple(_issue(rule, message) for applies, rule, message in rows if applies)[:MOST]

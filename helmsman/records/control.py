@@ -52,9 +52,9 @@ class EscalationLevel(IntEnum):
         return ("E-0 patch", "E-I refactor", "E-II redesign", "E-III human", "E-IV eject")[self]
 
 
-def short_level(rung: int) -> str:
+def short_level(level: int) -> str:
     """The first word of its title, such as E-II. Newer versions may have recorded unknown levels."""
-    return EscalationLevel(rung).title.partition(" ")[0] if rung in set(EscalationLevel) else str(rung)
+    return EscalationLevel(level).title.partition(" ")[0] if level in set(EscalationLevel) else str(level)
 
 
 class LevelChange(Record):
