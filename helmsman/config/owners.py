@@ -35,7 +35,7 @@ class Requested(NamedTuple):
     @property
     def fingerprint(self) -> str:
         """SHA-256 of exactly this content, under which consent is stored."""
-        content = [self.file, sorted((one.key, one.value) for one in self.settings)]
+        content = [self.file, sorted((setting.key, setting.value) for setting in self.settings)]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

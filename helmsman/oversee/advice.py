@@ -78,18 +78,18 @@ def planned_anew(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
 # --- situations -----------------------------------------------------------------------------------------------------
 
 
-def _is_stalled_on(ladder: Ladder, *rungs: EscalationLevel, begins: bool | None = None) -> bool:
-    """Whether the loop is on a level without progress so far. `begins`: whether this is its first iteration there."""
+def _is_stalled_on(ladder: Ladder, *rungs: EscalationLevel, is_first: bool | None = None) -> bool:
+    """Whether the loop is on a level without progress so far. `is_first`: whether this is its first iteration there."""
     last = ladder.climbs[-1] if ladder.climbs else None
     has_descended = last is not None and last.after < last.before < EscalationLevel.HUMAN  # then it starts with progress
     has_progress = not ladder.spent and (ladder.clean or has_descended)
-    return ladder.rung in rungs and not has_progress and begins in (None, not ladder.spent)
+    return ladder.rung in rungs and not has_progress and is_first in (None, not ladder.spent)
 
 
-def _is_cycling(state: LoopState, *, begins: bool) -> bool:
+def _is_cycling(state: LoopState, *, is_first: bool) -> bool:
     ladder = state.oversight.ladder
     return _rule_behind(ladder) in CYCLES and _is_stalled_on(
-        ladder, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, begins=begins
+        ladder, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, is_first=is_first
     )
 
 
@@ -111,7 +111,7 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
         "nothing done",  # nothing at all, as far as its program reports
         lambda state: (
             len(state.worked) >= IDLE
-            and not any(one.tool_calls or one.files_changed or "tools" in one.untold for one in state.worked)
+            and not any(past.tool_calls or past.files_changed or "tools" in past.untold for past in state.worked)
         ),
     ),
     ("broken", lambda state: state.oversight.feedback == "broken"),
@@ -121,17 +121,17 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
             _rule_behind(s.oversight.ladder) == "plan.diverged" and _is_stalled_on(s.oversight.ladder, EscalationLevel.REFACTOR)
         ),
     ),
-    ("goes round", lambda state: _is_cycling(state, begins=True)),
-    ("goes round still", lambda state: _is_cycling(state, begins=False)),
-    ("redesign", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=True)),
-    ("redesign goes on", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, begins=False)),
+    ("goes round", lambda state: _is_cycling(state, is_first=True)),
+    ("goes round still", lambda state: _is_cycling(state, is_first=False)),
+    ("redesign", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, is_first=True)),
+    ("redesign goes on", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, is_first=False)),
     ("refactor", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REFACTOR)),
     ("amnesiac", lambda state: state.oversight.diagnosis == "amnesiac"),
     ("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions)),
     ("stuck", _is_stuck),
     ("gutter", lambda state: state.oversight.feedback == "gutter"),
-    ("judge", lambda state: any(one.iteration == state.judge.reset_at for one in state.judge.feedback[-1:])),
-    ("refused", lambda state: bool(state.done.refused) or any(one.weight is Weight.BLOCK for one in state.findings)),
+    ("judge", lambda state: any(rejection.iteration == state.judge.reset_at for rejection in state.judge.feedback[-1:])),
+    ("refused", lambda state: bool(state.done.refused) or any(finding.weight is Weight.BLOCK for finding in state.findings)),
     ("off the task", lambda state: flagged(state.last_call.drift)),
     ("warned", lambda state: bool(state.oversight.instructions)),
     ("gets on", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),

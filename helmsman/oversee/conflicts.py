@@ -112,7 +112,9 @@ def is_inside(path: str, scope: str) -> bool:
     base, folder = path.split("*")[0].rstrip("/"), scope.rstrip("/")
     if not base or not folder:
         return False
-    return f"{base}/".startswith(f"{folder}/") or any(fnmatchcase(base, one) for one in (scope, scope.removeprefix("**/")))
+    return f"{base}/".startswith(f"{folder}/") or any(
+        fnmatchcase(base, pattern) for pattern in (scope, scope.removeprefix("**/"))
+    )
 
 
 # --- conflicts ----------------------------------------------------------------------------------------------------

@@ -66,8 +66,8 @@ def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -
     recovers = green and all(map(made_progress, green))  # every green tree is new: what breaks on the way is fixed
     if not steps or abs(steps[-1]) <= ENOUGH or recovers:
         return
-    moves = [step > 0 for step in steps if abs(step) > ENOUGH]
-    turns = sum(before != after for before, after in pairwise(moves))
+    directions = [step > 0 for step in steps if abs(step) > ENOUGH]
+    turns = sum(before != after for before, after in pairwise(directions))
     if turns >= allowed:
         times = f"{turns} times in {len(window)} iterations ({allowed} are allowed)"
         message = f"completion changed its direction {times}, between {min(completions):.0%} and {max(completions):.0%}"
@@ -79,12 +79,12 @@ def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
     # reverted work has already been handled
     least = needed(FALLS, sensitivity)
     window = last_iterations(history, 2 * least + 1)[::-1]
-    falls = list(takewhile(lambda summary: summary.movement is Movement.BACK and not summary.undone, window))
-    if len(falls) >= least:
-        newest = falls[0]
+    regressions = list(takewhile(lambda summary: summary.movement is Movement.BACK and not summary.undone, window))
+    if len(regressions) >= least:
+        newest = regressions[0]
         counts = f", {plural(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
-        text = f"{plural(len(falls), 'iteration')} in a row made it worse ({least} trip this)"
-        yield Found(f"{text}: completion is {newest.completion:.0%}{counts}", len(falls), least)
+        text = f"{plural(len(regressions), 'iteration')} in a row made it worse ({least} trip this)"
+        yield Found(f"{text}: completion is {newest.completion:.0%}{counts}", len(regressions), least)
 
 
 def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
@@ -116,12 +116,14 @@ def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity
     def is_off_objective(summary: IterationSummary) -> bool:
         return summary.relevance < RELEVANCE and summary.files_changed > 0 and summary.movement is not Movement.FORWARD
 
-    stray = list(takewhile(is_off_objective, last_iterations(history, 2 * STRAY)[::-1]))
-    if len(stray) >= STRAY:
-        newest = stray[0]
+    off_task = list(takewhile(is_off_objective, last_iterations(history, 2 * STRAY)[::-1]))
+    if len(off_task) >= STRAY:
+        newest = off_task[0]
         share = f"{newest.relevance:.0%} of the files had to do with the task, below {RELEVANCE:.0%}"
-        is_lost = len(stray) > STRAY and not made_progress(newest)  # badly matching words must not stop work that makes progress
-        message = f"{share} for {len(stray)} iterations in a row ({STRAY} trip this)"
+        is_lost = len(off_task) > STRAY and not made_progress(
+            newest
+        )  # badly matching words must not stop work that makes progress
+        message = f"{share} for {len(off_task)} iterations in a row ({STRAY} trip this)"
         yield Found(message, newest.relevance, RELEVANCE, Severity.REDIRECT if is_lost else None)
 
 
@@ -250,11 +252,11 @@ def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> 
 def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """3 iterations in a row each added more lines than the previous one and more than they removed, without progress (S5)."""
     window = full_window(history, SWELLING)
-    grown = [summary.insertions - summary.deletions for summary in window]
+    growth = [summary.insertions - summary.deletions for summary in window]
     longer = all(before.insertions < after.insertions for before, after in pairwise(window))
-    if window and without_progress(window) and min(grown) > 0 and longer:
-        text = f"the code grew by {sum(grown)} lines in {SWELLING} iterations ({SWELLING} trip this), each by more"
-        yield Found(f"{text}, and nothing got better", sum(grown), 0)
+    if window and without_progress(window) and min(growth) > 0 and longer:
+        text = f"the code grew by {sum(growth)} lines in {SWELLING} iterations ({SWELLING} trip this), each by more"
+        yield Found(f"{text}, and nothing got better", sum(growth), 0)
 
 
 def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:

@@ -60,7 +60,7 @@ Ban = tuple[str, Modality]  # a text that forbids everything listed below it, an
 
 def imperatives(source: str, text: str) -> tuple[Imperative, ...]:
     """Instructions of a text in order, 200 at most. Code, quotations, tables and headings contain none."""
-    found = (one for block, ban in _passages(text[:MOST_PARSED]) for one in _instructions(source, block, ban))
+    found = (instruction for block, ban in _passages(text[:MOST_PARSED]) for instruction in _instructions(source, block, ban))
     return tuple(islice(found, MOST_IMPERATIVES))
 
 
@@ -82,13 +82,13 @@ def _passages(text: str) -> Iterator[tuple[Block, Ban | None]]:
 
 def _parse_ban(heading: str) -> Ban | None:
     words = " ".join(heading.split()).strip(" #*_:")[:_LONGEST_HEADING]
-    found = PATTERNS["forbidding"].search(words)
-    return (words, "should_not" if found["softly"] else "must_not") if found else None
+    match = PATTERNS["forbidding"].search(words)
+    return (words, "should_not" if match["softly"] else "must_not") if match else None
 
 
 def _instructions(source: str, block: Block, ban: Ban | None) -> Iterator[Imperative]:
     text, start = _TASK.sub("", block.text[:_LONGEST_BLOCK], count=1), 0
-    for end in (*(found.end() for found in _SENTENCE_END.finditer(mask_quoted(text))), len(text)):
+    for end in (*(match.end() for match in _SENTENCE_END.finditer(mask_quoted(text))), len(text)):
         line, sentence = block.line + text[:start].count("\n"), " ".join(text[start:end].split()).strip(" *_")
         start = end
         for clause in _clauses(sentence) if not sentence.endswith(":") else ():
@@ -103,9 +103,9 @@ def _instructions(source: str, block: Block, ban: Ban | None) -> Iterator[Impera
 def _clauses(sentence: str) -> Iterator[str]:
     """Clauses of a sentence that are separate instructions. A sentence with a condition or an exception is not split."""
     hidden, start = mask_quoted(sentence), 0
-    for found in () if PATTERNS["condition"].search(hidden) else PATTERNS["clause_end"].finditer(hidden):
-        yield sentence[start : found.start()].strip(" *_")
-        start = found.end()
+    for match in () if PATTERNS["condition"].search(hidden) else PATTERNS["clause_end"].finditer(hidden):
+        yield sentence[start : match.start()].strip(" *_")
+        start = match.end()
     yield sentence[start:].strip(" *_")
 
 

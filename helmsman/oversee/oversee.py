@@ -86,7 +86,7 @@ class _View:
     guard: Guard
     earlier: Oversight
     progress: Progress
-    moment: IterationSummary
+    current: IterationSummary
     history: Sequence[IterationSummary]  # this one included
     signals: list[Alert]  # of this iteration so far: each part sees those of earlier parts
 
@@ -97,8 +97,10 @@ class _View:
     @property
     def since_person(self) -> Sequence[IterationSummary]:
         """The history since a person last continued the loop; they have judged everything before."""
-        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= EscalationLevel.HUMAN > climb.after]
-        return [summary for summary in self.history if summary.iteration >= sent[-1]] if sent else self.history
+        resumed_at = [
+            change.iteration for change in self.earlier.ladder.climbs if change.before >= EscalationLevel.HUMAN > change.after
+        ]
+        return [summary for summary in self.history if summary.iteration >= resumed_at[-1]] if resumed_at else self.history
 
 
 def oversee(iteration: IterationView, observed: Observed) -> Overseen:
@@ -109,12 +111,12 @@ def oversee(iteration: IterationView, observed: Observed) -> Overseen:
     earlier = state.oversight
     most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
-    moment = guard("moment", None, lambda: moment_of(state, evidence, progress, iteration.started_at, iteration.now))
-    history = (*state.history, moment)[-REMEMBERED:] if moment else ()
-    view = _View(iteration, observed, guard, earlier, progress, moment, history, signals) if moment else None
+    current = guard("moment", None, lambda: moment_of(state, evidence, progress, iteration.started_at, iteration.now))
+    history = (*state.history, current)[-REMEMBERED:] if current else ()
+    view = _View(iteration, observed, guard, earlier, progress, current, history, signals) if current else None
     oversight, summary = earlier, None
-    if view is not None and view.moment.movement is not Movement.WAITED and not state.researching:
-        oversight, summary = _run_parts(view), view.moment
+    if view is not None and view.current.movement is not Movement.WAITED and not state.researching:
+        oversight, summary = _run_parts(view), view.current
     elif view is not None:
         signals += guard("pain", (), lambda: _critical_alerts(view))
     faults = tuple(guard.faults[:FAULTS_KEPT])  # each is reported once and recorded as long as it persists
@@ -127,7 +129,7 @@ def oversee(iteration: IterationView, observed: Observed) -> Overseen:
 
 def _run_parts(view: _View) -> Oversight:
     """Run all parts in order; a part that fails keeps its previous value."""
-    guard, signals, earlier, summary, config = view.guard, view.signals, view.earlier, view.moment, view.config
+    guard, signals, earlier, summary, config = view.guard, view.signals, view.earlier, view.current, view.config
     found, broken = guard("detectors", ((), ()), lambda: detect(view.since_person, config.detect))
     guard.faults += broken
     signals += found
@@ -183,21 +185,21 @@ def _critical_alerts(view: _View) -> Signals:
 def _combine(view: _View, known: Mapping[str, Any]) -> Oversight:
     """Combine everything and choose the strategy of the next iteration."""
     earlier, evidence, state, signals = view.earlier, view.iteration.evidence, view.iteration.state, view.signals
-    gravest = sorted(signals, key=lambda signal: _GRAVITY.index(signal.severity))
-    redirects = [signal.rule for signal in signals if signal.severity in {Severity.PAUSE, Severity.REDIRECT}]
+    gravest = sorted(signals, key=lambda alert: _GRAVITY.index(alert.severity))
+    redirects = [alert.rule for alert in signals if alert.severity in {Severity.PAUSE, Severity.REDIRECT}]
     # the latest commit with the best completion; never return to one that games its checks or has critical events
-    summary, best = view.moment, earlier.best
+    summary, best = view.current, earlier.best
     is_gamed = any(finding.weight is Weight.BLOCK for finding in evidence.findings)
-    has_critical = any(signal.is_critical and signal.rule != BLOWN for signal in signals)
+    has_critical = any(alert.is_critical and alert.rule != BLOWN for alert in signals)
     keeps_best = is_gamed or has_critical or not summary.checked or (best and summary.completion < best.completion)
     fields: dict[str, Any] = {
         **known,
         "progress": view.progress,
-        "feedback": feedback_of(view.moment, evidence.execution.call.rotated),
+        "feedback": feedback_of(view.current, evidence.execution.call.rotated),
         "baseline": earlier.baseline or view.observed.scan,
         "best": best if keeps_best else checkpoint(summary),
         "gaps": (*earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
-        "instructions": tuple(dict.fromkeys(signal.instruction for signal in gravest if signal.instruction))[:INSTRUCTIONS_KEPT],
+        "instructions": tuple(dict.fromkeys(alert.instruction for alert in gravest if alert.instruction))[:INSTRUCTIONS_KEPT],
         "redirected": tuple(dict.fromkeys(redirects))[:INSTRUCTIONS_KEPT],
     }
     combined = Oversight(**fields)

@@ -286,12 +286,12 @@ def _objections(record: IterationRecord) -> tuple[Denial, ...]:
     if not record.claims.wants_to_finish or record.proven or record.tick:
         return ()
     report, item, judgement = record.checks, record.item, record.judgement
-    why = checks_fail(len(report.failures), len(report.results)) if report and report.failures else ""
-    checks = Denial(rule="checks", why=why) if why else None
+    failing = checks_fail(len(report.failures), len(report.results)) if report and report.failures else ""
+    checks = Denial(rule="checks", why=failing) if failing else None
     unproven = Denial(rule="plan", why=item.why) if item and not item.proven else None
     rejected = Denial(rule="judge", why=judgement.cause) if judgement and not judgement.approved else None
-    others = (one for one in record.proof.denied if one.rule != "plan" or not unproven)
-    return tuple(one for one in (checks, unproven, *others, rejected) if one)
+    others = (denial for denial in record.proof.denied if denial.rule != "plan" or not unproven)
+    return tuple(denial for denial in (checks, unproven, *others, rejected) if denial)
 
 
 def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset: bool) -> JudgeMemory:

@@ -103,7 +103,7 @@ class Alignment(Record):
 
     @property
     def open(self) -> tuple[str, ...]:
-        return tuple(one.question for one in self.questions if one.open)
+        return tuple(question.question for question in self.questions if question.open)
 
     @property
     def due(self) -> Literal["answers", "folding", ""]:

@@ -197,7 +197,7 @@ class Evidence(Record):
     @property
     def usage(self) -> Usage:
         """Usage of the agent, the judge and the models that wrote parts of the prompt and probes."""
-        judged = (one.usage for one in (self.judgement, self.block_judged, self.probed) if one)
+        judged = (verdict.usage for verdict in (self.judgement, self.block_judged, self.probed) if verdict)
         return reduce(Usage.plus, judged, self.execution.call.usage.plus(self.writing))
 
     @property

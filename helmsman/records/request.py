@@ -31,18 +31,18 @@ class Request(Section):
     @classmethod
     def _unwrap_values(cls, values: Any) -> Any:
         """Unwrap parameters of schedules, which Prefect leaves as the form made them (it unwraps those of form runs)."""
-        return {} if (plain := _unwrap(values)) is _UNTOUCHED else plain
+        return {} if (unwrapped := _unwrap(values)) is _UNTOUCHED else unwrapped
 
 
 def _unwrap(value: Any) -> Any:
     """Unwrap a value of a form. Raises ValueError for invalid JSON and for unknown kinds."""
     if isinstance(value, list):
-        return [plain for one in cast("list[Any]", value) if (plain := _unwrap(one)) is not _UNTOUCHED]
+        return [unwrapped for item in cast("list[Any]", value) if (unwrapped := _unwrap(item)) is not _UNTOUCHED]
     if not isinstance(value, dict):
         return value
     table = cast("dict[str, Any]", value)
     if KIND not in table:
-        return {key: plain for key, one in table.items() if (plain := _unwrap(one)) is not _UNTOUCHED}
+        return {key: unwrapped for key, item in table.items() if (unwrapped := _unwrap(item)) is not _UNTOUCHED}
     if table[KIND] not in {"json", "none", None}:
         raise ValueError(f"schedules do not fill in {table[KIND]}")
     text = table.get("value", _UNTOUCHED)  # an unused editor has none

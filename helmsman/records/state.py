@@ -138,7 +138,9 @@ class LoopState(Record):
     @property
     def untold(self) -> tuple[str, ...]:
         """What the agent's program does not report, or did not report for every call, by names of `Capability`."""
-        unsupported = [one.value for one in Capability if one not in self.agent.kind.tells] if self.agent else []
+        unsupported = (
+            [capability.value for capability in Capability if capability not in self.agent.kind.tells] if self.agent else []
+        )
         return tuple(dict.fromkeys([*unsupported, *(name for summary in self.history for name in summary.untold)]))
 
     @property
