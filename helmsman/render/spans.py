@@ -1,7 +1,7 @@
-"""A loop and its iterations as spans: loop → iteration → step → agent → tool call. Plain values.
+"""Spans of a loop and its iterations as plain values: loop → iteration → step → agent → tool call.
 
-No word of a prompt, a tool's arguments or an answer is in them. `telemetry.toml` says what every name means, and of
-which spans each metric is made.
+They contain no text of prompts, tool arguments or answers. `telemetry.toml` describes every name, and the spans that
+each metric is computed from.
 """
 
 import hashlib
@@ -24,29 +24,29 @@ from helmsman.render.activity import Activity, Timed
 Value = str | bool | int | float
 Attributes = Mapping[str, Value]
 Known = Mapping[str, Value | None]
-Path = tuple[str | int, ...]  # of a span in the trace of its loop; the loop's own is empty
+Path = tuple[str | int, ...]  # of a span in the trace of its loop; empty for the root
 
-LONGEST = 200  # characters of a name that an agent or a repository may have made up
-PROVIDERS = {CLAUDE: "anthropic", "codex": "openai", "gemini": "gcp.gemini"}  # of agents that ask one provider only
+LONGEST = 200  # characters of a name that comes from an agent or a repository
+PROVIDERS = {CLAUDE: "anthropic", "codex": "openai", "gemini": "gcp.gemini"}  # agents with a single provider
 WELL_ENDED = frozenset({AgentOutcome.FINISHED, AgentOutcome.ROTATED})
 BESIDE = frozenset({"baseline", "merge_checks", "draw_lessons"})  # steps before, between and after iterations
-SOUND = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})  # endings that are no errors
+SOUND = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})  # outcomes that are not errors
 
 
 class Span(NamedTuple):
-    """Something that took time. It is an error where `error.type` is told."""
+    """An operation with a duration; an error if it has the attribute `error.type`."""
 
     path: Path
-    parent: Path | None  # None: it is the root
+    parent: Path | None  # None for the root
     name: str
     start: datetime
     end: datetime
     attributes: Attributes
-    signals: tuple[Attributes, ...] = ()  # what the overseer noticed by its end
+    signals: tuple[Attributes, ...] = ()  # raised by the overseer before its end
 
 
 class Point(NamedTuple):
-    """A measurement for the instrument of that name."""
+    """A measurement for the named instrument."""
 
     instrument: str
     value: float
@@ -55,46 +55,46 @@ class Point(NamedTuple):
 
 @cache
 def telemetry_names() -> Mapping[str, Mapping[str, Any]]:
-    """Spans, attributes and instruments, each with what it means."""
+    """Spans, attributes and instruments with their descriptions."""
     return tomllib.loads((files("helmsman.render") / "telemetry.toml").read_text(encoding="utf-8"))
 
 
 def trace_id(uid: str) -> int:
-    """Of a loop, 128 bits. Made of its uid, so that a loop that goes on after a crash goes on in the same trace."""
+    """128-bit trace id of a loop, derived from its uid, so that a loop resumed after a crash continues the same trace."""
     return _digest(16, "trace", uid)
 
 
 def span_id(uid: str, path: Path) -> int:
-    """64 bits, the same whenever the same is told: a child can name a parent that is told later, as the loop's own span is."""
+    """Deterministic 64-bit span id: a child can refer to a parent that is exported later, such as the loop's span."""
     return _digest(8, "span", uid, *path)
 
 
 def trace_context(uid: str, iteration: int, attempt: int) -> dict[str, str]:
-    """Variables (W3C Trace Context) by which the agent's own telemetry hangs on the span of its call."""
+    """Environment variables (W3C Trace Context) that make the agent's own telemetry a child of the span of its call."""
     return {"TRACEPARENT": f"00-{trace_id(uid):032x}-{span_id(uid, (iteration, attempt, 'agent')):016x}-01"}
 
 
 def _digest(size: int, *parts: str | int) -> int:
-    """Never 0, which stands for no trace and no span."""
+    """Hash the parts to an integer; never 0, which means no trace or no span."""
     return int.from_bytes(hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:size], "big") or 1
 
 
 def points_of(span: Span) -> Iterator[Point]:
-    """What a span adds to metrics. No attribute there has more values than a person could list: no loop, no tool."""
+    """Measurements of a span. Their attributes are of low cardinality: no loop and no tool."""
     measured = {**span.attributes, "seconds": (span.end - span.start).total_seconds()}
-    for kind, told in ((span.name.split()[0], measured), *(("signal", signal) for signal in span.signals)):
-        for name, what in telemetry_names()["instruments"].items():
-            apart = {key: told[key] for key in what["by"] if key in told}
-            for source, own in what["values"].items() if kind in what["of"] else ():
-                value = told.get(source, 0)
-                amount = 1 if isinstance(value, str) else value  # what has a name is counted, what has a size is added up
+    for kind, attributes in ((span.name.split()[0], measured), *(("signal", signal) for signal in span.signals)):
+        for name, instrument in telemetry_names()["instruments"].items():
+            dimensions = {key: attributes[key] for key in instrument["by"] if key in attributes}
+            for source, constant in instrument["values"].items() if kind in instrument["of"] else ():
+                value = attributes.get(source, 0)
+                amount = 1 if isinstance(value, str) else value  # names are counted, sizes are summed
                 if amount > 0:
-                    yield Point(name, amount, {**apart, **own})
+                    yield Point(name, amount, {**dimensions, **constant})
 
 
 def loop_span(state: LoopState, ending: Decision) -> Span:
-    """The root. It belongs to the end of a loop, so a loop that was reopened tells it again, under the same id."""
-    told: Known = {
+    """The root span, exported when the loop ends; a reopened loop exports it again under the same id."""
+    attributes: Known = {
         "gen_ai.operation.name": "invoke_workflow",
         "gen_ai.workflow.name": "helmsman",
         "helmsman.loop.id": state.loop,
@@ -104,29 +104,29 @@ def loop_span(state: LoopState, ending: Decision) -> Span:
         "helmsman.iterations": state.iteration,
         "helmsman.completion": state.oversight.progress.completion,
         "helmsman.level": int(state.oversight.ladder.rung),
-        "error.type": _fault(ending),
+        "error.type": _error_type(ending),
         "helmsman.cost_usd": None if "cost" in state.untold else round(state.spending.cost_usd, 6),
         "helmsman.tokens": None if "tokens" in state.untold else state.spending.tokens,
     }
-    return Span((), None, "invoke_workflow helmsman", state.created_at, max(ending.at, state.created_at), _told(told))
+    return Span((), None, "invoke_workflow helmsman", state.created_at, max(ending.at, state.created_at), _attributes(attributes))
 
 
 def beside_spans(line: Activity, name: str) -> tuple[Span, ...]:
-    """A step that belongs to no iteration, once it is over, with its checks."""
-    return tuple(_steps(line, (), lambda step: step == name))
+    """A finished step outside of iterations, with its checks."""
+    return tuple(_step_spans(line, (), lambda step: step == name))
 
 
 def iteration_spans(state: LoopState, record: IterationRecord, line: Activity) -> Iterator[Span]:
-    """All of an attempt. What its journal has lost is missing, and what hung on it hangs on the iteration."""
+    """All spans of an attempt. Spans lost from its journal are missing, and their children become children of the iteration."""
     key = (record.iteration, record.attempt)
     line = line if (line.iteration, line.attempt) == key else Activity(iteration=record.iteration, attempt=record.attempt)
-    whole = _iteration(state, record)
-    agent = _agent(state, record, line)
-    yield whole
-    yield from _steps(line, key, lambda step: step not in BESIDE)
+    parent = _iteration_span(state, record)
+    agent = _agent_span(state, record, line)
+    yield parent
+    yield from _step_spans(line, key, lambda step: step not in BESIDE)
     yield agent
     for name, tool in line.tools.items():
-        told: Known = {
+        values: Known = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool.name,
             "gen_ai.tool.call.id": tool.id,
@@ -134,33 +134,33 @@ def iteration_spans(state: LoopState, record: IterationRecord, line: Activity) -
             "error.type": "tool_error" if tool.failed else "",
         }
         end = tool.end or max(agent.end, tool.start)
-        yield Span((*key, "tool", name), agent.path, f"execute_tool {_short(tool.name)}", tool.start, end, _told(told))
-    judged, writing = record.judgement, record.writing
-    if judged is not None and judged.calls:
-        call = _call(state, "chat", "judge", judged.usage)
-        yield _chat(whole, line.steps.get("judge"), {**call, "gen_ai.response.model": judged.model}, judged.seconds)
-    if writing.tokens or writing.cost_usd:  # who wrote for the prompt, and how long that took, is not on record
-        yield _chat(whole, line.steps.get("plan"), _call(state, "chat", "prompt", writing), 0.0)
+        yield Span((*key, "tool", name), agent.path, f"execute_tool {_short(tool.name)}", tool.start, end, _attributes(values))
+    judgement, writing = record.judgement, record.writing
+    if judgement is not None and judgement.calls:
+        call = _call_attributes(state, "chat", "judge", judgement.usage)
+        yield _chat_span(parent, line.steps.get("judge"), {**call, "gen_ai.response.model": judgement.model}, judgement.seconds)
+    if writing.tokens or writing.cost_usd:  # model and duration of the prompt's writer are not recorded
+        yield _chat_span(parent, line.steps.get("plan"), _call_attributes(state, "chat", "prompt", writing), 0.0)
 
 
-def _steps(line: Activity, parent: Path, wanted: Callable[[str], bool]) -> Iterator[Span]:
-    """Steps that came to an end, then their checks."""
+def _step_spans(line: Activity, parent: Path, includes: Callable[[str], bool]) -> Iterator[Span]:
+    """Finished steps, then their checks."""
     key = (line.iteration, line.attempt)
-    ended = {step.name: step for step in line.steps.values() if step.end and wanted(step.name)}
+    ended = {step.name: step for step in line.steps.values() if step.end and includes(step.name)}
     for name, step in ended.items():
-        told: Known = {"helmsman.step": name, "helmsman.iteration": line.iteration, "helmsman.attempt": line.attempt}
-        yield Span((*key, name), parent, f"step {_short(name)}", step.start, step.end or step.start, _told(told))
+        attributes: Known = {"helmsman.step": name, "helmsman.iteration": line.iteration, "helmsman.attempt": line.attempt}
+        yield Span((*key, name), parent, f"step {_short(name)}", step.start, step.end or step.start, _attributes(attributes))
     for number, (step, at, result) in enumerate(line.finished):
         if step in ended:
             error = "" if result.passed else "check_failed"
-            told = {"helmsman.check": result.name, "helmsman.check.passed": result.passed, "error.type": error}
+            attributes = {"helmsman.check": result.name, "helmsman.check.passed": result.passed, "error.type": error}
             path, start = (*key, step, "check", number), at - timedelta(seconds=max(result.seconds, 0.0))
-            yield Span(path, (*key, step), f"check {_short(result.name)}", start, at, _told(told))
+            yield Span(path, (*key, step), f"check {_short(result.name)}", start, at, _attributes(attributes))
 
 
-def _iteration(state: LoopState, record: IterationRecord) -> Span:
-    judged, untold, checks = record.judgement, record.execution.call.untold, record.checks
-    told: Known = {
+def _iteration_span(state: LoopState, record: IterationRecord) -> Span:
+    judgement, untold, checks = record.judgement, record.execution.call.untold, record.checks
+    attributes: Known = {
         "helmsman.loop.id": record.loop,
         "helmsman.iteration": record.iteration,
         "helmsman.attempt": record.attempt,
@@ -171,8 +171,8 @@ def _iteration(state: LoopState, record: IterationRecord) -> Span:
         "helmsman.decision": record.decision.kind,
         "helmsman.decision.rule": record.decision.rule,
         "helmsman.outcome": record.decision.outcome or "",
-        "helmsman.verdict": judged.outcome if judged else "",
-        "helmsman.verdict.score": judged.score if judged else None,
+        "helmsman.verdict": judgement.outcome if judgement else "",
+        "helmsman.verdict.score": judgement.score if judgement else None,
         "helmsman.cost_usd": None if "cost" in untold else round(record.usage.cost_usd, 6),
         "helmsman.completion": record.oversight.progress.completion,
         "helmsman.level": int(record.oversight.ladder.rung),
@@ -181,20 +181,20 @@ def _iteration(state: LoopState, record: IterationRecord) -> Span:
         "helmsman.findings": len(record.findings),
         "helmsman.contradictions": len(record.contradictions),
         "vcs.ref.head.revision": record.head,
-        "error.type": _fault(record.decision),
+        "error.type": _error_type(record.decision),
     }
-    noticed = (signal.model_dump(include={"rule", "severity", "value", "threshold"}) for signal in record.signals)
-    signals = tuple(_told({f"helmsman.signal.{name}": value for name, value in one.items()}) for one in noticed)
+    alerts = (signal.model_dump(include={"rule", "severity", "value", "threshold"}) for signal in record.signals)
+    signals = tuple(_attributes({f"helmsman.signal.{name}": value for name, value in alert.items()}) for alert in alerts)
     end = max(record.ended_at, record.started_at)
-    return Span((record.iteration, record.attempt), (), "iteration", record.started_at, end, _told(told), signals)
+    return Span((record.iteration, record.attempt), (), "iteration", record.started_at, end, _attributes(attributes), signals)
 
 
-def _agent(state: LoopState, record: IterationRecord, line: Activity) -> Span:
+def _agent_span(state: LoopState, record: IterationRecord, line: Activity) -> Span:
     call, config, execute = record.execution.call, state.config, line.steps.get("execute")
     name = state.agent.kind.name if state.agent else CLAUDE
     start = line.agent or (execute.start if execute else record.started_at)
-    told: Known = {
-        **_call(state, "invoke_agent", "agent", call.usage, call.untold),
+    attributes: Known = {
+        **_call_attributes(state, "invoke_agent", "agent", call.usage, call.untold),
         "gen_ai.provider.name": PROVIDERS.get(name, name),
         "gen_ai.agent.name": name,
         "gen_ai.agent.version": call.cli_version,
@@ -207,11 +207,11 @@ def _agent(state: LoopState, record: IterationRecord, line: Activity) -> Span:
         "error.type": "" if call.outcome in WELL_ENDED else call.outcome,
     }
     key, end = (record.iteration, record.attempt), start + timedelta(seconds=max(call.seconds, 0.0))
-    return Span((*key, "agent"), _within(key, execute), f"invoke_agent {name}", start, end, _told(told))
+    return Span((*key, "agent"), _parent_path(key, execute), f"invoke_agent {name}", start, end, _attributes(attributes))
 
 
-def _call(state: LoopState, operation: str, paid_for: str, usage: Usage, untold: tuple[str, ...] = ()) -> Known:
-    """A call of a model. Conventions count cached tokens with those that went in; what is not told is unknown, not nothing."""
+def _call_attributes(state: LoopState, operation: str, paid_for: str, usage: Usage, untold: tuple[str, ...] = ()) -> Known:
+    """Attributes of a model call. The conventions count cached tokens as input; unreported values are unknown, not zero."""
     tokens: Known = {
         "gen_ai.usage.input_tokens": usage.input_tokens + usage.cache_creation_tokens + usage.cache_read_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -228,17 +228,24 @@ def _call(state: LoopState, operation: str, paid_for: str, usage: Usage, untold:
     }
 
 
-def _chat(whole: Span, step: Timed | None, call: Known, seconds: float) -> Span:
-    """It ended with its step. One that nobody measured is a moment."""
-    end = step.end if step and step.end else whole.end
-    start = max(end - timedelta(seconds=seconds), step.start if step else whole.start)
+def _chat_span(parent: Span, step: Timed | None, call: Known, seconds: float) -> Span:
+    """Span of a chat call that ended with its step; of zero length if not measured."""
+    end = step.end if step and step.end else parent.end
+    start = max(end - timedelta(seconds=seconds), step.start if step else parent.start)
     name = f"chat {_short(str(call.get('gen_ai.response.model', '')))}".strip()
-    return Span((*whole.path, "chat", str(call["helmsman.paid_for"])), _within(whole.path, step), name, start, end, _told(call))
+    return Span(
+        (*parent.path, "chat", str(call["helmsman.paid_for"])),
+        _parent_path(parent.path, step),
+        name,
+        start,
+        end,
+        _attributes(call),
+    )
 
 
-def _within(key: Path, step: Timed | None) -> Path:
-    """The step where it has a span, else the iteration."""
-    return (*key, step.name) if step and step.end else key
+def _parent_path(parent: Path, step: Timed | None) -> Path:
+    """Path of the step if it has a span, else of the iteration."""
+    return (*parent, step.name) if step and step.end else parent
 
 
 def _mode(state: LoopState) -> str:
@@ -247,19 +254,19 @@ def _mode(state: LoopState) -> str:
     return "judge" if state.config.judge.criteria else "basic"
 
 
-def _fault(decision: Decision) -> str:
-    """Whose fault a stop is, or how it ended; empty where it is no error."""
+def _error_type(decision: Decision) -> str:
+    """Error type of a decision: its fault, or else its outcome; empty if it is not an error."""
     if decision.outcome is None or decision.outcome in SOUND:
         return ""
     return decision.fault or decision.outcome
 
 
-def _told(found: Known) -> Attributes:
-    """What there is to tell: unknown and empty values are left out, foreign text is one short line."""
-    known = ((name, _short(value) if isinstance(value, str) else value) for name, value in found.items())
-    return {name: value for name, value in known if value is not None and value != ""}
+def _attributes(values: Known) -> Attributes:
+    """Attributes without unknown and empty values; text is cut to a short line."""
+    shortened = ((name, _short(value) if isinstance(value, str) else value) for name, value in values.items())
+    return {name: value for name, value in shortened if value is not None and value != ""}
 
 
 def _short(text: str) -> str:
-    """Foreign text as a short line that moves no cursor."""
+    """Untrusted text as a short line without control characters."""
     return clean(text[:LONGEST])
