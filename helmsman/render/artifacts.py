@@ -1,4 +1,4 @@
-"""What a loop shows in the engine's UI, as Markdown: a summary first, then how it works and all that was found. And a group."""
+"""Markdown pages of a loop or a group for the engine's UI: summary first, then progress and findings."""
 
 import json
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ from helmsman.render.verification import outcome_text
 from helmsman.texts import duration, money, plan_text, plural
 
 ITERATIONS, FAILURES, ROWS = 50, 8, 40
-"""Iterations in a table, failing checks whose output is shown, rows of what the configuration does not bound."""
-LONGEST_GROUP = 40_000  # characters of what is told of a group
+"""Iterations in a table, failing checks with output, and rows of tables that the configuration does not bound."""
+LONGEST_GROUP = 40_000  # characters of a group's page
 
 
 @dataclass(frozen=True)
@@ -48,92 +48,92 @@ class Page:
 
 
 def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
-    """All that is shown of a loop; the engine lists what is last here first."""
+    """All pages of a loop; the engine lists the last one first."""
     plan = plan_page(state)
-    stands = f"{standing(state)} after iteration {state.iteration}"
-    done = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
+    status = f"{standing(state)} after iteration {state.iteration}"
+    percent = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
     return [
-        Page("progress", done, f"{stands}: {done:g} % measured as done"),
-        Page("gates", gates_page(state), f"{stands}: what people are asked, and their answers"),
-        Page("verdicts", verdicts_page(state, record), f"{stands}: what was decided and judged"),
-        Page("checks", checks_page(state, record), f"{stands}: checks and what they printed"),
-        *([Page("plan", plan, f"{stands}: the plan and its items")] if plan else ()),
-        Page("iterations", iterations_page(state), f"{stands}: all iterations in a table"),
-        Page("dashboard", dashboard(state, record), f"{stands}: the loop as a viable system"),
-        Page("summary", summary(state), f"{stands}: what is done, what proves it, what comes next"),
+        Page("progress", percent, f"{status}: {percent:g} % measured as done"),
+        Page("gates", gates_page(state), f"{status}: what people are asked, and their answers"),
+        Page("verdicts", verdicts_page(state, record), f"{status}: what was decided and judged"),
+        Page("checks", checks_page(state, record), f"{status}: checks and what they printed"),
+        *([Page("plan", plan, f"{status}: the plan and its items")] if plan else ()),
+        Page("iterations", iterations_page(state), f"{status}: all iterations in a table"),
+        Page("dashboard", dashboard(state, record), f"{status}: the loop as a viable system"),
+        Page("summary", summary(state), f"{status}: what is done, what proves it, what comes next"),
     ]
 
 
 def summary(state: LoopState) -> str:
-    """What a person asks first."""
+    """Answers to a person's first questions."""
     if state.gate is not None:
-        following = [f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"]
+        next_actions = [f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"]
     elif state.outcome is None:
-        following = ["the loop is running; nothing needs your answer"]
+        next_actions = ["the loop is running; nothing needs your answer"]
     else:
-        following = [coded(command) for _, command in next_steps(result_of(state, ""))]
+        next_actions = [coded(command) for _, command in next_steps(result_of(state, ""))]
     facts = [(fact.name, fact.value) for fact in front_facts(state)]
     return stacked([
         f"# {state.loop}: {standing(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
-        facts_table([*facts, ("Next", "\n".join(following))], widths=(10, 70)),
+        facts_table([*facts, ("Next", "\n".join(next_actions))], widths=(10, 70)),
     ])  # fmt: skip
 
 
 def iterations_page(state: LoopState) -> str:
-    """The newest iterations first, and how many there were before those."""
+    """The newest iterations first, and the number of earlier ones."""
     shown = state.worked[-ITERATIONS:]
     before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
-    left_out = f"{plural(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
-    start = [moment for moment in state.history[:1] if moment.iteration == 0]  # the tree that nobody had worked on yet
+    note = f"{plural(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
+    start = [moment for moment in state.history[:1] if moment.iteration == 0]  # the tree before any work
     head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Rung", "Remarks")
-    first = [("start", f"{one.completion:.0%}", "–", _checked(one), _tests(one), *("–",) * 5, "") for one in start]
-    rows = [*map(_iteration, reversed(shown)), *(first if before <= 0 else ())]
+    first = [("start", f"{one.completion:.0%}", "–", _checks_cell(one), _tests_cell(one), *("–",) * 5, "") for one in start]
+    rows = [*map(_iteration_row, reversed(shown)), *(first if before <= 0 else ())]
     return stacked([
         f"# {state.loop}: {plural(state.iteration, 'iteration')}",
         table(head, rows, (8, 6, 10, 6, 12, 20, 8, 10, 12, 6, 18)) or "No iteration has ended yet.",
         f"Rungs: {', '.join(one.title for one in EscalationLevel)}. Tests: those that pass, of those that ran." if rows else "",
-        left_out if before > 0 else "",
+        note if before > 0 else "",
     ])  # fmt: skip
 
 
-def _iteration(moment: IterationSummary) -> tuple[str, ...]:
+def _iteration_row(moment: IterationSummary) -> tuple[str, ...]:
     attempt = f" ({moment.attempt})" if moment.attempt > 1 else ""
     change = f"+{moment.insertions} −{moment.deletions} in {moment.files_changed:,}" if moment.files_changed else "–"
-    remarks = {
+    is_remarkable = {
         spelled(moment.outcome): moment.outcome is not AgentOutcome.FINISHED,
         "taken back": moment.undone,
         "claimed completion": moment.asked,
         "only tests": moment.test_only,
         f"{moment.denials} refused": moment.denials > 0,
-        f"{moment.relevance:.0%} to the point": moment.relevance < 0.5,  # noqa: PLR2004 - half of it was about something else
+        f"{moment.relevance:.0%} to the point": moment.relevance < 0.5,  # noqa: PLR2004 - half of it is unrelated to the task
     }
     return (
         f"{moment.iteration}{attempt}",
         f"{moment.completion:.0%}",
         str(moment.movement),
-        _checked(moment),
-        _tests(moment),
+        _checks_cell(moment),
+        _tests_cell(moment),
         change,
         "–" if "tools" in moment.untold else f"{moment.tool_calls:,}",
         "–" if "cost" in moment.untold and not moment.cost_usd else money(moment.cost_usd),
         duration(moment.seconds),
         short_level(moment.rung),
-        ", ".join(words for words, holds in remarks.items() if holds),
+        ", ".join(remark for remark, applies in is_remarkable.items() if applies),
     )
 
 
-def _checked(moment: IterationSummary) -> str:
+def _checks_cell(moment: IterationSummary) -> str:
     return ("✔" if moment.green else "✘") if moment.checked else "–"
 
 
-def _tests(moment: IterationSummary) -> str:
+def _tests_cell(moment: IterationSummary) -> str:
     run = moment.passing_tests + moment.failing_tests
     return f"{moment.passing_tests:,} of {run:,}" if run else "–"
 
 
 def plan_page(state: LoopState) -> str:
-    """The plan; empty where there is none."""
+    """The plan; empty if there is none."""
     if not state.plan.total:
         return ""
     return stacked([
@@ -144,62 +144,64 @@ def plan_page(state: LoopState) -> str:
 
 
 def plan_lines(state: LoopState) -> Iterator[str]:
-    """Each item that is sketched with its mark: done, in hand, or open."""
+    """Each known item with its mark: done, in progress, or open."""
     plan = state.plan
     for item in plan.sketch:
         yield f"{'✔' if item.done else '▶' if item.id == plan.now else '○'} {coded(item.id)} {item.title}"
-    more = plan.total - len(plan.sketch)
-    yield from [f"{more:,} further items are left out here; the file has them all."] if more > 0 else ()
+    omitted = plan.total - len(plan.sketch)
+    yield from [f"{omitted:,} further items are left out here; the file has them all."] if omitted > 0 else ()
 
 
-def _table(facts: Iterator[Fact]) -> str:
-    """The first of them, and how many more there are."""
-    every = list(facts)
-    more = f"\n\nand {len(every) - ROWS} more" if len(every) > ROWS else ""
-    return facts_table(fact[:2] for fact in every[:ROWS]) + more
+def _limited_table(facts: Iterator[Fact]) -> str:
+    """The first facts as a table, and the number of the others."""
+    all_facts = list(facts)
+    more = f"\n\nand {len(all_facts) - ROWS} more" if len(all_facts) > ROWS else ""
+    return facts_table(fact[:2] for fact in all_facts[:ROWS]) + more
 
 
 def checks_page(state: LoopState, record: IterationRecord | None = None) -> str:
-    """Checks on the last tree, with the ends of what failing ones printed, and what was found in the change."""
+    """Checks of the last tree, the end of the output of failing ones, and findings in the change."""
     report = record.checks if record and record.checks else state.checks
-    return _page(
+    return _render_page(
         "checks_page",
         state=state,
         report=report,
         passing=green_text(report) if report else "",
         skipped=record is not None and record.checks is None,
-        checks=_table(check_facts(report)),
-        findings=_table(finding_facts(state.findings)),
+        checks=_limited_table(check_facts(report)),
+        findings=_limited_table(finding_facts(state.findings)),
         most=FAILURES,
     )
 
 
-def _page(name: str, **values: object) -> str:
+def _render_page(name: str, **values: object) -> str:
     return f"{render_markdown(name, **values)}\n"
 
 
 def verdicts_page(state: LoopState, record: IterationRecord | None = None) -> str:
-    """What was decided and by which questions; what stands against completion; what the judge says."""
+    """The decision and its questions, the obstacles to completion, and the judge's verdict."""
     rows = (
         (str(one.iteration), f"{one.at:%Y-%m-%d %H:%M}", str(one.consecutive),
          ", ".join(code(name, 60) for name in one.criteria), prose(one.reason, 600))
         for one in state.judge.feedback[::-1]
     )  # fmt: skip
-    return _page(
+    return _render_page(
         "verdicts_page",
         state=state,
         record=record,
         decision=facts_table(fact[:2] for fact in decision_facts(record.decision)) if record else "",
-        completion=_table(one for one in facts(record) if one.part == "Claims" and one.name != "untrue") if record else "",
+        completion=_limited_table(one for one in facts(record) if one.part == "Claims" and one.name != "untrue")
+        if record
+        else "",
         outcomes=outcome_text(record) if record else "",
-        untrue=_table(untrue_facts(state.contradictions)),
-        judged=_table(judge_facts(record.judgement)) if record and record.judgement else "",
+        untrue=_limited_table(untrue_facts(state.contradictions)),
+        judged=_limited_table(judge_facts(record.judgement)) if record and record.judgement else "",
         rejections=table(("#", "When", "In a row", "Criteria", "Reason"), rows, (5, 17, 8, 16, 62)),
     )
 
 
 def gates_page(state: LoopState) -> str:
-    """The open question with how to answer it, and what was answered before."""
+    """The open question with the ways to answer it, and earlier answers."""
     gate = state.gate
     choices = (
         (f"**{choice}**", effect, code(answer_command(gate, choice, state.loop)))
@@ -212,7 +214,7 @@ def gates_page(state: LoopState) -> str:
          prose(one.guidance, 600), prose(json.dumps(one.settings)) if one.settings else "")
         for one in state.answers[::-1]
     )  # fmt: skip
-    return _page(
+    return _render_page(
         "gates_page",
         state=state,
         choices=table(("Choice", "What it does", "Command"), choices, (12, 42, 44)),

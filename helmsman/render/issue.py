@@ -1,7 +1,7 @@
-"""Issues at a tracker, the thread of the issue that a loop was started for, and the pull request that is its result.
+"""Issues at a tracker, the thread of the issue that a loop was started for, and its pull request.
 
-Whatever comes from the repository, the agent or the tracker is shown and never obeyed: it notifies nobody, refers to no issue,
-closes none, brings no HTML, and cannot stand where a mark is read.
+Text from the repository, the agent or the tracker is untrusted: it notifies nobody, refers to no issue, closes none,
+contains no HTML, and cannot be read as a mark.
 """
 
 import re
@@ -26,11 +26,11 @@ from helmsman.texts import duration, format_dollars, format_tokens, plural
 LONGEST_BODY = 60_000  # characters; GitHub takes 65,536
 LONGEST_TITLE = 120
 
-_BREAK = "\u200b"  # shows nothing, and parts what would be read as one word
-_LOADED = re.compile(r"@(?=[\w\\-])|#(?=\d)|(?<!\w)[Gg][Hh]\\?-(?=\d)|!(?=\d)|<(?=[!@#])")
-"""What trackers and chats read in a text: mentions, references to issues and to pull requests, tags.
+_ZERO_WIDTH = "\u200b"  # zero-width space, which splits a reference
+_REFERENCES = re.compile(r"@(?=[\w\\-])|#(?=\d)|(?<!\w)[Gg][Hh]\\?-(?=\d)|!(?=\d)|<(?=[!@#])")
+"""Active text in trackers and chats: mentions, references to issues and to pull requests, tags.
 
-A backslash in front of them does not help: trackers look at what a text renders to.
+A backslash in front of them does not help: trackers look at the rendered text.
 """
 _TITLES: Mapping[str, str] = {
     "limits": "a limit is reached",
@@ -39,26 +39,26 @@ _TITLES: Mapping[str, str] = {
 }
 
 
-def title(one: Escalation) -> str:
-    """The same for as long as the issue is about the same."""
-    about = _TITLES.get(one.detection, one.detection)
-    return harmless(clean(f"Helmsman, loop {one.loop[:60]}: {about}"))[:LONGEST_TITLE]
+def title(escalation: Escalation) -> str:
+    """Title of an issue; stable for the same detection."""
+    about = _TITLES.get(escalation.detection, escalation.detection)
+    return harmless(clean(f"Helmsman, loop {escalation.loop[:60]}: {about}"))[:LONGEST_TITLE]
 
 
 def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
-    """A new issue, or a comment that says how it stands now. `answers`: whether comments may answer."""
+    """Body of a new issue, or of a comment with the current state. `answers`: whether comments may answer."""
     commands = "\n".join(command_lines(one.gate)) if one.gate and answers else ""
-    told = render_markdown("issue", one=one, commands=commands, evidence=evidence)
-    return under(mark(uid=one.uid, detection=one.detection, stage=one.stage), told)
+    text = render_markdown("issue", one=one, commands=commands, evidence=evidence)
+    return under(mark(uid=one.uid, detection=one.detection, stage=one.stage), text)
 
 
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
-    told = [stage for stage in issue.stages if not stage.startswith(OVER)]
-    answer = next((one for one in reversed(state.answers) if one.gate in told[-1:]), None)
+    open_stages = [stage for stage in issue.stages if not stage.startswith(OVER)]
+    answer = next((one for one in reversed(state.answers) if one.gate in open_stages[-1:]), None)
     ending, climbs, why = state.ending, state.oversight.ladder.climbs, "The loop continues."
     if answer is not None:
-        who = "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
-        why = f"It was answered: **{answer.choice}** by {who} at {answer.at:%Y-%m-%d %H:%M} UTC."
+        author = "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
+        why = f"It was answered: **{answer.choice}** by {author} at {answer.at:%Y-%m-%d %H:%M} UTC."
     elif ending is not None and ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
         why = f"The loop is {ending.outcome}: {prose(ending.reason)}"
     elif climbs and climbs[-1].after < climbs[-1].before:
@@ -67,27 +67,27 @@ def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
 
 
 def reply(comment: Comment, uid: str, text: str) -> str:
-    """An answer to a comment, marked so that it is given once."""
+    """Reply to a comment, marked so that it is posted once."""
     return under(mark(uid=uid, reply=str(comment.identity)), text)
 
 
 def understood(answer: Answer, gate: Gate) -> str:
-    """What a comment was taken for."""
-    told = [f"Understood as **{answer.choice}**: {gate.choices[answer.choice]}"]
+    """Confirmation of the answer read from a comment."""
+    parts = [f"Understood as **{answer.choice}**: {gate.choices[answer.choice]}"]
     changed = ", ".join(f"{key}={value}" for key, value in pairs(answer.settings))
-    told += [f"Changed: {code(changed)}"] if changed else []
-    told += ["The text goes to the next iteration."] if answer.guidance.strip() else []
-    return "\n\n".join(told)
+    parts += [f"Changed: {code(changed)}"] if changed else []
+    parts += ["The text goes to the next iteration."] if answer.guidance.strip() else []
+    return "\n\n".join(parts)
 
 
 def refused(problem: str, gate: Gate) -> str:
-    """Why a comment was not taken, and what may be said."""
-    said = "; ".join(line.strip() for line in problem.splitlines())
-    return "\n\n".join([f"Not understood: {prose(said, 1000)}", "\n".join(command_lines(gate))])
+    """Why a comment was not understood, and the valid commands."""
+    message = "; ".join(line.strip() for line in problem.splitlines())
+    return "\n\n".join([f"Not understood: {prose(message, 1000)}", "\n".join(command_lines(gate))])
 
 
 def command_lines(gate: Gate) -> Iterator[str]:
-    """What may be said in a comment, one line each."""
+    """Commands that a comment may contain, one line each."""
     yield "Answer in a comment that starts with one of:"
     yield ""
     for choice, effect in gate.choices.items():
@@ -99,37 +99,37 @@ def command_lines(gate: Gate) -> Iterator[str]:
 
 
 def notification(one: Escalation, state: LoopState) -> tuple[str, str]:
-    """Subject and body for chat and mail, which read no Markdown of ours."""
+    """Subject and plain-text body for chat and mail."""
     if one.over:
-        now = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "goes on"
-        return title(one), harmless(f"Resolved: the loop {clean(one.loop)} {now}.")
+        status = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "goes on"
+        return title(one), harmless(f"Resolved: the loop {clean(one.loop)} {status}.")
     ways = "helmsman answer" if one.gate else "helmsman status"
-    said = f"The loop {clean(one.loop)} {one.heading}. {clean(one.why)[:1000]}\n\n{ways} {clean(one.loop)}"
-    return title(one), harmless(said)
+    text = f"The loop {clean(one.loop)} {one.heading}. {clean(one.why)[:1000]}\n\n{ways} {clean(one.loop)}"
+    return title(one), harmless(text)
 
 
 def tracked(found: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
-    """One of this loop's issues with what was told there; None where it is another's."""
-    own = read_mark(found.body)
-    if own.get("uid") != uid or "detection" not in own:
+    """The issue with the stages commented so far; None if it does not belong to this loop."""
+    issue_mark = read_mark(found.body)
+    if issue_mark.get("uid") != uid or "detection" not in issue_mark:
         return None
-    marks = (own, *(read_mark(comment.body) for comment in comments if is_ours(comment, found)))
+    marks = (issue_mark, *(read_mark(comment.body) for comment in comments if is_ours(comment, found)))
     stages = tuple(one["stage"] for one in marks if one.get("uid") == uid and "stage" in one)
-    return TrackedIssue.model_validate(dict(found) | {"detection": own["detection"], "stages": stages})
+    return TrackedIssue.model_validate(dict(found) | {"detection": issue_mark["detection"], "stages": stages})
 
 
 def is_ours(comment: Comment, issue: Found) -> bool:
-    """Whether we wrote a comment: by the account that opened the issue, and under a mark. A person may use the same account."""
+    """Whether Helmsman wrote a comment: by the issue's author and under a mark, since a person may use the same account."""
     return comment.author == issue.author and bool(read_mark(comment.body))
 
 
 def harmless(text: str) -> str:
-    """The same to the eye, and nothing in it notifies, refers or commands."""
-    return _LOADED.sub(lambda found: f"{found[0]}{_BREAK}", text)
+    """Neutralise mentions, references and tags without a visible change."""
+    return _REFERENCES.sub(lambda match: f"{match[0]}{_ZERO_WIDTH}", text)
 
 
 def under(hidden: str, text: str) -> str:
-    """The mark stands alone in the first line, where nothing foreign can come."""
+    """Text under a mark, which is alone on the first line, out of reach of untrusted text."""
     return f"{hidden}\n{harmless(text)[: LONGEST_BODY - len(hidden)]}"
 
 
@@ -139,54 +139,54 @@ VERBS = {
     CANCEL: "the loop stops. Its work and state are kept.",
     RESUME: "the loop continues after it has ended, with that text.",
 }
-"""What may be said at any time, beside the answers to a question."""
+"""Commands that are valid at any time, besides the answers to a question."""
 COMMANDS = "A comment by somebody with access may start with one of:\n\n" + "\n".join(
     f"- `{COMMAND} {verb}`: {does}" for verb, does in VERBS.items()
 )
 
 
 def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
-    """Stages and comments of all that the issue should have been told by now, oldest first."""
+    """Stages and comments that the issue should have by now, oldest first."""
     checks = ", ".join(code(check.command, 120) for check in state.config.checks) or "nothing"
-    begun = f"The loop {code(state.loop)} works on this, from {code(state.base_branch)} at {code(state.base_commit[:12])}"
+    started = f"The loop {code(state.loop)} works on this, from {code(state.base_branch)} at {code(state.base_commit[:12])}"
     until = f"until {checks} verifies its work. Then it opens a pull request."
-    kept = "The text of the issue is read when the label is set; later edits are ignored."
+    read_once = "The text of the issue is read when the label is set; later edits are ignored."
     stop = "Removing the label, or closing the issue, stops it."
-    text = "\n\n".join([f"{begun}, {until} {kept}", COMMANDS, stop])
+    text = "\n\n".join([f"{started}, {until} {read_once}", COMMANDS, stop])
     yield "begun", under(mark(uid=state.uid, stage="begun"), text)
     for one in concerns(state):
-        seen = one.gate.evidence if one.gate else ""
-        told = issue_body(one, seen or evidence, answers=True)
-        yield one.stage, f"{told}\n\n{_go_on(state)}" if state.ending and not state.gate else told
-    if state.ending and not state.gate and (words := _over(state)):
-        late = "-with-a-pull-request" if state.issue and state.issue.pull_request else ""  # told once it could be opened
-        stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{late}"
-        yield stage, under(mark(uid=state.uid, stage=stage), words)
+        evidence_then = one.gate.evidence if one.gate else ""
+        text = issue_body(one, evidence_then or evidence, answers=True)
+        yield one.stage, f"{text}\n\n{_resume_hint(state)}" if state.ending and not state.gate else text
+    if state.ending and not state.gate and (text_at_end := _ending_text(state)):
+        suffix = "-with-a-pull-request" if state.issue and state.issue.pull_request else ""  # once it is open
+        stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{suffix}"
+        yield stage, under(mark(uid=state.uid, stage=stage), text_at_end)
 
 
-def _go_on(state: LoopState) -> str:
+def _resume_hint(state: LoopState) -> str:
     resume = code(f"{COMMAND} {RESUME}")
     return f"Or continue here: {resume} in a comment, with guidance for the next iteration. Its branch: {code(state.branch)}."
 
 
-def _over(state: LoopState) -> str:
+def _ending_text(state: LoopState) -> str:
     ending, link = state.ending, state.issue
     if ending is None or link is None:
         return ""
-    if ending.outcome is Outcome.COMPLETED:  # its result comes after its end, or the reason why it does not
+    if ending.outcome is Outcome.COMPLETED:  # its pull request, or the reason for its absence, follows later
         done = f"The work is accepted as done {BY_A_WORD[ending.rule]}." if ending.rule in BY_A_WORD else "The work is verified."
         if link.pull_request:
             return f"{done} Pull request: {link.pull_request}"
-        unopened = f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{by_hand(state)}"
-        return f"{done} {unopened}" if link.problem else ""
+        not_opened = f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{by_hand(state)}"
+        return f"{done} {not_opened}" if link.problem else ""
     if ending.outcome is Outcome.CANCELLED:
-        return f"The loop was stopped; its work is kept on {code(state.branch)}. {_go_on(state)}"
+        return f"The loop was stopped; its work is kept on {code(state.branch)}. {_resume_hint(state)}"
     return ""
 
 
 def by_hand(state: LoopState) -> str:
-    """How a person opens it."""
-    push = code(shlex.join(["git", "push", state.config.remote.name, state.branch]))  # whoever reads it may copy it
+    """How a person opens the pull request."""
+    push = code(shlex.join(["git", "push", state.config.remote.name, state.branch]))  # a reader may copy it
     resume = code(f"helmsman resume {state.loop}")
     return (
         f"By hand: {push} in the repository on the machine of the loop, then open a pull request from {code(state.branch)}"
@@ -195,22 +195,22 @@ def by_hand(state: LoopState) -> str:
 
 
 def pull_request_title(link: IssueLink) -> str:
-    """Our words, and the issue's title."""
+    """Title of the pull request, with the title of the issue."""
     return harmless(f"Resolve issue {link.number}: {link.title or 'no title'}")[:200]
 
 
 def pull_request_body(state: LoopState, link: IssueLink) -> str:
-    """The report, under the one line that a forge shall obey."""
+    """The report, under the closing keyword for the forge."""
     spent, untold = state.spending, state.untold
-    used = f"{format_dollars(spent.cost_usd, untold)}, {format_tokens(spent.tokens, untold)}, {duration(spent.seconds)}"
-    judged = verdicts_page(state) if state.config.judge.criteria else ""
+    spent_text = f"{format_dollars(spent.cost_usd, untold)}, {format_tokens(spent.tokens, untold)}, {duration(spent.seconds)}"
+    verdicts = verdicts_page(state) if state.config.judge.criteria else ""
     answers = gates_page(state) if state.answers else ""
-    pages = (checks_page(state), judged, iterations_page(state), answers)
+    pages = (checks_page(state), verdicts, iterations_page(state), answers)
     begun = f"from {code(state.base_branch)} at {code(state.base_commit[:12])} to {code(state.head[:12])}"
     parts = [
-        f"Created by the loop {code(state.loop)} in {plural(state.iteration, 'iteration')} ({used}), {begun}.",
+        f"Created by the loop {code(state.loop)} in {plural(state.iteration, 'iteration')} ({spent_text}), {begun}.",
         f"Ended by {code(state.ending.rule if state.ending else '')}: {prose(state.ending.reason if state.ending else '', 1000)}",
-        *(f"#{page}".rstrip() for page in pages if page),  # their headings under the report's
+        *(f"#{page}".rstrip() for page in pages if page),  # one heading level down
         f"Details: {code(f'helmsman report {state.loop}')} on the machine of the loop.",
     ]
     head = f"{mark(uid=state.uid, stage='pull-request')}\nCloses #{link.number}\n\n"
