@@ -1,4 +1,4 @@
-"""When the agent's context counts as full, and when that ends its session."""
+"""Limits of the agent's context, and when they end its session."""
 
 from collections.abc import Mapping
 
@@ -15,31 +15,31 @@ WINDOWS: tuple[tuple[str, int], ...] = (
     ("claude-3", _SMALL),
     ("claude-2", _SMALL),
 )
-"""Tokens of a window by a part of the model's name; the first that fits holds. The smaller one where plans differ."""
+"""Tokens of a window by a part of the model's name; the first match applies. The smaller one if plans differ."""
 UNKNOWN_WINDOW = _LARGE  # of a model that is not listed, an alias for the newest of a family included: the CLI assumes the same
 
 
 WARN_AT, ROTATE_AT = 0.6, 0.8
-"""Shares of the window from which the agent is told to write down what it knows, and from which its session ends: where public
-loops rotate.
+"""Shares of the window at which the agent is told to write down what it knows, and at which its session ends, as in public
+loops.
 """
-NOISE_AT = 0.7  # share of what tools answered that is error output or repetition from which the session ends at `WARN_AT` already
-NOISE_TOKENS = 20_000  # tokens of tool answers from which their noise counts at all
+NOISE_AT = 0.7  # share of errors and repetition in tool output at which the session ends at `WARN_AT` already
+NOISE_TOKENS = 20_000  # tokens of tool output below which noise does not count
 
 
 def known_window(model: str, told: Mapping[str, int], configured: int | None) -> int:
-    """Tokens that a model's window holds: as configured, else as the CLI told of it before, else as is known of its name."""
-    listed = next((window for part, window in WINDOWS if part in model.lower()), UNKNOWN_WINDOW)
-    return configured or told.get(model, 0) or listed
+    """Tokens of a model's window: as configured, else as reported by the CLI, else by the model's name."""
+    by_name = next((window for part, window in WINDOWS if part in model.lower()), UNKNOWN_WINDOW)
+    return configured or told.get(model, 0) or by_name
 
 
 def filled(tokens: int, window: int) -> float:
-    """Share of the window that is full; 0 where its size is not known."""
+    """Share of the window that is full; 0 if its size is unknown."""
     return tokens / window if window > 0 else 0.0
 
 
 def rotation(use: ContextUse) -> str:
-    """Why the session should be ended, "" where it should go on. The window of `use` is the one that holds."""
+    """Why the session should end, "" if it should continue, by the window of `use`."""
     share, reasons = filled(use.tokens, use.window), list[str]()
     if share >= ROTATE_AT:
         reasons.append(f"{_fullness(use)} (limit {_percent(ROTATE_AT)})")
@@ -50,7 +50,7 @@ def rotation(use: ContextUse) -> str:
 
 
 def advice(use: ContextUse) -> str:
-    """What the agent should hear about its context, "" where there is nothing to say."""
+    """Advice to the agent about its context, "" if there is none."""
     if reason := rotation(use):
         return closing(reason)
     if filled(use.tokens, use.window) < WARN_AT:
@@ -59,7 +59,7 @@ def advice(use: ContextUse) -> str:
 
 
 def closing(why: str) -> str:
-    """What an agent hears whose session ends for that reason."""
+    """Message to an agent whose session ends for that reason."""
     return f"{why[0].upper()}{why[1:]}. {_SAVE}"
 
 

@@ -1,4 +1,4 @@
-"""Git commands: their verb, which commits and branches are the session's own, and what would destroy older work."""
+"""Git commands: their verb, the session's own commits and branches, and commands that would destroy older work."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,30 +14,30 @@ from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
 from helmsman.plain import word_set
 
 _VALUED = word_set("-C -c --git-dir --work-tree --namespace --exec-path --config-env")
-_BACK, _STEP = re.compile(r"(?:HEAD|@)((?:\^|~[0-9]{0,6})*)"), re.compile(r"\^|~([0-9]{0,6})")
+_BACK_STEPS, _STEP = re.compile(r"(?:HEAD|@)((?:\^|~[0-9]{0,6})*)"), re.compile(r"\^|~([0-9]{0,6})")
 _SHORTEST_ID = 4
 _MAINLINES = word_set("main master trunk develop")
 _REMOTES = ("origin/", "upstream/", "refs/remotes/", "remotes/")
 _EVERYWHERE = frozenset({"--global", "--system"})
-"""Such a configuration acts in this repository too, whichever folder it is set in."""
+"""Configuration scopes that affect this repository from any folder."""
 _REBASE_VALUED = word_set("-x --exec -s --strategy -X --strategy-option --onto")
 _REBASES = re.compile(r"--rebase(?:=(?!false|no|off|0)|\Z)|-[^-rsXSjo]*r")
-"""Of a pull; in a cluster such as `-qr`, but not in the value of another letter: `-Xours`."""
+"""Options of a pull; also in a cluster such as `-qr`, but not in the value of another option: `-Xours`."""
 _CONFIG_VALUED = word_set("-f --file --blob --type --default --value --comment --url")
 _CONFIG_READS = "-l --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list"
 _LOOPS_REFS = "refs/helmsman"
 _COMMITS = {"commit": "--amend --dry-run", **dict.fromkeys(("revert", "cherry-pick"), "-n --no-commit --abort --quit --skip")}
-"""Verbs that add a commit, unless one of the options is there."""
+"""Verbs that add a commit, unless one of the options is given."""
 
 
 class Git(NamedTuple):
     verb: str = ""
-    words: tuple[str, ...] = ()  # behind the verb
+    words: tuple[str, ...] = ()  # after the verb
     folder: str | None = None
 
 
 class Scene(NamedTuple):
-    """A command, and what is known when it runs."""
+    """A command, and the state of the session when it runs."""
 
     command: Command
     git: Git
@@ -48,7 +48,7 @@ class Scene(NamedTuple):
 
 
 def git_of(command: Command, home: str = "") -> Git:
-    """Options before the verb are read; `-C` says where. `home`: the home folder, where it is known."""
+    """Parse verb, words and folder (`-C`) of a git command. `home`: the home folder, if known."""
     if command.program != "git":
         return Git(folder=command.folder)
     words, folder, start = command.arguments, command.folder, 0
@@ -60,23 +60,23 @@ def git_of(command: Command, home: str = "") -> Git:
 
 
 def steps_back(name: str) -> int | None:
-    """How many first parents before HEAD `HEAD~2^` is; None for all other names."""
-    match = _BACK.fullmatch(name)
+    """Number of first parents between HEAD and a name such as `HEAD~2^`; None for other names."""
+    match = _BACK_STEPS.fullmatch(name)
     return sum(int(step[1]) if step[1] else 1 for step in _STEP.finditer(match[1])) if match else None
 
 
 def values(words: Sequence[str], flags: str) -> list[str]:
-    """What options are set to, behind a blank or a sign of equality."""
-    named, joined = word_set(flags), (word.partition("=") for word in words if word.startswith("--"))
-    behind = [after for flag, after in pairwise(words) if flag in named]
-    return [*behind, *(value for name, equals, value in joined if equals and name in named)]
+    """Values of the given options, after a space or an equals sign."""
+    flag_names, joined = word_set(flags), (word.partition("=") for word in words if word.startswith("--"))
+    separate = [after for flag, after in pairwise(words) if flag in flag_names]
+    return [*separate, *(value for name, equals, value in joined if equals and name in flag_names)]
 
 
-# what a session made --------------------------------------------------------------------------------------------------
+# commits and branches of a session --------------------------------------------------------------------------------------------------
 
 
 def branches_made(commands: Iterable[Command]) -> Iterator[str]:
-    """Names of branches that a script makes."""
+    """Names of branches that a script creates."""
     for git in map(git_of, commands):
         if git.verb in {"checkout", "switch", "worktree"}:
             yield from values(git.words, "-b -B -c -C --create --orphan")
@@ -85,17 +85,16 @@ def branches_made(commands: Iterable[Command]) -> Iterator[str]:
 
 
 def commits_after(commits: int, commands: Sequence[Command], worktree: str, *, failed: bool) -> int:
-    """How many commits of its own the worktree's branch has after a script, as far as its text tells.
+    """Number of the session's own commits on the worktree's branch after a script, according to its text.
 
-    Where the script failed, a commit counts unless it was the last thing to run. What is done in another repository, or in a
-    folder that is not known, takes none away.
+    If the script failed, its last command does not count. Resets in another repository or an unknown folder are ignored.
     """
     for git in map(git_of, commands[:-1] if failed else commands):
-        unknown = git.folder is None or is_below(git.folder, HOME)
-        here = not unknown and is_below(git.folder or "", normpath(worktree) if worktree else "")
+        is_unknown = git.folder is None or is_below(git.folder, HOME)
+        is_here_too = not is_unknown and is_below(git.folder or "", normpath(worktree) if worktree else "")
         if git.verb in _COMMITS and not has_flag(git.words, _COMMITS[git.verb]):
-            commits += here or unknown
-        elif git.verb == "reset" and here:
+            commits += is_here_too or is_unknown
+        elif git.verb == "reset" and is_here_too:
             commits = max(0, commits - max((steps_back(word) or 0 for word in git.words), default=0))
     return commits
 
@@ -103,7 +102,7 @@ def commits_after(commits: int, commands: Sequence[Command], worktree: str, *, f
 def written_by_git(command: Command) -> Iterator[str]:
     """Paths in the worktree that a git command overwrites, moves or removes by name.
 
-    To put files back as the index or HEAD has them undoes an edit, of a formatter for one; that is no edit.
+    Restoring files from the index or HEAD undoes an edit, for example of a formatter, and does not count as one.
     """
     _, words, _ = git = git_of(command)
     refs, names = list[str](), list[str]()
@@ -122,44 +121,44 @@ def written_by_git(command: Command) -> Iterator[str]:
     yield from () if all(steps_back(ref) == 0 for ref in refs) else names
 
 
-# what the rows of guardrails.toml ask ---------------------------------------------------------------------------------
+# conditions of the rows of guardrails.toml ---------------------------------------------------------------------------------
 
 
 def is_here(scene: Scene) -> bool:
-    """Not in another repository, in a temporary folder for one, nor in a folder that the text does not tell."""
+    """Whether a command acts in this repository, not in another one or in an unknown folder."""
     place = locate(scene.git.folder or UNKNOWN, "/", scene.rules)
     return (place is not None and place.kind == "inside") or not _EVERYWHERE.isdisjoint(scene.git.words)
 
 
-def _too_old(name: str, scene: Scene) -> bool:
-    """Whether a name surely is older than the session's start, on a remote, or another line of work."""
+def _is_too_old(name: str, scene: Scene) -> bool:
+    """Whether a name is certainly older than the session's start, on a remote, or on another line of work."""
     back = steps_back(name)
     if back is not None:
         return back > scene.commits
     base, start = name.rstrip("^~0123456789") if name[-1:] == "^" or "~" in name else name, scene.rules.start
     if base != name and len(base) >= _SHORTEST_ID and start and (start.startswith(base) or base.startswith(start)):
-        return True  # before the commit at which the session began
+        return True  # before the first commit of the session
     return name.startswith(_REMOTES) or "@{u" in name or (name in _MAINLINES and name not in scene.branches)
 
 
 def _resets_too_far(scene: Scene) -> bool:
-    """Soft or hard, the branch loses commits; by parts or with paths, behind a `--` for one, it stays where it is."""
+    """Whether a reset removes older commits from the branch; with `--patch` or paths it removes none."""
     words, names = scene.git.words, list(operands(scene.git.words))
-    return len(names) == 1 and "--" not in words[:-1] and not has_flag(words, "-p --patch") and _too_old(names[0], scene)
+    return len(names) == 1 and "--" not in words[:-1] and not has_flag(words, "-p --patch") and _is_too_old(names[0], scene)
 
 
 def _rebases_too_far(scene: Scene) -> bool:
     words = scene.git.words
     names = [*operands(words, _REBASE_VALUED), *values(words, "--onto")]
-    return not names or has_flag(words, "--root") or any(_too_old(name, scene) for name in names)
+    return not names or has_flag(words, "--root") or any(_is_too_old(name, scene) for name in names)
 
 
 def _forces_another_branch(scene: Scene) -> bool:
-    """By force a branch is deleted, set elsewhere, or overwritten by another one's new name."""
+    """Whether a branch of others is deleted, moved or overwritten by force."""
     words, names = scene.git.words, list(operands(scene.git.words))
-    renamed = has_flag(words, "-mMcC --move --copy")
-    lost = names if has_flag(words, "-dD --delete") else names[-1:] if renamed else names[:1]
-    others = [name for name in lost if name not in scene.branches]
+    is_rename = has_flag(words, "-mMcC --move --copy")
+    overwritten = names if has_flag(words, "-dD --delete") else names[-1:] if is_rename else names[:1]
+    others = [name for name in overwritten if name not in scene.branches]
     return has_flag(words, "-DMCf --force") and bool(others) and not others[0].startswith(UNKNOWN)
 
 
@@ -170,10 +169,10 @@ def _removes_a_worktree(scene: Scene) -> bool:
 
 
 def _leaves_the_branch(scene: Scene) -> bool:
-    """A branch has no suffix, no slash at the end and no pattern."""
+    """Whether another branch is checked out; names with a suffix, a pattern or a trailing slash are paths."""
     words, names = scene.git.words, list(operands(scene.git.words))
-    made = values(words, "-b -B --orphan") or has_flag(words, "-cC --create")
-    if made or "--" in words[:-1] or len(names) != 1 or names[0] in scene.branches:
+    creates_branch = values(words, "-b -B --orphan") or has_flag(words, "-cC --create")
+    if creates_branch or "--" in words[:-1] or len(names) != 1 or names[0] in scene.branches:
         return False
     name = names[0]
     is_path = name == "-" or "." in name or "*" in name or name.endswith("/") or name.startswith(UNKNOWN)
@@ -182,14 +181,14 @@ def _leaves_the_branch(scene: Scene) -> bool:
 
 def _sets_a_kept_key(scene: Scene) -> bool:
     """Whether `git config` changes a key that the loop and the operator rely on."""
-    words, kept = scene.git.words, table()["git"]["kept"].split()
+    words, kept_patterns = scene.git.words, table()["git"]["kept"].split()
     names = list(operands(words, _CONFIG_VALUED))
     verb = "".join(names[:1])
     if has_flag(words, _CONFIG_READS) or verb in {"get", "list"}:
         return False
-    sets = len(names) > 1 or has_flag(words, "--add --replace-all --unset --unset-all")
-    keys = names[1:2] if verb in {"set", "unset"} else names[:1] if sets else []
-    return any(fnmatchcase(key.lower(), pattern) for key in keys for pattern in kept)
+    is_write = len(names) > 1 or has_flag(words, "--add --replace-all --unset --unset-all")
+    keys = names[1:2] if verb in {"set", "unset"} else names[:1] if is_write else []
+    return any(fnmatchcase(key.lower(), pattern) for key in keys for pattern in kept_patterns)
 
 
 QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {

@@ -1,4 +1,4 @@
-"""Where a path leads: into the worktree, to a temporary place, or outside; and which places a call may not write to."""
+"""Classify paths as inside the worktree, temporary or outside, and find those that a call may not write to."""
 
 from posixpath import dirname, join, normpath
 from typing import Literal, NamedTuple
@@ -12,50 +12,50 @@ from helmsman.plain import word_set
 TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm")  # noqa: S108 - only compared
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd", "/proc/self/fd")
 _OWN_FILES = ("/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude/settings*.json")
-"""What judges the work or steers the loop is nobody's to edit during an iteration."""
+"""Files that judge the work or steer the loop; nobody may edit them during an iteration."""
 _BYPRODUCTS = tuple(word_set("__pycache__/ .pytest_cache/ .mypy_cache/ .ruff_cache/ node_modules/ *.pyc .DS_Store __pycache__"))
-"""They lie in protected folders too, and are nobody's work."""
+"""Generated files, which are also written to protected folders."""
 _HARMLESS_IN_GIT = ("/.git/**/*.lock", "/.git/COMMIT_EDITMSG", "/.git/MERGE_MSG", "/.git/SQUASH_MSG")
-_LOOPS_FILES = "/.git/helmsman/"  # in whichever repository: a worktree's own git folder lies elsewhere
+_LOOPS_FILES = "/.git/helmsman/"  # in any repository: a worktree's own git folder is elsewhere
 _LONGEST = 4096  # characters of a path; no system opens a longer one
 _SHOWN = 200
 
 
 class Place(NamedTuple):
     kind: Literal["inside", "temporary", "outside"]
-    path: str  # relative to the worktree where it is inside, "" for its top; else absolute
+    path: str  # relative to the worktree if inside, "" for its top; else absolute
     holds_worktree: bool = False  # whether it is the worktree itself or a folder above it
 
 
 def locate(word: str, folder: str | None, rules: Rules) -> Place | None:
-    """Where a word leads that is used as a path in `folder`; None where the text doesn't tell."""
+    """Resolve a word as a path in `folder`; None if its text does not determine it."""
     path = placed(word, folder, rules.home or HOME) if 0 < len(word) <= _LONGEST else None
     if path is None:
         return None
-    plain, resolved = _clean(path), _resolved(path, rules)
-    tops = {normpath(rules.worktree), _resolved(normpath(rules.worktree), rules)}
-    holds = any(is_below(top, resolved) for top in tops)
+    cleaned, resolved = _single_leading_slash(path), _resolve(path, rules)
+    tops = {normpath(rules.worktree), _resolve(normpath(rules.worktree), rules)}
+    holds_worktree = any(is_below(top, resolved) for top in tops)
     for top in sorted(tops):
         if is_below(resolved, top):
-            return Place("inside", resolved[len(top) :].strip("/"), holds)
-    if any(is_below(plain, device) for device in _DEVICES):
-        return Place("temporary", plain)
-    temporary = any(is_below(resolved, normpath(top)) for top in (*TEMPORARY, *rules.temporary) if top)
-    return Place("temporary" if temporary else "outside", resolved, holds)
+            return Place("inside", resolved[len(top) :].strip("/"), holds_worktree)
+    if any(is_below(cleaned, device) for device in _DEVICES):
+        return Place("temporary", cleaned)
+    is_temporary = any(is_below(resolved, normpath(top)) for top in (*TEMPORARY, *rules.temporary) if top)
+    return Place("temporary" if is_temporary else "outside", resolved, holds_worktree)
 
 
-def _clean(path: str) -> str:
-    """With one slash at the start, where POSIX keeps two."""
+def _single_leading_slash(path: str) -> str:
+    """Reduce leading slashes to one; POSIX keeps two."""
     return f"/{path.lstrip('/')}" if path.startswith("//") else path
 
 
-def _resolved(path: str, rules: Rules) -> str:
-    """Links are followed as far as the path is known."""
+def _resolve(path: str, rules: Rules) -> str:
+    """Follow links in the known part of a path."""
     known, unknown, _ = path.partition(UNKNOWN)
     if not unknown:
-        return _clean(normpath(rules.resolve(path)))
+        return _single_leading_slash(normpath(rules.resolve(path)))
     folder = dirname(known)
-    return _clean(normpath(join(rules.resolve(folder), path[len(folder) :].lstrip("/"))))
+    return _single_leading_slash(normpath(join(rules.resolve(folder), path[len(folder) :].lstrip("/"))))
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -64,32 +64,32 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def write_finding(word: str, folder: str | None, rules: Rules, *, folders_only: bool = False) -> Finding | None:
-    """What speaks against writing to a place. `folders_only`: an empty folder harms no protected file."""
+    """Reason against writing to a path, if any. `folders_only`: an empty folder harms no protected file."""
     place = locate(word, folder, rules)
     if place is None:
         return None
     if place.kind == "temporary":
-        return _of_loop(word) if _LOOPS_FILES in f"{place.path}/" else None
+        return _own_state_finding(word) if _LOOPS_FILES in f"{place.path}/" else None
     if place.kind == "outside":
         text = (
             f"{display(word)} is outside the working tree. Write in {display(rules.worktree)}, or in {TEMPORARY[0]} for what is"
         )
         return Finding("outside", f"{text} temporary.")
-    return None if folders_only else _inside(place.path, rules)
+    return None if folders_only else _inside_finding(place.path, rules)
 
 
-def _inside(path: str, rules: Rules) -> Finding | None:
+def _inside_finding(path: str, rules: Rules) -> Finding | None:
     first, _, rest = path.partition("/")
     if first == ".git" and not matches_any(path, _HARMLESS_IN_GIT):
         text = "belongs to git. Use git's own commands: add, commit, restore, config user.name."
         return Finding("git_internals", f"{display(path)} {text}")
     if first == OWN_FOLDER and rest != AGENTS_FILE and not (rules.looks_only and rest == RESEARCH_FILE):
-        return _of_loop(path)
+        return _own_state_finding(path)
     if rules.looks_only and first != OWN_FOLDER and not matches_any(path, _BYPRODUCTS):
         text = "stays as it is in this iteration, which is for research. Write what you found to"
         return Finding("protected", f"{display(path)} {text} {OWN_FOLDER}/{RESEARCH_FILE}.")
-    protected = matches_any(path, rules.protected) and not matches_any(path, (*_BYPRODUCTS, *rules.allowed))
-    if not protected and not matches_any(path, _OWN_FILES):
+    is_protected = matches_any(path, rules.protected) and not matches_any(path, (*_BYPRODUCTS, *rules.allowed))
+    if not is_protected and not matches_any(path, _OWN_FILES):
         return None
     return Finding(
         "protected",
@@ -98,12 +98,12 @@ def _inside(path: str, rules: Rules) -> Finding | None:
     )
 
 
-def _of_loop(path: str) -> Finding:
+def _own_state_finding(path: str) -> Finding:
     text = f"{display(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}."
     return Finding("own_state", text)
 
 
 def display(text: str) -> str:
-    """A path in a sentence: printable and bounded."""
-    plain = "".join(char if char.isprintable() else "?" for char in text[:_SHOWN])
-    return f"`{plain}…`" if len(text) > _SHOWN else f"`{plain}`"
+    """Format a path for a sentence: printable and bounded."""
+    printable = "".join(char if char.isprintable() else "?" for char in text[:_SHOWN])
+    return f"`{printable}…`" if len(text) > _SHOWN else f"`{printable}`"

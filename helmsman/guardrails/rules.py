@@ -1,4 +1,4 @@
-"""What the rules know of the loop, how strict they are, and what they answer."""
+"""Inputs, strictness and answers of the rules."""
 
 import tomllib
 from collections.abc import Callable
@@ -16,19 +16,19 @@ Rule = Literal[
     "operator", "remote_script", "repeated", "repeated_look", "other_branch", "clean", "unread", "judging_tests", "broken_build",
     "failures", "same_failure", "alternating", "reverted", "context", "ending",
 ]  # fmt: skip
-"""`steering` writes them into records, and `context` and `ending` are its own."""
+"""`steering` stores them in records, and decides `context` and `ending` itself."""
 
 
 class Level(NamedTuple):
     """How strict the rules are at one level of escalation."""
 
-    same_command: int  # the how manyth identical command without a change is denied. 3: public loops call it stuck from there.
-    same_look: int  # the how manyth identical look without a change is advised
+    same_command: int  # nth identical command without a change that is denied; 3: public loops call it stuck from there
+    same_look: int  # nth identical look without a change that gets advice
     advised: frozenset[Rule]  # rules that only advise; all others deny
 
 
 _ADVISED: frozenset[Rule] = frozenset({"repeated_look", "unread", "broken_build", "other_branch"})
-"""Branches are told from files by name only, so leaving one is never denied."""
+"""Branches and files are distinguished by name only, so leaving a branch is never denied."""
 LEVELS = (Level(3, 4, _ADVISED.union(("clean",))), Level(3, 3, _ADVISED), Level(2, 2, _ADVISED))
 """By level of escalation: 0 patch, 1 refactor, 2 redesign."""
 
@@ -39,25 +39,25 @@ AGENTS_FILE, RESEARCH_FILE = "progress.md", "research.md"
 
 @dataclass(frozen=True)
 class Rules:
-    """What the rules know of the loop. Paths are absolute, globs relative to the worktree."""
+    """State of the loop for the rules. Paths are absolute, globs relative to the worktree."""
 
     worktree: str
     protected: tuple[str, ...] = ()
     """Globs: `**` for any number of folders; no slash means a name in any folder; a slash at the end everything below."""
     allowed: tuple[str, ...] = ()  # globs of paths that may change although they are protected
     level: int = 0  # 0 to 2; more counts as 2
-    start: str = ""  # commit at which the session began
+    start: str = ""  # commit at the start of the session
     branch: str = ""  # the loop's own branch
-    nesting: int = 0  # loops that may still be started from inside
+    nesting: int = 0  # loops that may still be started from this one
     home: str = ""
     temporary: tuple[str, ...] = ()  # folders for temporary files besides the usual ones
     resolve: Callable[[str], str] = str  # follows symbolic links of an absolute path; must not raise
-    exists: Callable[[str], bool] = lambda _: False  # whether there is something at an absolute path; must not raise
-    fix: bool = False  # whether the goal is a fix, which the tests that are there judge
-    looks_only: bool = False  # whether it is an iteration of research, which writes down what it found and nothing else
+    exists: Callable[[str], bool] = lambda _: False  # whether an absolute path exists; must not raise
+    fix: bool = False  # whether the goal is a fix that existing tests judge
+    looks_only: bool = False  # whether it is an iteration of research, which writes only its findings
     tests: Callable[[str], bool] = lambda _: False
-    """Whether a path relative to the worktree is a test that was there before the loop; must not raise."""
-    broken: ErrorVector | None = None  # the failure of a build that stands in the way of all else, as it was seen last
+    """Whether a path relative to the worktree is a test that existed before the loop; must not raise."""
+    broken: ErrorVector | None = None  # the last failure of a build that blocks all other work
 
     @property
     def strictness(self) -> Level:
@@ -66,12 +66,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Allow:
-    """Nothing speaks against it."""
+    """The call may run."""
 
 
 @dataclass(frozen=True)
 class Deny:
-    """It must not run; the reason is for the agent and says what to do instead."""
+    """The call must not run; the reason tells the agent what to do instead."""
 
     rule: Rule
     reason: str
@@ -79,7 +79,7 @@ class Deny:
 
 @dataclass(frozen=True)
 class Advise:
-    """It may run; the text is for the agent."""
+    """The call may run; the text is for the agent."""
 
     rule: Rule
     text: str
@@ -89,7 +89,7 @@ Judgement = Allow | Deny | Advise
 
 
 class Finding(NamedTuple):
-    """What a rule found, before the level says what follows."""
+    """Finding of a rule, before the level decides between denial and advice."""
 
     rule: Rule
     text: str
@@ -121,5 +121,5 @@ def table() -> dict[str, Any]:
 
 @cache
 def rows() -> tuple[Row, ...]:
-    read = TypeAdapter(tuple[Row, ...]).validate_python(table()["deny"])
-    return tuple(replace(row, reason=row.reason.format(**table()["texts"])) for row in read)
+    deny_rows = TypeAdapter(tuple[Row, ...]).validate_python(table()["deny"])
+    return tuple(replace(row, reason=row.reason.format(**table()["texts"])) for row in deny_rows)

@@ -1,7 +1,7 @@
-"""Charts as SVG: one image each, with its colours in it, read on light and on dark ground, by the colour-blind too.
+"""Charts as self-contained SVG images, readable on light and dark backgrounds and by colour-blind people.
 
-They hold no script, no style and no reference.
-Elements carry classes (`ink`, `grid`), by which a page may give text and lines the colours of its own ground.
+They contain no script, no style and no reference.
+Elements have classes (`ink`, `grid`), so that a page can adapt the colours of text and lines to its background.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,22 +15,22 @@ from helmsman.texts import short_number
 
 Point = tuple[float, float]
 
-LARGEST = 1e15  # numbers beyond it are no measurement; sums of larger ones would overflow
+LARGEST = 1e15  # larger numbers are not measurements, and their sums would overflow
 INK = "#727d8a"
-"""Read on white as on black: an image does not know the ground that it stands on."""
+"""Readable on white and on black: an image does not know its background."""
 COLOUR = "#3b82c4"
 """Of lines."""
-MOST_MARKED = 60  # points up to which each one has a dot and a tip
-MOST_CELLS = 200  # the newest, of a strip
+MOST_MARKED = 60  # points that have a dot and a tooltip each; charts with more have none
+MOST_CELLS = 200  # newest cells of a strip
 WIDTH, HEIGHT = 440, 190
-"""Of a chart: two stand side by side, and one on a phone has letters that can be read."""
+"""Size of a chart: two fit side by side, and one is legible on a phone."""
 LEFT, RIGHT = 66, 18
 CELL_HEIGHT = 34
 LEGEND_WIDTH = 100
 
 
 class Look(NamedTuple):
-    """Colour and share of the height of a cell: what needs a look stands out by its height too."""
+    """Colour and relative height of a cell: height also marks what needs attention."""
 
     colour: str
     share: float
@@ -46,8 +46,8 @@ KINDS: Mapping[str, Look] = {
 
 
 def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = ()) -> Markup:
-    """Values over iterations. The axis holds zero, `reach` and every value, so that no line looks steeper than it is."""
-    drawn = sorted((x, y) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST)  # what is no number is left out
+    """Values over iterations. The axis includes zero, `reach` and every value, so that no line looks steeper than it is."""
+    drawn = sorted((x, y) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST)  # drops NaN and infinity
     xs, ys = [x for x, _ in drawn] or [0.0], [0.0, *reach, *(y for _, y in drawn)]
     across, up = Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT - 6), Scale(min(ys), max(ys), HEIGHT - 26, 54)
     shown = [(across(x), up(y)) for x, y in drawn]
@@ -73,7 +73,7 @@ def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequen
 
 
 class Scale(NamedTuple):
-    """From values to places in the image; one value stands in the middle."""
+    """Linear map from values to image coordinates; a single value is centred."""
 
     low: float
     high: float
@@ -86,22 +86,22 @@ class Scale(NamedTuple):
 
 
 def strip(title: str, cells: Sequence[tuple[str, str]]) -> Markup:
-    """One cell for each iteration in order: (label, kind). The first and the last are named."""
-    known = cells[-MOST_CELLS:]
-    pitch = min((WIDTH - 12 - RIGHT) / max(len(known), 1), 28.0)
-    drawn = [(12 + at * pitch, f"{label}: {kind}", KINDS[kind]) for at, (label, kind) in enumerate(known)]
-    used = [kind for kind in KINDS if kind in {kind for _, kind in known}]
+    """One cell for each iteration in order: (label, kind). The first and the last are labelled."""
+    newest = cells[-MOST_CELLS:]
+    pitch = min((WIDTH - 12 - RIGHT) / max(len(newest), 1), 28.0)
+    drawn = [(12 + at * pitch, f"{label}: {kind}", KINDS[kind]) for at, (label, kind) in enumerate(newest)]
+    used_kinds = [kind for kind in KINDS if kind in {kind for _, kind in newest}]
     return render_html(
         "strip.svg",
         title=title,
-        shown=bool(known),
+        shown=bool(newest),
         width=WIDTH,
-        height=108 if known else 64,
+        height=108 if newest else 64,
         cells=[
             (left, 50 + CELL_HEIGHT * (1 - look.share), pitch * 0.9, CELL_HEIGHT * look.share, look.colour, tip)
             for left, tip, look in drawn
         ],
-        labels=[(12 + (at + 0.5) * pitch, shortened(known[at][0], 6)) for at in sorted({0, len(known) - 1}) if known],
-        legend=[(26 + at * LEGEND_WIDTH, kind, KINDS[kind].colour) for at, kind in enumerate(used)],
+        labels=[(12 + (at + 0.5) * pitch, shortened(newest[at][0], 6)) for at in sorted({0, len(newest) - 1}) if newest],
+        legend=[(26 + at * LEGEND_WIDTH, kind, KINDS[kind].colour) for at, kind in enumerate(used_kinds)],
         ink=INK,
     )

@@ -1,6 +1,6 @@
-"""The dashboard: a loop as a viable system, each of its systems with a sign and the numbers behind it. Markdown.
+"""The dashboard: a loop as a viable system, each of its systems with a sign and its numbers, as Markdown.
 
-What has a page of its own (checks, verdicts, questions and answers, the course) is not told again here.
+Content with its own page (checks, verdicts, questions and answers, iterations) is not repeated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,16 +20,16 @@ from helmsman.render.facts import Part, coded, control_facts, cost_text, facts, 
 from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table
 from helmsman.texts import SIGNS, plan_text, plural
 
-SHOWN = 5  # of what is listed in a cell
+SHOWN = 5  # entries of a list in a cell
 IN_PART = frozenset({AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET, AgentOutcome.TIMED_OUT, AgentOutcome.CONTEXT_FULL})
 AT_WORK = IN_PART | {AgentOutcome.FINISHED, AgentOutcome.ROTATED}
 BETWEEN = frozenset({"guard", "stop", "refused"})
-"""Facts of the agent's call that tell how it and others kept out of each other's way."""
+"""Facts of the agent's call about its coordination with others."""
 Row = tuple[str, str]
 
 
 class Sign(StrEnum):
-    """How a system stands."""
+    """Status of a system."""
 
     GOOD = "✔"
     WATCH = "▲"
@@ -40,7 +40,7 @@ STANDS = {Sign.GOOD: "in order", Sign.WATCH: "to watch", Sign.BAD: "in trouble"}
 
 
 class System(NamedTuple):
-    """One of the systems that a viable system is made of. Texts are plain; of rows, those that say something are shown."""
+    """One of the systems of a viable system. Texts are plain; rows without a value are omitted."""
 
     title: str
     short: str
@@ -53,31 +53,31 @@ class System(NamedTuple):
         return Sign.BAD if self.bad else Sign.WATCH if self.watch else Sign.GOOD
 
     def section(self) -> str:
-        """All that it tells, under a heading."""
+        """Markdown section with all rows."""
         rows = [row for row in self.rows if row[1]]
-        told = facts_table(rows, (STANDS[self.sign], cell(self.short)), (26, 80), LONGEST_LINE) if rows else cell(self.short)
-        return f"## {self.sign} {self.title}\n\n{told}"
+        body = facts_table(rows, (STANDS[self.sign], cell(self.short)), (26, 80), LONGEST_LINE) if rows else cell(self.short)
+        return f"## {self.sign} {self.title}\n\n{body}"
 
 
 def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
-    """How the loop stands. `record` is its last iteration, None where none has ended since it was opened."""
-    every = (
+    """Status of the loop. `record`: its last iteration; None if none has ended since the loop was opened."""
+    systems = (
         _operations(record), _coordination(state, record), _control(state, record),
         _audit(state, record), _outlook(state), _policy(state),
     )  # fmt: skip
-    overview = ((one.title, f"{one.sign} {STANDS[one.sign]}", cell(one.short)) for one in every)
-    last = ""
+    overview = ((one.title, f"{one.sign} {STANDS[one.sign]}", cell(one.short)) for one in systems)
+    last_decision = ""
     if decision := state.ending or (record.decision if record else None):
         hat = f" in the hat of a {prose(record.hat.name, 40)}" if record and record.hat else ""
-        what = "ended" if state.ending or record is None else f"after #{record.iteration}{hat}: {decision.word}"
-        last = f"**{what}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
+        event = "ended" if state.ending or record is None else f"after #{record.iteration}{hat}: {decision.word}"
+        last_decision = f"**{event}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
     return stacked([
         f"# {state.loop}: {standing(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
-        f"{cost_text(state)}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC  \n{last}",
+        f"{cost_text(state)}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC  \n{last_decision}",
         f"**plan**: {prose(plan_text(state), 200)}" if state.plan.total else "",
         table(("System", "Stands", "In short"), overview, (24, 14, 62)),
-        *(system.section() for system in every),
+        *(system.section() for system in systems),
     ])  # fmt: skip
 
 
@@ -87,14 +87,14 @@ def standing(state: LoopState) -> str:
     return "▶ running" if state.outcome is None else SIGNS[state.outcome]
 
 
-def _listed(lines: Iterable[str]) -> str:
-    """One below the other in a cell; beyond a few only counted."""
+def _cell_lines(lines: Iterable[str]) -> str:
+    """Format the first lines for a cell, and the number of the others."""
     return "\n".join(some(filter(None, lines), SHOWN))
 
 
-def _told(record: IterationRecord | None, *parts: Part) -> Iterator[Row]:
-    """What there is to tell of these parts of an iteration."""
-    return (one[:2] for one in (facts(record) if record else ()) if one.part in parts)
+def _fact_rows(record: IterationRecord | None, *parts: Part) -> Iterator[Row]:
+    """Facts of the given parts of an iteration as rows."""
+    return (fact[:2] for fact in (facts(record) if record else ()) if fact.part in parts)
 
 
 def _operations(record: IterationRecord | None) -> System:
@@ -106,25 +106,25 @@ def _operations(record: IterationRecord | None) -> System:
     return System(
         title,
         f"{spelled(call.outcome)}, {changed}",
-        (("ended early", call.pain), *(row for row in _told(record, "Agent", "Work", "Plan") if row[0] not in BETWEEN)),
+        (("ended early", call.pain), *(row for row in _fact_rows(record, "Agent", "Work", "Plan") if row[0] not in BETWEEN)),
         bad=call.outcome not in AT_WORK - NEVER_AT_WORK or call.pain,
         watch=call.outcome in IN_PART or (moment and not made_progress(moment)),
     )
 
 
 def _coordination(state: LoopState, record: IterationRecord | None) -> System:
-    """2: what keeps agent, checks, drivers and orders from getting into each other's way."""
+    """System 2: coordination of agent, checks, drivers and instructions."""
     call, conflicts = record.execution.call if record else None, state.oversight.conflicts
     denied = sum(one.denied for one in call.guarded) if call else 0
-    off = "" if state.config.steering.hooks else "off: tool calls are not watched (steering.hooks)"
+    guard_problem = "" if state.config.steering.hooks else "off: tool calls are not watched (steering.hooks)"
     return System(
         "System 2 – coordination",
         f"{plural(denied, 'tool call')} denied, {plural(len(conflicts), 'conflict')} between instructions",
         (
             ("attempt", f"{state.attempt}; work was salvaged {plural(len(state.salvaged), 'time')}" * (state.attempt > 1)),
-            ("guard rails", off or (call.unguarded if call else "") or "on"),
-            *(row for row in _told(record, "Agent") if row[0] in BETWEEN),
-            ("conflicts", _listed(f"{shortened(c.first.text, 140)} × {shortened(c.second.text, 140)}" for c in conflicts)),
+            ("guard rails", guard_problem or (call.unguarded if call else "") or "on"),
+            *(row for row in _fact_rows(record, "Agent") if row[0] in BETWEEN),
+            ("conflicts", _cell_lines(f"{shortened(c.first.text, 140)} × {shortened(c.second.text, 140)}" for c in conflicts)),
         ),
         bad=conflicts,
         watch=denied or state.salvaged or (record and record.execution.put_back) or (call and call.permission_denials),
@@ -132,38 +132,38 @@ def _coordination(state: LoopState, record: IterationRecord | None) -> System:
 
 
 def _control(state: LoopState, record: IterationRecord | None) -> System:
-    """3: what steers the agent from one iteration to the next."""
+    """System 3: what steers the agent from one iteration to the next."""
     steered, rung = state.oversight.control, state.oversight.ladder.rung
-    strong = {signal.severity for signal in (record.signals if record else ())} - {Severity.LOG, Severity.WARN}
-    used = gauges(state.config.limits, state.spending, state.iteration)
-    nearest = max((gauge.share for gauge in used), default=0.0)
+    severities = {signal.severity for signal in (record.signals if record else ())} - {Severity.LOG, Severity.WARN}
+    limit_gauges = gauges(state.config.limits, state.spending, state.iteration)
+    nearest = max((gauge.share for gauge in limit_gauges), default=0.0)
     names = {"wall_clock_hours": "time", "cost_usd": "cost"}
     return System(
         "System 3 – control",
         f"urgency {steered.output:.2f} ({steered.band}), {rung.title}",
         (
-            *((names.get(one.name, one.unit), f"{one.told} ({one.share:.0%})") for one in used),
+            *((names.get(one.name, one.unit), f"{one.told} ({one.share:.0%})") for one in limit_gauges),
             *(fact[:2] for fact in control_facts(state.oversight)),
-            *_told(record, "Signals"),
+            *_fact_rows(record, "Signals"),
         ),
-        bad=rung >= EscalationLevel.HUMAN or nearest >= 1 or strong - {Severity.REDIRECT},
-        watch=rung > EscalationLevel.PATCH or strong or nearest >= WARN_AT or steered.band in {"adjust", "pivot"}
+        bad=rung >= EscalationLevel.HUMAN or nearest >= 1 or severities - {Severity.REDIRECT},
+        watch=rung > EscalationLevel.PATCH or severities or nearest >= WARN_AT or steered.band in {"adjust", "pivot"}
         or state.waiting,
     )  # fmt: skip
 
 
 def _audit(state: LoopState, record: IterationRecord | None) -> System:
-    """3*: what is true, whatever is said."""
+    """System 3*: what the evidence says, independent of claims."""
     report, trust, rejections, drift = state.checks, state.trust, state.judge.rejections, state.last_call.drift
     blocking = [finding for finding in state.findings if finding.weight is Weight.BLOCK]
-    held = f"{trust.checked - trust.contradicted} of {plural(trust.checked, 'claim')} held so far"
-    passing = green_text(report) if report else "nothing was checked yet"
-    untrue = f"{plural(len(state.contradictions), 'claim')} did not hold"
+    held_text = f"{trust.checked - trust.contradicted} of {plural(trust.checked, 'claim')} held so far"
+    checks_text = green_text(report) if report else "nothing was checked yet"
+    claims_text = f"{plural(len(state.contradictions), 'claim')} did not hold"
     return System(
         "System 3* – audit",
-        f"{passing}, {plural(len(blocking), 'blocking finding')}, {untrue}",
+        f"{checks_text}, {plural(len(blocking), 'blocking finding')}, {claims_text}",
         (
-            ("claims", held if trust.checked else "none could be compared yet"),
+            ("claims", held_text if trust.checked else "none could be compared yet"),
             ("purpose", f"{drift.related} of {plural(drift.deeds, 'file')} had to do with the task" if drift.deeds else ""),
             ("rejections in a row", f"{rejections} of {state.config.judge.rejections}" if rejections else ""),
         ),
@@ -173,33 +173,33 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
 
 
 def _outlook(state: LoopState) -> System:
-    """4: where the work is going, and what is planned."""
-    oversight, best, measured, last = state.oversight, state.oversight.best, state.oversight.progress, state.worked[-1:]
-    left = plural(max(0, state.config.limits.iterations - state.iteration), "iteration")
+    """System 4: direction of the work, and plans."""
+    oversight, best, measured, latest = state.oversight, state.oversight.best, state.oversight.progress, state.worked[-1:]
+    iterations_left = plural(max(0, state.config.limits.iterations - state.iteration), "iteration")
     return System(
         "System 4 – outlook",
-        f"{measured.completion:.0%} measured as done, the limit leaves {left}",
+        f"{measured.completion:.0%} measured as done, the limit leaves {iterations_left}",
         (
-            ("first of all", _listed(oversight.strategy.priorities)),
+            ("first of all", _cell_lines(oversight.strategy.priorities)),
             (
                 "best so far",
                 f"{best.completion:.0%} after iteration {best.iteration}, at {coded(best.commit[:10])}" if best else "",
             ),
         ),
-        bad=any(one.movement is Movement.BACK for one in last),
+        bad=any(one.movement is Movement.BACK for one in latest),
         watch=oversight.idle,
     )
 
 
 def _policy(state: LoopState) -> System:
-    """5: goal, rules and people."""
-    gate, ended, waits = state.gate, state.ending, state.ending and state.ending.outcome is Outcome.WAITING
+    """System 5: goal, rules and people."""
+    gate, ending, is_waiting = state.gate, state.ending, state.ending and state.ending.outcome is Outcome.WAITING
     short = f"goal, {plural(len(state.config.checks), 'check')} and limits unchanged; no question is open"
-    short = f"{SIGNS[ended.outcome]}: {ended.rule}" if ended else short
+    short = f"{SIGNS[ending.outcome]}: {ending.rule}" if ending else short
     return System(
         "System 5 – policy",
         f"waiting for a person: {gate.question}" if gate else short,
-        (("for the next iteration", _listed(state.guidance)),),
-        bad=ended and ended.outcome is not Outcome.COMPLETED and not waits,
-        watch=gate or waits,
+        (("for the next iteration", _cell_lines(state.guidance)),),
+        bad=ending and ending.outcome is not Outcome.COMPLETED and not is_waiting,
+        watch=gate or is_waiting,
     )

@@ -1,4 +1,4 @@
-"""The first helmsman.toml and RUBRIC.md of a repository, as text. What is written here is read back as the same values."""
+"""Text of the first helmsman.toml and RUBRIC.md of a repository. Parsing it returns the same values."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def helmsman_toml(
 ) -> str:
     """The text of helmsman.toml. An empty goal is left to the command line.
 
-    Of checks and of what is left out the reason stands beside it. `setup_needed`: a check failed without it.
+    Checks and omitted commands have the reason next to them. `setup_needed`: a check failed without setup.
     """
 
     def fields(check: CheckConfig) -> list[str]:
@@ -29,17 +29,19 @@ def helmsman_toml(
         timeout = [f"timeout_seconds = {check.timeout_seconds:g}"] if check.timeout_seconds != DEFAULT_TIMEOUT else []
         return [*name, f"command = {toml_line(check.command)}", *timeout]
 
-    written = [(fields(check), why) for check, why in checks]
-    said, ready = toml_string(goal) if goal else "", [toml_line(command) for command in setup]
-    text = render("init_toml", goal=said, checks=written, left_out=left_out, setup=ready, setup_needed=setup_needed)
+    check_rows = [(fields(check), why) for check, why in checks]
+    goal_string, setup_lines = toml_string(goal) if goal else "", [toml_line(command) for command in setup]
+    text = render(
+        "init_toml", goal=goal_string, checks=check_rows, left_out=left_out, setup=setup_lines, setup_needed=setup_needed
+    )
     return f"{text}\n"
 
 
 def rubric_md(criteria: Sequence[str]) -> str:
-    """The text of RUBRIC.md. Without criteria it says how to write them, and judges nothing."""
+    """The text of RUBRIC.md. Without criteria it only explains how to write them."""
     lines = [f"- [c{number}] {one_line(text)}" for number, text in enumerate(criteria, 1)]
-    # Brackets at the end that are meant as options stay options. Those that would be wrong ones belong to the sentence.
-    wrong = [line.endswith((")", ").", "):")) and read_rubric(f"## Judge criteria\n{line}").problems for line in lines]
-    written = [f"{line} ." if broken else line for line, broken in zip(lines, wrong, strict=True)]
-    text = render("init_rubric", criteria=written)
+    # Parentheses at the end are options if they parse as such, else part of the sentence.
+    is_broken = [line.endswith((")", ").", "):")) and read_rubric(f"## Judge criteria\n{line}").problems for line in lines]
+    criteria_lines = [f"{line} ." if has_bad_options else line for line, has_bad_options in zip(lines, is_broken, strict=True)]
+    text = render("init_rubric", criteria=criteria_lines)
     return f"{text}\n"

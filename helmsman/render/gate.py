@@ -1,4 +1,4 @@
-"""A question to a person: above the fields of a form, in an issue, in a terminal with the exact command behind each choice."""
+"""Questions to a person, for a form, an issue or a terminal, with the exact command for each choice."""
 
 import html
 import re
@@ -15,22 +15,22 @@ from helmsman.render.markdown_page import code, table
 from helmsman.render.templating import render_markdown
 from helmsman.texts import duration, money_text, plural
 
-EVIDENCE_LINES, EVIDENCE_WIDTH = 8, 160  # lines of evidence that a terminal shows, and characters of each
+EVIDENCE_LINES, EVIDENCE_WIDTH = 8, 160  # lines of evidence in a terminal, and characters of each
 FAILURES_SHOWN, MOMENTS_SHOWN, ANSWERS_SHOWN = 3, 10, 3
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENT = " " * 11
-_NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE"}  # without it, an approval of that kind would say nothing
+_NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE"}  # an approval of that kind would have no effect without it
 
 
 def form_text(gate: Gate, seen: str) -> str:
-    """What stands above the fields of a form. `seen`: what the person has to know, as Markdown."""
+    """Text above the fields of a form. `seen`: what the person has to know, as Markdown."""
     return render_markdown("gate_form", gate=gate, seen=seen)
 
 
 def in_short(state: LoopState) -> str:
-    """What a form tells of a loop."""
+    """Short description of a loop for a form."""
     signs = {result.command: "✔ " if result.passed else "✘ " for result in (state.checks.results if state.checks else ())}
-    agreed = (f"{signs.get(check.command, '')}{coded(check.command)}" for check in state.config.checks)
+    configured = (f"{signs.get(check.command, '')}{coded(check.command)}" for check in state.config.checks)
     rung, report, limits, spent = state.oversight.ladder.rung, state.checks, state.config.limits, state.spending
     parts = (
         f"{state.iteration} of {plural(limits.iterations, 'iteration')}",
@@ -45,14 +45,14 @@ def in_short(state: LoopState) -> str:
         "in_short",
         state=state,
         standing=" · ".join(part for part in parts if part),
-        checks=some(failing_names(state.checks) if state.iteration and state.checks else agreed),
+        checks=some(failing_names(state.checks) if state.iteration and state.checks else configured),
         conflicts=[sentence(one) for one in state.oversight.conflicts[:FAILURES_SHOWN]],
         proposed=some(state.proposed),
     )
 
 
 def evidence(state: LoopState, worktree: str) -> str:
-    commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # whoever reads it may copy it into a shell
+    commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # a reader may copy it into a shell
     failures = state.checks.failures[:FAILURES_SHOWN] if state.checks else ()
     rows = (
         (str(one.iteration), f"{one.completion:.0%}", one.movement, short_level(one.rung), "yes" if one.undone else "")
@@ -70,7 +70,7 @@ def evidence(state: LoopState, worktree: str) -> str:
 
 
 def gate_lines(gate: Gate, loop: str) -> list[str]:
-    """Question, evidence, choices with their commands, and what happens when nobody answers."""
+    """Question, evidence, choices with their commands, and the effect of no answer."""
     effect = gate.choices.get(gate.at_timeout)
     unanswered = f"unanswered until then: {gate.at_timeout}{f' ({effect})' if effect else ''}"
     deadline = (
@@ -93,14 +93,14 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
 
 
 def answer_line(answer: Answer) -> str:
-    """What was answered, by whom and through which way."""
-    words = f": {clean(answer.guidance)[:EVIDENCE_WIDTH]}" if answer.guidance else ""
-    who = f" by {clean(answer.by)}" if answer.by else ""
-    return f"answered   {answer.choice}{who} ({answer.via}){words}"
+    """The answer, its author and its channel."""
+    guidance = f": {clean(answer.guidance)[:EVIDENCE_WIDTH]}" if answer.guidance else ""
+    author = f" by {clean(answer.by)}" if answer.by else ""
+    return f"answered   {answer.choice}{author} ({answer.via}){guidance}"
 
 
 def answer_command(gate: Gate, choice: Choice, loop: str) -> str:
-    """What to type for a choice. The name comes from a stored state, so nothing in it may be more than a word to a shell."""
+    """Command for a choice. The name comes from a stored state, so it is quoted as a single shell word."""
     name = shlex.quote(clean(loop))
     match choice:
         case Choice.APPROVE:
@@ -114,9 +114,9 @@ def answer_command(gate: Gate, choice: Choice, loop: str) -> str:
 
 
 def _evidence_lines(gate: Gate) -> Iterator[str]:
-    """Without tables: their signs mean something in the form only, and `helmsman log` has what they say."""
-    known = (clean(html.unescape(_ESCAPED.sub(r"\1", line))).rstrip() for line in clean_lines(gate.evidence).splitlines())
-    lines = [line for line in known if line and not line.startswith("|")]
+    """Evidence without tables, which are made for the form; `helmsman log` has their content."""
+    all_lines = (clean(html.unescape(_ESCAPED.sub(r"\1", line))).rstrip() for line in clean_lines(gate.evidence).splitlines())
+    lines = [line for line in all_lines if line and not line.startswith("|")]
     for number, line in enumerate(lines[:EVIDENCE_LINES]):
         yield f"{_INDENT if number else 'evidence   '}{shortened(line, EVIDENCE_WIDTH)}"
     if len(lines) > EVIDENCE_LINES:

@@ -1,4 +1,4 @@
-"""Lines for a terminal and for logs: an iteration, why it was decided so, what may be typed next, the loops of a repository."""
+"""Lines for a terminal and for logs: iterations, decisions, next commands, and the loops of a repository."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,37 +21,37 @@ from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, duration, format_dollars, format_tool_calls, money, plural
 
 REASON_SHOWN, GOAL_SHOWN = 100, 60
-NOT_STARTED = frozenset({126, 127})  # exit codes of a shell for a command that may not be executed, or is not there
+NOT_STARTED = frozenset({126, 127})  # exit codes of a shell: not executable, not found
 EXPLAINED, SAID_ABOVE = frozenset({"Decision", "Control", "Signals"}), frozenset({"→", "told"})
-"""Parts of an iteration that tell why it was decided so, and facts of them that stand elsewhere."""
+"""Parts of an iteration that explain its decision, and facts of them that are shown elsewhere."""
 LIST_HEAD = ("LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL")
 
 
 def iteration_lines(record: IterationRecord) -> Iterator[str]:
-    """An iteration in a few lines: how the agent's call ended, what changed, what the checks say, what was decided."""
+    """An iteration in a few lines: outcome of the agent's call, changes, checks and decision."""
     call = record.execution.call
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    used = (
+    effort = (
         format_tool_calls(call.tool_calls, call.untold),
         format_dollars(call.usage.cost_usd, call.untold),
         duration(call.seconds),
     )
-    what = f"{'research, ' * record.researched}agent {call.outcome}{' (resumed)' * call.resumed}"
-    yield f"#{record.iteration}{attempt}  {what}: {', '.join(used)}"
+    call_text = f"{'research, ' * record.researched}agent {call.outcome}{' (resumed)' * call.resumed}"
+    yield f"#{record.iteration}{attempt}  {call_text}: {', '.join(effort)}"
     for fact in facts(record):
         if not fact.is_detail:
             yield f"    → {fact.value}" if fact.name == "→" else f"    {fact.line}"
 
 
 def brought(record: IterationRecord) -> str:
-    """What an iteration came to, in a few words: `2 of 8 checks green`."""
+    """Result of an iteration in a few words: `2 of 8 checks green`."""
     if record.checks is None:
         return f"agent: {record.execution.call.outcome.replace('_', ' ')}"
     return green_text(record.checks)
 
 
 def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator[str]:
-    """The checks before any work: what the loop begins with, what could not even start, and what nothing proves."""
+    """The checks before any work, those that cannot start, and warnings."""
     yield "#0  the checks before any work" if report else "#0  before any work"
     yield from (f"    {fact.line}" for fact in (check_facts(report) if report else ()) if not fact.is_detail)
     for result in report.failures if report else ():
@@ -61,7 +61,7 @@ def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator
 
 
 def explanation(record: IterationRecord) -> Iterator[str]:
-    """The decision of one iteration: the way through the table, the numbers, and what would have changed it."""
+    """The decision of one iteration: the path through the table, the numbers, and what would have changed it."""
     decision = record.decision
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
     yield f"#{record.iteration}{attempt}  {decision.word} ({decision.rule})"
@@ -80,7 +80,7 @@ def explanation(record: IterationRecord) -> Iterator[str]:
 
 
 def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
-    """How a loop is steered, for a look at its state: what is ordinary is left out."""
+    """Control state of a loop for its status; ordinary values are omitted."""
     control, ladder = oversight.control, oversight.ladder
     yield f"progress   {shares_text(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
     why = clean(cut_between_words(ladder.reason, REASON_SHOWN))
@@ -88,31 +88,31 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
         f"{ladder.rung.title} because of {why}" if ladder.rung > EscalationLevel.PATCH else "",
         f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {"none", "productive"} else "",
     )))  # fmt: skip
-    watched = "" if config.ladder.act else " (only watched: ladder.act is off)"
-    yield f"health     {health or 'nothing to notice'}{watched}"
+    suffix = "" if config.ladder.act else " (only watched: ladder.act is off)"
+    yield f"health     {health or 'nothing to notice'}{suffix}"
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
 
 
 def next_lines(result: LoopResult, gate: Gate | None = None) -> Iterator[str]:
-    """One command that shows the work, and one that goes on, as lines."""
+    """One command that shows the work, and one that continues, as lines."""
     yield from (f"{label:<10} {command}" for label, command in next_steps(result, gate))
 
 
 def next_steps(result: LoopResult, gate: Gate | None = None) -> Iterator[tuple[str, str]]:
-    """What each command is for, and the command. Where a question is open, `gate`: its answer comes first."""
+    """Purpose and text of each command. `gate`: an open question, whose answer comes first."""
     if result.unverified:
         yield "next", f"helmsman resume {result.loop}  # says what can be done about an unverified state, and does nothing else"
         return
-    branch = shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
+    branch = shlex.quote(clean(result.branch))  # git allows shell syntax in names, and a reader may copy it
     if result.merged:
         yield "look", f"git show --stat --first-parent {result.merged.commit[:12]}"
     else:
         yield "look", f"git diff ...{branch}" if result.outcome is Outcome.COMPLETED else f"helmsman log {result.loop}"
-    if step := _step(result, branch, gate):
+    if step := _next_command(result, branch, gate):
         yield "next", step
 
 
-def _step(result: LoopResult, branch: str, gate: Gate | None) -> str:
+def _next_command(result: LoopResult, branch: str, gate: Gate | None) -> str:
     if gate is not None:
         choice, effect = next(iter(gate.choices.items()))
         return f"{answer_command(gate, choice, result.loop)}  # {effect} Other choices: helmsman answer {result.loop}"
@@ -126,14 +126,14 @@ def _step(result: LoopResult, branch: str, gate: Gate | None) -> str:
 
 
 def list_lines(loops: Iterable[tuple[LoopState, str, str]]) -> Iterator[str]:
-    """One loop a line under a head, each column as wide as what stands in it: its state, how it stands, why it is unverified."""
+    """One line for each loop under a head, in columns. Input: state, status, and why it is unverified."""
     rows: list[tuple[str, ...]] = [LIST_HEAD]
-    for state, stands, unverified in loops:
+    for state, status, unverified in loops:
         spent, mark = state.spending.cost_usd, f"(unverified: {clean(unverified)}) " if unverified else ""
         rows.append(
             (
                 state.loop,
-                stands,
+                status,
                 f"{state.iteration} of {state.config.limits.iterations}",
                 "unknown" if "cost" in state.untold and not spent else money(spent),
                 f"{state.updated_at:%Y-%m-%d %H:%M} UTC",
@@ -147,25 +147,25 @@ def list_lines(loops: Iterable[tuple[LoopState, str, str]]) -> Iterator[str]:
 
 
 def group_lines(result: ParallelResult) -> Iterator[str]:
-    """How every loop of a group stands, and which was chosen."""
+    """Status of every loop of a group, and the chosen one."""
     spent = format_dollars(result.spent, result.untold)
     yield f"group      {result.group}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}"
-    for one in result.loops:
-        sign = SIGNS[one.outcome] if one.outcome else "under way" if one.branch else "not begun"
-        yield f"loop       {one.loop}  {sign}  {format_dollars(one.cost_usd, one.untold)}  {clean(one.goal)}"
-        if one.approach:
-            yield f"           approach: {clean(one.approach)}"
-        if one.reason and one.outcome is not Outcome.COMPLETED:
-            yield f"           {clean(one.reason)}"
-        if one.merged:
-            yield f"           merged as {one.merged[:10]}"
+    for loop in result.loops:
+        sign = SIGNS[loop.outcome] if loop.outcome else "under way" if loop.branch else "not begun"
+        yield f"loop       {loop.loop}  {sign}  {format_dollars(loop.cost_usd, loop.untold)}  {clean(loop.goal)}"
+        if loop.approach:
+            yield f"           approach: {clean(loop.approach)}"
+        if loop.reason and loop.outcome is not Outcome.COMPLETED:
+            yield f"           {clean(loop.reason)}"
+        if loop.merged:
+            yield f"           merged as {loop.merged[:10]}"
     if result.chosen:
         yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
     yield from (f"problem    {clean(words)}" for words in result.problems)
 
 
 def aligned_lines(result: AlignResult) -> Iterator[str]:
-    """What came of an alignment, in a few lines."""
+    """Result of an alignment in a few lines."""
     yield f"alignment  {clean(result.file)}"
     if result.by == "template":
         yield "by         the template: no model looked for gaps"

@@ -1,9 +1,9 @@
 """Markdown for the engine's pages and for issues.
 
-Foreign text in rows, sentences and fences ends none of them and becomes no HTML, link, image or heading.
+Untrusted text in rows, sentences and fences cannot end them, and becomes no HTML, link, image or heading.
 
-Two UIs read the result, and they do not agree: one knows no entity by number, one makes links of addresses behind backslashes.
-Both are met with what means the same to every reader: a backslash before a bar, and a joiner inside of addresses.
+Two UIs render the result, and they differ: one knows no numeric entities, one makes links of addresses behind backslashes.
+The output uses what both render alike: a backslash before a bar, and a word joiner inside of addresses.
 """
 
 import re
@@ -19,21 +19,21 @@ LONGEST_OUTPUT_LINE = 400
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKS = "\\`*_[]()~#$!|"
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=.)", re.IGNORECASE)
-_JOINER = "\u2060"  # shows nothing and joins words: an address with it inside is no address
+_JOINER = "\u2060"  # invisible word joiner: an address that contains it is not a link
 _CODE = re.compile(r"\\.|(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
-"""A backtick behind a backslash begins none."""
+"""A backtick after a backslash does not start code."""
 _BEGINS_A_LIST = re.compile(r"^(\d*)([-+=.)])")
 
 
 def prose(text: str, most: int = LONGEST_LINE) -> str:
-    """Foreign text within a sentence or a row, as it is read."""
-    known = _ENTITIES | {mark: f"\\{mark}" for mark in _MARKS}
-    escaped = "".join(known.get(character, character) for character in short_line(text, most))
+    """Escape untrusted text for a sentence or a row."""
+    escapes = _ENTITIES | {mark: f"\\{mark}" for mark in _MARKS}
+    escaped = "".join(escapes.get(character, character) for character in short_line(text, most))
     return _BEGINS_A_LIST.sub(r"\1\\\2", _ADDRESS.sub(_JOINER, escaped))
 
 
 def code(text: str, most: int = LONGEST_LINE) -> str:
-    """Foreign text as code. With a bar or a break in it, as prose: no two readers agree on a bar within code within a row."""
+    """Format untrusted text as code; as prose if it has a bar or a break, since readers differ on bars in code in a row."""
     line = short_line(text, most)
     if "|" in line or BREAK in line:
         return prose(line, most)
@@ -43,7 +43,7 @@ def code(text: str, most: int = LONGEST_LINE) -> str:
 
 
 def fence(text: str, most: int = LONGEST_OUTPUT) -> str:
-    """Foreign text of several lines. Where it is longer, its end: there the outcome stands."""
+    """Fence untrusted text of several lines; only the end of a long one, which has the outcome."""
     body = "\n".join(shortened(clean(line).rstrip(), LONGEST_OUTPUT_LINE) for line in text.expandtabs(4).splitlines()).strip("\n")
     if len(body) > most:
         body = f"[… {len(body) - most:,} characters are left out …]\n{body[-most:]}"
@@ -52,38 +52,38 @@ def fence(text: str, most: int = LONGEST_OUTPUT) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int] = ()) -> str:
-    """Rows of cells that `prose` or `code` made, or that are our own words. Empty where there is no row.
+    """Table of cells made by `prose` or `code`, or of trusted text. Empty if there is no row.
 
-    `widths`: characters of each column, for the reader that breaks no line by itself.
+    `widths`: characters of each column, for the reader that does not wrap lines.
     """
     broken = [[wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] if widths else row for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *broken)) if broken else ""
 
 
 def wrapped(markdown: str, width: int) -> str:
-    """A cell in lines of about so many characters. It is broken between words, and never within code."""
-    joined = _CODE.sub(lambda found: found[0].replace(" ", "\0"), markdown)
+    """Wrap a cell to about this width, between words and never within code."""
+    joined = _CODE.sub(lambda match: match[0].replace(" ", "\0"), markdown)
     parts = (textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False) or [""] for part in joined.split(BREAK))
     return BREAK.join(line for lines in parts for line in lines).replace("\0", " ")
 
 
 def cell(text: str, most: int = LONGEST_LINE) -> str:
-    """A plain text with all its lines, as a cell holds it. What stands between backticks is code."""
+    """Format plain text of several lines as a cell. Text between backticks is code."""
     return BREAK.join(_with_code(short_line(line, most)) for line in text.split("\n") if line.strip())
 
 
 def _with_code(line: str) -> str:
-    """Blanks around a text stay; two pieces of code never touch, since their marks would become one."""
-    pieces, made = by_backticks(line), ""
+    """Keep spaces around a text; separate two pieces of code, since their backticks would merge."""
+    pieces, result = by_backticks(line), ""
     for at, piece in enumerate(pieces):
-        words = prose(piece)
-        spaced = f"{' ' * piece.startswith(' ')}{words}{' ' * piece.endswith(' ')}" if words else " " * bool(piece)
-        made += code(piece) if at % 2 else spaced or " " * (0 < at < len(pieces) - 1)
-    return made
+        escaped = prose(piece)
+        spaced = f"{' ' * piece.startswith(' ')}{escaped}{' ' * piece.endswith(' ')}" if escaped else " " * bool(piece)
+        result += code(piece) if at % 2 else spaced or " " * (0 < at < len(pieces) - 1)
+    return result
 
 
 def by_backticks(text: str) -> list[str]:
-    """Every second piece is code; a backtick without another one is itself."""
+    """Split a text so that every second piece is code; an unpaired backtick stays literal."""
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
         pieces[-2:] = ["`".join(pieces[-2:])]
@@ -93,16 +93,16 @@ def by_backticks(text: str) -> list[str]:
 def facts_table(
     facts: Iterable[tuple[str, str]], head: tuple[str, str] = ("", ""), widths: tuple[int, int] = (12, 80), most: int = 600
 ) -> str:
-    """Names and what there is to tell of each; a name that stands above already is left out."""
-    rows, before = list[tuple[str, str]](), ""
+    """Table of names and values; a repeated name is omitted."""
+    rows, previous = list[tuple[str, str]](), ""
     for name, text in facts:
-        rows.append((f"**{name}**" if name and name != before else "", cell(text, most)))
-        before = name
+        rows.append((f"**{name}**" if name and name != previous else "", cell(text, most)))
+        previous = name
     return table(head, rows, widths)
 
 
 def stacked(parts: Iterable[str]) -> str:
-    """Paragraphs, tables and fences, one below the other; empty ones are left out."""
+    """Join paragraphs, tables and fences; empty ones are omitted."""
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""A verification as people read it, as lines or Markdown, and for programs: JUnit XML, and SARIF 2.1.0 for code scanning."""
+"""A verification as lines or Markdown for people, and as JUnit XML and SARIF 2.1.0 for programs."""
 
 import json
 from collections import Counter
@@ -13,71 +13,76 @@ from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Ve
 from helmsman.render.markdown_page import code, fence, prose, stacked
 from helmsman.texts import check_text, duration, plural
 
-SHOWN = 30  # cases that are listed; a machine gets all of them
+SHOWN = 30  # listed cases; JUnit XML has all of them
 LONGEST_COMMENT = 20_000
 SIGNS = {
     "proves": "✔", "fails": "✘", "asks": "?", "reported": "·", "nothing": " "
 }  # fmt: skip
 NAMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
-MARK = "<!-- helmsman verify -->"  # by which the comment of an earlier run is found
+MARK = "<!-- helmsman verify -->"  # finds the comment of an earlier run
 
 
-def verification_lines(found: Verification) -> Iterator[str]:
-    """The table, cases that changed first, then the verdict and what it rests on."""
-    yield f"change     {found.base[:12]}..{found.head[:12]}, {plural(found.files_changed, 'file')} changed"
-    for title, report in (("base", found.base_checks), ("head", found.head_checks)):
+def verification_lines(verification: Verification) -> Iterator[str]:
+    """The outcome table, changed cases first, then the verdict and its grounds."""
+    yield f"change     {verification.base[:12]}..{verification.head[:12]}, {plural(verification.files_changed, 'file')} changed"
+    for title, report in (("base", verification.base_checks), ("head", verification.head_checks)):
         yield from (f"{title:<10} {check_text(result)}" for result in (report.results if report else ()))
-    yield from table_lines(found.table)
-    yield from _hint_lines(found)
+    yield from table_lines(verification.table)
+    yield from _hint_lines(verification)
     yield ""
-    yield f"{spelled(found.verdict).upper()} (exit status {found.exit_status})"
-    for reason in found.reasons:
+    yield f"{spelled(verification.verdict).upper()} (exit status {verification.exit_status})"
+    for reason in verification.reasons:
         yield f"  {clean(reason.why)}"
         yield from ([f"    what to do: {clean(reason.remedy)}"] if reason.remedy else ())
-    yield from grounds_lines(found.grounds)
-    yield f"{plural(found.runs, 'run')} of the checks, {duration(found.seconds)}"
+    yield from grounds_lines(verification.grounds)
+    yield f"{plural(verification.runs, 'run')} of the checks, {duration(verification.seconds)}"
 
 
-def _hint_lines(found: Verification) -> Iterator[str]:
-    """They decide nothing."""
-    yield from (f"hint       {clean(hint.where)}: {short_line(hint.message)} ({hint.rule})" for hint in found.hints[:SHOWN])
+def _hint_lines(verification: Verification) -> Iterator[str]:
+    """Hints, which do not influence the verdict."""
+    yield from (
+        f"hint       {clean(hint.where)}: {short_line(hint.message)} ({hint.rule})" for hint in verification.hints[:SHOWN]
+    )
 
 
 def outcome_text(record: IterationRecord) -> str:
-    """What a decision that the work is done rests on, of several lines; empty where there was none."""
+    """Grounds of the decision that the work is done, as several lines; empty if there is none."""
     table, grounds = record.since_start, record.decision.grounds
     return "\n".join((*(table_lines(table.table) if table else ()), *(grounds_lines(grounds) if grounds else ())))
 
 
-def table_lines(found: OutcomeTable) -> Iterator[str]:
-    """Cases that changed, one each; the others by number."""
-    changed = [case for case in found.cases if case.changed]
+def table_lines(table: OutcomeTable) -> Iterator[str]:
+    """Changed cases, one line each; counts of the others."""
+    changed = [case for case in table.cases if case.changed]
     for case in changed[:SHOWN]:
         yield f"{case.outcome:<12} {SIGNS[case.consequence]} {short_line(case.name)}"
         yield from ([f"{'':<15}{clean(case.why)}"] if case.consequence != "proves" else ())
     if len(changed) > SHOWN:
         yield f"{'':<12}   and {len(changed) - SHOWN} more that changed"
-    unchanged = Counter(case.outcome for case in found.cases if not case.changed)
+    unchanged = Counter(case.outcome for case in table.cases if not case.changed)
     yield from (f"{name:<12}   {plural(unchanged[name], 'case')}" for name in NAMES if unchanged[name])
-    if found.unnamed:
-        yield f"{'':<12}   {plural(found.unnamed, 'further passing test')} not named"
+    if table.unnamed:
+        yield f"{'':<12}   {plural(table.unnamed, 'further passing test')} not named"
 
 
 def grounds_lines(grounds: Grounds) -> Iterator[str]:
-    """What it rests on, and what nobody looked at."""
+    """What the verdict rests on, and what was not looked at."""
     yield from (f"{'rests on' if not number else '':<11}{line}" for number, line in enumerate(grounds.rests_on))
     yield from (f"{'not seen' if not number else '':<11}{line}" for number, line in enumerate(grounds.not_looked_at))
 
 
 def verification_markdown(found: Verification) -> str:
-    """The same for a comment on a pull request; an earlier one is found again by its first line."""
-    reasons = (f"- {prose(one.why)}{f' ({prose(one.remedy)})' if one.remedy else ''}" for one in found.reasons)
+    """Markdown for a comment on a pull request; its first line finds an earlier one."""
+    reasons = (f"- {prose(reason.why)}{f' ({prose(reason.remedy)})' if reason.remedy else ''}" for reason in found.reasons)
     return stacked(
         (
             f"{MARK}\n### Helmsman verify: {spelled(found.verdict).upper()}",
             f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {plural(found.files_changed, 'file')} changed",
             "\n".join(reasons),
-            fence("\n".join((*table_lines(found.table), *_hint_lines(found), *grounds_lines(found.grounds))), LONGEST_COMMENT),
+            fence(
+                "\n".join((*table_lines(found.table), *_hint_lines(found), *grounds_lines(found.grounds))),
+                LONGEST_COMMENT,
+            ),
         )
     )
 
@@ -85,35 +90,35 @@ def verification_markdown(found: Verification) -> str:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def junit_of(found: Verification) -> str:
-    """A test case for the verdict and for each case. What cannot be told is skipped, so that it never looks like a pass."""
+def junit_of(verification: Verification) -> str:
+    """JUnit XML: a test case for the verdict and one for each case. Unknown results are skipped, so they never look passed."""
     suite = Element("testsuite", name="helmsman verify")
     verdict = SubElement(suite, "testcase", classname="helmsman", name="verdict")
-    why = "; ".join(clean(reason.why) for reason in found.reasons)
-    if kind := {"not_verified": "failure", "inconclusive": "skipped"}.get(found.verdict):
+    why = "; ".join(clean(reason.why) for reason in verification.reasons)
+    if kind := {"not_verified": "failure", "inconclusive": "skipped"}.get(verification.verdict):
         SubElement(verdict, kind, message=why)
-    for case in found.table.cases:
-        one = SubElement(suite, "testcase", classname=clean(case.check), name=clean(case.name))
+    for case in verification.table.cases:
+        test_case = SubElement(suite, "testcase", classname=clean(case.check), name=clean(case.name))
         kind = {"fails": "failure", "asks": "skipped"}.get(case.consequence)
         if kind := {"FAIL_TO_FAIL": "failure", "GONE": "skipped"}.get(case.outcome, kind):
-            SubElement(one, kind, message=f"{case.outcome}: {clean(case.why)}")
+            SubElement(test_case, kind, message=f"{case.outcome}: {clean(case.why)}")
     suite.set("tests", str(len(suite)))
     for kind in ("failure", "skipped"):
         suite.set(f"{kind}s" if kind == "failure" else kind, str(len(suite.findall(f"./testcase/{kind}"))))
     return tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def sarif_of(found: Verification) -> str:
-    """Hints as notes at their place; what stands against the change as errors and warnings without one."""
-    rules = sorted({hint.rule for hint in found.hints} | {reason.rule for reason in found.reasons})
+def sarif_of(verification: Verification) -> str:
+    """SARIF with hints as notes at their locations, and reasons against the change as errors and warnings without a location."""
+    rules = sorted({hint.rule for hint in verification.hints} | {reason.rule for reason in verification.reasons})
     results = list[dict[str, Any]]()
-    for hint in found.hints:
+    for hint in verification.hints:
         region = {"region": {"startLine": hint.line}} if hint.line else {}
-        place = {"physicalLocation": {"artifactLocation": {"uri": quote(hint.path, errors="replace")}, **region}}
-        results.append({"ruleId": hint.rule, "level": "note", "message": {"text": clean(hint.message)}, "locations": [place]})
+        location = {"physicalLocation": {"artifactLocation": {"uri": quote(hint.path, errors="replace")}, **region}}
+        results.append({"ruleId": hint.rule, "level": "note", "message": {"text": clean(hint.message)}, "locations": [location]})
     levels = {"not_verified": "error", "inconclusive": "warning"}
-    for one in (reason for reason in found.reasons if reason.verdict in levels):
-        results.append({"ruleId": one.rule, "level": levels[one.verdict], "message": {"text": clean(one.why)}})
+    for reason in (reason for reason in verification.reasons if reason.verdict in levels):
+        results.append({"ruleId": reason.rule, "level": levels[reason.verdict], "message": {"text": clean(reason.why)}})
     driver = {"name": "Helmsman", "rules": [{"id": rule} for rule in rules]}
     run = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
