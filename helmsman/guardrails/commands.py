@@ -1,4 +1,4 @@
-"""What speaks against single commands, by the rows of guardrails.toml; what commands write, look at and change."""
+"""Findings on single commands by the rows of guardrails.toml; what commands write, look at and change."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,12 +17,12 @@ from helmsman.plain import word_set
 def findings(
     script: Sequence[Command], rules: Rules, commits: int = 0, branches: Iterable[str] = (), *, background: bool = False
 ) -> Iterator[Finding]:
-    """What speaks against each command of a call; `commits` and `branches` are the session's own, as its past tells."""
-    made = frozenset((*branches, *branches_made(script), rules.branch))
+    """Findings on each command of a call. `commits` and `branches`: the session's own so far."""
+    own_branches = frozenset((*branches, *branches_made(script), rules.branch))
     background = background or any(command.background for command in script)
     for command in script:
-        scene = Scene(command, git_of(command, rules.home), rules, commits, made, background)
-        # a program alone and with its first words, as the rows name it; the empty name is that of any command
+        scene = Scene(command, git_of(command, rules.home), rules, commits, own_branches, background)
+        # the program alone and with its first words, as in the rows; the empty name matches any command
         program = "mkfs" if command.program.startswith("mkfs.") else command.program
         words = [program, *(word for word in command.arguments if not word.startswith("-"))]
         names = frozenset({"", *(" ".join(words[:length]) for length in (1, 2, 3))})
@@ -46,15 +46,15 @@ def _applies(row: Row, scene: Scene) -> bool:
     )
 
 
-# what the rows ask ----------------------------------------------------------------------------------------------------
+# conditions of the rows -----------------------------------------------------------------------------------------------
 
 _EVERYTHING = word_set("* .* {*,.*} .[!.]*")
-_EVERYBODY = word_set("-1 0 1")
+_ALL_PROCESSES = word_set("-1 0 1")
 _FETCHERS = frozenset({"curl", "wget"})
 _INTERPRETERS = word_set("node perl ruby php deno bun")
 _SOURCES = frozenset({"source", "."})
 _STDIN = frozenset({"", "/dev/stdin", "/dev/fd/0"})
-_FETCHED = "\ue000"  # stands in a script for what was put there before it is read; UNKNOWN itself is dropped from every text
+_FETCHED = "\ue000"  # placeholder for fetched text in a script; UNKNOWN itself is dropped from every text
 
 
 def _is_outside(words: Iterable[str], scene: Scene) -> bool:
@@ -64,31 +64,31 @@ def _is_outside(words: Iterable[str], scene: Scene) -> bool:
 
 def _removes_all(scene: Scene) -> bool:
     for word in operands(scene.command.arguments):
-        every = basename(word.rstrip("/")) in _EVERYTHING
-        place = locate((dirname(word) or ".") if every else word, scene.command.folder, scene.rules)
-        home = place and place.kind != "inside" and place.path in {HOME, scene.rules.home or HOME}
-        if place and (place.holds_worktree or place.path == ".git" or home):
+        is_everything = basename(word.rstrip("/")) in _EVERYTHING
+        place = locate((dirname(word) or ".") if is_everything else word, scene.command.folder, scene.rules)
+        is_home = place and place.kind != "inside" and place.path in {HOME, scene.rules.home or HOME}
+        if place and (place.holds_worktree or place.path == ".git" or is_home):
             return True
     return False
 
 
 def _ends_others(scene: Scene) -> bool:
-    """A pid can't be told from others, but where nothing was started none is ours."""
+    """Whether it signals processes of others. Pids are opaque, but if the session started nothing, none is its own."""
     words, name = scene.command.arguments, scene.command.program
     if "-0" not in words and any(word.lstrip("-") == PARENT for word in words):
-        return True  # what runs the agent; a signal of 0 only asks whether it is there
+        return True  # the process that runs the agent; signal 0 only checks whether it exists
     if name != "kill":
         return word_set("-P --parent --dry-run --help -h").isdisjoint(words)
     if not word_set("-0 -l -L").isdisjoint(words):
         return False
-    # Behind the signal: `-9`, `-TERM`, `-s TERM`, `--`. A lone `-1` is a signal, behind a signal it is everybody.
+    # After the signal: `-9`, `-TERM`, `-s TERM`, `--`. A lone `-1` is a signal, after a signal it means all processes.
     signal = 2 if words[:1] in {("-s",), ("-n",)} else int("".join(words[:1])[:1] == "-" and words[0] != "--")
     pids = words[signal:][words[signal : signal + 1] == ("--",) :]
-    return not _EVERYBODY.isdisjoint(pids) or (not scene.background and any(pid.isdigit() for pid in pids))
+    return not _ALL_PROCESSES.isdisjoint(pids) or (not scene.background and any(pid.isdigit() for pid in pids))
 
 
 def _runs_what_is_fetched(scene: Scene) -> bool:
-    """Down the pipe, or `$(curl …)`, `sh -c "$(curl …)"`, `bash <(curl …)`, `eval`; not as an argument of what runs."""
+    """Whether it runs fetched text: from a pipe, `$(curl …)`, `sh -c "$(curl …)"`, `bash <(curl …)`, `eval`; no argument."""
     command = scene.command
     if not _FETCHERS.isdisjoint(command.upstream) and _reads_script(command):
         return True
@@ -99,11 +99,11 @@ def _runs_what_is_fetched(scene: Scene) -> bool:
 
 
 def _reads_script(command: Command) -> bool:
-    """Whether it runs what comes down the pipe: a script or a module of its own makes that its data."""
+    """Whether it runs its standard input; with its own script or module, the input is data."""
     program, words = command.program, command.arguments
     if program in SHELLS:
         call = shell_call(words)
-        return {"c", "n"}.isdisjoint(call.letters) and ("s" in call.letters or call.first in _STDIN)  # -n only checks it
+        return {"c", "n"}.isdisjoint(call.letters) and ("s" in call.letters or call.first in _STDIN)  # -n only checks syntax
     if program in _SOURCES:
         return "".join(words[:1]) in _STDIN
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
@@ -112,7 +112,7 @@ def _reads_script(command: Command) -> bool:
 
 
 def _runs(command: Command, mark: str) -> bool:
-    """Whether it runs a file or a script that begins with the mark."""
+    """Whether it runs a file or a script that starts with the mark."""
     program, words = command.program, command.arguments
     scripts: Iterable[str] = ()
     if program in SHELLS:
@@ -137,13 +137,13 @@ _QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
 }
 
 
-# what commands write --------------------------------------------------------------------------------------------------
+# files that commands write --------------------------------------------------------------------------------------------
 
 _TARGET = "-t --target-directory"
 
 
 def written(command: Command) -> Iterator[str]:
-    """Words that name what is written, relative to the command's folder."""
+    """Words for the paths that a command writes, relative to its folder."""
     yield from command.writes
     program = "python" if INTERPRETER.fullmatch(command.program) else command.program
     for way, programs in table()["writes"].items():
@@ -152,7 +152,7 @@ def written(command: Command) -> Iterator[str]:
 
 
 def _last_operand(command: Command, valued: str) -> Iterable[str]:
-    """A folder that an option names, else the last of two or more words."""
+    """The folder given by an option, else the last of two or more words."""
     names = list(operands(command.arguments, word_set(f"{valued} {_TARGET}")))
     return values(command.arguments, _TARGET) or (names[-1:] if len(names) > 1 else [])
 
@@ -165,12 +165,12 @@ def _output_option(command: Command, flags: str) -> Iterable[str]:
 
 
 def _sed(command: Command, _: str) -> Iterable[str]:
-    """In place only; the first word is the script, unless -e or -f gives it."""
+    """Files edited in place; the first word is the script unless -e or -f gives it."""
     words = [word for word in command.arguments if word]
     if not has_flag(words, "-i --in-place"):
         return ()
-    given = has_flag(words, "--expression --file") or not word_set("-e -f").isdisjoint(words)
-    return list(operands(words, word_set("-e -f --expression --file")))[not given :]
+    has_script_option = has_flag(words, "--expression --file") or not word_set("-e -f").isdisjoint(words)
+    return list(operands(words, word_set("-e -f --expression --file")))[not has_script_option :]
 
 
 def _perl(command: Command, _: str) -> Iterable[str]:
@@ -179,7 +179,7 @@ def _perl(command: Command, _: str) -> Iterable[str]:
 
 
 def _find(command: Command, _: str) -> Iterable[str]:
-    """With `-delete`: what has the name, in the folder that is searched."""
+    """With `-delete`: the name pattern in the searched folder."""
     if "-delete" in command.arguments:
         name = next(iter(values(command.arguments, "-name -iname")), UNKNOWN)
         yield f"{next(operands(command.arguments[:1]), '.')}/{name}"
@@ -187,7 +187,7 @@ def _find(command: Command, _: str) -> Iterable[str]:
 
 @cache
 def _patterns() -> Mapping[str, re.Pattern[str]]:
-    """How a script in a line opens files for writing: by their names, or by a variable that was just set."""
+    """Patterns of inline scripts that open files for writing, by name or by a variable set before."""
     forms = {**table()["inline"]}
     quoted = forms.pop("quoted")
     file = rf"(?:{quoted}|([A-Za-z_]\w{{0,60}}))"
@@ -198,10 +198,10 @@ def _inline_script(command: Command, _: str) -> Iterable[str]:
     words = command.arguments
     scripts = [after for flag, after in pairwise(words) if flag.startswith("-") and flag[-1:] in "ceEpr"]
     text = "\n".join((*scripts[:5], command.stdin if not [word for word in operands(words) if word != "-"] else ""))
-    bound, *opened = _patterns().values()
-    values = {match[1]: match[3] for match in bound.finditer(text)}
-    found = (match[2] or values.get(match[3] or "", "") for pattern in opened for match in pattern.finditer(text))
-    return (name for name in found if name)
+    assignment, *open_patterns = _patterns().values()
+    assigned = {match[1]: match[3] for match in assignment.finditer(text)}
+    names = (match[2] or assigned.get(match[3] or "", "") for pattern in open_patterns for match in pattern.finditer(text))
+    return (name for name in names if name)
 
 
 _WRITES: Mapping[str, Callable[[Command, str], Iterable[str]]] = {
@@ -222,27 +222,27 @@ _WRITES: Mapping[str, Callable[[Command, str], Iterable[str]]] = {
 }
 
 
-# looks and changes ----------------------------------------------------------------------------------------------------
+# looking and changing -------------------------------------------------------------------------------------------------
 
 _SCRIPT = re.compile(r"[^-].*\.(?:py|js|mjs|cjs|ts|rb|pl|php|sh|bash)")
 _CHECKS = re.compile(r"test|spec|check|lint|build|type|verify|^dev$|^start$|^pytest$|^ruff$|^mypy$|^tsc$|^eslint$|^jest$")
-"""Names of scripts and jobs that look at the code and leave it as it is."""
+"""Names of scripts and jobs that read the code without changing it."""
 _FIXES = "--fix --write --fix-only --update-snapshot --inline-snapshot --snapshot-update"
 _RUNNERS = word_set("npm pnpm yarn bun uv poetry pdm bundle")
 _RUNNING, _JOBS = word_set("test t tst build lint start check"), word_set("run run-script exec")
 
 
 def is_look(script: Sequence[Command]) -> bool:
-    """Whether a script only looks; one of which nothing can be read counts as a look."""
-    return all(_looks(command) and not _keeps(command) for command in script)
+    """Whether a script only looks; an unreadable one counts as a look."""
+    return all(_only_looks(command) and not _writes_files(command) for command in script)
 
 
 def may_change(script: Sequence[Command]) -> bool:
     """Whether a script may have changed files, packages or processes."""
-    return any(_changes(command) for command in script)
+    return any(_may_change(command) for command in script)
 
 
-def _keeps(command: Command) -> bool:
+def _writes_files(command: Command) -> bool:
     return any(not target.startswith("/dev/") for target in written(command))
 
 
@@ -251,29 +251,29 @@ def _words(kind: str, program: str) -> frozenset[str]:
     return word_set(table()[kind].get(program, ""))
 
 
-def _names(kind: str, command: Command) -> bool:
-    """Whether the table names its program, or the program with one of its first words."""
+def _is_listed(kind: str, command: Command) -> bool:
+    """Whether the table lists its program, or the program with one of its first words."""
     return command.program in _words(kind, "any") or not _words(kind, command.program).isdisjoint(command.arguments[:2])
 
 
-def _looks(command: Command) -> bool:
+def _only_looks(command: Command) -> bool:
     if command.program == "git":
         git = git_of(command)
         stash = git.verb == "stash" and git.words[:1] in {("list",), ("show",)}
         return stash or git.verb in _words("looks", "git")
-    return not command.program or (command.program == "kill" and "-0" in command.arguments) or _names("looks", command)
+    return not command.program or (command.program == "kill" and "-0" in command.arguments) or _is_listed("looks", command)
 
 
-def _changes(command: Command) -> bool:
-    if _looks(command):
-        return _keeps(command) or command.background
+def _may_change(command: Command) -> bool:
+    if _only_looks(command):
+        return _writes_files(command) or command.background
     words = command.arguments
     verb = "".join(words[:1])
     if command.program in _RUNNERS and verb in _RUNNING | _JOBS:
         return verb in _JOBS and not any(map(_CHECKS.search, words[1:3]))
     if INTERPRETER.fullmatch(command.program) or command.program in _INTERPRETERS | SHELLS:
-        # a program of the project's own may write anything: a generator, a migration, a text on its input
+        # the project's own program may write anything: a generator, a migration, text on its input
         first = next(iter(words), "-")
         if command.stdin if first == "-" else _SCRIPT.fullmatch(first) and not _CHECKS.search(first):
             return True
-    return _names("changes", command) or command.background or has_flag(words, _FIXES) or _keeps(command)
+    return _is_listed("changes", command) or command.background or has_flag(words, _FIXES) or _writes_files(command)

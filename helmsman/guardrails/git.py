@@ -72,7 +72,7 @@ def values(words: Sequence[str], flags: str) -> list[str]:
     return [*separate, *(value for name, equals, value in joined if equals and name in flag_names)]
 
 
-# commits and branches of a session --------------------------------------------------------------------------------------------------
+# commits and branches of a session ------------------------------------------------------------------------------------
 
 
 def branches_made(commands: Iterable[Command]) -> Iterator[str]:
@@ -121,7 +121,7 @@ def written_by_git(command: Command) -> Iterator[str]:
     yield from () if all(steps_back(ref) == 0 for ref in refs) else names
 
 
-# conditions of the rows of guardrails.toml ---------------------------------------------------------------------------------
+# conditions of the rows of guardrails.toml ----------------------------------------------------------------------------
 
 
 def is_here(scene: Scene) -> bool:
