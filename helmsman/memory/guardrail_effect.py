@@ -1,9 +1,9 @@
-"""Whether a guardrail does any good: how often its class of failure came back, before it was told and since.
+"""Effect of a guardrail: the frequency of its class of failure before and after the agent was told.
 
-Two questions, both answered with small numbers in mind. Could so few failures be chance, if nothing had changed (Fisher's exact
-test)? Could so many be chance, if it had halved them (a binomial tail)? A guardrail of which neither can be said stays open.
-A guardrail is made when failures pile up, so that they get fewer in any case afterwards: therefore `before` counts all of the
-project's iterations and not the bad ones alone, and nothing is judged by one loop.
+Two tests for small numbers. Could so few failures be chance if nothing has changed (Fisher's exact test)? Could so many be
+chance if it has halved them (a binomial tail)? If neither can be ruled out, the verdict stays open.
+Guardrails are created when failures pile up, so that failures decrease afterwards anyway: therefore `before` counts all
+iterations of the project, and a single loop decides nothing.
 """
 
 import math
@@ -16,19 +16,19 @@ from helmsman.records.control import Movement
 from helmsman.records.lessons import Episode, Guardrail
 from helmsman.texts import plural
 
-ENOUGH = 8  # checked iterations with it until it is judged: with fewer, one bad loop decides
-ENOUGH_LOOPS = 2  # ended loops with it until it is judged: iterations of one loop fail together, for one cause
-DOUBT = 0.05  # how probable chance may be for a verdict; Fisher's own convention
+ENOUGH = 8  # checked iterations with it before a verdict: with fewer, one bad loop decides
+ENOUGH_LOOPS = 2  # ended loops with it before a verdict: iterations of one loop fail together, for one cause
+DOUBT = 0.05  # significance level; Fisher's own convention
 WORTH = 0.5
-"""Share of the earlier failures that may remain; an instruction that prevents fewer than half of them isn't worth its room."""
-UNNEEDED = 5  # loops in a row without anything of its class until it goes; of one that was shown to help, twice as many
-UNUSED = timedelta(days=90)  # without being told to anybody until it goes
+"""Largest share of the earlier failures that may remain; an instruction that prevents less than half is not worth its room."""
+UNNEEDED = 5  # loops in a row without its class of failure until it is retired; twice as many for an effective one
+UNUSED = timedelta(days=90)  # without being shown, until it is retired
 LONGEST_WHY = 300
 
 
 class Verdict(StrEnum):
-    INEFFECTIVE = "ineffective"  # it recurs as before
-    UNNEEDED = "unneeded"  # nothing of its class was anywhere near for long
+    INEFFECTIVE = "ineffective"  # the failure recurs as before
+    UNNEEDED = "unneeded"  # its class of failure has not occurred for long
     OPEN = "open"
     EFFECTIVE = "effective"
 
@@ -37,80 +37,90 @@ NO_GOOD = frozenset({Verdict.INEFFECTIVE, Verdict.UNNEEDED})
 
 
 def failed(episode: Episode) -> frozenset[FailureClass]:
-    """Classes that its checks failed with; none where nothing is known. What failed inside the session only is no failure."""
-    known = episode.checked and episode.movement is not Movement.WAITED
-    return frozenset(error.kind for error in episode.errors) if known else frozenset()
+    """Classes of failure of its checks; none if unknown. Failures inside the session only do not count."""
+    is_known = episode.checked and episode.movement is not Movement.WAITED
+    return frozenset(error.kind for error in episode.errors) if is_known else frozenset()
 
 
 def after_iteration(guardrail: Guardrail, episode: Episode) -> Guardrail:
-    """What it looks like after an iteration. To be called once for each one that was newly kept."""
+    """The guardrail after an iteration. Call it once for each newly stored episode."""
     if guardrail.id not in episode.guarded:
         return guardrail
-    told = guardrail.model_copy(update={"loaded_at": max(guardrail.loaded_at or episode.at, episode.at)})
+    updated = guardrail.model_copy(update={"loaded_at": max(guardrail.loaded_at or episode.at, episode.at)})
     if guardrail.failure is None or not episode.checked or episode.movement is Movement.WAITED:
-        return told
+        return updated
     seen = guardrail.after_seen + (guardrail.failure in failed(episode))
-    return told.model_copy(update={"after_seen": seen, "after_of": guardrail.after_of + 1})
+    return updated.model_copy(update={"after_seen": seen, "after_of": guardrail.after_of + 1})
 
 
 def after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime) -> Guardrail:
-    """What it looks like after a loop, given all its iterations; retired where it has had its chance, unless it is a person's."""
+    """The guardrail after a loop with these iterations; retired if it had its chance, unless it is a person's."""
     if guardrail.retired:
         return guardrail
-    ended = guardrail
+    updated = guardrail
     if any(guardrail.id in episode.guarded for episode in episodes):
-        # anything of its class before an iteration, in its checks, or inside the session
-        near = {error.kind for one in episodes for error in (*one.errors, *one.troubles)}.union(
+        # its class before an iteration, in its checks, or inside the session
+        occurred = {error.kind for one in episodes for error in (*one.errors, *one.troubles)}.union(
             *(one.subject.failures for one in episodes)
         )
-        needed = guardrail.failure is None or guardrail.failure in near
-        ended = guardrail.model_copy(update={"loops": guardrail.loops + 1, "unneeded": 0 if needed else guardrail.unneeded + 1})
-    if persons(ended):
-        return ended
-    if verdict(ended) in NO_GOOD:
-        return retired(effect_text(ended)[:LONGEST_WHY], ended, now)
-    idle = now - max(ended.created_at, ended.loaded_at or ended.created_at)
-    return retired(f"unused: not shown for {idle.days} days", ended, now) if idle > UNUSED else ended
+        is_needed = guardrail.failure is None or guardrail.failure in occurred
+        updated = guardrail.model_copy(
+            update={"loops": guardrail.loops + 1, "unneeded": 0 if is_needed else guardrail.unneeded + 1}
+        )
+    if persons(updated):
+        return updated
+    if verdict(updated) in NO_GOOD:
+        return retired(effect_text(updated)[:LONGEST_WHY], updated, now)
+    idle = now - max(updated.created_at, updated.loaded_at or updated.created_at)
+    return retired(f"unused: not shown for {idle.days} days", updated, now) if idle > UNUSED else updated
 
 
 def persons(guardrail: Guardrail) -> bool:
-    """Whether a person made or changed it: only a person ends it."""
+    """Whether a person wrote or edited it: only a person removes it."""
     return guardrail.edited or guardrail.by == "person"
 
 
 def verdict(guardrail: Guardrail) -> Verdict:
-    had, before, has, after = guardrail.before_seen, guardrail.before_of, guardrail.after_seen, guardrail.after_of
-    weighed = Verdict.OPEN
+    failures_before, before, failures_after, after = (
+        guardrail.before_seen,
+        guardrail.before_of,
+        guardrail.after_seen,
+        guardrail.after_of,
+    )
+    result = Verdict.OPEN
     if after >= ENOUGH and guardrail.loops >= ENOUGH_LOOPS and before > 0:
-        # of all ways to spread these failures over all these iterations, the share with as few of them since (hypergeometric)
-        seen, ways = had + has, _ways(before + after, had + has)
-        fewer = range(max(0, seen - before), has + 1)
-        by_chance = sum(math.exp(_ways(after, few) + _ways(before, seen - few) - ways) for few in fewer)
-        # how probable as many failures are, if each iteration had its earlier share of them times `WORTH`: that share with one
-        # failure and one success more than were seen (Laplace), as three of three prove no law
-        share = WORTH * (had + 1) / (before + 2)
-        hit, missed = math.log(share), math.log1p(-share)
-        in_spite = sum(math.exp(_ways(after, many) + many * hit + (after - many) * missed) for many in range(has, after + 1))
-        weighed = Verdict.EFFECTIVE if by_chance <= DOUBT else Verdict.INEFFECTIVE if in_spite <= DOUBT else weighed
-    patience = 2 * UNNEEDED if weighed is Verdict.EFFECTIVE else UNNEEDED  # what works well is seldom seen to be needed
-    return Verdict.UNNEEDED if guardrail.unneeded >= patience else weighed
+        # share of all distributions of these failures over these iterations with as few of them since (hypergeometric)
+        seen, log_total = failures_before + failures_after, _log_binomial(before + after, failures_before + failures_after)
+        fewer = range(max(0, seen - before), failures_after + 1)
+        chance_of_few = sum(math.exp(_log_binomial(after, few) + _log_binomial(before, seen - few) - log_total) for few in fewer)
+        # probability of as many failures if each iteration fails with the earlier share times `WORTH`; that share has one more
+        # failure and one more success than seen (Laplace), as three of three prove no law
+        share = WORTH * (failures_before + 1) / (before + 2)
+        log_failure, log_success = math.log(share), math.log1p(-share)
+        chance_of_many = sum(
+            math.exp(_log_binomial(after, many) + many * log_failure + (after - many) * log_success)
+            for many in range(failures_after, after + 1)
+        )
+        result = Verdict.EFFECTIVE if chance_of_few <= DOUBT else Verdict.INEFFECTIVE if chance_of_many <= DOUBT else result
+    patience = 2 * UNNEEDED if result is Verdict.EFFECTIVE else UNNEEDED  # an effective one rarely seems needed
+    return Verdict.UNNEEDED if guardrail.unneeded >= patience else result
 
 
 def effect_text(guardrail: Guardrail) -> str:
-    """Its effect for people, with the counts that it rests on."""
-    told = f"told in {plural(guardrail.loops, 'ended loop')}"
+    """The effect for people, with its counts."""
+    shown = f"told in {plural(guardrail.loops, 'ended loop')}"
     if guardrail.failure is None:
-        return f"not measured, as it is about no known class of failure; {told}"
+        return f"not measured, as it is about no known class of failure; {shown}"
     before = f"{guardrail.before_seen} of {plural(guardrail.before_of, 'checked iteration')}"
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
-    found = verdict(guardrail)
-    quiet = f", nothing of its class near in the last {guardrail.unneeded}" if found is Verdict.UNNEEDED else ""
-    yours = "; it is a person's, so it stays until somebody deletes it" if persons(guardrail) and found in NO_GOOD else ""
-    return f"{found}: {guardrail.failure} failures in {before} before, in {since} since it is told; {told}{quiet}{yours}"
+    result = verdict(guardrail)
+    quiet = f", nothing of its class near in the last {guardrail.unneeded}" if result is Verdict.UNNEEDED else ""
+    note = "; it is a person's, so it stays until somebody deletes it" if persons(guardrail) and result in NO_GOOD else ""
+    return f"{result}: {guardrail.failure} failures in {before} before, in {since} since it is told; {shown}{quiet}{note}"
 
 
-def _ways(of: int, some: int) -> float:
-    """The logarithm of the number of ways to choose: the number itself may have thousands of digits."""
+def _log_binomial(of: int, some: int) -> float:
+    """Logarithm of the binomial coefficient, which may itself have thousands of digits."""
     return math.lgamma(of + 1) - math.lgamma(some + 1) - math.lgamma(of - some + 1)
 
 

@@ -1,8 +1,8 @@
-"""guardrails.md: a project's guardrails as Markdown that a person may edit, and what the person made of it.
+"""guardrails.md: a project's guardrails as Markdown for a person to edit, and the person's edits.
 
-A comment behind each heading names its guardrail. The last line lists those that were written, each with a fingerprint of its
-words: so a reader tells what a person changed or deleted from what was changed or made elsewhere since, as several machines may
-share one store, each with a file.
+A comment after each heading identifies its guardrail. The last line lists the written ones with fingerprints of their words,
+to distinguish a person's edits and deletions from later changes elsewhere: several machines may share one store, each with
+its own file.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ HELP = """\
 > What Helmsman tells the agent in each iteration: reword a heading or the text below it, delete both to be rid of them, or
 > add a heading with a text of your own. What you write wins and stays; leave the comments as they are, and quoted lines like
 > these to Helmsman, which writes them anew."""
-"""Quoted, as all that is ours: quotations order nothing, whoever reads the file for orders."""
-LARGEST = 200_000  # characters of a file that are read
+"""A quotation, like all of Helmsman's own text, so that readers of instructions skip it."""
+LARGEST = 200_000  # characters that are read of a file
 LONGEST_TRIGGER, MOST, MOST_PROBLEMS = 300, 200, 20
 
 _CODE = r"g[0-9a-f]{8}"
 _HEADING = re.compile(r"##[ \t]+(?P<words>.*?)(?:(?:<!-- g:|[\[(]g)(?P<code>[0-9a-f]{8})(?: -->|[\])]))?")
 """Version 0.1 wrote the code in brackets."""
 _MARK = re.compile(rf"<!-- helmsman(?P<pairs>(?: {_CODE}=[0-9a-f]{{8}})*) -->")
-_OURS = re.compile(r"^([ \t]*\\*)(?=#{1,2}(?:[ \t]|$)|>|<!-- helmsman)", re.MULTILINE)
+_LOOKS_LIKE_OURS = re.compile(r"^([ \t]*\\*)(?=#{1,2}(?:[ \t]|$)|>|<!-- helmsman)", re.MULTILINE)
 _ESCAPED = re.compile(r"^([ \t]*\\*)\\(?=#{1,2}(?:[ \t]|$)|>|<!-- helmsman)", re.MULTILINE)
-"""How a line of an instruction would look like one of ours, and how it is kept from that."""
+"""Lines of an instruction that look like Helmsman's own, and their escaped form."""
 
 
 class Edits(Record):
@@ -51,53 +51,53 @@ class Edits(Record):
 
 
 def render(guardrails: Sequence[Guardrail], rest: str = "") -> str:
-    """The file's text: guardrails in the order given, and a person's notes."""
+    """Text of the file: guardrails in the given order, and a person's notes."""
     lines = [TITLE, "", HELP, ""]
     for one in guardrails:
         by = "written by a person" if one.by == "person" else clean(one.origin) or "unknown"
-        again = "; reworded by a person" if one.edited and one.by != "person" else ""
+        suffix = "; reworded by a person" if one.edited and one.by != "person" else ""
         lines += _section(one, f" <!-- g:{code_of(one)[1:]} -->")
-        lines += [f"> Origin: {by}{again}", ">", f"> Effect: {effect_text(one)}", ""]
-    if kept := _trimmed(rest.split("\n")):
-        lines += [NOTES, "", kept, ""]
-    shown = (f" {code_of(one)}={_fingerprint(one.trigger, one.instruction)}" for one in guardrails)
-    return "\n".join([*lines, f"<!-- helmsman{''.join(shown)} -->", ""])
+        lines += [f"> Origin: {by}{suffix}", ">", f"> Effect: {effect_text(one)}", ""]
+    if notes := _join_trimmed(rest.split("\n")):
+        lines += [NOTES, "", notes, ""]
+    fingerprints = (f" {code_of(one)}={_fingerprint(one.trigger, one.instruction)}" for one in guardrails)
+    return "\n".join([*lines, f"<!-- helmsman{''.join(fingerprints)} -->", ""])
 
 
 def render_for_agent(guardrails: Sequence[Guardrail]) -> str:
-    """The same to read alone: what the agent writes into its copy is not taken over, so nothing in it says how to edit."""
+    """Read-only text for the agent, without instructions for editing: edits of its copy are ignored."""
     return "\n".join([TITLE, "", *(line for one in guardrails for line in _section(one))])
 
 
 def _section(one: Guardrail, comment: str = "") -> list[str]:
-    body = _OURS.sub(r"\1\\", _trimmed(one.instruction.split("\n")))
-    return [f"## {_trigger(one.trigger) or ALWAYS}{comment}", "", body, ""]
+    body = _LOOKS_LIKE_OURS.sub(r"\1\\", _join_trimmed(one.instruction.split("\n")))
+    return [f"## {_normalised_trigger(one.trigger) or ALWAYS}{comment}", "", body, ""]
 
 
 def code_of(guardrail: Guardrail) -> str:
-    """How the file names it; an id of another form has a code made of it."""
+    """Code of a guardrail in the file; hashed from ids of another form."""
     return guardrail.id if re.fullmatch(_CODE, guardrail.id) else code(guardrail.id)
 
 
-def _trigger(text: str) -> str:
-    """In one line; empty for one that is always to be thought of."""
+def _normalised_trigger(text: str) -> str:
+    """Trigger on one line; empty if it always applies."""
     words = one_line(text)
     return "" if words.casefold() == ALWAYS.casefold() else words
 
 
-def _trimmed(lines: Iterable[str]) -> str:
-    """Lines without blanks at their ends and without empty ones around them."""
+def _join_trimmed(lines: Iterable[str]) -> str:
+    """Join lines without trailing spaces and surrounding empty lines."""
     return "\n".join(line.rstrip() for line in clean_lines("\n".join(lines)).split("\n")).strip()
 
 
 def _fingerprint(trigger: str, instruction: str) -> str:
-    """Of the words alone: lines that are broken elsewhere are no change."""
-    words = f"{_trigger(trigger)}\0{one_line(instruction)}"
+    """Hash of the words alone: line breaks do not matter."""
+    words = f"{_normalised_trigger(trigger)}\0{one_line(instruction)}"
     return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 class _Block(NamedTuple):
-    """A heading of the second level with what stands below it."""
+    """A second-level heading and the text below it."""
 
     number: int
     code: str
@@ -106,10 +106,10 @@ class _Block(NamedTuple):
 
     @property
     def instruction(self) -> str:
-        return _ESCAPED.sub(r"\1", _trimmed(self.lines))
+        return _ESCAPED.sub(r"\1", _join_trimmed(self.lines))
 
     def flaw(self) -> str:
-        """Why it is no guardrail."""
+        """Why it is not a valid guardrail; empty if it is."""
         if not self.instruction:
             return "there is no text below it"
         if len(self.instruction) > LONGEST_TEXT:
@@ -118,66 +118,74 @@ class _Block(NamedTuple):
 
 
 def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> Edits:
-    """What a person made of the file. `known`: all of the project's guardrails, retired ones too. Never raises."""
+    """Read a person's edits of the file. `known`: all guardrails of the project, including retired ones. Never raises."""
     blocks, rest, written, titled = _parts(text[: LARGEST + 1])
-    ours = titled or written is not None
-    if len(text) > LARGEST or not ours:
-        why = f"neither `{TITLE}` nor Helmsman's last line is in it" if not ours else f"it is longer than {LARGEST:,} characters"
+    is_guardrails_file = titled or written is not None
+    if len(text) > LARGEST or not is_guardrails_file:
+        why = (
+            f"neither `{TITLE}` nor Helmsman's last line is in it"
+            if not is_guardrails_file
+            else f"it is longer than {LARGEST:,} characters"
+        )
         return Edits(guardrails=tuple(one for one in known if not one.retired), problems=(why,), broken=True)
     by_code, mark = {code_of(one): one for one in known}, written or {}
-    pending, standing, flaws = dict(by_code), dict[str, Guardrail](), list[str]()
+    remaining, active, flaws = dict(by_code), dict[str, Guardrail](), list[str]()
     for block in blocks[:MOST]:
-        one, shown, words = pending.pop(block.code, None), mark.get(block.code), _fingerprint(block.trigger, block.instruction)
-        if one is None and words == shown:
-            continue  # forgotten elsewhere, or here twice
+        one, shown, fingerprint = (
+            remaining.pop(block.code, None),
+            mark.get(block.code),
+            _fingerprint(block.trigger, block.instruction),
+        )
+        if one is None and fingerprint == shown:
+            continue  # deleted elsewhere, or duplicated here
         after = one
-        if one is None or words not in {shown, _fingerprint(one.trigger, one.instruction)}:  # a person's words
+        if one is None or fingerprint not in {shown, _fingerprint(one.trigger, one.instruction)}:  # reworded by a person
             if flaw := block.flaw():
                 where = f"line {block.number}, {(block.trigger or ALWAYS)[:60]!r}"
                 flaws.append(f"{where}: {flaw}; the file is left alone until that is fixed")
             else:
-                name = code(f"{project}\0person\0{words}")
-                new = Guardrail(id=name, project=project, instruction=block.instruction, by="person", created_at=now)
-                after = _reworded(one or standing.get(name) or pending.pop(name, new), block)
+                name = code(f"{project}\0person\0{fingerprint}")
+                created = Guardrail(id=name, project=project, instruction=block.instruction, by="person", created_at=now)
+                after = _with_person_words(one or active.get(name) or remaining.pop(name, created), block)
         if after and not after.retired:
-            standing[code_of(after)] = after
+            active[code_of(after)] = after
     flaws += [f"more than {MOST} guardrails; the file is left alone until there are fewer"] if len(blocks) > MOST else []
-    missing = {name: one for name, one in pending.items() if not one.retired}
+    missing = {name: one for name, one in remaining.items() if not one.retired}
     removed = [one.model_copy(update={"retired": REMOVED, "retired_at": now}) for name, one in missing.items() if name in mark]
-    standing |= {name: one for name, one in missing.items() if name not in mark}
+    active |= {name: one for name, one in missing.items() if name not in mark}
     unmarked = ["Helmsman's last line is missing, so nothing counts as deleted"] if written is None else []
     return Edits(
-        guardrails=tuple(standing.values()),
-        changed=(*(one for name, one in standing.items() if one != by_code.get(name)), *removed),
+        guardrails=tuple(active.values()),
+        changed=(*(one for name, one in active.items() if one != by_code.get(name)), *removed),
         problems=tuple([*flaws, *unmarked][:MOST_PROBLEMS]),
-        rest=_trimmed(rest),
+        rest=_join_trimmed(rest),
         broken=bool(flaws),
     )
 
 
 def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None, bool]:
-    """Headings with their text, a person's notes, what our last line lists (None: it is gone), and whether our title is there."""
-    blocks, rest, titled, notes = list[_Block](), list[str](), False, False
-    into, written = rest, None
+    """Headings with text, a person's notes, entries of the last line (None if missing), and whether the title is present."""
+    blocks, rest, has_title, in_notes = list[_Block](), list[str](), False, False
+    target, written = rest, None
     for number, line in enumerate(map(str.rstrip, clean_lines(text).split("\n")), 1):
         found, mark = _HEADING.fullmatch(line), _MARK.fullmatch(line)
-        if found and (found["code"] or not notes):
-            blocks.append(_Block(number, f"g{found['code'] or ''}", _trigger(found["words"]), []))
-            into, notes = blocks[-1].lines, False
+        if found and (found["code"] or not in_notes):
+            blocks.append(_Block(number, f"g{found['code'] or ''}", _normalised_trigger(found["words"]), []))
+            target, in_notes = blocks[-1].lines, False
         elif mark:
             written = written or dict(pair.split("=") for pair in mark["pairs"].split())
-            into, notes = rest, False
+            target, in_notes = rest, False
         elif line.startswith("# "):
             title = line.title() == TITLE
-            into, notes, titled = rest, not title, titled or title
+            target, in_notes, has_title = rest, not title, has_title or title
             rest += [] if line in {TITLE, NOTES} else [line]
-        elif notes or not line.startswith(">"):
-            into.append(line)
-    return blocks, rest, written, titled
+        elif in_notes or not line.startswith(">"):
+            target.append(line)
+    return blocks, rest, written, has_title
 
 
-def _reworded(one: Guardrail, block: _Block) -> Guardrail:
-    """As a person wants it to stand from now on. Other words have to show their own effect."""
+def _with_person_words(one: Guardrail, block: _Block) -> Guardrail:
+    """The guardrail with a person's words. A new instruction resets the counts of its effect."""
     words: dict[str, Any] = {"trigger": block.trigger, "instruction": block.instruction, "edited": True}
     if one_line(block.instruction) != one_line(one.instruction):
         words |= {"after_seen": 0, "after_of": 0, "loops": 0}

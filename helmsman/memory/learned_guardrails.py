@@ -1,4 +1,4 @@
-"""Guardrails that the system makes itself: an instruction for each class of failure that came back too often, and its effect.
+"""Learned guardrails: an instruction for each class of failure that recurred too often, and its effect.
 
 Not to be confused with `helmsman.guardrails`, the rules for single tool calls.
 """
@@ -19,39 +19,39 @@ from helmsman.records.control import Conflict, Imperative, Movement
 from helmsman.records.lessons import Episode, Guardrail
 from helmsman.texts import plural
 
-GUARDRAIL_AFTER = 3  # iterations of a project in which one class of failure has to be seen until it makes a guardrail (L5)
-MOST_GUARDRAILS = 8  # that stand at a time in one project: more than a page of orders is read by nobody
-REMOVED = "a person removed it"  # how the reason begins for which one is retired
-_NUMBERS = 8  # iterations that an origin names
+GUARDRAIL_AFTER = 3  # iterations of a project with one class of failure before it gets a guardrail (L5)
+MOST_GUARDRAILS = 8  # active ones in one project: nobody reads more than a page of instructions
+REMOVED = "a person removed it"  # prefix of the reason for retirement
+_NUMBERS = 8  # iterations named in an origin
 
 
 class Refused(Record):
-    """A guardrail that was due and was not made."""
+    """A guardrail that was due but not created."""
 
     guardrail: Guardrail
     why: str
-    """For people; where it contradicts something, both sentences."""
+    """For people; both sentences of a contradiction."""
 
 
 class Created(Record):
-    """What failures of a loop make of a project's guardrails."""
+    """Guardrails of a project created and refused after a loop."""
 
     guardrails: tuple[Guardrail, ...] = ()
     refused: tuple[Refused, ...] = ()
 
 
-def _in_vain(episode: Episode) -> frozenset[FailureClass]:
-    """How its checks failed, where the work did not get on: from one failing test to the next is progress."""
+def _failed_without_progress(episode: Episode) -> frozenset[FailureClass]:
+    """Classes of failure of its checks if it made no progress: from one failing test to the next is progress."""
     return failed(episode) if episode.movement is not Movement.FORWARD else frozenset()
 
 
 def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequence[Guardrail] = ()) -> Conflict | None:
-    """The first order or active guardrail that cannot be followed together with an instruction, both sentences in it."""
+    """The first conflict between an instruction and the existing instructions or active guardrails, with both sentences."""
     proposed = imperatives("a new guardrail", instruction)
     known = [order for one in active for order in imperatives("guardrails.md", one.instruction)] if proposed else []
     for order in dict.fromkeys((*orders[:MOST_ORDERS], *known)) if proposed else ():
-        found = (one for one in conflicts((*proposed, order)) if (one.first in proposed) != (one.second in proposed))
-        if conflict := next(found, None):
+        conflicts_across = (one for one in conflicts((*proposed, order)) if (one.first in proposed) != (one.second in proposed))
+        if conflict := next(conflicts_across, None):
             return conflict
     return None
 
@@ -65,19 +65,21 @@ def create(
     most: int,
     now: datetime,
 ) -> Created:
-    """Guardrails that the iterations of a loop, oldest first, make. `known`: all of the project's, retired ones too.
+    """Create guardrails from the iterations of a loop, oldest first. `known`: all of the project's, including retired ones.
 
-    `counts`: checked iterations of the project with a class, of all. The same arguments make the same ids, however often it
-    is asked.
+    `counts`: checked iterations of the project with a class, and all checked ones. Ids are deterministic.
     """
     by_id = {one.id: one for one in known}
-    made, refused = list[Guardrail](), list[Refused]()
-    vain = {kind: [one for one in episodes if kind in _in_vain(one)] for kind in FailureClass}
-    for kind in sorted(FailureClass, key=lambda kind: -len(vain[kind])):
-        # iterations of this loop that got on speak for nothing; of other loops nobody knows
-        forward, (seen, of) = sum(kind in failed(one) for one in episodes) - len(vain[kind]), counts.get(kind, (0, 0))
-        due = vain[kind] and seen - forward >= GUARDRAIL_AFTER
-        proposed = _proposed(project, kind, vain[kind], (seen, max(of, seen)), by_id, now) if due else None
+    created, refused = list[Guardrail](), list[Refused]()
+    without_progress = {kind: [one for one in episodes if kind in _failed_without_progress(one)] for kind in FailureClass}
+    for kind in sorted(FailureClass, key=lambda kind: -len(without_progress[kind])):
+        # iterations of this loop with progress do not count; for other loops this is unknown
+        with_progress, (seen, of) = (
+            sum(kind in failed(one) for one in episodes) - len(without_progress[kind]),
+            counts.get(kind, (0, 0)),
+        )
+        is_due = without_progress[kind] and seen - with_progress >= GUARDRAIL_AFTER
+        proposed = _propose(project, kind, without_progress[kind], (seen, max(of, seen)), by_id, now) if is_due else None
         if proposed is None:
             continue
         active = [one for one in by_id.values() if not one.retired]
@@ -91,47 +93,47 @@ def create(
             refused.append(Refused(guardrail=proposed, why=why))
         else:
             by_id[proposed.id] = proposed
-            made.append(proposed)
-    return Created(guardrails=tuple(made), refused=tuple(refused))
+            created.append(proposed)
+    return Created(guardrails=tuple(created), refused=tuple(refused))
 
 
 def code(text: str) -> str:
-    """Short enough for a heading that people edit."""
+    """Short hash for a heading that people edit."""
     return f"g{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def _proposed(
+def _propose(
     project: str,
     kind: FailureClass,
-    vain: Sequence[Episode],
+    without_progress: Sequence[Episode],
     count: tuple[int, int],
     known: Mapping[str, Guardrail],
     now: datetime,
 ) -> Guardrail | None:
-    """The guardrail for a class that came back too often. `vain`: iterations of this loop in which it failed and the work did not
-    get on; `count`: in how many it was seen, of how many.
+    """The guardrail for a class that recurred too often. `without_progress`: iterations of this loop with the failure and without
+    progress; `count`: iterations with the class, and all.
 
-    None where one of the class is active, or a person or its own failure has ended it. And where an instruction can do nothing:
-    the world fails so whatever is told, and of other failures nobody knows what they are.
+    None if one of the class is active, or was retired by a person or as ineffective. Also None if an instruction cannot help:
+    for infrastructure failures and for unclassified ones.
     """
-    advised = advice()[kind]["do"]
+    instruction = advice()[kind]["do"]
     if kind in OF_THE_WORLD or kind is FailureClass.OTHER:
         return None
     for one in known.values():
-        in_vain = one.retired.startswith(Verdict.INEFFECTIVE) and one.instruction.startswith(advised)
-        if one.failure is kind and (not one.retired or one.retired.startswith(REMOVED) or in_vain):
+        is_ineffective = one.retired.startswith(Verdict.INEFFECTIVE) and one.instruction.startswith(instruction)
+        if one.failure is kind and (not one.retired or one.retired.startswith(REMOVED) or is_ineffective):
             return None
     seen, of = count
-    numbers = ", ".join(str(episode.iteration) for episode in vain[-_NUMBERS:])
-    last = "the last ones " if len(vain) > _NUMBERS else ""
+    numbers = ", ".join(str(episode.iteration) for episode in without_progress[-_NUMBERS:])
+    last = "the last ones " if len(without_progress) > _NUMBERS else ""
     return Guardrail(
-        id=code(f"{project}\0{kind}\0"),  # one thing, whatever its words are
+        id=code(f"{project}\0{kind}\0"),  # independent of its words
         project=project,
         failure=kind,
         trigger=advice()[kind]["when"],
-        instruction=advised,
+        instruction=instruction,
         origin=(
-            f"loop {clean(vain[-1].loop)[:80]}: {kind} failures in {plural(len(vain), 'iteration')} that did not "
+            f"loop {clean(without_progress[-1].loop)[:80]}: {kind} failures in {plural(len(without_progress), 'iteration')} that did not "
             f"get on ({last}{numbers}); in {seen} of {plural(of, 'checked iteration')} of the project"
         ),
         before_seen=seen,

@@ -1,7 +1,7 @@
-"""What a model draws from a loop that has ended: what it is asked, and what of its answer counts.
+"""Lessons that a model draws from an ended loop: the question, and the validation of its answer.
 
-Rules come first, and a model's lesson weighs less. It is held by the iterations that it cites: a strategy needs one that got on,
-an antipattern a class of failure that two of them show, a convention a loop that completed. What cites nothing is no lesson.
+Rules come first, and a model's lesson weighs less. It must be supported by the iterations that it cites: a strategy by one with
+progress, an antipattern by two with its class of failure, a convention by a completed loop.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ from helmsman.texts import plural
 from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS = 2_000, 8_000
-SHOWN = 40  # iterations that a model is shown: the newest ones
+SHOWN = 40  # newest iterations in the question
 MOST_LESSONS = 6
 LONGEST, LONGEST_WHY = 300, 300
-FEWEST_WORDS = 4  # telling words that a lesson has at least
-WITNESSES = 2  # iterations that have to show a class of failure until it is an antipattern
+FEWEST_WORDS = 4  # meaningful words of a lesson
+WITNESSES = 2  # iterations with a class of failure that an antipattern needs
 COMPLETED, UNFINISHED = 0.7, 0.5
-"""Confidence: below what rules say of the same, and enough to be told once a second loop bears it out."""
+"""Confidence: less than that of rules, and enough to be recalled once a second loop confirms the lesson."""
 _CHOICES, _LINE = 10, 300
 
 _FAILURES = tuple(map(str, FailureClass))
@@ -56,15 +56,17 @@ class _Asked(StrictAnswer):
 
 
 def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> Question:
-    """What a model is asked about a loop that has ended."""
-    chosen = ((f"- {one.chose}", f", because {one.reason}" if one.reason else "") for one in state.memory.decisions[-_CHOICES:])
+    """The question about an ended loop."""
+    decisions = (
+        (f"- {one.chose}", f", because {one.reason}" if one.reason else "") for one in state.memory.decisions[-_CHOICES:]
+    )
     facts = render_pieces(
         "lessons_facts",
         outcome=summary.outcome,
         iterations=plural(summary.iterations, "iteration"),
         rule=clean(summary.rule),
-        episodes="\n".join(map(_line, shown(episodes, summary.uid))) or "(none)",
-        decisions="\n".join(short_line(chose + why, _LINE) for chose, why in chosen),
+        episodes="\n".join(map(_episode_line, shown(episodes, summary.uid))) or "(none)",
+        decisions="\n".join(short_line(chose + why, _LINE) for chose, why in decisions),
     )
     return Question(
         rules=render("lessons_system"),
@@ -76,54 +78,58 @@ def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episo
 
 
 def read_lessons(text: str, summary: Summary, episodes: Sequence[Episode]) -> tuple[Observation, ...] | str:
-    """The lessons in a model's answer that the iterations bear out; or why it is no answer. Never raises."""
+    """The lessons of a model's answer that the iterations support, or why it is not an answer. Never raises."""
     answer = read_answer(text, "lessons", _Answer)
     if isinstance(answer, str):
         return answer
     by_number = {one.iteration: one for one in shown(episodes, summary.uid)}
     found: dict[str, Observation] = {}
-    for one in _read(answer.lessons, summary, by_number):
+    for one in _valid_lessons(answer.lessons, summary, by_number):
         found.setdefault(one.text.casefold(), one)
     return tuple(found.values())[:MOST_LESSONS]
 
 
 def shown(episodes: Sequence[Episode], uid: str) -> tuple[Episode, ...]:
-    """Of a loop's iterations those that a model is shown, oldest first: of many the newest, of several attempts the last."""
-    mine = {one.iteration: one for one in sorted(episodes, key=lambda one: (one.iteration, one.attempt)) if one.uid == uid}
-    return tuple(mine.values())[-SHOWN:]
+    """Iterations for the question, oldest first: the newest ones of the loop, with the last attempt of each."""
+    by_iteration = {
+        one.iteration: one for one in sorted(episodes, key=lambda one: (one.iteration, one.attempt)) if one.uid == uid
+    }
+    return tuple(by_iteration.values())[-SHOWN:]
 
 
-def _line(episode: Episode) -> str:
+def _episode_line(episode: Episode) -> str:
     checks = "no checks" if not episode.checked else "green" if episode.green else "red"
-    done = episode.approach or "nothing committed"
+    work = episode.approach or "nothing committed"
     failing = "; ".join(f"{error.kind} at {error.where or '?'}: {error.message}" for error in episode.errors[:2])
-    first = short_line(f"{episode.iteration}. {episode.movement}, {checks}, {episode.completion:.0%}: {done}", 2 * _LINE)
-    return f"{first}\n{short_line(f'   fails: {failing}', 2 * _LINE)}" if failing else first
+    summary_line = short_line(f"{episode.iteration}. {episode.movement}, {checks}, {episode.completion:.0%}: {work}", 2 * _LINE)
+    return f"{summary_line}\n{short_line(f'   fails: {failing}', 2 * _LINE)}" if failing else summary_line
 
 
-def _read(items: Sequence[object], summary: Summary, episodes: Mapping[int, Episode]) -> Iterator[Observation]:
-    """Those that can be read, say something, and are borne out."""
+def _valid_lessons(items: Sequence[object], summary: Summary, episodes: Mapping[int, Episode]) -> Iterator[Observation]:
+    """Yield valid, meaningful and supported lessons."""
     for item in items:
         try:
-            found = _Found.model_validate(item)
+            lesson = _Found.model_validate(item)
         except ValidationError:
             continue
-        text = " ".join(printable(found.lesson).split())
-        cited = [episodes[number] for number in dict.fromkeys(found.iterations) if number in episodes]
-        known = len(cited) == len(set(found.iterations))
-        said = f"{found.lesson}\n{found.why}"
-        # a sentence on the work: no order to its reader, no fence, no address of another place
-        harmless = tells(found.lesson) and not orders(said) and not any(mark in said for mark in ("```", "://", "<!--"))
-        if known and harmless and len(terms(text)) >= FEWEST_WORDS and _borne_out(found, summary, cited):
-            numbers = ", ".join(str(number) for number in dict.fromkeys(found.iterations))
-            drawn = f"A model drew it from iterations {numbers} of loop {short_line(summary.loop, 80)}."
-            failures = (FailureClass(found.failure),) if found.kind == LessonKind.ANTIPATTERN else ()
+        text = " ".join(printable(lesson.lesson).split())
+        cited = [episodes[number] for number in dict.fromkeys(lesson.iterations) if number in episodes]
+        cites_known = len(cited) == len(set(lesson.iterations))
+        full_text = f"{lesson.lesson}\n{lesson.why}"
+        # a sentence about the work: no instruction to its reader, no fence, no URL
+        is_harmless = (
+            tells(lesson.lesson) and not orders(full_text) and not any(mark in full_text for mark in ("```", "://", "<!--"))
+        )
+        if cites_known and is_harmless and len(terms(text)) >= FEWEST_WORDS and _is_supported(lesson, summary, cited):
+            numbers = ", ".join(str(number) for number in dict.fromkeys(lesson.iterations))
+            origin = f"A model drew it from iterations {numbers} of loop {short_line(summary.loop, 80)}."
+            failures = (FailureClass(lesson.failure),) if lesson.kind == LessonKind.ANTIPATTERN else ()
             confidence = COMPLETED if summary.outcome is Outcome.COMPLETED else UNFINISHED
-            detail = (drawn, short_line(found.why, LONGEST_WHY))
-            yield observation(summary, LessonKind(found.kind), text, detail, confidence, failures, by="model")
+            detail = (origin, short_line(lesson.why, LONGEST_WHY))
+            yield observation(summary, LessonKind(lesson.kind), text, detail, confidence, failures, by="model")
 
 
-def _borne_out(found: _Found, summary: Summary, cited: Sequence[Episode]) -> bool:
+def _is_supported(found: _Found, summary: Summary, cited: Sequence[Episode]) -> bool:
     if found.kind == LessonKind.CONVENTION:
         return summary.outcome is Outcome.COMPLETED
     if found.kind == LessonKind.STRATEGY:
