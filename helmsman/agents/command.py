@@ -1,4 +1,4 @@
-"""The command line of a call. What is filled in stays one argument, whatever it holds: no shell reads it."""
+"""The command line of a call. Each value stays a single argument: no shell is involved."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,41 +7,41 @@ from helmsman.errors import OperatorError
 from helmsman.records.agents import AgentKind
 
 LONGEST_ARGUMENT = 128 * 1024 - 1
-"""Bytes of one argument under Linux, without the zero at its end."""
-_FILLED = re.compile(r"\{(model|prompt|prompt_file)\}")
+"""Bytes of one argument on Linux, without the terminating zero."""
+_PLACEHOLDER = re.compile(r"\{(model|prompt|prompt_file)\}")
 _OPTIONS, _PROMPT = "{options}", "{prompt}"
 
 
 def command_line(
     kind: AgentKind, *, program: str, model: str, further: Sequence[str], prompt: str, prompt_file: str
 ) -> list[str]:
-    """Program and arguments. `further`: arguments of the operator's own. Raises OperatorError where it cannot be filled in."""
-    prompt = prompt.replace("\0", "\N{REPLACEMENT CHARACTER}")  # no argument can hold it
+    """Program and arguments. `further`: the operator's own. Raises OperatorError for a missing model or an oversized prompt."""
+    prompt = prompt.replace("\0", "\N{REPLACEMENT CHARACTER}")  # not allowed in an argument
     values = {"model": model, "prompt": prompt, "prompt_file": prompt_file}
     parts = list(kind.command[1:])
     if kind.prompt == "argument" and not any(_PROMPT in part for part in parts):
         parts.append(_PROMPT)
-    chosen = kind.model_options if model else ()
+    model_options = kind.model_options if model else ()
     _require_model(kind, model)
-    at = parts.index(_OPTIONS) if _OPTIONS in parts else _end(parts)
+    at = parts.index(_OPTIONS) if _OPTIONS in parts else _options_index(parts)
     before, after = parts[:at], [part for part in parts[at:] if part != _OPTIONS]
-    line = [program, *_filled(before, values), *_filled(chosen, values), *further, *_filled(after, values)]
-    _require_short(kind, line)
+    line = [program, *_fill_in(before, values), *_fill_in(model_options, values), *further, *_fill_in(after, values)]
+    _require_fitting_prompt(kind, line)
     return line
 
 
-def _end(parts: Sequence[str]) -> int:
-    """Options stand before a prompt that ends the line."""
+def _options_index(parts: Sequence[str]) -> int:
+    """Index for options: before a prompt at the end of the line."""
     return len(parts) - bool(parts and parts[-1] == _PROMPT)
 
 
-def _filled(parts: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """All places at once: braces in what is filled in are nobody's."""
-    return [_FILLED.sub(lambda place: values[place[1]], part) for part in parts]
+def _fill_in(parts: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Replace all placeholders at once, so that braces in values are not replaced."""
+    return [_PLACEHOLDER.sub(lambda placeholder: values[placeholder[1]], part) for part in parts]
 
 
-def _require_short(kind: AgentKind, line: Sequence[str]) -> None:
-    """What stands around a prompt in its argument counts as well."""
+def _require_fitting_prompt(kind: AgentKind, line: Sequence[str]) -> None:
+    """Check the longest argument, including text around the prompt. Raises OperatorError."""
     size = max(len(part.encode()) for part in line)
     if size > LONGEST_ARGUMENT:
         raise OperatorError(

@@ -1,4 +1,4 @@
-"""What a loop does without where its agent lacks something: told to people; refused where the operator relies on it."""
+"""Missing capabilities of an agent: adapt the configuration, describe them to people, refuse what the operator relies on."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,16 +11,16 @@ from helmsman.plain import clean
 from helmsman.records.agents import Agent, AgentKind, Capability
 
 _OURS = re.compile("default|preset [a-z0-9-]+")
-"""Sources that are no word of the operator's on this; the path of a file is never written like one of them."""
+"""Sources that are not the operator's choice; the path of a file never looks like one."""
 
 
 class Needs(NamedTuple):
-    """A setting that does nothing without a capability."""
+    """A setting without effect if a capability is missing."""
 
     key: str
     capability: Capability
     without: Any
-    """Its value where the capability is missing; so it is set then, where nobody asked for another one."""
+    """Its value if the capability is missing, unless the operator chose another one."""
     remedy: str
 
 
@@ -31,43 +31,43 @@ NEEDS = (
     Needs("limits.tokens", Capability.TOKENS, None, 'set limits.tokens = "none", and limit hours or iterations'),
     Needs("agent.model", Capability.MODEL, "", "take agent.model out, or let the command name {model}"),
 )
-_CLAUDE_S = "claude.", "steering.", "context."
-_ANYBODY_S = {"claude.timeout_minutes", "claude.idle_timeout_minutes", *(need.key for need in NEEDS)}
-"""Settings in these sections that say something to another agent too, or are refused above; the others do nothing."""
-_ASKING = "claude.binary", "claude.block", "claude.environment"
-"""Those of the others that serve a model which is asked: a judge, or a writer."""
+_CLAUDE_SECTIONS = "claude.", "steering.", "context."
+_SHARED_KEYS = {"claude.timeout_minutes", "claude.idle_timeout_minutes", *(need.key for need in NEEDS)}
+"""Settings in these sections that affect other agents too, or are refused above; the others have no effect."""
+_MODEL_KEYS = "claude.binary", "claude.block", "claude.environment"
+"""Other settings that a model uses as judge or writer."""
 
 
 def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> tuple[LoopConfig, dict[str, str]]:
-    """The configuration without what the agent cannot do, and where each change is from. Raises OperatorError.
+    """The configuration without settings that the agent cannot support, and the source of each change. Raises OperatorError.
 
-    What the operator set on purpose and would rely on is refused; nothing of it is left out in silence.
+    Settings that the operator chose are refused, never dropped silently.
     """
-    missing = _missing(config, kind)
-    _refuse([need for need in missing if _is_said(origins[need.key])], config, kind)
+    missing = _missing_needs(config, kind)
+    _refuse_first([need for need in missing if _is_chosen(origins[need.key])], config, kind)
     changed = {need.key: need.without for need in missing}
-    return _with(config, changed), dict.fromkeys(changed, f"agent {kind.name}")
+    return _with_values(config, changed), dict.fromkeys(changed, f"agent {kind.name}")
 
 
 def unused(config: LoopConfig, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """Settings that somebody made and that do nothing with an agent other than Claude Code."""
-    asked = bool(config.judge.criteria) or config.prompt.written
-    only_claude_s = (key for key in origins if key.startswith(_CLAUDE_S) and key not in _ANYBODY_S)
-    return tuple(key for key in only_claude_s if _is_said(origins[key]) and not (asked and key in _ASKING))
+    """The operator's settings without effect for an agent other than Claude Code."""
+    asks_model = bool(config.judge.criteria) or config.prompt.written
+    claude_only = (key for key in origins if key.startswith(_CLAUDE_SECTIONS) and key not in _SHARED_KEYS)
+    return tuple(key for key in claude_only if _is_chosen(origins[key]) and not (asks_model and key in _MODEL_KEYS))
 
 
 def require_able(config: LoopConfig, kind: AgentKind) -> None:
-    """For a loop that is changed on its way: what is set now and was not there before somebody has said."""
-    _refuse(_missing(config, kind), config, kind)
+    """Check a loop that is reconfigured while it runs: all its settings count as chosen. Raises OperatorError."""
+    _refuse_first(_missing_needs(config, kind), config, kind)
 
 
-def _missing(config: LoopConfig, kind: AgentKind) -> list[Needs]:
-    """What the configuration asks for and the agent cannot do."""
+def _missing_needs(config: LoopConfig, kind: AgentKind) -> list[Needs]:
+    """Settings that need a capability which the agent lacks."""
     return [need for need in NEEDS if need.capability not in kind.tells and value_of(config, need.key) != need.without]
 
 
-def _refuse(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -> None:
-    """Raise OperatorError for the first of what cannot be had."""
+def _refuse_first(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -> None:
+    """Raise OperatorError for the first of these settings, if any."""
     for need in needs[:1]:
         raise OperatorError(
             f"{need.key} is set, and {kind.name} cannot do it: {LACKS[need.capability].words}",
@@ -77,13 +77,13 @@ def _refuse(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -> None
         )
 
 
-def _is_said(origin: str) -> bool:
-    """Whether a source is a person's word, not a default or a preset's."""
+def _is_chosen(origin: str) -> bool:
+    """Whether a source is a person, not a default or a preset."""
     return _OURS.fullmatch(origin) is None
 
 
 class Missing(NamedTuple):
-    """What a loop does without: in a word or two, and in a clause."""
+    """A missing capability: short, and as a clause."""
 
     short: str
     words: str
@@ -108,11 +108,11 @@ LACKS: Mapping[Capability, Missing] = {
     Capability.RULES: Missing("tool rules", "it cannot restrict tools by name; a hat's tools have no effect"),
     Capability.RESETS: Missing("resets of limits", "it does not report when a usage limit resets; the loop retries each hour"),
 }
-"""The gravest first."""
+"""The most serious first."""
 
 
 def lacks(kind: AgentKind) -> list[Missing]:
-    """The gravest first."""
+    """Missing capabilities of an agent, the most serious first."""
     return [lack for capability, lack in LACKS.items() if capability not in kind.tells]
 
 
@@ -121,19 +121,19 @@ def named(kind: AgentKind) -> str:
 
 
 def in_short(kind: AgentKind) -> str:
-    """One line: its name and all that it lacks."""
+    """Name and missing capabilities in one line."""
     return f"{named(kind)}, without {', '.join(lack.short for lack in lacks(kind))}"
 
 
 def introduction(agent: Agent) -> Iterator[str]:
-    """What a person should know at the start."""
+    """Description of the agent for a person at the start."""
     yield named(agent.kind)
     yield from (f"  {lack.words}" for lack in lacks(agent.kind))
     if agent.unused:
         yield f"  these settings have no effect with it: {', '.join(agent.unused)}"
 
 
-def _with(config: LoopConfig, changed: Mapping[str, Any]) -> LoopConfig:
+def _with_values(config: LoopConfig, changed: Mapping[str, Any]) -> LoopConfig:
     for key, value in changed.items():
         section, name = key.split(".")
         part = getattr(config, section).model_copy(update={name: value})

@@ -1,6 +1,7 @@
-"""What loops learnt about working in a project, as lines for its AGENTS.md: only what is new there and contradicts nothing in it.
+"""Lines for a project's AGENTS.md from what loops learnt: only new ones that contradict nothing in it.
 
-Whoever wrote AGENTS.md orders agents; we propose. Our lines stand in a section of their own, and the rest of the file stays.
+The authors of AGENTS.md instruct agents; Helmsman only proposes. Its lines are in a separate section, and the rest of the file
+stays unchanged.
 """
 
 import re
@@ -16,13 +17,13 @@ from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.state import LoopState
 
 SECTION = "## Learned by Helmsman"
-MOST_LINES = 10  # lines of our section, those that are there included: what grows without end is read by nobody
-MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6  # of a convention that is proposed; as many as it takes to be told to another loop
+MOST_LINES = 10  # lines of the section, including existing ones: nobody reads an endless list
+MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6  # of a proposed convention; the same as for recall in another loop
 LONGEST_LINE = 600
-"""Characters. Our own advice fits. What doesn't is left out: half a sentence may order a lot."""
+"""Characters. Helmsman's own advice fits. Longer lines are omitted: half a sentence may be misleading."""
 _COMMAND = 120
 _COMMANDS = 3
-_MOST_SAID = 400  # sentences of AGENTS.md that a line is compared with
+_MOST_SENTENCES = 400  # sentences of AGENTS.md compared with a line
 _CANDIDATES = 40
 _ITEM = re.compile(r"[ \t]*[-*+][ \t]+\S.*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -32,70 +33,69 @@ _LIST_MARK = re.compile(r"^[\s>#*+-]+|^\s*[0-9]{1,3}[.)]\s+")
 def learnings(
     state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail], present: str, *, commands: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Lines that are worth proposing, the surest first.
+    """Lines to propose, the most certain first.
 
-    `present`: AGENTS.md as it is. `commands`: those that the project's own files name.
+    `present`: current text of AGENTS.md. `commands`: those named in the project's own files.
     """
     lines = present.replace("\r\n", "\n").split("\n")
     room = MOST_LINES - sum(bool(_ITEM.fullmatch(line)) for line in lines[slice(*_section(lines) or (0, 0))])
-    # sentences of the file, code and lists included; of a long one the first ones
+    # sentences of the file, including code and lists; the first ones of a long file
     parts = (_LIST_MARK.sub("", part).strip() for line in lines for part in (line, *_SENTENCE_END.split(line)))
-    said = list(dict.fromkeys(filter(None, parts)))[:_MOST_SAID]
-    known = imperatives("AGENTS.md", present)
-    # the project's own checks that passed when the work was proven, unless the file names them; others are for one goal
+    sentences = list(dict.fromkeys(filter(None, parts)))[:_MOST_SENTENCES]
+    orders = imperatives("AGENTS.md", present)
+    # the project's own checks that passed when the work was proven, unless in the file; other checks are for one goal
     results = state.checks.results if state.checks else ()
-    proven = dict.fromkeys(one.command.strip() for one in results if one.passed)
-    new = [one for one in proven if one in commands and one not in present][:_COMMANDS]
-    plain = (one for one in new if one.isprintable() and "`" not in one and 0 < len(one) <= _COMMAND)
-    checks = (f"Check your work with `{command}`." for command in plain)
-    kept: list[str] = []
+    proven = dict.fromkeys(result.command.strip() for result in results if result.passed)
+    new_commands = [result for result in proven if result in commands and result not in present][:_COMMANDS]
+    valid = (result for result in new_commands if result.isprintable() and "`" not in result and 0 < len(result) <= _COMMAND)
+    checks = (f"Check your work with `{command}`." for command in valid)
+    lines_to_add: list[str] = []
     candidates = (*((line, line) for line in checks), *list(_candidates(lessons, guardrails))[:_CANDIDATES])
     for line, order in candidates:
-        if len(kept) >= room:
+        if len(lines_to_add) >= room:
             break
-        repeated = any(alike(line, sentence) >= SAME for sentence in (*said, *kept))
-        if line and not repeated and contradiction(order, known) is None:
-            kept.append(line)
-            known = (*imperatives("AGENTS.md", order), *known)
-    return tuple(kept)
+        repeated = any(alike(line, sentence) >= SAME for sentence in (*sentences, *lines_to_add))
+        if line and not repeated and contradiction(order, orders) is None:
+            lines_to_add.append(line)
+            orders = (*imperatives("AGENTS.md", order), *orders)
+    return tuple(lines_to_add)
 
 
 def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[tuple[str, str]]:
-    """Guardrails that help or that a person wants, then sure conventions. What does not fit a line is left out.
+    """Effective guardrails and a person's, then certain conventions. Those too long for a line are omitted.
 
-    Each as a line, and without its condition, as contradictions are looked for: of what holds in one situation alone nobody finds
-    any.
+    Each as a line, and as an instruction without its condition, in which contradictions can be found.
     """
     useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or persons(one))]
     promoted = (one for one in lessons if one.kind is LessonKind.CONVENTION and one.tier is Tier.SEMANTIC and not one.retired)
-    sure = (one for one in promoted if one.confidence >= MIN_CONFIDENCE and one.success_rate >= MIN_SUCCESS)
-    certain = sorted(sure, key=lambda one: (-one.confidence, -one.observed, one.id))
-    said = [(one.instruction, one.trigger.strip()) for one in sorted(useful, key=lambda one: -one.before_seen)]
-    for order, when in (*said, *((one.text, "") for one in certain)):
-        whole = f"{when}: {order}" if when else order
-        line, bare = (inert(text, 2 * len(text)) for text in (whole, order))  # longer than what is taken apart can get
-        if bare and len(line) <= LONGEST_LINE:
-            yield line, bare
+    reliable = (one for one in promoted if one.confidence >= MIN_CONFIDENCE and one.success_rate >= MIN_SUCCESS)
+    sorted_conventions = sorted(reliable, key=lambda one: (-one.confidence, -one.observed, one.id))
+    instructions = [(one.instruction, one.trigger.strip()) for one in sorted(useful, key=lambda one: -one.before_seen)]
+    for order, when in (*instructions, *((one.text, "") for one in sorted_conventions)):
+        full_text = f"{when}: {order}" if when else order
+        line, bare_order = (inert(text, 2 * len(text)) for text in (full_text, order))  # longer than any escaped text
+        if bare_order and len(line) <= LONGEST_LINE:
+            yield line, bare_order
 
 
 def with_lines(present: str, lines: Sequence[str]) -> str:
-    """The file with these lines at the end of our section, which is made where it is missing. An empty text: a new file."""
+    """The file with these lines at the end of Helmsman's section, added if missing. An empty text is a new file."""
     newline = "\r\n" if "\r\n" in present else "\n"
-    new = [f"- {line}" for line in lines]
-    known = present.split("\n")
-    place = _section([line.rstrip("\r") for line in known])
-    if place is None:
+    new_items = [f"- {line}" for line in lines]
+    present_lines = present.split("\n")
+    section = _section([line.rstrip("\r") for line in present_lines])
+    if section is None:
         head = [present.rstrip(), ""] if present.strip() else ["# AGENTS.md", ""]
-        return newline.join([*head, SECTION, "", *new, ""])
-    start, end = place
-    last = max((at for at in range(start, end) if known[at].strip()), default=start)
+        return newline.join([*head, SECTION, "", *new_items, ""])
+    start, end = section
+    last = max((at for at in range(start, end) if present_lines[at].strip()), default=start)
     between = [""] if last == start else []
-    head, tail = "\n".join(known[: last + 1]).rstrip("\r"), "\n".join(known[last + 1 :])
-    return newline.join([head, *between, *new, tail])
+    head, tail = "\n".join(present_lines[: last + 1]).rstrip("\r"), "\n".join(present_lines[last + 1 :])
+    return newline.join([head, *between, *new_items, tail])
 
 
 def _section(lines: Sequence[str]) -> tuple[int, int] | None:
-    """First line of our section, and the first one after it."""
+    """First line of Helmsman's section, and the first line after it."""
     headings = upper_headings(lines)
     start = next((at for at in headings if lines[at].rstrip() == SECTION), None)
     return None if start is None else (start, next((at for at in headings if at > start), len(lines)))

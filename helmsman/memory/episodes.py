@@ -1,4 +1,4 @@
-"""What memory keeps of an iteration and of a loop that has ended: small, whatever they were."""
+"""Bounded records of iterations and ended loops for memory."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,8 @@ LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120,
 LONGEST_REASON = 160
 MOST_TESTS, MOST_FILES, MOST_CRITERIA = 20, 20, 20
 OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
-"""How subjects of commits begin that do not say what was done."""
-LONGEST_READ, SENTENCES = 2_000, 8  # of a goal, as far as it says what kind of work it is
+"""Prefixes of commit subjects that do not describe the work."""
+LONGEST_READ, SENTENCES = 2_000, 8  # of a goal, to classify the kind of work
 _PLACEHOLDERS = re.compile("|".join(WORDS["placeholders"]))
 _RULES = tuple(
     (TaskType(row["kind"]), re.compile(_PLACEHOLDERS.sub(lambda found: WORDS["placeholders"][found[0]], row["pattern"])))
@@ -26,17 +26,19 @@ _SENTENCE_END = re.compile(r"\n|(?<=[.!?;:])\s")
 
 
 def subject_of(state: LoopState, project: str, known: TaskType | None = None) -> Subject:
-    """What the iteration that is due is about.
+    """Subject of the due iteration.
 
-    The kind of work is that of the whole loop: by its preset, its goal, or what failed before any work. `known`: what it
-    was found to be earlier in this loop.
+    The kind of work is that of the whole loop: by its preset, its goal, or the failures before any work. `known`: the kind
+    determined earlier in this loop.
     """
-    told = (one for one in reversed(state.history) if one.checked and (one.movement is not Movement.WAITED or one.iteration == 0))
-    last = next(told, None)
-    at_first = next((one.failing for one in state.history if one.iteration == 0 and one.failing_tests), ())
+    checked = (
+        one for one in reversed(state.history) if one.checked and (one.movement is not Movement.WAITED or one.iteration == 0)
+    )
+    last = next(checked, None)
+    initial_failures = next((one.failing for one in state.history if one.iteration == 0 and one.failing_tests), ())
     return Subject(
         project=project,
-        task_type=known or task_type(state.config.goal, at_first, state.config.preset),
+        task_type=known or task_type(state.config.goal, initial_failures, state.config.preset),
         text=clean_lines(state.config.goal[: 2 * LONGEST_GOAL])[:LONGEST_GOAL].strip(),
         failures=tuple(dict.fromkeys(error.kind for error in last.errors)) if last else (),
         tests=failing_tests(state),
@@ -46,35 +48,35 @@ def subject_of(state: LoopState, project: str, known: TaskType | None = None) ->
 def failing_tests(state: LoopState) -> tuple[str, ...]:
     failures = state.checks.failures if state.checks else ()
     names = (name for result in failures if result.counts for name in result.counts.failing)
-    return _names(names, MOST_TESTS)
+    return _distinct_names(names, MOST_TESTS)
 
 
 def task_type(goal: str, failing: tuple[str, ...] = (), preset: str = "") -> TaskType:
-    """What kind of work a loop does: by its preset, else by the verb and the object that its goal begins with, else `other`.
+    """Classify the work of a loop by its preset, else by the verb and object at the start of its goal, else as `other`.
 
     `failing`: tests that fail before any work.
     """
-    named = WORDS["presets"].get(preset, preset)
-    if named in set(TaskType):
-        return TaskType(named)
+    preset_type = WORDS["presets"].get(preset, preset)
+    if preset_type in set(TaskType):
+        return TaskType(preset_type)
     sentences = [line.strip("#>*+-` \t") for line in _SENTENCE_END.split(goal[:LONGEST_READ].casefold())]
     for sentence in [line for line in sentences if line][:SENTENCES]:
-        order = _FILLER.sub("", sentence)
-        found = next((kind for kind, pattern in _RULES if pattern.search(order)), None)
-        if found:
-            return found
+        start = _FILLER.sub("", sentence)
+        rule_kind = next((rule_kind for rule_kind, pattern in _RULES if pattern.search(start)), None)
+        if rule_kind:
+            return rule_kind
     return TaskType.TEST_FIX if failing else TaskType.OTHER
 
 
 def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled: Recalled) -> Episode:
-    """One iteration, as far as the judge. `subject`: what it was about when it began; `recalled`: what its prompt carried."""
+    """Episode of one iteration, up to the judge. `subject`: at its start; `recalled`: lessons in its prompt."""
     state, evidence, moment = view.state, view.evidence, overseen.moment
-    # what could not be told teaches nothing of the work
+    # undecided criteria say nothing about the work
     verdicts = [one for one in evidence.judgement.criteria if not one.cannot_tell] if evidence.judgement else []
-    # what was done, by the subjects of its commits, oldest first: as many whole ones as fit
+    # the work as subjects of its commits, oldest first, as many as fit
     commits = reversed(evidence.execution.change.commits)
     subjects = (one.subject for one in commits if not one.subject.startswith(OURS))
-    done = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects)
+    approach_parts = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects)
     return Episode(
         uid=state.uid,
         loop=state.loop,
@@ -86,14 +88,14 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
         cost_usd=evidence.usage.cost_usd,
         tokens=evidence.usage.tokens,
         completion=1.0 if evidence.proven else overseen.oversight.progress.completion,
-        # without a summary the agent never got to work
+        # without a summary the agent never worked
         movement=moment.movement if moment else Movement.WAITED,
         checked=moment.checked if moment else False,
         green=moment.green if moment else False,
         errors=moment.errors if moment else (),
         troubles=moment.troubles if moment else (),
-        approach=joined(done, LONGEST_APPROACH, "; "),
-        files=_names(evidence.execution.change.files, MOST_FILES),
+        approach=joined(approach_parts, LONGEST_APPROACH, "; "),
+        files=_distinct_names(evidence.execution.change.files, MOST_FILES),
         told=tuple(one.lesson for one in recalled.reminders),
         guarded=tuple(one.id for one in recalled.guardrails),
         learning=overseen.oversight.learning,
@@ -105,7 +107,7 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
 
 
 def summary(state: LoopState, subject: Subject) -> Summary:
-    """A loop that has ended, in numbers. Raises ValueError for one that goes on."""
+    """Summary of an ended loop. Raises ValueError if it has not ended."""
     ending = state.ending
     if ending is None or ending.outcome is None:
         raise ValueError(f"the loop {state.loop} has not ended: there is nothing to sum up yet")
@@ -125,5 +127,5 @@ def summary(state: LoopState, subject: Subject) -> Summary:
     )
 
 
-def _names(names: Sequence[str] | Iterator[str], most: int) -> tuple[str, ...]:
+def _distinct_names(names: Sequence[str] | Iterator[str], most: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (short_line(name, LONGEST_NAME) for name in names) if name))[:most]

@@ -105,12 +105,12 @@ def code(text: str) -> str:
 def _propose(
     project: str,
     kind: FailureClass,
-    without_progress: Sequence[Episode],
+    episodes: Sequence[Episode],
     count: tuple[int, int],
     known: Mapping[str, Guardrail],
     now: datetime,
 ) -> Guardrail | None:
-    """The guardrail for a class that recurred too often. `without_progress`: iterations of this loop with the failure and without
+    """The guardrail for a class that recurred too often. `episodes`: iterations of this loop with the failure and without
     progress; `count`: iterations with the class, and all.
 
     None if one of the class is active, or was retired by a person or as ineffective. Also None if an instruction cannot help:
@@ -124,8 +124,8 @@ def _propose(
         if one.failure is kind and (not one.retired or one.retired.startswith(REMOVED) or is_ineffective):
             return None
     seen, of = count
-    numbers = ", ".join(str(episode.iteration) for episode in without_progress[-_NUMBERS:])
-    last = "the last ones " if len(without_progress) > _NUMBERS else ""
+    numbers = ", ".join(str(episode.iteration) for episode in episodes[-_NUMBERS:])
+    last = "the last ones " if len(episodes) > _NUMBERS else ""
     return Guardrail(
         id=code(f"{project}\0{kind}\0"),  # independent of its words
         project=project,
@@ -133,7 +133,7 @@ def _propose(
         trigger=advice()[kind]["when"],
         instruction=instruction,
         origin=(
-            f"loop {clean(without_progress[-1].loop)[:80]}: {kind} failures in {plural(len(without_progress), 'iteration')} that did not "
+            f"loop {clean(episodes[-1].loop)[:80]}: {kind} failures in {plural(len(episodes), 'iteration')} that did not "
             f"get on ({last}{numbers}); in {seen} of {plural(of, 'checked iteration')} of the project"
         ),
         before_seen=seen,

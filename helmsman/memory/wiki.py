@@ -1,7 +1,7 @@
-"""The wiki of a project: what its pages say of a loop, of the project's own documents, and of its folders.
+"""The wiki of a project: pages about loops, the project's own documents, and its folders.
 
-Most of it was written by an agent or stands in a repository: it is quoted, one line at a time, so that it can open nothing and
-orders nobody anything. What stands between the two markers of a page is made anew each time; the rest is a person's.
+Most of its text comes from an agent or a repository: it is quoted line by line, so that it opens no markup and instructs
+nobody. The text between the two markers of a page is regenerated each time; the rest belongs to a person.
 """
 
 from collections import Counter
@@ -24,59 +24,59 @@ PAGES = {
     MAP: ("Map", "Folders of this project, by their number of files."),
     CONSTRAINTS: ("Constraints", "What must and must not be done here, with the document and the line that say so."),
 }
-"""Title, and what it is for, in a sentence."""
+"""Title and purpose of each page."""
 SUMMARY, ITERATIONS = "summary.md", "iterations.md"
-MOST_ITERATIONS = 200  # iterations that one archive tells of, the last ones
+MOST_ITERATIONS = 200  # last iterations in an archive
 MOST_LOOPS, MOST_CONSTRAINTS, MOST_FILES, MOST_FOLDERS = 300, 150, 50, 80
-"""What a page lists; folders are those of the two upper levels."""
+"""Entries of a page; folders of the two upper levels."""
 _GOAL, _TITLE, _NAME = 2_000, 80, 100
 
 
 def renewed(name: str, body: str, old: str) -> str:
-    """A page's text with our part of it made anew; a page that has no such part is a person's, and stays."""
+    """Replace Helmsman's part of a page; a page without one belongs to a person and stays unchanged."""
     block = f"{BEGIN}\n{body.rstrip()}\n{END}"
     if not old:
         title, about = PAGES[name]
         return f"# {title}\n\n{about} What stands between the markers is made anew; all else is yours.\n\n{block}\n"
-    before, _, rest = old.partition(BEGIN)
-    _, closed, after = rest.partition(END)
+    before, _, remainder = old.partition(BEGIN)
+    _, closed, after = remainder.partition(END)
     return f"{before}{block}{after}" if closed else old
 
 
 def spec_page(state: LoopState) -> str:
-    """What the project was meant to become last: the goal of a loop, and what proves it."""
+    """The latest goal: that of a loop, with its proof."""
     goal = block_quote([inert(line) for line in own_goal(state.config.goal)[:_GOAL].splitlines()])
     return render("wiki_spec", loop=state.loop, goal=goal, config=state.config)
 
 
 def constraints_page(orders: Sequence[Imperative]) -> str:
-    """What must be and what must not be, by the project's own documents; a loop's goal is none of them."""
+    """Requirements and prohibitions of the project's own documents, which do not include a loop's goal."""
     strict = [order for order in orders if order.modality in {"must", "must_not"} and order.source != "goal"]
     documents = [(source, list(said)) for source, said in groupby(strict[:MOST_CONSTRAINTS], lambda order: order.source)]
     return render("wiki_constraints", documents=documents, left=len(strict) - MOST_CONSTRAINTS)
 
 
 def index_page(loops: Sequence[str], decisions: Sequence[str]) -> str:
-    """Where everything is, newest last: names of archived loops, and of files with what was decided in them."""
+    """Index of archived loops and of files with their decisions, newest last."""
     return render("wiki_index", decisions=decisions[-MOST_FILES:], loops=loops[-MOST_LOOPS:])
 
 
 def map_page(files: Sequence[str]) -> str:
-    """Folders of the two upper levels, the largest where there is no room for all."""
-    every = ((path.split("/"), depth) for path in files for depth in (1, 2))
-    sizes = Counter("/".join(parts[:depth]) for parts, depth in every if depth < len(parts))
+    """Folders of the two upper levels; the largest ones if there are too many."""
+    prefixes = ((path.split("/"), depth) for path in files for depth in (1, 2))
+    sizes = Counter("/".join(parts[:depth]) for parts, depth in prefixes if depth < len(parts))
     shown = sorted(sizes, key=lambda name: (name.count("/"), -sizes[name], name))[:MOST_FOLDERS]
     folders = [(inert(name, _NAME), plural(sizes[name], "file")) for name in sorted(shown)]
     return render("wiki_map", folders=folders, left=len(sizes) - len(shown))
 
 
 def archive_name(state: LoopState) -> str:
-    """Of a loop's archive: two loops that had one name are two."""
+    """Name of a loop's archive, unique among loops of the same name."""
     return f"{state.loop}-{state.uid[:8]}"
 
 
 def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mapping[str, str]:
-    """What happened in a loop, for ever, the summary last. `records`: its iterations, oldest first; of many the last ones."""
+    """Permanent archive of a loop, the summary last. `records`: its iterations, oldest first; the last ones are used."""
     last, spending, goal = records[-MOST_ITERATIONS:], state.spending, own_goal(state.config.goal)
     dollars, iterations = format_dollars(spending.cost_usd, state.untold), plural(state.iteration, "iteration")
     summary = render(
@@ -90,10 +90,10 @@ def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mappi
         most=MOST_FILES,
     )
     name, decisions = archive_name(state), [one for one in state.memory.decisions if inert(one.chose, _TITLE)]
-    decided = render("wiki_decisions", decisions=decisions, loop=state.loop, day=_day(state))
-    told = render("wiki_iterations", loop=state.loop, records=last)
-    files = {f"loops/{name}/{ITERATIONS}": told, f"loops/{name}/{SUMMARY}": summary}
-    return {**({f"decisions/{name}.md": decided} if decisions else {}), **files}
+    decisions_text = render("wiki_decisions", decisions=decisions, loop=state.loop, day=_day(state))
+    iterations_text = render("wiki_iterations", loop=state.loop, records=last)
+    files = {f"loops/{name}/{ITERATIONS}": iterations_text, f"loops/{name}/{SUMMARY}": summary}
+    return {**({f"decisions/{name}.md": decisions_text} if decisions else {}), **files}
 
 
 def _day(state: LoopState) -> str:

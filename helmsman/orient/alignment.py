@@ -1,7 +1,7 @@
-"""Before a loop: what a model is asked about a goal, how its answer is read, and how the loop's goal says what was agreed.
+"""Alignment before a loop: the question to a model about a goal, the parsing of its answer, and the goal with the agreement.
 
-Three gulfs are looked into. Envisioning: what can the agent not do, what can be misread, what has nobody pictured? Execution:
-which way leads there, what shows each step? Evaluation: how will anybody know? What only a person can say becomes a question.
+It covers three gulfs. Envisioning: what can the agent not do, what can be misread, what has nobody considered? Execution: which
+steps lead to the goal, what proves each? Evaluation: how is success recognised? What only a person knows becomes a question.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,8 +34,8 @@ from helmsman.records.iteration import Question
 from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS, PRESENT_TOKENS, AGREED_TOKENS = 8_000, 10_000, 10_000, 5_000
-LINE, PROSE = 300, 1_500  # characters that a model is asked to keep to
-TOLERATED = 2  # times that much which is taken all the same: an answer is paid for
+LINE, PROSE = 300, 1_500  # characters that the question allows
+TOLERATED = 2  # factor on those limits that is still accepted: an answer is paid for
 LINES, QUESTIONS = 15, 10
 _REASON = 500
 
@@ -45,7 +45,7 @@ STANDARD = (
     "What should stay as it is?",
     "Beyond the checks, how will you see that it is as you meant it?",
 )
-"""What can be asked about any goal, where no model looked at this one."""
+"""Questions for any goal, if no model was asked."""
 NO_COMMAND = "Which command proves it by its exit code?"
 
 ON_YOUR_OWN = "decide this yourself, and say what you chose"
@@ -80,15 +80,17 @@ FORM = form_of(_Answer)
 
 
 def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None = None, complaint: str = "") -> Question:
-    """What a model is asked. `present`: what is agreed so far, with answers; `complaint`: why its last answer was of no use."""
-    agreed = alignment_text(present.model_copy(update={"more": "", "made": Made()})).partition("\n## ")[2] if present else ""
-    said = (f"{one.question}\n{one.answer or ON_YOUR_OWN}\n" for one in _all_answers(present)) if present else ()
-    more = f" ({facts.left_out} more left out)" if facts.left_out else ""
-    seen = {
+    """The question to a model. `present`: the alignment so far with answers; `complaint`: why its last answer was unusable."""
+    agreed_text = alignment_text(present.model_copy(update={"more": "", "made": Made()})).partition("\n## ")[2] if present else ""
+    answer_lines = (
+        (f"{answered.question}\n{answered.answer or ON_YOUR_OWN}\n" for answered in _all_answers(present)) if present else ()
+    )
+    omitted = f" ({facts.left_out} more left out)" if facts.left_out else ""
+    fact_texts = {
         "Commands that the repository's files name (not run)": "\n".join(
             f"{command}   ({found})" for command, found in facts.commands.items()
         ),
-        f"Its files, two levels deep{more}": "\n".join(facts.files),
+        f"Its files, two levels deep{omitted}": "\n".join(facts.files),
         "Its latest commits": "\n".join(facts.commits),
         "The beginning of its README": facts.readme,
         "The beginning of its instructions to agents": facts.guides,
@@ -98,8 +100,8 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
         task=render(
             "align_task",
             goal=fence(trim(goal, GOAL_TOKENS)),
-            agreed=fence(trim(f"## {agreed}", PRESENT_TOKENS)) if present else "",
-            answers=fence(trim("\n".join(said), PRESENT_TOKENS)) if present else "",
+            agreed=fence(trim(f"## {agreed_text}", PRESENT_TOKENS)) if present else "",
+            answers=fence(trim("\n".join(answer_lines), PRESENT_TOKENS)) if present else "",
             problem=fence(complaint) if complaint else "",
         ),
         facts=fit(
@@ -107,7 +109,7 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
                 "align_facts",
                 checks=commands(facts.checks),
                 criteria=facts.criteria,
-                parts=[{"title": title, "text": text} for title, text in seen.items() if text],
+                parts=[{"title": title, "text": text} for title, text in fact_texts.items() if text],
             ),
             FACTS_TOKENS,
         ),
@@ -117,9 +119,9 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
 
 
 def read_proposal(reply: Reply, goal: str, present: Alignment | None = None) -> Alignment | str:
-    """The alignment in a model's answer, or why there is none that can be used. Never raises.
+    """The alignment in a model's answer, or why it is unusable. Never raises.
 
-    The goal stays the person's, and whatever was answered stays answered, whatever the model says.
+    The model changes neither the goal nor the person's answers.
     """
     if reply.broken_off:
         return reply.broken_off
@@ -133,76 +135,79 @@ def read_proposal(reply: Reply, goal: str, present: Alignment | None = None) -> 
 
 
 def _alignment(answer: _Answer, goal: str, present: Alignment | None) -> Alignment:
-    known = tuple(_all_answers(present)) if present else ()
-    keys, asked = {one.key for one in known}, dict[str, Asked]()
-    for one in (Asked(question=question) for question in _lines(answer.blocking_questions)):
-        asked.setdefault(one.key, one)
-    new = tuple(one for key, one in asked.items() if key not in keys)  # each once, and none that was answered
+    answered = tuple(_all_answers(present)) if present else ()
+    answered_keys, questions = {one.key for one in answered}, dict[str, Asked]()
+    for one in (Asked(question=question) for question in _distinct_lines(answer.blocking_questions)):
+        questions.setdefault(one.key, one)
+    unanswered = tuple(one for key, one in questions.items() if key not in answered_keys)  # distinct and unanswered
     stages = [{"what": one.stage, "proof": one.artifact} for one in answer.sequence if one_line(one.stage)]
     names = _Answer.model_fields.keys() - {"approach", "sequence", "blocking_questions"}
-    lists = {name.removesuffix("_gaps"): _lines(getattr(answer, name)) for name in names}
+    lists = {name.removesuffix("_gaps"): _distinct_lines(getattr(answer, name)) for name in names}
     return Alignment.model_validate(
         {
             **lists,
             "goal": goal,
             "approach": answer.approach,
             "sequence": tuple(stages),
-            "questions": new,
-            "answered": known,
+            "questions": unanswered,
+            "answered": answered,
             "more": present.more if present else "",
         }
     )
 
 
-def _lines(said: Iterable[str]) -> tuple[str, ...]:
-    """Each once, blank ones left out."""
-    return tuple(dict.fromkeys(line for text in said if (line := one_line(text))))
+def _distinct_lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """Distinct lines without blank ones."""
+    return tuple(dict.fromkeys(line for text in texts if (line := one_line(text))))
 
 
 def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
-    """What the repository alone tells, and the questions that fit any goal. It says that nobody has looked for gaps."""
-    proving = _shortened(facts.checks or [*facts.commands])
-    questions = (*STANDARD, *(() if proving else (NO_COMMAND,)))
+    """Alignment from facts of the repository, with the questions for any goal. It states that no model looked for gaps."""
+    checks = _shortened_lines(facts.checks or [*facts.commands])
+    questions = (*STANDARD, *(() if checks else (NO_COMMAND,)))
     return Alignment(
         goal=goal,
-        machine_checks=proving,
-        behavioural_checks=_shortened(facts.criteria),
+        machine_checks=checks,
+        behavioural_checks=_shortened_lines(facts.criteria),
         questions=tuple(Asked(question=question) for question in questions),
         made=Made(by="template", round=1, commit=facts.commit, reason=one_line(reason)[:_REASON]),
     )
 
 
-def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(shortened(line, LONGEST_LINE) for line in _lines(lines)[:MOST_LINES])
+def _shortened_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(shortened(line, LONGEST_LINE) for line in _distinct_lines(lines)[:MOST_LINES])
 
 
 def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
-    """With answers to questions that are open. Raises OperatorError."""
-    known = {Asked(question=question).key: one_line(answer) for question, answer in answers.items()}
-    if (longest := max(map(len, known.values()), default=0)) > LONGEST_ANSWER:
-        raise OperatorError("an answer is too long", expected=f"{LONGEST_ANSWER:,} characters at most", found=f"{longest:,}")
+    """Add answers to open questions. Raises OperatorError."""
+    answers_by_key = {Asked(question=question).key: one_line(answer) for question, answer in answers.items()}
+    if (length := max(map(len, answers_by_key.values()), default=0)) > LONGEST_ANSWER:
+        raise OperatorError("an answer is too long", expected=f"{LONGEST_ANSWER:,} characters at most", found=f"{length:,}")
     questions = (
-        one.model_copy(update={"answer": known[one.key]}) if one.open and one.key in known else one for one in present.questions
+        question.model_copy(update={"answer": answers_by_key[question.key]})
+        if question.open and question.key in answers_by_key
+        else question
+        for question in present.questions
     )
     return present.model_copy(update={"questions": tuple(questions)})
 
 
 def settled(present: Alignment, reason: str) -> Alignment:
-    """With its answers among what is settled, and no other change. `reason`: why no model worked them in."""
-    still = tuple(one for one in present.questions if one.open)
+    """Move answered questions to the settled ones. `reason`: why no model incorporated them."""
+    open_questions = tuple(one for one in present.questions if one.open)
     made = present.made.model_copy(update={"reason": one_line(reason)[:_REASON]})
-    return present.model_copy(update={"questions": still, "answered": tuple(_all_answers(present)), "made": made})
+    return present.model_copy(update={"questions": open_questions, "answered": tuple(_all_answers(present)), "made": made})
 
 
 def _all_answers(present: Alignment) -> Iterator[Asked]:
-    """The newest count where there is no room for all."""
-    every = [*present.answered, *(one for one in present.questions if not one.open)]
-    latest = {one.key: one for one in every}
+    """All answers, or the newest ones if there are too many."""
+    answered = [*present.answered, *(one for one in present.questions if not one.open)]
+    latest = {one.key: one for one in answered}
     yield from tuple(latest.values())[-MOST_LINES:]
 
 
 def goal_text(goal: str, alignment: Alignment) -> str:
-    """The goal, and below it what was agreed on, for the agent. Entries are single lines, so none of them is a heading."""
+    """The goal and the agreement for the agent. Entries are single lines, so none of them is a heading."""
     stages = [f"{one.what}" + (f" (done when there is: {one.proof})" if one.proof else "") for one in alignment.sequence]
     parts = {
         "Deliverables": alignment.deliverables,
@@ -215,7 +220,7 @@ def goal_text(goal: str, alignment: Alignment) -> str:
         "Edge cases": alignment.edge_cases,
         "Questions and answers": [f"{one.question} Answer: {one.answer or ON_YOUR_OWN}" for one in _all_answers(alignment)],
     }
-    said = {title: [line.strip() for line in lines if line.strip()] for title, lines in parts.items()}
-    points = render("agreed_points", parts=said.items())
-    agreed = render("agreed", heading=AGREED, points=trim(points, AGREED_TOKENS)) if points else ""
-    return f"{goal.strip()}\n\n{agreed}".rstrip()
+    lines_by_title = {title: [line.strip() for line in lines if line.strip()] for title, lines in parts.items()}
+    points = render("agreed_points", parts=lines_by_title.items())
+    agreement = render("agreed", heading=AGREED, points=trim(points, AGREED_TOKENS)) if points else ""
+    return f"{goal.strip()}\n\n{agreement}".rstrip()

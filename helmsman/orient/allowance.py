@@ -1,4 +1,4 @@
-"""What the call of the agent that is due gets beside its prompt: time for checks, a model, and a session to go on with."""
+"""Inputs of the due agent call besides its prompt: time for checks, a model, and a session to resume."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -12,9 +12,9 @@ from helmsman.records.agent import KeptSession
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
 
-SESSION_EXPIRES = timedelta(hours=24)  # after its last use; 24 is what a public loop uses (E2)
+SESSION_EXPIRES = timedelta(hours=24)  # after its last use; 24 as in a public loop (E2)
 CHECKS: Mapping[Band, float] = {"continue": 1.0, "watch": 1.0, "adjust": 1.5, "pivot": 2.0}
-"""What the time for checks at a stop is multiplied by: the less the work gets on, the more a session may find out by itself."""
+"""Factor on the time for checks at a stop: the less progress, the more a session may find out by itself."""
 
 
 def checks_allowance(state: LoopState) -> float:
@@ -24,39 +24,39 @@ def checks_allowance(state: LoopState) -> float:
 
 
 def agent_model(state: LoopState) -> str:
-    """The model of an agent other than Claude Code, where one can be chosen. What hats' own files name are Claude's."""
+    """The model of an agent other than Claude Code. The files of hats name models of Claude, so they do not apply."""
     hat = worn_hat(state)
     by_hat = state.config.hats.models.get(hat.name, "") if hat else ""
-    return _due_model(state) or by_hat or state.config.agent.model
+    return _requested_model(state) or by_hat or state.config.agent.model
 
 
 def claude_config(state: LoopState) -> ClaudeConfig:
-    """The agent's configuration with model and tools of its hat; nothing denied becomes allowed. The model for a redesign,
-    also due under the controller's highest urgency, comes before the hat's own.
+    """The agent's configuration with model and tools of its hat; nothing denied becomes allowed. The redesign model, which
+    also applies at the controller's highest urgency, precedes the hat's own.
     """
-    claude, hat, changed = state.config.claude, worn_hat(state), dict[str, Any]()
+    claude, hat, updates = state.config.claude, worn_hat(state), dict[str, Any]()
     if hat:
-        by_hand = state.preset is None or claude.model != state.preset.replaces  # at the start or since
-        changed = {
-            "model": ("" if by_hand else state.config.hats.models.get(hat.name) or hat.model) or claude.model,
+        is_set_by_operator = state.preset is None or claude.model != state.preset.replaces  # set by the operator
+        updates = {
+            "model": ("" if is_set_by_operator else state.config.hats.models.get(hat.name) or hat.model) or claude.model,
             "allowed_tools": tuple(dict.fromkeys((*claude.allowed_tools, *hat.allowed_tools))),
             "disallowed_tools": tuple(dict.fromkeys((*claude.disallowed_tools, *hat.disallowed_tools))),
         }
-    if model := _due_model(state):
-        changed["model"] = model
-    return claude.model_copy(update=changed)
+    if model := _requested_model(state):
+        updates["model"] = model
+    return claude.model_copy(update=updates)
 
 
-def _due_model(state: LoopState) -> str:
+def _requested_model(state: LoopState) -> str:
     config = state.config
     urgent = config.ladder.act and state.oversight.control.band == "pivot"
     return advise(state).model or (config.ladder.redesign_model if urgent else "")
 
 
 def session_to_resume(state: LoopState, now: datetime) -> KeptSession | None:
-    """The session that the iteration due goes on with; None: it begins a new one.
+    """The session that the due iteration resumes; None for a new one.
 
-    What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
+    `hybrid` is handled elsewhere: an iteration without progress leaves no session.
     """
     session, call, config = state.session, state.last_call, state.config
     if session is None or config.claude.session == "fresh" or now - session.used_at > SESSION_EXPIRES:

@@ -1,4 +1,4 @@
-"""Checks and their results in a prompt: whichever section names a check says it alike."""
+"""Checks and their results in a prompt, in the same form in every section."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,16 +8,16 @@ from helmsman.records.checks import CheckResult
 from helmsman.texts import plural
 
 LOGS = ".helmsman/checks"
-SHOWN = 15  # failures of one check; the others stand in its log
+SHOWN = 15  # failures of one check; its log has the others
 
 
 def commands(given: Iterable[str]) -> str:
-    """Commands set in, those of several lines as well; empty for none."""
+    """Indent commands, including those of several lines; empty for none."""
     return "\n".join(f"    {line}" for command in given for line in clean_lines(command).splitlines())
 
 
 def failed(result: CheckResult) -> Mapping[str, object]:
-    """For the template `check`: how a failed check ended, a line for each distinct failure, and where the whole output is."""
+    """Values for the template `check`: the end of a failed check, a line for each distinct failure, and the path of its log."""
     counts, output = result.counts, output_of(result)
     lines = result.listed or [shortened(line, 240) for line in output.splitlines()[-SHOWN:]]
     return {
@@ -37,12 +37,12 @@ def failed(result: CheckResult) -> Mapping[str, object]:
 
 
 def log_of(result: CheckResult) -> str:
-    """Path of the file that holds what it printed."""
+    """Path of the file with the output of a check."""
     return f"{LOGS}/{re.sub(r'[^A-Za-z0-9_-]+', '-', result.name).strip('-')[:60] or 'check'}.log"
 
 
 def logs(results: Iterable[CheckResult]) -> dict[str, str]:
-    """What each of those that failed printed, by the path of its file; checks that share a name share one."""
+    """Output of the failed checks by path of its file; checks with the same name share a file."""
     files: dict[str, str] = {}
     for result in results:
         if not result.passed:
@@ -52,5 +52,5 @@ def logs(results: Iterable[CheckResult]) -> dict[str, str]:
 
 
 def output_of(result: CheckResult) -> str:
-    """What it printed, as far as it was kept."""
+    """Stored part of the output of a check."""
     return "\n[… left out …]\n".join(part for part in (result.head.strip(), result.tail.strip()) if part)

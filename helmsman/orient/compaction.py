@@ -1,6 +1,6 @@
-"""The past in short: when it is due, what a model is asked, and how its answer is read.
+"""Compaction of the history: when it is due, the question to a model, and the parsing of its answer.
 
-A redesign reads this instead of the history: it begins with what is known, not with how it came about.
+A redesign reads this instead of the history: it starts from the current knowledge, not from how it was gained.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.tokens import tokens, trim
 
-COMPACT_TOKENS = 4_000  # of history and working memory, from which they are made short
+COMPACT_TOKENS = 4_000  # of history and working memory that start a compaction
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 12_000
 GOAL, PROSE, LINE, DONE, STEPS = 1000, 1500, 300, 20, 10
@@ -40,18 +40,18 @@ class _Answer(StrictAnswer):
 
 
 def compacts(state: LoopState, orientation: Orientation) -> bool:
-    """Whether the iteration that is due reads the past in short: for a redesign, or where it has outgrown its allowance."""
-    return advise(state).anew or tokens(_commits(orientation)) + tokens(_notes(state)) > COMPACT_TOKENS
+    """Whether the due iteration reads a compacted history: for a redesign, or if the history exceeds its allowance."""
+    return advise(state).anew or tokens(_commit_lines(orientation)) + tokens(_notes_text(state)) > COMPACT_TOKENS
 
 
 def compaction_request(state: LoopState, orientation: Orientation) -> Question:
-    """What a model is asked to make short before the iteration that is due."""
+    """The question to a model before the due iteration."""
     facts = render_pieces(
         "compaction_facts",
-        state=_standing(state),
-        failing="\n".join(_failing(state.checks)),
-        memory=_notes(state),
-        commits=_commits(orientation),
+        state=_status_text(state),
+        failing="\n".join(_failing_lines(state.checks)),
+        memory=_notes_text(state),
+        commits=_commit_lines(orientation),
     )
     return Question(
         rules=render("compaction_system"),
@@ -63,7 +63,7 @@ def compaction_request(state: LoopState, orientation: Orientation) -> Question:
 
 
 def read_compacted(text: str) -> Compacted | str:
-    """The past in short in a model's answer, also between fences or prose; or why there is none. Never raises."""
+    """The compacted history in a model's answer, also between fences or prose, or why there is none. Never raises."""
     answer = read_answer(text, "endGoal", _Answer)
     if isinstance(answer, str):
         return answer
@@ -71,44 +71,44 @@ def read_compacted(text: str) -> Compacted | str:
 
 
 def compacted_section(compacted: Compacted) -> Sequence[Piece]:
-    """The past in short for the prompt, fenced: agent, tools or a model wrote its words. The goal stands there already."""
+    """The compacted history for the prompt, fenced as untrusted text, without the goal, which the prompt has already."""
     bodies = {
         "APPROACH": compacted.approach,
         "COMPLETED": "\n".join(f"- {line}" for line in compacted.completed),
         "CURRENT STATE": compacted.current_state,
         "NEXT STEPS": "\n".join(f"{number}. {line}" for number, line in enumerate(compacted.next_steps, 1)),
     }
-    told = "\n\n".join(f"{name}\n{body}" for name, body in bodies.items() if body)
-    return render_pieces("compacted", by=compacted.by, past=told)
+    text = "\n\n".join(f"{name}\n{body}" for name, body in bodies.items() if body)
+    return render_pieces("compacted", by=compacted.by, past=text)
 
 
-def _standing(state: LoopState) -> str:
-    """Numbers and names of ours only."""
+def _status_text(state: LoopState) -> str:
+    """Status in numbers and Helmsman's own names only."""
     checks, history, parts = state.checks, state.worked, [f"Iteration {state.due} begins."]
     if checks is not None:
         failing = checks_fail(len(checks.failures), len(checks.results))
         parts.append(f"{failing[0].upper()}{failing[1:]}.")
     if history:
-        newest, forward = history[-1], sum(summary.movement is Movement.FORWARD for summary in history)
-        if newest.failing_tests or newest.passing_tests:
-            parts.append(f"{plural(newest.failing_tests, 'test')} failing, {newest.passing_tests} passing.")
-        parts.append(f"{forward} of the last {plural(len(history), 'iteration')} got further.")
+        latest, forward_count = history[-1], sum(summary.movement is Movement.FORWARD for summary in history)
+        if latest.failing_tests or latest.passing_tests:
+            parts.append(f"{plural(latest.failing_tests, 'test')} failing, {latest.passing_tests} passing.")
+        parts.append(f"{forward_count} of the last {plural(len(history), 'iteration')} got further.")
     kinds = Counter(str(kind) for summary in history for kind in {error.kind for error in summary.errors})
     if kinds:
         parts.append(f"Iterations by class of failure: {', '.join(f'{kind} {times}' for kind, times in kinds.most_common())}.")
     return " ".join(parts)
 
 
-def _failing(report: CheckReport | None) -> Iterator[str]:
+def _failing_lines(report: CheckReport | None) -> Iterator[str]:
     for result in report.failures[:_FAILING] if report else ():
         names = ", ".join(result.counts.failing[:_FAILING]) if result.counts else ""
         yield f"fails: {result.name}" + (f" ({names})" if names else "")
 
 
-def _commits(orientation: Orientation) -> str:
+def _commit_lines(orientation: Orientation) -> str:
     return "\n".join(f"{commit.id[:10]} {commit.subject}" for commit in orientation.commits)
 
 
-def _notes(state: LoopState) -> str:
-    """Without a plan that this iteration discards."""
+def _notes_text(state: LoopState) -> str:
+    """Working memory without a plan that this iteration discards."""
     return render_notes(planned_anew(state.memory, state))

@@ -1,5 +1,5 @@
-"""When a goal is too much for one loop, and how it could be split. A loop carries 8 to 10 acceptance criteria and some 40
-iterations well (S2): what is larger is better done by loops one after the other, each proven before the next one begins.
+"""Detection of goals that are too large for one loop, and drafts of a split. A loop handles 8 to 10 acceptance criteria and some
+40 iterations well (S2); larger goals need consecutive loops, each proven before the next one starts.
 """
 
 import re
@@ -18,36 +18,36 @@ from helmsman.toml_of import toml_string
 MANY_CRITERIA = 8
 TOO_MANY_CRITERIA = 10
 MANY_ITERATIONS = 40
-ONE_LOOPS = 5  # criteria that a proposed loop gets at most: well below what is many
+ONE_LOOPS = 5  # most criteria of a proposed loop: well below MANY_CRITERIA
 
 _TICK_BOX = re.compile(r"\A\[[ xX]\]\s+")
 
 
 def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
-    """What has to be true at the end, one by one: the judge's criteria or what the goal lists, whichever are more."""
-    judged = tuple(criterion.text for criterion in config.judge.criteria)
-    listed = tuple(_listed(own_goal(config.goal)))
-    return max(listed, judged, key=len)
+    """Acceptance criteria: the judge's or those listed in the goal, whichever are more."""
+    of_judge = tuple(criterion.text for criterion in config.judge.criteria)
+    of_goal = tuple(_list_items(own_goal(config.goal)))
+    return max(of_goal, of_judge, key=len)
 
 
 def too_much(config: LoopConfig, estimate: Estimate | None) -> Alert | None:
-    """A warning for the start, where the goal is better split."""
+    """Warning at the start if the goal should be split."""
     number, median = len(acceptance_criteria(config)), round(estimate.iterations.median) if estimate else 0
     if number > MANY_CRITERIA:
         weight = "too many" if number > TOO_MANY_CRITERIA else "many"
-        what, value, most = f"the goal names {number} criteria, {weight} for one loop", number, MANY_CRITERIA
-        instead = f"{plural(len(split(acceptance_criteria(config))), 'loop')} one after the other"
+        problem, value, most = f"the goal names {number} criteria, {weight} for one loop", number, MANY_CRITERIA
+        replacement = f"{plural(len(split(acceptance_criteria(config))), 'loop')} one after the other"
     elif median > MANY_ITERATIONS:
-        what, value, most = f"similar work took {median} iterations in the median", median, MANY_ITERATIONS
-        instead = "several loops"
+        problem, value, most = f"similar work took {median} iterations in the median", median, MANY_ITERATIONS
+        replacement = "several loops"
     else:
         return None
-    message = f"{what}; it is better split into {instead}: `helmsman chain --draft` writes a first split"
+    message = f"{problem}; it is better split into {replacement}: `helmsman chain --draft` writes a first split"
     return Alert(rule="decomposition", severity=Severity.WARN, message=message, value=value, threshold=most)
 
 
 def split(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """The criteria in their order, in as few loops of equal size as carry them well."""
+    """Divide the criteria in order among the fewest loops of equal size."""
     loops = -(-len(criteria) // ONE_LOOPS)
     size, more = divmod(len(criteria), max(loops, 1))
     ends = [size * number + min(number, more) for number in range(loops + 1)]
@@ -55,29 +55,29 @@ def split(criteria: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def chain_file(config: LoopConfig) -> str:
-    """A first draft of a chain for a person to edit: the goal's first line with some of its criteria, loop by loop.
+    """Draft of a chain for a person to edit: the goal's first line with some of its criteria for each loop.
 
-    What the goal lists is in it even where the rubric, which holds for each of the loops, names more.
+    The goal's own list is included even if the rubric, which applies to each of the loops, has more criteria.
     """
     goal = own_goal(config.goal)
-    said = (block.text.partition("\n")[0].strip() for block in blocks(goal) if block.kind in {"heading", "text"})
-    what = next(filter(None, said), "")
-    listed = tuple(_listed(goal))
-    parts = split((*listed, *(one for one in acceptance_criteria(config) if one not in listed))) or [()]
+    texts = (block.text.partition("\n")[0].strip() for block in blocks(goal) if block.kind in {"heading", "text"})
+    headline = next(filter(None, texts), "")
+    of_goal = tuple(_list_items(goal))
+    parts = split((*of_goal, *(one for one in acceptance_criteria(config) if one not in of_goal))) or [()]
     goals = (
-        "\n".join((f"{what} (part {number} of {len(parts)})".strip(), *(f"- {criterion}" for criterion in part)))
+        "\n".join((f"{headline} (part {number} of {len(parts)})".strip(), *(f"- {criterion}" for criterion in part)))
         for number, part in enumerate(parts, 1)
     )
     return "\n".join(f"[[loops]]\ngoal = {toml_string(goal)}\n" for goal in goals)
 
 
-def _listed(goal: str) -> Iterator[str]:
-    """Entries of lists, wherever they stand."""
-    said = (_TICK_BOX.sub("", one_line(block.text)) for block in blocks(goal) if block.kind == "item")
-    return filter(None, said)
+def _list_items(goal: str) -> Iterator[str]:
+    """Entries of all lists in the goal."""
+    items = (_TICK_BOX.sub("", one_line(block.text)) for block in blocks(goal) if block.kind == "item")
+    return filter(None, items)
 
 
-# --- one goal gone about in several ways: each row is another place to begin, not another standard --------------------
+# --- several approaches to one goal: each row is another starting point, not another standard -------------------------
 
 APPROACHES = (
     "Make the smallest change that reaches the goal. Leave structure and names as they are, and touch as few files as you can.",
@@ -89,11 +89,11 @@ APPROACHES = (
     "Begin with what can go wrong: list the edge cases and failures, and choose the design that has the fewest of them.",
     "Begin anew: write the part concerned as if it did not exist yet, and replace the old one once the checks pass.",
 )
-"""In the order in which they are given out: the first ones differ most from each other."""
+"""In order of assignment: the first ones differ most from each other."""
 LONGEST_APPROACH = 2_000
 
 
 def approaches(given: Sequence[str], count: int) -> tuple[str, ...]:
-    """One for each loop: those that were given, of the table what they leave open, each once, and then none: as it likes."""
-    known = (*given, *(one for one in APPROACHES if one not in given))[:count]
-    return (*known, *[""] * (count - len(known)))
+    """One approach for each loop: the given ones, then others of the table, then none, which leaves it to the agent."""
+    chosen = (*given, *(one for one in APPROACHES if one not in given))[:count]
+    return (*chosen, *[""] * (count - len(chosen)))

@@ -4,15 +4,15 @@ from helmsman.records.proof import JudgeMemory
 
 
 def feedback_file(memory: JudgeMemory) -> str:
-    """Every rejection that is kept, newest last. It is rendered from the state; what is written into it is not read."""
+    """All stored rejections, newest last, rendered from the state; edits of the file are not read."""
     text = "# Why the judge rejected the work\n"
-    for one in memory.feedback:
-        again = f"; repeated {one.repeated} times" if one.repeated else ""
-        text += f"\n## Iteration {one.iteration}, {one.consecutive} in a row, {one.at:%Y-%m-%d %H:%M} UTC{again}\n{one.reason}\n"
+    for entry in memory.feedback:
+        again = f"; repeated {entry.repeated} times" if entry.repeated else ""
+        text += f"\n## Iteration {entry.iteration}, {entry.consecutive} in a row, {entry.at:%Y-%m-%d %H:%M} UTC{again}\n{entry.reason}\n"
     return text if memory.feedback else f"{text}\nNo rejection yet.\n"
 
 
 def evolution_file(memory: JudgeMemory) -> str:
-    """One principle for each verdict, newest last; the judge gets them back."""
+    """One principle for each verdict, newest last, for the judge."""
     lines = "".join(f"- {note}\n" for note in memory.notes) or "No verdict yet.\n"
     return f"# What the judge has learnt\n\n{lines}"

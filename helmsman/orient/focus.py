@@ -1,4 +1,4 @@
-"""An iteration's focus, written by a model: what it is asked, what its answer has to hold, how it enters the prompt.
+"""An iteration's focus, written by a model: the question, the form of the answer, and the section of the prompt.
 
 The focus is an additional section. Objective, checks, phases, invariants and guard rails are fixed texts that no model can drop.
 """
@@ -32,7 +32,7 @@ class _Answer(StrictAnswer):
 
 
 def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str] = ()) -> Question:
-    """What a model is asked before the iteration that is due. `lessons`: what was learnt in other loops, foreign."""
+    """The question to a model before the due iteration. `lessons`: untrusted lessons of other loops."""
     objective = fence(trim(state.config.goal.strip(), GOAL_TOKENS))
     return Question(
         rules=render("focus_system"),
@@ -44,7 +44,7 @@ def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str]
 
 
 def read_focus(text: str) -> Focus | str:
-    """The focus in a model's answer, also between fences or prose; or why there is none that can be used. Never raises."""
+    """The focus in a model's answer, also between fences or prose, or why it is unusable. Never raises."""
     answer = read_answer(text, "prompt", _Answer)
     if isinstance(answer, str):
         return answer
@@ -52,7 +52,7 @@ def read_focus(text: str) -> Focus | str:
 
 
 def focus_section(focus: Focus | None) -> Sequence[Piece]:
-    """The focus for the iteration's prompt, fenced: it is a model's, made from texts of the repository."""
+    """The focus for the iteration's prompt, fenced: a model derived it from texts of the repository."""
     if focus is None:
         return ()
     areas = "\n".join(f"{number}. {area}" for number, area in enumerate(focus.areas, 1))

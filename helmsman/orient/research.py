@@ -1,7 +1,7 @@
-"""The research phase: before any source is changed, four perspectives look at the goal and the code, and a way is chosen.
+"""The research phase: before any source changes, four perspectives examine goal and code, and an approach is chosen.
 
-It is bounded: what is incomplete is asked for again, a few times, and then the work begins with what there is. The thresholds
-(an approach of 50 characters, a confidence of 30, one way weighed at least) are those of the research protocol in S2.
+It is bounded: incomplete research is requested again a few times, then the work starts with what there is. The thresholds
+(an approach of 50 characters, a confidence of 30, at least one considered approach) are those of the research protocol in S2.
 """
 
 import re
@@ -26,23 +26,23 @@ _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(\S.*)")
 
 
 def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research:
-    """What the iteration that is due has found out. `text`: research.md as the agent left it; `changed`: files that it changed,
-    which have been taken back.
+    """Research of the due iteration. `text`: research.md as the agent left it; `changed`: files that it changed, which have
+    been reverted.
     """
-    found = read(text)
-    problems = list(_problems(found, text))
+    research = read(text)
+    problems = list(_problems(research, text))
     if changed:
-        named = ", ".join(clean(path) for path in changed[:5])
-        problems.insert(0, f"changed in {plural(len(changed), 'file')}, and taken back ({named}): research may not change files")
-    return found.model_copy(update={"tries": state.memory.research.tries + 1, "problems": tuple(problems)})
+        names = ", ".join(clean(path) for path in changed[:5])
+        problems.insert(0, f"changed in {plural(len(changed), 'file')}, and taken back ({names}): research may not change files")
+    return research.model_copy(update={"tries": state.memory.research.tries + 1, "problems": tuple(problems)})
 
 
 def read(text: str) -> Research:
-    """What can be read of the file. Never raises."""
+    """Parse the file as far as possible. Never raises."""
     parts = _HEADING.split(re.sub(r"\r\n?", "\n", text[:LONGEST_FILE]))
     bodies = {str(name): "" for name in HEADINGS}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        bodies[name] = f"{bodies.get(name, '')}\n{body}"  # one that appears twice has both
+        bodies[name] = f"{bodies.get(name, '')}\n{body}"  # repeated headings are merged
     return Research(
         strengths=_items(bodies["STRENGTHS"]),
         risks=_items(bodies["RISKS"]),
@@ -54,7 +54,7 @@ def read(text: str) -> Research:
 
 
 def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
-    """The sections of a prompt that asks for research, what was wrong with the last try first; none in one for the work."""
+    """Sections of a research prompt, with problems of the last try first; none in a prompt for work."""
     if not state.researching:
         return
     found = state.memory.research
@@ -64,24 +64,24 @@ def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
 
 
 def _items(body: str) -> tuple[str, ...]:
-    found = (_ITEM.fullmatch(line.strip()) for line in body.split("\n"))
-    entries = (clean(entry[1]).strip() for entry in found if entry)
+    matches = (_ITEM.fullmatch(line.strip()) for line in body.split("\n"))
+    entries = (clean(match[1]).strip() for match in matches if match)
     return tuple(entry[:KEPT_CHARACTERS] for entry in entries if not entry.startswith("<"))[:KEPT_ENTRIES]
 
 
-def _problems(found: Research, text: str) -> Iterator[str]:
+def _problems(research: Research, text: str) -> Iterator[str]:
     if not text.strip():
         yield f".helmsman/{FILE} was not written"
         return
-    for name, entries in (("STRENGTHS", found.strengths), ("RISKS", found.risks), ("GAPS", found.gaps)):
+    for name, entries in (("STRENGTHS", research.strengths), ("RISKS", research.risks), ("GAPS", research.gaps)):
         if not entries:
             yield f"{name}: expected one entry at least, found none"
-    if not found.approaches:
+    if not research.approaches:
         yield "APPROACHES_CONSIDERED: expected one way at least, found none"
-    if len(found.approach) < SHORTEST_APPROACH:
-        yield f"APPROACH: expected {SHORTEST_APPROACH} characters at least, found {len(found.approach)}"
-    if found.confidence is None:
+    if len(research.approach) < SHORTEST_APPROACH:
+        yield f"APPROACH: expected {SHORTEST_APPROACH} characters at least, found {len(research.approach)}"
+    if research.confidence is None:
         yield "CONFIDENCE: expected a number from 0 to 100, found none"
-    elif found.confidence < LEAST_CONFIDENCE:
-        instead = "weigh another approach, or close a gap first"
-        yield f"CONFIDENCE: expected {LEAST_CONFIDENCE} at least, found {found.confidence}; {instead}"
+    elif research.confidence < LEAST_CONFIDENCE:
+        alternative = "weigh another approach, or close a gap first"
+        yield f"CONFIDENCE: expected {LEAST_CONFIDENCE} at least, found {research.confidence}; {alternative}"

@@ -1,4 +1,4 @@
-"""What changed since the last iteration, as facts: fixed, newly broken, failing for how long, undone."""
+"""Facts about changes since the last iteration: fixed, newly broken, failing for how long, undone."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,86 +12,90 @@ from helmsman.texts import plural
 
 SHOWN = 10  # names in one line
 NAME = 120
-IDLE = 2  # iterations in a row without progress from which what they did is told, one by one
+IDLE = 2  # iterations in a row without progress from which each is described
 TRIES = 3
 TOLD_ISSUES = "validation.errors", "validation.blocker"
-"""Issues that the agent can act on. That it did not claim completion is a matter of the advice; the rest is for people."""
+"""Issues that the agent can act on. A missing claim of completion belongs to the advice; the rest is for people."""
 
 
 def trend_section(state: LoopState) -> Sequence[Piece]:
-    """Empty before the first iteration, and where the last one's work is not on the branch any more."""
+    """Section on the trend; empty before the first iteration, and if the last one's work is no longer on the branch."""
     if not state.worked or state.failed:
         return ()
-    known = [one for one in state.history if one.movement is not Movement.WAITED or one.iteration == BASE]
-    seen = [summary for summary in known if summary.checked and not summary.undone]
-    compared = _compared(state.checks, seen[-2], seen) if state.checks and len(seen) > 1 else ()
-    failed = (  # so that nobody takes them for done
-        f"failed and taken off the branch: iteration {one.iteration}, commit {one.commit[:10]}{_files(one)}"
+    candidates = [one for one in state.history if one.movement is not Movement.WAITED or one.iteration == BASE]
+    checked = [summary for summary in candidates if summary.checked and not summary.undone]
+    comparison = _comparison_lines(state.checks, checked[-2], checked) if state.checks and len(checked) > 1 else ()
+    rolled_back = (  # to show that this work is not done
+        f"failed and taken off the branch: iteration {one.iteration}, commit {one.commit[:10]}{_files_text(one)}"
         for one in [summary for summary in state.history if summary.undone][-TRIES:]
     )
-    lines = [*compared, *failed, *_tries(state), *_issue(state)]
+    lines = [*comparison, *rolled_back, *_attempt_lines(state), *_issue_line(state)]
     since = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
     return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
 
-def _compared(now: CheckReport, before: IterationSummary, seen: Sequence[IterationSummary]) -> Iterator[str]:
-    """The report against that of the iteration before; names that a summary has no room for are not called new."""
-    named = ((one.counts.failing if one.counts else ()) or (one.name,) for one in now.failures)  # checks that name no test
-    failing = [name for names in named for name in names]
-    known = {result.name for result in now.results if not result.passed} | set(failing)
-    yield _line("fixed", [name for name in before.failing if name not in known])
-    again = {name: _passed_in(name, seen[:-1]) for name in failing if name not in before.failing}
-    complete = len(before.failing) < MOST_NAMES
-    yield _line("newly broken", [name for name, passed in again.items() if complete and not passed])
-    yield from (f"broken again: {_name(name)} ({passed})" for name, passed in list(again.items())[:SHOWN] if passed)
-    for many in sorted({_in_row(name, seen) for name in failing} - {0, 1}, reverse=True):
-        yield _line(f"failing for {plural(many, 'iteration')}", [name for name in failing if _in_row(name, seen) == many])
+def _comparison_lines(report: CheckReport, previous: IterationSummary, summaries: Sequence[IterationSummary]) -> Iterator[str]:
+    """Compare the report with that of the previous iteration; names that a summary has no room for do not count as new."""
+    failing_by_check = (
+        (one.counts.failing if one.counts else ()) or (one.name,) for one in report.failures
+    )  # a check without test names counts by its own name
+    failing = [name for names in failing_by_check for name in names]
+    still_failing = {result.name for result in report.results if not result.passed} | set(failing)
+    yield _names_line("fixed", [name for name in previous.failing if name not in still_failing])
+    recurring = {name: _passed_text(name, summaries[:-1]) for name in failing if name not in previous.failing}
+    has_all_names = len(previous.failing) < MOST_NAMES
+    yield _names_line("newly broken", [name for name, passed in recurring.items() if has_all_names and not passed])
+    yield from (f"broken again: {_short_name(name)} ({passed})" for name, passed in list(recurring.items())[:SHOWN] if passed)
+    for count in sorted({_count_in_row(name, summaries) for name in failing} - {0, 1}, reverse=True):
+        yield _names_line(
+            f"failing for {plural(count, 'iteration')}", [name for name in failing if _count_in_row(name, summaries) == count]
+        )
 
 
-def _in_row(name: str, seen: Sequence[IterationSummary]) -> int:
-    row = next((at for at, summary in enumerate(reversed(seen)) if name not in summary.failing), len(seen))
-    return row - (row == len(seen) and seen[0].iteration == BASE)  # the start is no iteration
+def _count_in_row(name: str, summaries: Sequence[IterationSummary]) -> int:
+    count = next((at for at, summary in enumerate(reversed(summaries)) if name not in summary.failing), len(summaries))
+    return count - (count == len(summaries) and summaries[0].iteration == BASE)  # the start is not an iteration
 
 
-def _passed_in(name: str, seen: Sequence[IterationSummary]) -> str:
-    """Where a failure had been fixed: after it was there, the last iteration that ended without it."""
-    had = next((at for at, summary in enumerate(seen) if name in summary.failing), len(seen))
-    without = [summary for summary in seen[had:] if name not in summary.failing]
-    return f"it passed after iteration {without[-1].iteration}, commit {without[-1].commit[:10]}" if without else ""
+def _passed_text(name: str, summaries: Sequence[IterationSummary]) -> str:
+    """Where a failure was fixed: the last iteration without it after it first appeared."""
+    first = next((at for at, summary in enumerate(summaries) if name in summary.failing), len(summaries))
+    passing = [summary for summary in summaries[first:] if name not in summary.failing]
+    return f"it passed after iteration {passing[-1].iteration}, commit {passing[-1].commit[:10]}" if passing else ""
 
 
-def _tries(state: LoopState) -> Iterator[str]:
-    """What iterations without progress did, and whether one only brought back what was there."""
+def _attempt_lines(state: LoopState) -> Iterator[str]:
+    """Describe iterations without progress, and those that only restored an earlier tree."""
     worked = state.worked
     for at, summary in [*enumerate(worked)][-TRIES:]:
         twin = next((one for one in reversed(worked[: max(0, at - 1)]) if one.tree and one.tree == summary.tree), None)
         if twin and worked[at - 1].tree != summary.tree:
-            back = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
-            yield f"iteration {summary.iteration} ({summary.commit[:10]}) brought back {back} and undid what came between"
+            restored = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
+            yield f"iteration {summary.iteration} ({summary.commit[:10]}) brought back {restored} and undid what came between"
         elif state.oversight.idle >= IDLE:
             calls = "" if "tools" in summary.untold else f", {plural(summary.tool_calls, 'tool call')}"
-            did = f"{plural(summary.files_changed, 'file')} changed{calls}{_files(summary)}"
-            yield f"no progress in iteration {summary.iteration}: {did}"
+            work = f"{plural(summary.files_changed, 'file')} changed{calls}{_files_text(summary)}"
+            yield f"no progress in iteration {summary.iteration}: {work}"
 
 
-def _issue(state: LoopState) -> Iterator[str]:
-    """The first of what validation found (O7). Under green checks it is history."""
+def _issue_line(state: LoopState) -> Iterator[str]:
+    """The first issue of validation (O7); none under green checks."""
     if state.checks and not state.checks.passed:
-        found = {issue.rule: one_line(issue.message) for issue in reversed(state.oversight.issues)}
-        yield from [found[rule] for rule in TOLD_ISSUES if rule in found][:1]
+        messages = {issue.rule: one_line(issue.message) for issue in reversed(state.oversight.issues)}
+        yield from [messages[rule] for rule in TOLD_ISSUES if rule in messages][:1]
 
 
-def _files(summary: IterationSummary) -> str:
-    return f" ({', '.join(_name(path) for path in summary.files[:3])})" if summary.files else ""
+def _files_text(summary: IterationSummary) -> str:
+    return f" ({', '.join(_short_name(path) for path in summary.files[:3])})" if summary.files else ""
 
 
-def _line(what: str, names: Sequence[str]) -> str:
-    """Tests without their files, which stand with their failures, where that leaves them apart."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    short = [name.rpartition("::")[2] for name in names]
-    shown = short if len({*short}) == len(short) else names
-    return f"{what}: {', '.join(map(_name, shown[:SHOWN])) or 'none'}{more}"
+def _names_line(label: str, names: Sequence[str]) -> str:
+    """Format names of tests without their files, unless that makes them ambiguous."""
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    short_names = [name.rpartition("::")[2] for name in names]
+    displayed = short_names if len({*short_names}) == len(short_names) else names
+    return f"{label}: {', '.join(map(_short_name, displayed[:SHOWN])) or 'none'}{rest}"
 
 
-def _name(name: str) -> str:
+def _short_name(name: str) -> str:
     return shortened(one_line(name), NAME)

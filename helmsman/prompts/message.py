@@ -1,7 +1,7 @@
-"""The message of an iteration: by our template, or by one of the repository that extends it.
+"""The message of an iteration, by Helmsman's template or by one of the repository that extends it.
 
-What a repository writes is data: it is checked before anything is paid for, node by node, so that it can do nothing but print and
-choose, and it runs in Jinja's sandbox.
+A repository's template is untrusted: it is validated node by node before anything is paid for, so that it can only print and
+branch, and it runs in Jinja's sandbox.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,44 +14,52 @@ from helmsman.prompts import GAP, settings
 
 BASE = "iteration.md.j2"
 BLOCKS = ("goal", "checks", "picture", "criteria", "rules", "work", "facts", "memory")
-"""In their order. `rules` is empty: there is room for the repository's own."""
+"""In order. `rules` is empty, for the repository's own."""
 NAMES = frozenset({"goal", "checks", "picture", "criteria", "work", "facts", "memory", "iteration", "branch"})
-FILTERS = ("lower", "trim", "upper")  # those that take any text and make nothing longer of it
+FILTERS = ("lower", "trim", "upper")  # accept any text and do not lengthen it
 LONGEST = 16_000  # characters of a template
-_HAS_TO_SAY = ("goal", "checks", "work", "facts", "memory")
-_OF_CRITERION, _OF_LOOP = ("id", "text"), ("index", "first", "last")
+_REQUIRED = ("goal", "checks", "work", "facts", "memory")
+_CRITERION_ATTRIBUTES, _LOOP_ATTRIBUTES = ("id", "text"), ("index", "first", "last")
 _SAMPLE: Mapping[str, object] = {
-    **{name: f"<the {name}>" for name in (*_HAS_TO_SAY, "picture")},
+    **{name: f"<the {name}>" for name in (*_REQUIRED, "picture")},
     "criteria": ({"id": "c1", "text": "<the criterion>"},),
     "iteration": 1,
     "branch": "helmsman/loop",
 }
-_BARE: Mapping[str, object] = {**_SAMPLE, "checks": "", "picture": "", "criteria": (), "work": "", "facts": "", "memory": ""}
+_EMPTY_SAMPLE: Mapping[str, object] = {
+    **_SAMPLE,
+    "checks": "",
+    "picture": "",
+    "criteria": (),
+    "work": "",
+    "facts": "",
+    "memory": "",
+}
 
-_PLAIN = (nodes.TemplateData, nodes.Output, nodes.If, nodes.And, nodes.Or, nodes.Not, nodes.Concat, nodes.Operand)
-"""What may stand anywhere in a block, and cannot fail."""
+_SAFE_NODES = (nodes.TemplateData, nodes.Output, nodes.If, nodes.And, nodes.Or, nodes.Not, nodes.Concat, nodes.Operand)
+"""Nodes that are allowed anywhere in a block and cannot fail."""
 
 
-class TemplateProblem(ValueError):  # noqa: N818 - what was found, as in Fenced
-    """Why a template cannot be used, and where."""
+class TemplateProblem(ValueError):  # noqa: N818 - a finding, as in Fenced
+    """Why a template is invalid, and in which line."""
 
     def __init__(self, line: int, cause: str) -> None:
-        """Keep both apart."""
+        """Keep line and cause as attributes."""
         self.line, self.cause = line, cause
         super().__init__(f"line {line}: {cause}")
 
 
 def render_message(values: Mapping[str, object], own: str = "") -> list[str]:
-    """The blocks of a message that say anything, by name of BLOCKS; empty ones stay, as empty texts.
+    """Render the blocks of a message in the order of BLOCKS, including empty ones.
 
-    `own`: the repository's template, which `check_template` has found well.
+    `own`: the repository's template, validated by `check_template`.
     """
     text = _template(own).render(**values, gap=GAP)
     return [block.strip("\n") for block in text.split(GAP)]
 
 
 def check_template(text: str) -> None:
-    """Raises TemplateProblem where it could fail, do anything but print and choose, or leave out what has to be said."""
+    """Raise TemplateProblem if it could fail, do anything but print and branch, or omit a required value."""
     if len(text) > LONGEST:
         raise TemplateProblem(1, f"it has {len(text):,} characters; {LONGEST:,} at most")
     if GAP in text:
@@ -63,20 +71,20 @@ def check_template(text: str) -> None:
         raise TemplateProblem(error.lineno, error.message or "it cannot be read") from None
     except RecursionError:
         raise TemplateProblem(1, "it is nested too deeply") from None
-    except ValueError as error:  # Python's, of a number with too many digits
+    except ValueError as error:  # raised by Python for a number with too many digits
         raise TemplateProblem(1, str(error)) from None
     if first:
         raise first
-    _try(text)
+    _render_samples(text)
 
 
-def _try(text: str) -> None:
-    for sample in (_SAMPLE, _BARE):
+def _render_samples(text: str) -> None:
+    for sample in (_SAMPLE, _EMPTY_SAMPLE):
         try:
-            said = "\n".join(render_message(sample, text))
-        except Exception as error:  # noqa: BLE001 - whatever a template raises, it is the template's
+            text_of_sample = "\n".join(render_message(sample, text))
+        except Exception as error:  # noqa: BLE001 - any exception is the template's fault
             raise TemplateProblem(1, str(error)) from None
-        if missing := next((name for name in _HAS_TO_SAY if str(sample[name]) not in said), ""):
+        if missing := next((name for name in _REQUIRED if str(sample[name]) not in text_of_sample), ""):
             blocks = _environment().parse(text).find_all(nodes.Block)
             line = next((node.lineno for node in blocks if node.name == missing), 1)
             raise TemplateProblem(line, f"{{{{ {missing} }}}} is no longer printed, so the agent would not see it")
@@ -92,7 +100,7 @@ def _problems(tree: nodes.Template) -> Iterator[TemplateProblem]:
         elif node.name not in BLOCKS:
             yield TemplateProblem(node.lineno, f"there is no block {node.name}; expected one of {', '.join(BLOCKS)}")
         else:
-            yield from _within(node.body, NAMES)
+            yield from _problems_in(node.body, NAMES)
 
 
 def _is_blank(node: nodes.Node) -> bool:
@@ -100,44 +108,44 @@ def _is_blank(node: nodes.Node) -> bool:
     return all(isinstance(one, nodes.TemplateData) and not one.data.strip() for one in texts)
 
 
-def _within(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[TemplateProblem]:
+def _problems_in(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[TemplateProblem]:
     for node in body:
         known = names
         match node:
             case nodes.Name():
                 if node.name not in names:
                     yield TemplateProblem(node.lineno, f"{node.name} is undefined; expected one of {', '.join(sorted(names))}")
-            case nodes.Getattr(node=nodes.Name(name=of)):
-                attributes = _OF_LOOP if of == "loop" else () if of in NAMES else _OF_CRITERION
-                if of not in names or node.attr not in attributes:
-                    yield TemplateProblem(node.lineno, f"{of}.{node.attr} is undefined")
+            case nodes.Getattr(node=nodes.Name(name=name_of)):
+                attributes = _LOOP_ATTRIBUTES if name_of == "loop" else () if name_of in NAMES else _CRITERION_ATTRIBUTES
+                if name_of not in names or node.attr not in attributes:
+                    yield TemplateProblem(node.lineno, f"{name_of}.{node.attr} is undefined")
                 continue
             case nodes.Call(node=nodes.Name(name="super"), args=[], kwargs=[]):
                 continue
             case nodes.For(target=nodes.Name(name=own), iter=nodes.Name(name="criteria")) if not {own, "loop"} & names:
-                known = names | {own, "loop"}  # loops do not nest, and hide no value
+                known = names | {own, "loop"}  # loops do not nest and do not shadow values
             case _ if not _is_safe(node):
                 what = type(node).__name__
                 yield TemplateProblem(node.lineno, f"{what} is not allowed here: a template may only print and use if and else")
                 continue
             case _:
                 pass
-        yield from _within(node.iter_child_nodes(), known)
+        yield from _problems_in(node.iter_child_nodes(), known)
 
 
 def _is_safe(node: nodes.Node) -> bool:
-    """Whether it can only print and choose, whatever the values are, as far as it is not up to what is in it."""
+    """Whether a node can only print and branch, for all values; its children are checked separately."""
     match node:
         case nodes.Filter():
             return node.name in FILTERS and not node.args and not node.kwargs
-        case nodes.Compare(ops=[nodes.Operand() as to]):
-            return to.op in {"eq", "ne"} or (_is_number(node.expr) and _is_number(to.expr))
+        case nodes.Compare(ops=[nodes.Operand() as right]):
+            return right.op in {"eq", "ne"} or (_is_number(node.expr) and _is_number(right.expr))
         case nodes.CondExpr():
             return node.expr2 is not None
         case nodes.Const():
             return str(node.value).isprintable()
         case _:
-            return isinstance(node, _PLAIN)
+            return isinstance(node, _SAFE_NODES)
 
 
 def _is_number(node: nodes.Node) -> bool:

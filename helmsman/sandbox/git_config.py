@@ -1,4 +1,4 @@
-"""What of a repository's configuration goes into the box: how files are written, and who commits; no address, no credential."""
+"""Git configuration for the box: settings for files and the committer's identity; no address, no credential."""
 
 from collections.abc import Iterable
 
@@ -17,18 +17,18 @@ Setting = tuple[str, str]  # a key as git prints it, and its value
 
 
 def listed(text: str) -> list[Setting]:
-    """The settings that `git config --list -z --show-scope` printed, without those of our own command line.
+    """Parse the output of `git config --list -z --show-scope`, without settings of Helmsman's own command line.
 
-    One without a value is true.
+    A setting without a value is true.
     """
     parts = text.split("\0")
-    told = zip(parts[::2], parts[1::2], strict=False)  # a zero byte is at the end
-    entries = (entry.partition("\n") for scope, entry in told if scope != "command")
-    return [(key, value if between else "true") for key, between, value in entries]
+    scoped_entries = zip(parts[::2], parts[1::2], strict=False)  # ends with a zero byte
+    entries = (entry.partition("\n") for scope, entry in scoped_entries if scope != "command")
+    return [(key, value if separator else "true") for key, separator, value in entries]
 
 
 def config_text(settings: Iterable[Setting]) -> str:
-    """A configuration file of git's with those of the settings that may be seen: of each the last, or none could be set."""
+    """A git configuration file with the allowed settings, the last value of each."""
     text = ""
     for key, value in dict(settings).items():
         section, _, rest = key.partition(".")
