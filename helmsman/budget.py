@@ -1,4 +1,4 @@
-"""How much of what was found may enter the prompt: sizes in tokens, cuts that are visible, fences that cannot be broken."""
+"""Limits on texts in the prompt: sizes in tokens, visible cuts, unbreakable fences."""
 
 import re
 from collections.abc import Sequence
@@ -8,39 +8,41 @@ from helmsman.tokens import fits, tokens, trim
 
 
 def whole(pieces: Sequence[Piece]) -> str:
-    """All pieces, one below the other."""
+    """Join all pieces by newlines, untrusted ones fenced."""
     return "\n".join(piece if isinstance(piece, str) else fence(piece.text) for piece in pieces)
 
 
 def fit(pieces: Sequence[Piece], allowance: int) -> str:
-    """The pieces in so many tokens: our own words whole, foreign texts in equal shares of the rest, unused shares passed on."""
+    """Join pieces within an allowance of tokens: trusted text whole, untrusted texts in equal shares of the rest; unused shares
+    go to the next ones.
+    """
     if fits(whole(pieces), allowance):
         return whole(pieces)
     own = "\n".join(piece for piece in pieces if isinstance(piece, str))
     room = allowance - tokens(own)
     if room < 0:
         return trim(own, allowance)
-    left = sum(isinstance(piece, Untrusted) for piece in pieces)
+    remaining = sum(isinstance(piece, Untrusted) for piece in pieces)
     parts: list[str] = []
     for piece in pieces:
         if isinstance(piece, str):
             parts.append(piece)
             continue
-        quoted = _quote(piece.text, room // left - tokens("\n"))  # which joins it to the rest
-        parts += [quoted] if quoted else []
-        room, left = room - tokens(f"\n{quoted}"), left - 1
+        quotation = _quote(piece.text, room // remaining - tokens("\n"))  # the joining newline
+        parts += [quotation] if quotation else []
+        room, remaining = room - tokens(f"\n{quotation}"), remaining - 1
     return "\n".join(parts)
 
 
 def fence(text: str) -> str:
-    """Wrap foreign text so that nothing in it can end the wrapping: the fence is longer than any run of backticks inside."""
+    """Fence untrusted text; the fence is longer than any run of backticks inside, so nothing in the text can end it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}\n{text.rstrip()}\n{ticks}"
 
 
 def _quote(text: str, room: int) -> str:
-    """A fenced text of at most so many tokens."""
+    """A fenced text of at most `room` tokens."""
     fenced = fence(text)
     if fits(fenced, room):
         return fenced

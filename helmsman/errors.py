@@ -1,21 +1,21 @@
-"""Errors by blame. Callers branch on the class and read the fields; people read the sentence.
+"""Errors by fault. Callers branch on the class and read the fields; people read the message.
 
 HelmsmanError
 ├── OperatorError   you: a bad goal, path, key or check. Never retried.
 ├── AgentError      the agent: it could not be driven or broke its contract. Never retried.
 ├── TransientError      the network, the disk, an overloaded service. The only one that is retried.
-│   └── CallInterrupted      in the midst of a call that is paid for. Kept first, and so not retried.
-└── Cancelled       nobody: somebody asked the loop to stop.
+│   └── CallInterrupted      during a paid call. Its results are stored first, so it is not retried.
+└── Cancelled       nobody: a person asked the loop to stop.
 """
 
 
 class HelmsmanError(Exception):
-    """What went wrong, what was expected and found instead, and what to do about it."""
+    """An error with the problem, expected and found values, and a remedy."""
 
     fault = "nobody"
 
     def __init__(self, problem: str, *, expected: str = "", found: str = "", remedy: str = "") -> None:
-        """Keep the parts for code and join them into one message for people."""
+        """Keep the parts as attributes."""
         self.problem, self.expected, self.found, self.remedy = problem, expected, found, remedy
         super().__init__(problem, expected, found, remedy)
 
@@ -30,7 +30,7 @@ class HelmsmanError(Exception):
 
     @property
     def in_a_line(self) -> str:
-        """All of it, for where there is room for one line."""
+        """The whole message on one line."""
         return "; ".join(" ".join(line.split()) for line in str(self).splitlines() if line.strip())
 
 
@@ -52,7 +52,7 @@ class TransientError(HelmsmanError):
     fault = "world"
 
 
-class CallInterrupted(TransientError):  # noqa: N818 - what happened to a call
+class CallInterrupted(TransientError):  # noqa: N818 - describes a call
     """The world broke what was paid for half-way. It is not tried again at once: what there is of it is kept first."""
 
 

@@ -1,4 +1,4 @@
-"""What a model's tokens cost, where nobody tells the dollars: US dollars per million tokens, by model."""
+"""Prices of models in US dollars per million tokens, for calls whose cost is not reported."""
 
 import re
 from typing import NamedTuple
@@ -28,28 +28,28 @@ PRICES = {
     "claude-sonnet-5-5": Prices(2, 10, 2.5, 0.1),
     "claude-sonnet-5": Prices(2, 10, 2.5, 0.2),
     "claude-sonnet-4-6": Prices(3, 15, 3.75, 0.3),
-    "claude-haiku-5-5": Prices(0.1, 0.5, 0.125, 0.01),  # of prompts up to 100,000 tokens; the judge's are shorter by default
+    "claude-haiku-5-5": Prices(0.1, 0.5, 0.125, 0.01),  # for prompts up to 100,000 tokens; the judge's are shorter by default
     "claude-haiku-4-5": Prices(1, 5, 1.25, 0.1),
 }
 """List prices as Claude Code 2.1.330 charges them to its own account (`total_cost_usd`, measured with 100,000 tokens of each
-kind for each model); those of Opus 5.5 and Opus 5 stand the same in the price lists of platform.claude.com/docs."""
+kind for each model); those of Opus 5.5 and Opus 5 equal the price lists of platform.claude.com/docs."""
 
 _ALIASES = {"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"}
-"""What Claude Code 2.1.330 takes for its short names; which model spoke is read from what it printed."""
+"""Short names of Claude Code 2.1.330; the model that answered is read from its output."""
 _SUFFIX = re.compile(r"(?:-20\d{6})?(?:\[1m\])?$")
 _MILLION = 1_000_000
 
 
 def known_price(model: str) -> Prices | None:
-    """Prices of a model by its name, its dated name or its alias; None for one that is not in the table."""
+    """Prices of a model by its name, its dated name or its alias; None if unknown."""
     name = _SUFFIX.sub("", model, count=1)
     return PRICES.get(_ALIASES.get(name, name))
 
 
 def priced(usage: Usage, model: str, hourly: int = 0) -> Usage:
-    """The usage with its dollars; 0 for a model whose price is not known.
+    """The usage with its cost; 0 for a model without a known price.
 
-    `hourly`: tokens of what was written that are kept for an hour, which costs twice the fresh ones.
+    `hourly`: tokens written to the one-hour cache, which cost twice the price of fresh ones.
     """
     prices = known_price(model)
     if prices is None:

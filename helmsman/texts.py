@@ -1,4 +1,4 @@
-"""What people read of records, in words: the same lines in the live view, in plain output and in the log."""
+"""Texts of records for people, the same in the live view, in plain output and in the log."""
 
 from collections.abc import Collection, Iterator
 from datetime import timedelta
@@ -37,19 +37,19 @@ def money(dollars: float) -> str:
 
 
 def format_dollars(dollars: float, untold: Collection[str]) -> str:
-    """What something cost; the agent's program may not tell, and then nothing is not zero."""
+    """Format a cost; zero means unknown if the agent does not report it."""
     return "cost unknown" if "cost" in untold and not dollars else money(dollars)
 
 
 def money_text(dollars: float, limit: float | None, untold: Collection[str] = ()) -> str:
-    """What was used of what may be: `$1.20 of $50.00`."""
-    told = format_dollars(dollars, untold)
-    return told if limit is None else f"{told} of {money(limit)}"
+    """Format a cost and its limit: `$1.20 of $50.00`."""
+    text = format_dollars(dollars, untold)
+    return text if limit is None else f"{text} of {money(limit)}"
 
 
 def short_number(value: float) -> str:
-    """Three digits of it, where there is room for no more: 0.25, 3, 12.5k, 1.2M."""
-    # from which number on, its size, its letter: 1,200 is read as fast as 1.2k
+    """Format a number with three digits: 0.25, 3, 12.5k, 1.2M."""
+    # least number, unit and its letter; 1,200 is as readable as 1.2k
     for least, size, unit in ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= least:
             return f"{value / size:.3g}{unit}"
@@ -73,23 +73,23 @@ def are_allowed(number: int) -> str:
 
 
 def alert_word(signal: Alert) -> str:
-    """How strongly something was noticed; a limit that is reached is called one."""
+    """Severity of an alert in lower case; `limit` for a reached limit."""
     return "limit" if signal.severity is Severity.ABORT and signal.rule.startswith("limits.") else signal.severity.lower()
 
 
 def guard_text(guarded: Guarded) -> str:
-    """What a guard rail said of a tool call."""
+    """Answer of a guard rail to a tool call."""
     verb = "denied" if guarded.denied else "advised"
     return f"{verb} ({guarded.rule}): {clean(guarded.tool)} {clean(guarded.detail)}"
 
 
 def stop_text(attempt: StopAttempt) -> str:
-    """What the checks said of the agent's wish to stop."""
+    """Answer of the checks to the agent's attempt to stop."""
     return f"{'blocked' if attempt.blocked else 'allowed'}: {clean(attempt.why)}"
 
 
 def context_text(use: ContextUse) -> str:
-    """How full the context was at its fullest, and how much of what tools answered was noise."""
+    """Peak of the context, and the share of noise in tool output."""
     full = f"{use.peak / use.window:.0%} of {use.window:,} tokens at its fullest" if use.window else f"{use.peak:,} tokens"
     return full + (f", {use.noise_share:.0%} of tool output is noise" if use.heard else "")
 
@@ -98,22 +98,22 @@ def check_text(result: CheckResult) -> str:
     sign = "✔" if result.passed else "✘"
     counts = result.counts
     numbers = f": {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped" if counts else ""
-    how = "" if result.passed else f" ({_how_failed(result)})"
+    failure = "" if result.passed else f" ({_how_failed(result)})"
     failing = f" – {', '.join(_case_text(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
     flaky = f"; flaky, passed when run again: {', '.join(clean(name) for name in result.flaky[:3])}" if result.flaky else ""
     remark = f"; {clean(result.remark)}" if result.remark else ""
     remark = f"; no test ran{remark}" if result.ran_no_test else remark
-    return f"{sign} {clean(result.name)}{numbers}{how}{failing}{flaky}{remark}"
+    return f"{sign} {clean(result.name)}{numbers}{failure}{failing}{flaky}{remark}"
 
 
 def _case_text(name: str) -> str:
-    """A test's name; unittest says it twice, `test_a (module.Case.test_a)`."""
+    """Name of a test; unittest repeats it, `test_a (module.Case.test_a)`."""
     short, _, where = clean(name).partition(" (")
     return short if where.removesuffix(")").endswith(f".{short}") else clean(name)
 
 
 def merged_text(merged: Merged) -> str:
-    """Where the work arrived."""
+    """Branch and commit of the merged work."""
     pushed = f", pushed to {clean(merged.remote)}" if merged.remote else ""
     if merged.commit == merged.base:
         return f"{clean(merged.into)} holds the work already, at {merged.commit[:12]}"
@@ -121,17 +121,17 @@ def merged_text(merged: Merged) -> str:
 
 
 def plan_text(state: LoopState) -> str:
-    """How far the plan is, and what is in hand."""
+    """Progress of the plan, and its current item."""
     plan, config = state.plan, state.config.plan
     if not plan.now or (state.ending and state.ending.rule != "plan.tries"):
         return f"{plan.done} of {plan.total}" + (f", {clean(plan.now)} was in hand" if plan.now else "")
     tried = min(plan.tried + (state.ending is None), config.tries)
-    only = "only " if config.item else ""
-    return f"{plan.done} of {plan.total}, {only}now {clean(plan.now)} (try {tried} of {config.tries})"
+    item_only = "only " if config.item else ""
+    return f"{plan.done} of {plan.total}, {item_only}now {clean(plan.now)} (try {tried} of {config.tries})"
 
 
 def standing_lines(state: LoopState) -> Iterator[str]:
-    """What stands between the work and the branch that it is for, how far the plan is, and what is known of the agent."""
+    """Status lines on the merge, the plan and the agent."""
     config, merging, plan, trust, call = state.config.merge, state.merging, state.plan, state.trust, state.last_call
     if config.into and not state.merged:
         trouble = f": {clean(merging.trouble.why)}" if merging.trouble else ""
@@ -141,8 +141,8 @@ def standing_lines(state: LoopState) -> Iterator[str]:
     if plan.missing and plan.tried:
         yield f"    missing    {clean(plan.missing)[:300]}"
     if trust.checked:
-        held = trust.checked - trust.contradicted
-        yield f"trust      {held} of {plural(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
+        true_claims = trust.checked - trust.contradicted
+        yield f"trust      {true_claims} of {plural(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
     if call.context.peak:
         yield f"context    {context_text(call.context)}"
     if call.words:
@@ -152,7 +152,7 @@ def standing_lines(state: LoopState) -> Iterator[str]:
 
 
 def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "") -> Iterator[str]:
-    """How a loop stands, for a person who comes back in the morning. `interrupted`: where, if its driver died."""
+    """Status of a loop for a person who returns to it. `interrupted`: where, if its driver died."""
     yield f"loop       {result.loop}"
     if result.unverified:
         yield f"unverified {clean(result.unverified)}: do not trust it"
@@ -162,8 +162,8 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
     if result.rule:
         yield f"why        {result.rule}: {clean(result.reason)}"
     calls = f"{plural(result.iterations, 'iteration')}, {plural(result.agent_calls, 'agent call')}"
-    used = f"{format_dollars(result.cost_usd, result.untold)}, {format_tokens(result.tokens, result.untold)}"
-    yield f"spent      {calls}, {used}, {duration(result.seconds)}"
+    effort = f"{format_dollars(result.cost_usd, result.untold)}, {format_tokens(result.tokens, result.untold)}"
+    yield f"spent      {calls}, {effort}, {duration(result.seconds)}"
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
     yield f"branch     {clean(result.branch)} at {result.commit[:12]}"
@@ -171,7 +171,7 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
         yield f"later      git diff {result.commit[:12]} {result.later}; git branch {result.loop}-later {result.later}"
     if result.merged:
         yield f"merged     {merged_text(result.merged)}"
-    if link := result.issue:  # that it was started for, and where its result is
+    if link := result.issue:  # the issue that it was started for, and its pull request
         where = f"no pull request: {clean(link.problem)}" if link.problem else clean(link.pull_request)
         yield f"issue      #{link.number} of {clean(link.repository)}{f': {where}' if where else ''}"
     yield f"state      {result.state_ref}"

@@ -6,9 +6,9 @@ from helmsman.records.proof import JudgeMemory
 def feedback_file(memory: JudgeMemory) -> str:
     """All stored rejections, newest last, rendered from the state; edits of the file are not read."""
     text = "# Why the judge rejected the work\n"
-    for entry in memory.feedback:
-        again = f"; repeated {entry.repeated} times" if entry.repeated else ""
-        text += f"\n## Iteration {entry.iteration}, {entry.consecutive} in a row, {entry.at:%Y-%m-%d %H:%M} UTC{again}\n{entry.reason}\n"
+    for one in memory.feedback:
+        again = f"; repeated {one.repeated} times" if one.repeated else ""
+        text += f"\n## Iteration {one.iteration}, {one.consecutive} in a row, {one.at:%Y-%m-%d %H:%M} UTC{again}\n{one.reason}\n"
     return text if memory.feedback else f"{text}\nNo rejection yet.\n"
 
 

@@ -53,5 +53,5 @@ def arguments(worktree: str, mounts: Sequence[Mount], *, shares_network: bool) -
     network = () if shares_network else ("--unshare-net",)
     system = [part for path in SYSTEM for part in ("--ro-bind-try", path, path)]
     own = ["--proc", "/proc", "--dev", "/dev", *(part for path in EMPTY for part in ("--tmpfs", path))]
-    laid = [part for mount in mounts for part in mount.arguments()]
-    return [*APART, *network, *POWERLESS, *system, *own, *laid, *LAST, "--chdir", worktree, "--"]
+    mounted = [part for mount in mounts for part in mount.arguments()]
+    return [*APART, *network, *POWERLESS, *system, *own, *mounted, *LAST, "--chdir", worktree, "--"]
