@@ -1,8 +1,8 @@
-"""ALIGNMENT.md: an alignment as Markdown, and back. What is written here is read back as the same values.
+"""Read and write ALIGNMENT.md; what `render` writes, `read` returns with the same values.
 
-A person may edit the file. Lines of a list may be wrapped, a list may be prose, case and empty lines do not matter; but a heading
-that is missing or unknown is told, because what stands under it would be lost. The alignment that users of gulf-loop bring along
-(`.claude/gulf-align.md`) is put into this form first.
+People may edit the file. List items may be wrapped, a list may be prose, case and empty lines are ignored; but a missing or
+unknown heading is an error, because the text below it would be lost. The alignment file of gulf-loop (`.claude/gulf-align.md`)
+is translated into this format first.
 """
 
 import json
@@ -19,9 +19,9 @@ from helmsman.texts import money
 
 TITLE = "# Alignment"
 AGREED = "# Agreed before the start"
-"""The heading below which a loop's goal says what was agreed."""
+"""Heading of the agreed alignment within a loop's goal."""
 NOTHING = "(none)"
-LARGEST = 400_000  # characters of a file that are read
+LARGEST = 400_000  # maximum characters of a file
 _PROOF, _ANSWER = "Proof", "Answer"
 _HELP = """\
 What is agreed on before a loop starts. It is yours: change what is wrong. To answer a question, tick it and write below it, as in
@@ -32,7 +32,7 @@ What is agreed on before a loop starts. It is yours: change what is wrong. To an
 A tick alone leaves it to whoever does the work. A loop does not start while a question is open."""
 
 
-_Kind = Literal["prose", "lines", "commands", "stages", "questions", "answered"]  # what stands under a heading
+_Kind = Literal["prose", "lines", "commands", "stages", "questions", "answered"]  # format of the text under a heading
 _Parts = Mapping[str, tuple[str, _Kind]]
 _LAYOUT: Mapping[str, _Parts] = {
     "Specification": {
@@ -58,22 +58,22 @@ _LAYOUT: Mapping[str, _Parts] = {
         "Answered questions": ("answered", "answered"),
     },
 }  # fmt: skip
-"""The file's sections, and below each its headings with the field and what stands there."""
+"""The file's sections, and for each heading the field and its format."""
 
 _HEADING = re.compile(r"(#{2,3})[ \t]+(.*\S)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
 _BOX = re.compile(r"\[([ xX])\](?:[ \t]+(.*))?")
 _MADE = re.compile(r"<!-- helmsman (\{.*\}) -->")
-_ON_ITS_LINE = re.compile(r"(.*\?)[ \t]+(?!\()(.+)")
-"""A question, and what somebody wrote behind it; what stands in brackets there belongs to the question."""
-_INNER = 2  # columns from which an item belongs to the one above
+_INLINE_ANSWER = re.compile(r"(.*\?)[ \t]+(?!\()(.+)")
+"""A question followed by an answer on the same line; text in brackets belongs to the question."""
+_INNER = 2  # indentation from which an item belongs to the one above
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
 def render(alignment: Alignment) -> str:
-    """The file's text."""
+    """Return the file's text."""
     made, lines = alignment.made, [TITLE, "", _HELP]
     if made.by == "template":
         lines += ["", f"**No model wrote this**, so no model looked for gaps: {clean(made.reason) or 'none was asked'}"]
@@ -83,24 +83,24 @@ def render(alignment: Alignment) -> str:
         lines += ["", f"The last answers are not worked in: {clean(made.reason)}"]
     if made != Made():
         noted = json.dumps(made.model_dump(mode="json", exclude_defaults=True))
-        inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # nothing in it ends the comment
+        inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # cannot end the comment
         lines += ["", f"<!-- helmsman {inert} -->"]
     for title, parts in _LAYOUT.items():
         lines += ["", f"## {title}"]
         for heading, (name, kind) in parts.items():
-            written = list(_written(kind, getattr(alignment, name)))
+            written = list(_render_field(kind, getattr(alignment, name)))
             lines += ["", f"### {heading}", "", *(written or [NOTHING])]
     return "\n".join([*lines, "", *([alignment.more, ""] if alignment.more else [])])
 
 
-def _written(kind: _Kind, value: Any) -> Iterator[str]:
+def _render_field(kind: _Kind, value: Any) -> Iterator[str]:
     match kind:
-        case "prose":  # as a quotation, so that no line of it is a heading
+        case "prose":  # as a block quote, so that no line becomes a heading
             yield from (f"> {line}".rstrip() for line in (value.split("\n") if value else ()))
         case "lines":
             yield from (f"- {line}" for line in value)
         case "commands":
-            for command in value:  # as code, between more backticks than it holds in a row
+            for command in value:  # as code, fenced by more backticks than its longest run
                 ticks = "`" * (max((len(run) for run in re.findall(r"`+", command)), default=0) + 1)
                 yield f"- {ticks} {command} {ticks}" if "`" in command else f"- `{command}`"
         case "stages":
@@ -112,8 +112,8 @@ def _written(kind: _Kind, value: Any) -> Iterator[str]:
             for one in cast("tuple[Asked, ...]", value):
                 box = ("[ ] " if one.open else "[x] ") if boxed else ""
                 yield f"- {box}{one.question}"
-                # an empty one, where what stands behind the question mark would else be read as the answer
-                if one.answer or (boxed and one.answer == "" and _ON_ITS_LINE.fullmatch(one.question)):
+                # write an empty answer if the text after the question mark would be read as one
+                if one.answer or (boxed and one.answer == "" and _INLINE_ANSWER.fullmatch(one.question)):
                     yield f"  - {_ANSWER}: {one.answer}".rstrip()
 
 
@@ -121,33 +121,33 @@ def _written(kind: _Kind, value: Any) -> Iterator[str]:
 
 
 def own_goal(goal: str) -> str:
-    """The goal in the words of whoever gave it, without what was agreed on."""
+    """Return the goal as the operator wrote it, without the agreed alignment."""
     return goal.partition(f"\n{AGREED}\n")[0].strip()
 
 
 def same_goal(one: str, other: str) -> bool:
-    """However it is wrapped."""
+    """Whether two goals are equal apart from line wrapping."""
     return one_line(one) == one_line(other)
 
 
 def is_alignment(text: str) -> bool:
-    """Whether a text is meant to be one: its first line says so, or it has the headings of gulf-loop."""
+    """Whether a text is meant as an alignment: it has the title, or the headings of gulf-loop."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     return first.strip().casefold() == TITLE.casefold() or _is_gulf(text)
 
 
 def read(text: str) -> Alignment | str:
-    """The alignment in a file's text, or why it is none, with the line. Never raises."""
+    """Parse a file's text; return the alignment, or a message with the line of the error. Never raises."""
     if len(text) > LARGEST:
         return f"it is longer than {LARGEST:,} characters"
     if _is_gulf(text):
-        ours = "\n".join([TITLE, *_translated(text.splitlines())])
-        return re.sub(r"^line \d+: ", "", found) if isinstance(found := read(ours), str) else found
+        translated = "\n".join([TITLE, *_translate_gulf(text.splitlines())])
+        return re.sub(r"^line \d+: ", "", result) if isinstance(result := read(translated), str) else result
     if not is_alignment(text):
         return f"its first line is not `{TITLE}`"
     try:
-        return _alignment(text.replace("\r\n", "\n").split("\n"))
-    except ValidationError as error:  # the first thing that is wrong, without its words
+        return _parse_alignment(text.replace("\r\n", "\n").split("\n"))
+    except ValidationError as error:  # report the first error, without the input
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = " ".join(str(part).replace("_", " ") for part in first["loc"] if isinstance(part, str))
         return f"{clean(place)[:100]}: {first['msg']}"
@@ -155,22 +155,22 @@ def read(text: str) -> Alignment | str:
         return str(error)
 
 
-def _alignment(lines: Sequence[str]) -> Alignment:
-    found, sections, end = dict[str, Any](), list[str](), len(lines)
+def _parse_alignment(lines: Sequence[str]) -> Alignment:
+    fields, sections, end = dict[str, Any](), list[str](), len(lines)
     headings = [(number, match) for number, line in enumerate(lines) if (match := _HEADING.fullmatch(line.rstrip()))]
     ends = [*(number for number, _ in headings), len(lines)][1:]
     for (number, heading), following in zip(headings, ends, strict=False):
         body = lines[number + 1 : following]
         if heading[1] == "###":
             parts: _Parts = _LAYOUT[sections[-1]] if sections else {}
-            before = [title for title, (name, _) in parts.items() if name in found]
-            name, kind = parts[_new(heading[2], parts, before, number)]  # which refuses one without a section before it
-            found[name] = _read(kind, body)
-        elif len(sections) == len(_LAYOUT) and _known(heading[2], _LAYOUT) is None:
+            before = [title for title, (name, _) in parts.items() if name in fields]
+            name, kind = parts[_require_new_heading(heading[2], parts, before, number)]  # raises for a heading without a section
+            fields[name] = _parse_field(kind, body)
+        elif len(sections) == len(_LAYOUT) and _find_heading(heading[2], _LAYOUT) is None:
             end = number
             break
         else:
-            sections.append(_new(heading[2], _LAYOUT, sections, number))
+            sections.append(_require_new_heading(heading[2], _LAYOUT, sections, number))
             for at, line in enumerate(body, number + 2):
                 if line.strip():
                     raise ValueError(f"line {at}: {clean(line)[:60]!r} stands right under a section; write it under a heading")
@@ -178,85 +178,85 @@ def _alignment(lines: Sequence[str]) -> Alignment:
     if missing:
         raise ValueError(f"a section is missing: {missing}")
     noted, made = next((match for line in lines[:end] if (match := _MADE.fullmatch(line.strip()))), None), Made()
-    with suppress(ValueError, RecursionError):  # whoever changes what we noted, or takes it out, has written the file by hand
+    with suppress(ValueError, RecursionError):  # a person who edits or removes our comment has written the file by hand
         made = Made.model_validate(json.loads(noted[1])) if noted else made
-    return Alignment.model_validate({**found, "made": made, "more": "\n".join(lines[end:]).rstrip()})
+    return Alignment.model_validate({**fields, "made": made, "more": "\n".join(lines[end:]).rstrip()})
 
 
-def _known(said: str, known: Iterable[str]) -> str | None:
-    return next((name for name in known if name.casefold() == said.rstrip("# ").casefold()), None)
+def _find_heading(heading: str, known: Iterable[str]) -> str | None:
+    return next((name for name in known if name.casefold() == heading.rstrip("# ").casefold()), None)
 
 
-def _new(said: str, known: Iterable[str], before: Sequence[str], number: int) -> str:
-    name = _known(said, known)
+def _require_new_heading(heading: str, known: Iterable[str], before: Sequence[str], number: int) -> str:
+    name = _find_heading(heading, known)
     if name is None:
         expected = ", ".join(known) or "a section before it"
-        raise ValueError(f"line {number + 1}: the heading {clean(said)[:60]!r} is not known here; expected: {expected}")
+        raise ValueError(f"line {number + 1}: the heading {clean(heading)[:60]!r} is not known here; expected: {expected}")
     if name in before:
         raise ValueError(f"line {number + 1}: the heading {name!r} appears twice")
     return name
 
 
-def _read(kind: _Kind, lines: Sequence[str]) -> Any:
+def _parse_field(kind: _Kind, lines: Sequence[str]) -> Any:
     if kind == "prose":  # quoted or not
-        said = (line for line in lines if line.strip() != NOTHING)
-        return "\n".join(line.lstrip()[1:].removeprefix(" ") if line.lstrip().startswith(">") else line for line in said)
-    items = _items(lines, paragraphs_apart=kind != "questions")
+        written_lines = (line for line in lines if line.strip() != NOTHING)
+        return "\n".join(line.lstrip()[1:].removeprefix(" ") if line.lstrip().startswith(">") else line for line in written_lines)
+    items = _list_items(lines, paragraphs_apart=kind != "questions")
     match kind:
         case "stages":
-            return tuple({"what": text, "proof": _labelled(below, _PROOF)} for text, *below in items)
+            return tuple({"what": text, "proof": _strip_label(below, _PROOF)} for text, *below in items)
         case "questions":
-            return tuple(_asked(text, below) for text, *below in items)
+            return tuple(_parse_question(text, below) for text, *below in items)
         case "answered":
-            return tuple({"question": text, "answer": _labelled(below, _ANSWER)} for text, *below in items)
+            return tuple({"question": text, "answer": _strip_label(below, _ANSWER)} for text, *below in items)
         case _:
-            return tuple(map(_unspanned if kind == "commands" else str, map(" ".join, items)))
+            return tuple(map(_strip_backticks if kind == "commands" else str, map(" ".join, items)))
 
 
-def _items(lines: Sequence[str], *, paragraphs_apart: bool) -> list[list[str]]:
-    """The entries of a list, each with those below it, whatever number of lines they take.
+def _list_items(lines: Sequence[str], *, paragraphs_apart: bool) -> list[list[str]]:
+    """Return the items of a list, each with its sub-items, unwrapped.
 
-    A paragraph is an entry too, or belongs to the entry above: nothing that is written is lost.
+    A paragraph is an item too, or belongs to the item above: no text is lost.
     """
-    items, apart = list[list[list[str]]](), True
+    items, after_blank = list[list[list[str]]](), True
     for line in lines:
-        said, found = line.strip(), _ITEM.fullmatch(line.rstrip())
-        if found and (len(found[1].expandtabs(4)) < _INNER or not items):
-            items.append([[found[2]]])
-        elif found:
-            items[-1].append([found[2]])
-        elif said and said != NOTHING:
-            if items and (line[:1].isspace() or not (apart and paragraphs_apart)):
-                items[-1][-1].append(said)
+        stripped, item = line.strip(), _ITEM.fullmatch(line.rstrip())
+        if item and (len(item[1].expandtabs(4)) < _INNER or not items):
+            items.append([[item[2]]])
+        elif item:
+            items[-1].append([item[2]])
+        elif stripped and stripped != NOTHING:
+            if items and (line[:1].isspace() or not (after_blank and paragraphs_apart)):
+                items[-1][-1].append(stripped)
             else:
-                items.append([[said]])
-        apart = not said
+                items.append([[stripped]])
+        after_blank = not stripped
     joined = ([" ".join(words).strip() for words in item] for item in items)
     return [item for item in joined if item[0]]
 
 
-def _unspanned(text: str) -> str:
-    """A command without the backticks around it, where they are around all of it."""
-    whole = re.fullmatch(r"(`+)((?!`).*(?<!`))\1", text)
-    if whole is None or any(len(run) == len(whole[1]) for run in re.findall(r"`+", whole[2])):
+def _strip_backticks(text: str) -> str:
+    """Return a command without backticks, if they enclose all of it."""
+    span = re.fullmatch(r"(`+)((?!`).*(?<!`))\1", text)
+    if span is None or any(len(run) == len(span[1]) for run in re.findall(r"`+", span[2])):
         return text
-    body = whole[2]
+    body = span[2]
     return body[1:-1] if body[:1] == body[-1:] == " " and body.strip() else body
 
 
-def _asked(text: str, below: Sequence[str]) -> dict[str, str | None]:
-    """Open unless it is ticked or something is written below it. Behind a ticked question stands its answer as well."""
-    box, answer = _BOX.fullmatch(text), _labelled(below, _ANSWER)
+def _parse_question(text: str, below: Sequence[str]) -> dict[str, str | None]:
+    """Parse a question: open unless ticked or answered below it. A ticked question may have its answer on the same line."""
+    box, answer = _BOX.fullmatch(text), _strip_label(below, _ANSWER)
     ticked, question = box is not None and box[1] != " ", (box[2] or "") if box else text
-    if ticked and not below and (found := _ON_ITS_LINE.fullmatch(question)):
-        question, answer = found[1], _labelled([found[2]], _ANSWER)
+    if ticked and not below and (inline := _INLINE_ANSWER.fullmatch(question)):
+        question, answer = inline[1], _strip_label([inline[2]], _ANSWER)
     return {"question": question, "answer": answer if ticked or answer else None}
 
 
-def _labelled(below: Sequence[str], label: str) -> str:
-    """What is written below an entry, without its label, however somebody wrote that."""
-    own = re.compile(rf"{label}[ \t]*:", re.IGNORECASE)
-    return " ".join(own.sub("", line, count=1).strip() if own.match(line) else line for line in below).strip()
+def _strip_label(below: Sequence[str], label: str) -> str:
+    """Return the text below an item, without its label in any spelling."""
+    label_pattern = re.compile(rf"{label}[ \t]*:", re.IGNORECASE)
+    return " ".join(label_pattern.sub("", line, count=1).strip() if label_pattern.match(line) else line for line in below).strip()
 
 
 # --- the file of gulf-loop ----------------------------------------------------------------------------------------
@@ -282,13 +282,13 @@ _GULF_LABEL = re.compile(r"[-*][ \t]+\*\*([^*]+?):?\*\*[ \t]*:?[ \t]*(.*)")
 
 
 def _is_gulf(text: str) -> bool:
-    """Whether a text has this form: its first heading of the second level is one of the four."""
-    first = next((found for line in text.splitlines() if (found := _GULF_HEADING.fullmatch(line))), None)
+    """Whether a text is a gulf-loop alignment: its first second-level heading is one of the four."""
+    first = next((match for line in text.splitlines() if (match := _GULF_HEADING.fullmatch(line))), None)
     return first is not None and first[1].casefold() in _GULF_SECTIONS
 
 
-def _translated(lines: Sequence[str]) -> Iterator[str]:
-    """The same in our form, commands one by one. Whatever follows the four sections stays as it is."""
+def _translate_gulf(lines: Sequence[str]) -> Iterator[str]:
+    """Translate gulf-loop's format into ours, one item per command. Text after the four sections stays unchanged."""
     section = ""
     for line in lines:
         heading, label = _GULF_HEADING.fullmatch(line), _GULF_LABEL.fullmatch(line.rstrip())
@@ -296,8 +296,8 @@ def _translated(lines: Sequence[str]) -> Iterator[str]:
             section = _GULF_SECTIONS.get(heading[1].casefold(), "")
             yield f"## {section or heading[1]}"
         elif section and label:
-            part, said = _GULF_PARTS.get(label[1].strip().casefold(), label[1].strip()), label[2].strip()
-            bare = said[1:-1].strip() if said.startswith("[") and said.endswith("]") else said
+            part, content = _GULF_PARTS.get(label[1].strip().casefold(), label[1].strip()), label[2].strip()
+            bare = content[1:-1].strip() if content.startswith("[") and content.endswith("]") else content
             spans = re.findall(r"`([^`]+)`", bare) if part == "Machine checks" else []
             yield f"### {part}"
             if bare.casefold().rstrip(".") not in _GULF_EMPTY:

@@ -1,6 +1,6 @@
-"""The event stream of the Claude Code CLI: single events for whoever listens, and all of them folded into one AgentCall.
+"""Parser for the event stream of the Claude Code CLI: helpers for single events, and a reader that folds all into one AgentCall.
 
-The stream is hostile input: the agent writes parts of it. Every field may have any type, every list any length.
+The stream is hostile input: the agent writes parts of it. Fields may have any type, lists any length.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,8 +39,8 @@ from helmsman.records.base import Usage
 Event = Mapping[str, Any]
 _TOOLS = Tools(run={"Bash": "command"}, write=WRITERS, read=READERS)
 _DENIALS = 20
-_HOOKED = 1000
-"""Calls refused by hooks that are told apart from denied permissions; more are counted as denied."""
+_MOST_HOOKED = 1000
+"""Maximum number of hook-refused calls to distinguish from denied permissions; further ones count as denied."""
 _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _ROUNDING = 1e-6
 _FEEDBACK = "Stop hook feedback:"
@@ -49,24 +49,26 @@ _FEEDBACK = "Stop hook feedback:"
 
 
 def spoken_by_model(event: Event) -> bool:
-    """Whether the model itself spoke, not the CLI in its place."""
+    """Whether the model itself wrote the message, not the CLI in its place."""
     return event.get("type") == "assistant" and message_of(event).get("model") != SYNTHETIC
 
 
 def spoken_text(event: Event, limit: int) -> str:
-    """The end of what an assistant event says, where agents say whether they are done."""
-    return last("\n".join(last(block.get("text"), limit) for block in _said(event, "text")), limit)
+    """Return the end of an assistant event's text, where agents state whether they are done."""
+    return last("\n".join(last(block.get("text"), limit) for block in _blocks_of_type(event, "text")), limit)
 
 
 def tool_calls(event: Event) -> tuple[Called, ...]:
-    """The tools that an assistant event calls."""
+    """Return the tool calls of an assistant event."""
     message, parent = text(message_of(event).get("id")), text(event.get("parent_tool_use_id"))
-    blocks = _said(event, "tool_use")
-    return tuple(Called(text(one.get("id")), _name(one), mapping(one.get("input")), message, parent) for one in blocks)
+    blocks = _blocks_of_type(event, "tool_use")
+    return tuple(
+        Called(text(block.get("id")), _tool_name(block), mapping(block.get("input")), message, parent) for block in blocks
+    )
 
 
 def tool_results(event: Event) -> tuple[ToolResult, ...]:
-    """The results that an event brings."""
+    """Return the tool results of a user event."""
     results = [block for block in blocks_of(event) if block.get("type") == "tool_result"] if event.get("type") == "user" else []
     outputs = ("\n".join(ends(part, LONGEST_OUTPUT) for part in texts_of(one)[:20]) for one in results)
     return tuple(
@@ -75,28 +77,27 @@ def tool_results(event: Event) -> tuple[ToolResult, ...]:
     )
 
 
-def _said(event: Event, *types: str) -> list[Event]:
+def _blocks_of_type(event: Event, *types: str) -> list[Event]:
     return [block for block in blocks_of(event) if block.get("type") in types] if event.get("type") == "assistant" else []
 
 
-def _name(block: Event) -> str:
+def _tool_name(block: Event) -> str:
     return one_line(text(block.get("name"), LONGEST_TOOL)) or "?"
 
 
 class TurnReader:
-    """Where the agent of the main thread was sent back when it wanted to end its turn.
+    """Detects where a Stop hook kept the main agent from ending its turn.
 
-    What a Stop hook answers by `decision: block` the stream shows as a message of the user's. What it answers by additional
-    context the stream does not show; but then the model speaks again although its turn was over, and nothing else makes it do so.
+    The stream shows a Stop hook's `decision: block` as a user message. It does not show additional context from the hook, but
+    then the model speaks again although its turn was over, which nothing else causes.
     """
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
         self._spoken = ""
-        """Id of the message after which nothing but its end was due; empty after anything else."""
+        """Id of the message that should have ended the turn; empty after any other event."""
 
     def feed(self, event: Event) -> bool:
-        """Take in one event; whether it shows that the agent was sent back."""
+        """Process one event; return whether it shows that a hook continued the turn."""
         kind, message = text(event.get("type")), message_of(event)
         if kind not in {"assistant", "user", "result"} or event.get("parent_tool_use_id") or message.get("model") == SYNTHETIC:
             return False
@@ -113,12 +114,12 @@ class TurnReader:
 
 
 class ClaudeReader:
-    """Folds the events of one call, in bounded memory."""
+    """Folds the events of one call in bounded memory."""
 
     def __init__(self, resumed: KeptSession | None = None, disallowed: Sequence[str] = ()) -> None:
-        """Nothing has been seen yet of a call, which may go on with the session of earlier ones.
+        """Prepare for a call, which may resume the session of earlier ones.
 
-        `disallowed`: rules of tools that we told the CLI to refuse.
+        `disallowed`: rules for tools that Helmsman has the CLI refuse.
         """
         self.finished = self._spoke = False
         self._resumed, self._disallowed = resumed, disallowed
@@ -129,52 +130,52 @@ class ClaudeReader:
         self._turns = self._window = 0
         self._result: dict[str, Any] | None = None
         self._limit: RateLimit | None = None
-        self._billed = Usage()
-        # What came after the last result, which speaks for all before it.
+        self._usage_of_call = Usage()
+        # Usage since the last result, which accounts for everything before it.
         self._unbilled, self._unfinished_turns = SpentReader(), 0
 
     def feed(self, event: Event) -> None:
-        """Take in one event; unknown ones change nothing."""
+        """Process one event; ignore unknown ones."""
         self._spoke = True
         self._context.feed(event)
         if self._turn.feed(event):
-            self._words = ""  # what it said before it was sent back is not its last word
+            self._words = ""  # text from before the continuation is not the final text
         match text(event.get("type")), text(event.get("subtype")):
             case "system", "init":
                 self._session_id = text(event.get("session_id"))
                 self.cli_version = text(event.get("claude_code_version"))
                 self.model = self.model or text(event.get("model"))
             case "system", "permission_denied":
-                self._denial(event)
+                self._record_denial(event)
             case "system", "thinking_tokens":
                 self._unbilled.think(event)
             case "assistant", _:
-                self._message(event)
+                self._read_message(event)
             case "user", _:
-                self._results(event)
+                self._read_results(event)
             case "rate_limit_event", _:
                 self._limit = read_limit(mapping(event.get("rate_limit_info")))
             case "result", _:
-                self._conclusion(event)
+                self._read_result(event)
             case _:
                 pass
 
     def context(self, window: int) -> ContextUse:
-        """What fills the context so far, of a window of so many tokens."""
+        """Return the context usage so far, for a window of so many tokens."""
         return self._context.use(window)
 
     @property
     def usage(self) -> Usage:
-        """What was used up so far: the CLI tells it of a turn with its result, and until then the messages do."""
-        return self._billed.plus(self._unbilled.usage)
+        """Usage so far: the CLI reports it with each turn's result; until then it is summed up from the messages."""
+        return self._usage_of_call.plus(self._unbilled.usage)
 
     def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float, now: datetime) -> AgentCall:
-        """The whole call, once its process has ended."""
+        """Return the whole call after its process has ended."""
         ended = Ended(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self._spoke)
         outcome, words = claude_ending(ended, self._result, self._error_kind, self._limit)
         used_up = outcome is AgentOutcome.USAGE_LIMIT
-        # Only a finished turn's result holds the agent's words; any other holds the CLI's, or the prompt's.
-        spare = self._final if outcome is AgentOutcome.FINISHED else ""
+        # Only a finished turn's result is the agent's text; any other is the CLI's, or the prompt's.
+        fallback = self._final if outcome is AgentOutcome.FINISHED else ""
         return AgentCall(
             outcome=outcome,
             exit_code=exit_code,
@@ -185,7 +186,7 @@ class ClaudeReader:
             cli_version=self.cli_version,
             usage=self.usage,
             turns=self._turns + self._unfinished_turns,
-            final_text=self._words or spare,
+            final_text=self._words or fallback,
             permission_denials=tuple(self._denied),
             context=self._context.use(self._window),
             resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
@@ -193,7 +194,7 @@ class ClaudeReader:
             **self._actions.fields(),
         )
 
-    def _message(self, event: Event) -> None:
+    def _read_message(self, event: Event) -> None:
         message, main = message_of(event), event.get("parent_tool_use_id") is None
         if message.get("model") == SYNTHETIC:
             self._error_kind = text(event.get("error")) if main else self._error_kind
@@ -201,42 +202,42 @@ class ClaudeReader:
         self._unfinished_turns += self._unbilled.add(message, main=main) and main
         if main:
             self._error_kind, self.model = "", text(message.get("model")) or self.model
-        for block in _said(event, "text", "tool_use"):
-            called = block.get("type") == "tool_use"
-            if called:
-                self._actions.call(text(block.get("id"), LONGEST_ID), _name(block), mapping(block.get("input")))
+        for block in _blocks_of_type(event, "text", "tool_use"):
+            is_call = block.get("type") == "tool_use"
+            if is_call:
+                self._actions.call(text(block.get("id"), LONGEST_ID), _tool_name(block), mapping(block.get("input")))
             if main:
-                said = "" if called else f"{self._words}\n{last(block.get('text'), FINAL)}"
-                self._words = said.lstrip("\n")[-FINAL:]
+                words = "" if is_call else f"{self._words}\n{last(block.get('text'), FINAL)}"
+                self._words = words.lstrip("\n")[-FINAL:]
 
-    def _results(self, event: Event) -> None:
+    def _read_results(self, event: Event) -> None:
         refused, outcome = set[str](), event.get("tool_use_result")
-        for said in map(mapping, items(event.get("tool_result_meta"))):
-            identity = text(said.get("id"), LONGEST_ID)
-            if "non_execution_kind" in said:
+        for meta in map(mapping, items(event.get("tool_result_meta"))):
+            identity = text(meta.get("id"), LONGEST_ID)
+            if "non_execution_kind" in meta:
                 refused.add(identity)
-            if mapping(said.get("permission_decision")).get("source") == "hook" and len(self._hooked) < _HOOKED:
+            if mapping(meta.get("permission_decision")).get("source") == "hook" and len(self._hooked) < _MOST_HOOKED:
                 self._hooked.add(identity)
-        # As the CLI marks it: a non-zero exit is an error; a command that ran out of time was interrupted.
-        wrong = mapping(outcome).get("interrupted") is True or text(outcome).startswith("Error: ")
+        # The CLI marks a non-zero exit as an error, and a command that timed out as interrupted.
+        is_error = mapping(outcome).get("interrupted") is True or text(outcome).startswith("Error: ")
         for block in blocks_of(event):
             identity = text(block.get("tool_use_id"), LONGEST_ID)
-            failed = block.get("is_error") is True or wrong
+            failed = block.get("is_error") is True or is_error
             self._actions.result(identity, failed=None if identity in refused else failed)
 
-    def _denial(self, event: Event) -> None:
-        """What a hook or a rule of ours refused is guidance, and no permission that the agent lacks."""
+    def _record_denial(self, event: Event) -> None:
+        """Record a denied tool. A refusal by our hooks or rules is guidance, not a missing permission."""
         tool, identity = text(event.get("tool_name"), LONGEST_TOOL), text(event.get("tool_use_id"), LONGEST_ID)
-        wanted = text(event.get("message")) or detail_of(mapping(event.get("tool_input")))
-        ours = identity in self._hooked
+        request = text(event.get("message")) or detail_of(mapping(event.get("tool_input")))
+        is_ours = identity in self._hooked
         for rule in self._disallowed:  # such as `Bash(git push:*)`
             name, _, specifier = rule.removesuffix(")").partition("(")
             words = specifier.removesuffix(":*").partition("*")[0].replace("//", "/")
-            ours = ours or (name == tool and words in wanted)
-        if tool and not ours and len(self._denied) < _DENIALS:
+            is_ours = is_ours or (name == tool and words in request)
+        if tool and not is_ours and len(self._denied) < _DENIALS:
             self._denied[tool] = None
 
-    def _conclusion(self, event: Event) -> None:
+    def _read_result(self, event: Event) -> None:
         self.finished, self._final = True, last(event.get("result"), FINAL)
         errors = "\n".join(text(error, WORDS) for error in items(event.get("errors"))[:10])[:WORDS]
         self._result = {"result": text(event.get("result"), WORDS), "errors": errors, "is_error": event.get("is_error") is True}
@@ -245,8 +246,8 @@ class ClaudeReader:
         self._session_id = text(event.get("session_id")) or self._session_id
         self._turns += count(event.get("num_turns"))
         by_model = mapping(event.get("modelUsage"))
-        self._billed = _billed(event, by_model, self._resumed.total if self._resumed else Usage())
-        # The model that spoke last is listed under its name, its full name or with a suffix.
+        self._usage_of_call = _usage_of_call(event, by_model, self._resumed.total if self._resumed else Usage())
+        # The last model is listed under its name, its full name or with a suffix.
         listed = ((name, name.partition("[")[0], mapping(used)) for name, used in by_model.items())
         windows = (
             used.get("contextWindow") for *names, used in listed if self.model in (*names, text(used.get("canonicalModel")))
@@ -255,19 +256,19 @@ class ClaudeReader:
         self._unbilled.clear()
         self._unfinished_turns = 0
         for denial in items(event.get("permission_denials")):
-            self._denial(mapping(denial))
+            self._record_denial(mapping(denial))
 
 
-def _billed(event: Event, by_model: Event, earlier: Usage) -> Usage:
-    """The CLI's account without what it held of earlier calls of the session; one that holds less than that began anew.
+def _usage_of_call(event: Event, by_model: Event, earlier: Usage) -> Usage:
+    """Return the CLI's usage without earlier calls of the session; a smaller total means that the CLI started over.
 
-    By model it includes subagents, earlier turns and earlier calls, of which the plain usage includes none.
+    Usage by model includes subagents, earlier turns and earlier calls; the plain usage includes none of them.
     """
     cost = amount(event.get("total_cost_usd")) or 0.0
     before = earlier if cost > earlier.cost_usd - _ROUNDING else Usage()
     used = usage_of(mapping(event.get("usage")))
     if by_model:
         account = reduce(Usage.plus, (usage_of(mapping(one), _BILLED) for one in by_model.values()))
-        less = {name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields}
-        used = Usage.model_validate(less)
+        difference = {name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields}
+        used = Usage.model_validate(difference)
     return used.model_copy(update={"cost_usd": max(cost - before.cost_usd, 0.0)})

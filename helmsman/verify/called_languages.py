@@ -1,4 +1,4 @@
-"""The languages whose functions are called again with inputs beside those of their tests, and how."""
+"""Languages in which Helmsman calls functions again with inputs near those of their tests."""
 
 import json
 import re
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def _program(name: str) -> str:
+def _load_program(name: str) -> str:
     return resources.files("helmsman.verify").joinpath(name).read_text(encoding="utf-8")
 
 
-def _imported(found: Found, file: Callable[[str], str], dot: str) -> Resolve:
-    """By what a test imports: a name of a module, a module, or a name behind one. `dot`: between a module and one in it."""
+def _resolve_imports(found: Found, file: Callable[[str], str], dot: str) -> Resolve:
+    """Resolve names by a test's imports: modules, names from them, or attributes. `dot`: separator between module and submodule."""
     names: dict[str, Function] = {}
     for match in found:
         if "module" in match and (module := file(text_of(match["module"][0]))):
-            said, name = text_of(match["module"][0]), text_of(match["name"][0]) if "name" in match else ""
-            names[text_of(match["local"][0]) if "local" in match else name or said] = Function(module, name)
+            imported, name = text_of(match["module"][0]), text_of(match["name"][0]) if "name" in match else ""
+            names[text_of(match["local"][0]) if "local" in match else name or imported] = Function(module, name)
 
     def resolve(path: str) -> Function | None:
         head, _, name = path.rpartition(".")
@@ -41,18 +41,18 @@ def _names_in(language: Language, sources: Texts) -> frozenset[str]:
     return frozenset(name for path, text in sources.items() for name in defined(language, path, text))
 
 
-def _first_of(pattern: "re.Pattern[str]", behind: str, otherwise: str, commands: Sequence[str]) -> str:
-    """The first program of the checks that a pattern finds."""
-    return next((f"{found[0]}{behind}" for command in commands if (found := pattern.search(command))), otherwise)
+def _first_program(pattern: "re.Pattern[str]", suffix: str, default: str, commands: Sequence[str]) -> str:
+    """Return the first program in the check commands that the pattern matches, with a suffix."""
+    return next((f"{found[0]}{suffix}" for command in commands if (found := pattern.search(command))), default)
 
 
 # --- Python ---------------------------------------------------------------------------------------------------------
 
-_PLAIN = frozenset([
+_UNCONDITIONAL = frozenset([
     "block", "for_statement", "with_statement", "assert_statement", "comparison_operator", "expression_statement", "call",
     "argument_list", "parenthesized_expression",
 ])  # fmt: skip
-"""What may stand around a call that a test always makes."""
+"""Nodes that may enclose a call that a test makes unconditionally."""
 _RUNNER = re.compile(
     r"(?P<manager>(?:uv|poetry|pipenv|hatch|pdm|rye) run)\b"
     r"|(?P<python>(?:[\w./-]*/)?python[0-9.]*)(?=\s|$)"
@@ -64,18 +64,18 @@ def is_python_source(path: str) -> bool:
     return path.endswith(".py") and basename(path) not in {"setup.py", "conftest.py"}
 
 
-def _in_a_plain_test(call: "Node", env: Env) -> bool:
-    """Whether a test calls it in each of its runs, and all its arguments are known, so that none is a fixture."""
-    at = call.parent
-    while at is not None and at.type in _PLAIN:
-        items = [one for one in at.named_children[0].named_children if at.type == "with_statement"]
+def _is_unconditional(call: "Node", env: Env) -> bool:
+    """Whether a test makes the call in every run, and all parameters are known, so that none is a fixture."""
+    node = call.parent
+    while node is not None and node.type in _UNCONDITIONAL:
+        items = [one for one in node.named_children[0].named_children if node.type == "with_statement"]
         if not all(text_of(one).startswith("self.subTest") for one in items):
             return False
-        at = at.parent
-    if at is None or at.type != "function_definition" or not text_of(at).startswith("def test"):
+        node = node.parent
+    if node is None or node.type != "function_definition" or not text_of(node).startswith("def test"):
         return False
-    given = at.child_by_field_name("parameters")
-    names = {name[0] for one in (given.named_children if given else ()) if (name := re.match(r"\w+", text_of(one)))}
+    params = node.child_by_field_name("parameters")
+    names = {name[0] for param in (params.named_children if params else ()) if (name := re.match(r"\w+", text_of(param)))}
     return names - {"self", "cls"} <= env.keys()
 
 
@@ -88,29 +88,29 @@ def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[
     return [one for one in found if one.function.module in known]
 
 
-def _python(commands: Sequence[str]) -> str:
-    """The Python that the checks use."""
-    found = next(filter(None, map(_RUNNER.search, commands)), None)
-    if found is None:
+def _python_interpreter(commands: Sequence[str]) -> str:
+    """Return the Python interpreter that the checks use, as shell words."""
+    match = next(filter(None, map(_RUNNER.search, commands)), None)
+    if match is None:
         return "$(for one in venv/bin/python .venv/bin/python; do [ -x $one ] && echo $one && exit; done; echo python3)"
     return {
-        "manager": f"{found['manager']} python",
-        "python": found["python"],
-        "pytest": f"$(sed -n '1s/^#!//p' \"$(command -v {found['pytest']})\")",
-    }[found.lastgroup or ""]
+        "manager": f"{match['manager']} python",
+        "python": match["python"],
+        "pytest": f"$(sed -n '1s/^#!//p' \"$(command -v {match['pytest']})\")",
+    }[match.lastgroup or ""]
 
 
 def _python_script(batch: Sequence[Calls], tests: Sequence[str], mark: str) -> str:
-    """It may import from the folders above the tests, and `src` in them; the root is first."""
+    """Return the program; it can import from the root, then the folders above the tests, each with its `src`."""
     parts = [path.split("/") for path in tests]
     folders = sorted({"/".join(one[:depth]) for one in parts for depth in range(len(one))}, key=lambda one: (len(one), one))
     paths = [path for folder in folders for path in (folder or ".", f"{folder}/src".lstrip("/"))]
     asked = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], [*one.near]) for one in batch]
-    return f"mark = {mark!r}\npaths = {paths!r}\nasked = {asked!r}\n{_program('python_calls.py.txt')}"
+    return f"mark = {mark!r}\npaths = {paths!r}\nasked = {asked!r}\n{_load_program('python_calls.py.txt')}"
 
 
-def _of_module(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
-    return _imported(found, str, ".")
+def _resolve_python(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
+    return _resolve_imports(found, str, ".")
 
 
 PYTHON = Language(
@@ -119,18 +119,18 @@ PYTHON = Language(
     file=".helmsman-calls.py",
     tests=(".py",),
     is_source=is_python_source,
-    resolve=_of_module,
+    resolve=_resolve_python,
     cases=_python_cases,
-    interpreter=_python,
+    interpreter=_python_interpreter,
     script=_python_script,
     prepares=re.compile("autouse"),
-    possible=_in_a_plain_test,
+    possible=_is_unconditional,
     compared_only=True,
 )
 
 # --- JavaScript -----------------------------------------------------------------------------------------------------
 
-_SUFFIXES = ".js", ".mjs", ".cjs"  # of files that node reads as they are
+_SUFFIXES = ".js", ".mjs", ".cjs"  # of files that node runs without a build
 _ENDS = ("", *_SUFFIXES, *(f"/index{suffix}" for suffix in _SUFFIXES))
 _RUNNERS = re.compile(r"[\"']|(?:x?(?:test|it|describe)|suite|context|specify)\b")
 _ASSERTING = re.compile(r"(?:assert|expect|equal|strictEqual|deepEqual|deepStrictEqual|t)\b")
@@ -144,19 +144,19 @@ def _is_javascript(path: str) -> bool:
     return path.endswith(_SUFFIXES) and ".config." not in path
 
 
-def _javascript_file(paths: Collection[str], test: str, said: str) -> str:
-    """The file that a relative import means; empty where there is none."""
-    base = normpath(join(dirname(test), said)) if said.startswith(".") else ""
+def _javascript_file(paths: Collection[str], test: str, specifier: str) -> str:
+    """Return the file that a relative import refers to; empty if there is none."""
+    base = normpath(join(dirname(test), specifier)) if specifier.startswith(".") else ""
     return next((f"{base}{end}" for end in _ENDS if base and f"{base}{end}" in paths and _is_javascript(f"{base}{end}")), "")
 
 
-def _before_javascript(statement: "Node", _function: Function) -> bool | None:
+def _is_harmless_in_javascript(statement: "Node", _function: Function) -> bool | None:
     if statement.type in {"lexical_declaration", "variable_declaration"}:
         return None
     if statement.type != "expression_statement":
         return statement.type in _HARMLESS
-    said = text_of(statement)
-    return True if _RUNNERS.match(said) else None if _ASSERTING.match(said) else False
+    source = text_of(statement)
+    return True if _RUNNERS.match(source) else None if _ASSERTING.match(source) else False
 
 
 def _javascript_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
@@ -165,7 +165,7 @@ def _javascript_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> l
     return [one for one in found if one.function.name in names or one.function.module in sources]
 
 
-def _word(value: object) -> str:
+def _encode_word(value: object) -> str:
     return value.value if isinstance(value, Word) else "ANY"
 
 
@@ -174,12 +174,12 @@ def _javascript_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str)
     for one in batch:
         own, near = [[case.args, case.expected] for case in one.own], [args for args, _ in one.near]
         asked.append({**one.function._asdict(), "own": own, "near": near})
-    text = json.dumps(asked, default=lambda word: {mark: _word(word)})
-    return f"const mark = {json.dumps(mark)};\nconst asked = {json.dumps(text)};\n{_program('javascript_calls.mjs')}"
+    text = json.dumps(asked, default=lambda word: {mark: _encode_word(word)})
+    return f"const mark = {json.dumps(mark)};\nconst asked = {json.dumps(text)};\n{_load_program('javascript_calls.mjs')}"
 
 
-def _of_file(found: Found, path: str, paths: Collection[str]) -> Resolve:
-    return _imported(found, partial(_javascript_file, paths, path), "")
+def _resolve_javascript(found: Found, path: str, paths: Collection[str]) -> Resolve:
+    return _resolve_imports(found, partial(_javascript_file, paths, path), "")
 
 
 JAVASCRIPT = Language(
@@ -188,26 +188,26 @@ JAVASCRIPT = Language(
     file=".helmsman-calls.mjs",
     tests=(*_SUFFIXES, ".jsx", ".ts", ".tsx", ".mts", ".cts"),
     is_source=_is_javascript,
-    resolve=_of_file,
+    resolve=_resolve_javascript,
     cases=_javascript_cases,
-    interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
+    interpreter=partial(_first_program, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
     script=_javascript_script,
     prepares=re.compile(
         r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
         r"|\bprocess\.env\b|\buseFakeTimers\b"
     ),
-    harmless=_before_javascript,
-    written=partial(json.dumps, ensure_ascii=False, default=_word),
+    harmless=_is_harmless_in_javascript,
+    written=partial(json.dumps, ensure_ascii=False, default=_encode_word),
 )
 
 # --- Go -------------------------------------------------------------------------------------------------------------
 
 _MODULE = re.compile(r"(?m)^module\s+(\S+)")
-_CALLED = re.compile(r"\b([A-Z]\w*)\(")
+_EXPORTED_CALL = re.compile(r"\b([A-Z]\w*)\(")
 
 
-def _of_package(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
-    """Functions of the package that a test is in or beside, which others may call; named without it."""
+def _resolve_go(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
+    """Resolve exported functions of the package that a test belongs to, with or without the package name."""
     package = next((text_of(match["package"][0]) for match in found if "package" in match), "").removesuffix("_test")
 
     def resolve(path: str) -> Function | None:
@@ -217,14 +217,14 @@ def _of_package(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
     return resolve
 
 
-def _before_go(statement: "Node", function: Function) -> bool:
+def _is_harmless_in_go(statement: "Node", function: Function) -> bool:
     if statement.type == "expression_statement":
         return re.match(r"(?:t|assert|require|is|cmp)\.", text_of(statement)) is not None
-    return not (statement.type.endswith("declaration") and set(_CALLED.findall(text_of(statement))) - {function.name})
+    return not (statement.type.endswith("declaration") and set(_EXPORTED_CALL.findall(text_of(statement))) - {function.name})
 
 
 def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
-    """In packages that a program may import."""
+    """Return the cases of functions in packages that a program can import."""
     module = _MODULE.search(tests.get("go.mod", ""))
     if module is None:
         return []
@@ -236,7 +236,7 @@ def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case
     return [one._replace(function=Function(f"{module[1]}/{folder}".rstrip("/"), one.function.name)) for folder, one in known]
 
 
-def _written_in_go(value: Any) -> str:
+def _go_literal(value: Any) -> str:
     return "nil" if value is None else json.dumps(value, ensure_ascii=False)
 
 
@@ -247,13 +247,13 @@ def _go_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
     for calls in batch:
         name, own, near = f"p{packages.index(calls.function.module)}.{calls.function.name}", "", ""
         for case in calls.own:
-            made = f"{name}({', '.join(map(_written_in_go, case.args))})"
-            right = "nil" if case.expected is ANY else f"func() bool {{ return {made} == {_written_in_go(case.expected)} }}"
-            own += f"\t\t\t{{func() any {{ return {made} }}, {right}}},\n"
+            call = f"{name}({', '.join(map(_go_literal, case.args))})"
+            right = "nil" if case.expected is ANY else f"func() bool {{ return {call} == {_go_literal(case.expected)} }}"
+            own += f"\t\t\t{{func() any {{ return {call} }}, {right}}},\n"
         for args, _ in calls.near:
-            near += f"\t\t\tfunc() any {{ return {name}({', '.join(map(_written_in_go, args))}) }},\n"
+            near += f"\t\t\tfunc() any {{ return {name}({', '.join(map(_go_literal, args))}) }},\n"
         asked += f"\t\t{{[]own{{\n{own}\t\t}}, []func() any{{\n{near}\t\t}}}},\n"
-    program = _program("go_calls.go.txt").replace("// IMPORTS", imports).replace("// ASKED", asked)
+    program = _load_program("go_calls.go.txt").replace("// IMPORTS", imports).replace("// ASKED", asked)
     return program.replace('"MARK"', json.dumps(mark))
 
 
@@ -267,13 +267,13 @@ GO = Language(
     file="helmsman-calls/main.go",
     tests=("_test.go",),
     is_source=_is_go,
-    resolve=_of_package,
+    resolve=_resolve_go,
     cases=_go_cases,
-    interpreter=partial(_first_of, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
+    interpreter=partial(_first_program, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
     script=_go_script,
     prepares=re.compile(r"\bTestMain\b|\bt\.Setenv\b|\bt\.Chdir\b|\bfunc init\("),
-    harmless=_before_go,
-    written=_written_in_go,
+    harmless=_is_harmless_in_go,
+    written=_go_literal,
     further=("go.mod",),
 )
 CALLED = (PYTHON, JAVASCRIPT, GO)

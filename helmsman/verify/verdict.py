@@ -1,7 +1,7 @@
-"""From what was run to a verdict: verified, not verified, or that it cannot be told.
+"""Compute the verdict from the runs: verified, not verified, or inconclusive.
 
-The worst reason is the verdict: what is wrong comes before what cannot be told. Where there is no reason against it, it is
-verified by what proves it. A verdict names what it rests on, and what nobody looked at.
+The worst reason decides: a defect outranks an uncertainty. Without a reason against it, the change is verified by what proves
+it. A verdict lists its grounds, and what was not looked at.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,41 +37,41 @@ NOT_RUN = CheckReport(tree="")
 
 @dataclass(frozen=True)
 class Runs:
-    """What was run and found, and why some of it was not."""
+    """The runs and their findings, and the reasons for what did not run."""
 
     head: CheckReport
-    base: CheckReport = NOT_RUN  # without results where it was not run
+    base: CheckReport = NOT_RUN  # without results if it did not run
     table: OutcomeTable = field(default_factory=OutcomeTable)
     names: Names = LOOP
     unchanged: bool = False
     trusted: TrustedRun = field(default_factory=TrustedRun)
-    trusted_not_due: str = ""  # why the base's tests were not run on the head's source; empty where they were
+    trusted_not_due: str = ""  # why the base's tests did not run on the head's source; empty if they did
     on_base: CheckReport | None = None
     proving: tuple[str, ...] = ()  # tests of the head that fail on the base's source
-    new_not_due: str = ""  # why the head's tests were not run on the base's source; empty where they were
+    new_not_due: str = ""  # why the head's tests did not run on the base's source; empty if they did
     test_asked_for: bool = False  # whether the goal asks for tests
     hidden: tuple[CheckResult, ...] = ()
     looked_up: Sequence[str] | None = None
-    """Functions that seem to have answers for their tests alone, a clause each; None where none was called beside its tests."""
+    """Functions that seem to hard-code their tests' answers, one clause each; None if none was called with further inputs."""
     cannot_fail: Sequence[str] | None = None
-    """Checks that pass with other values in the tests that turned green as well; None where no value could be changed."""
+    """Checks that still pass with other values in the tests that turned green; None if no value could be changed."""
     mutants: Mutants | None = None
     probed: Probed | None = None
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
     judge_not_asked: str = ""
-    further: Sequence[str] = ()  # what else was not looked at
+    further: Sequence[str] = ()  # other things that were not looked at
 
 
 def grounds(runs: Runs) -> Grounds:
-    """Empty where nothing differs: nothing was run then."""
+    """Return the grounds of a verdict; empty if nothing differs, as nothing ran."""
     if runs.unchanged and not runs.head.results:
         return Grounds()
-    return Grounds(rests_on=tuple(_rests_on(runs)), not_looked_at=tuple(_not_looked_at(runs)))
+    return Grounds(rests_on=tuple(_describe_runs(runs)), not_looked_at=tuple(_describe_gaps(runs)))
 
 
 def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
-    """Of an iteration whose work is done; None where nothing was checked."""
+    """Return the grounds for an iteration whose work is done; None if no check ran."""
     since, report = evidence.since_start or SinceStart(), evidence.checks
     if report is None:
         return None
@@ -93,20 +93,20 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
     )
 
 
-def _rests_on(runs: Runs) -> Iterator[str]:
+def _describe_runs(runs: Runs) -> Iterator[str]:
     base, head = runs.names
     where = "in the agent's folder" if runs.head.clean is False else "in a clean checkout"
     commands = some([f"`{clean(result.name)}`" for result in runs.head.results])
-    yield f"{commands} on {head} {where}: {_result(runs.head)}"
+    yield f"{commands} on {head} {where}: {_summarize_report(runs.head)}"
     if runs.base.results:
-        yield f"the same on {base}: {_result(runs.base)}"
+        yield f"the same on {base}: {_summarize_report(runs.base)}"
     if runs.trusted.report:
         files = some(runs.trusted.put_back)
-        yield f"{base}'s tests and settings on {head}'s source ({files}): {_result(runs.trusted.report)}"
+        yield f"{base}'s tests and settings on {head}'s source ({files}): {_summarize_report(runs.trusted.report)}"
     elif runs.trusted_not_due:
         yield f"{base}'s tests on {head}'s source: not run, {runs.trusted_not_due}"
     if runs.on_base:
-        yield f"{head}'s tests on {base}'s source: {_result(runs.on_base)}"
+        yield f"{head}'s tests on {base}'s source: {_summarize_report(runs.on_base)}"
     elif runs.new_not_due:
         yield f"{head}'s tests on {base}'s source: not run, {runs.new_not_due}"
     if runs.hidden:
@@ -118,27 +118,27 @@ def _rests_on(runs: Runs) -> Iterator[str]:
     if runs.cannot_fail is not None:
         proven = "the tests that turned green, with other values in them: the checks fail, as they should"
         yield cannot_fail(runs.cannot_fail) or proven
-    yield from _of_models(runs)
+    yield from _describe_model_results(runs)
 
 
-def _of_models(runs: Runs) -> Iterator[str]:
-    """What rests on models, and on what was made to be noticed."""
+def _describe_model_results(runs: Runs) -> Iterator[str]:
+    """Describe probes, mutants and the judge."""
     if runs.probed and runs.probed.written:
-        found = runs.probed
-        numbers = {"pass": found.passing, "fail": len(found.failing), "unclear": len(found.unclear), "dropped": found.dropped}
-        said = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
-        failing = f": {some([clean(one) for one in found.failing])}" if found.failing else ""
-        when = ", asked for at an earlier claim" if found.again else ""
-        yield f"{plural(found.written, 'probe')} by a model that has not seen the source{when}: {said}{failing}"
+        probed = runs.probed
+        numbers = {"pass": probed.passing, "fail": len(probed.failing), "unclear": len(probed.unclear), "dropped": probed.dropped}
+        counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+        failing = f": {some([clean(case) for case in probed.failing])}" if probed.failing else ""
+        when = ", asked for at an earlier claim" if probed.again else ""
+        yield f"{plural(probed.written, 'probe')} by a model that has not seen the source{when}: {counts}{failing}"
     if runs.mutants:
-        survived = some([clean(one) for one in runs.mutants.survived])
+        survived = some([clean(mutant) for mutant in runs.mutants.survived])
         yield f"{runs.mutants.told}{f', not {survived}' if survived else ''}"
     if judgement := runs.judgement:
         asked = plural(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
 
 
-def _not_looked_at(runs: Runs) -> Iterator[str]:
+def _describe_gaps(runs: Runs) -> Iterator[str]:
     if runs.judgement is None:
         yield f"whether the change is what was asked for: no judge was asked, as {runs.judge_not_asked}"
     if not runs.hidden:
@@ -147,19 +147,19 @@ def _not_looked_at(runs: Runs) -> Iterator[str]:
         yield "whether the tests that turned green can fail: no value in them could be changed"
     if runs.probed and runs.probed.reason:
         yield f"probes: {clean(runs.probed.reason)}"
-    unnamed = [result.name for result in runs.head.results if not result.passing] if runs.base.results else []
-    if unnamed:  # they name no test, or only those that fail
-        names = some([f"`{clean(name)}`" for name in unnamed])
+    without_names = [result.name for result in runs.head.results if not result.passing] if runs.base.results else []
+    if without_names:  # these checks name no test, or only failing ones
+        names = some([f"`{clean(name)}`" for name in without_names])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
     if not runs.mutants:
         yield "whether the tests catch other mistakes: no mutants were run"
     yield from runs.further
 
 
-def _result(report: CheckReport) -> str:
+def _summarize_report(report: CheckReport) -> str:
     failed = len(report.failures)
     counts = [result.counts for result in report.results if result.counts]
-    passed, failing = sum(one.passed for one in counts), sum(one.failed for one in counts)
+    passed, failing = sum(count.passed for count in counts), sum(count.failed for count in counts)
     tests = f" ({passed} passed, {failing} failed)" if counts else ""
     total = len(report.results)
     passing = "the check passes" if total == 1 else f"all {total} checks pass"
@@ -173,127 +173,131 @@ CAUSE = 300  # characters of an output that a reason shows
 
 
 def verdict(runs: Runs) -> tuple[Word, tuple[Reason, ...]]:
-    """The verdict, with every reason for it."""
-    against = (*_of_checks(runs), *_of_tests(runs), *_of_others(runs), *_unproven(runs))
+    """Return the verdict with every reason for it."""
+    against = (*_check_reasons(runs), *_test_reasons(runs), *_independent_reasons(runs), *_unproven_reasons(runs))
     if not against:
         proofs = runs.table.of("proves")
-        shown = [("proven", f"FAIL_TO_PASS: {_named(proofs)}")] if proofs else []
-        shown += [("judge", "the judge finds every criterion met")] if runs.judgement else []
-        return "verified", tuple(Reason(rule=rule, verdict="verified", why=why) for rule, why in shown)
-    worst = "not_verified" if any(one.verdict == "not_verified" for one in against) else "inconclusive"
-    return worst, tuple(sorted(against, key=lambda one: one.verdict != worst))
+        proven = [("proven", f"FAIL_TO_PASS: {_join_case_names(proofs)}")] if proofs else []
+        proven += [("judge", "the judge finds every criterion met")] if runs.judgement else []
+        return "verified", tuple(Reason(rule=rule, verdict="verified", why=why) for rule, why in proven)
+    worst = "not_verified" if any(reason.verdict == "not_verified" for reason in against) else "inconclusive"
+    return worst, tuple(sorted(against, key=lambda reason: reason.verdict != worst))
 
 
-def _of_checks(runs: Runs) -> Iterator[Reason]:
-    """What runs and cases say by themselves."""
+def _check_reasons(runs: Runs) -> Iterator[Reason]:
+    """Yield reasons from the checks and the outcome table."""
     failing = runs.table.of("fails")
     if runs.unchanged:
-        yield _unsure("unchanged", "no file differs between base and head", "name another range: helmsman verify BASE..HEAD")
+        yield _inconclusive(
+            "unchanged", "no file differs between base and head", "name another range: helmsman verify BASE..HEAD"
+        )
     if cases := [case for case in failing if case.outcome != "CHANGED"]:
-        yield _wrong("broken", f"PASS_TO_FAIL: {_named(cases)}")
+        yield _not_verified("broken", f"PASS_TO_FAIL: {_join_case_names(cases)}")
     if cases := [case for case in failing if case.outcome == "CHANGED"]:
-        yield _wrong("changed_to_pass", f"changed tests: {_named(cases)}: {cases[0].why}")
+        yield _not_verified("changed_to_pass", f"changed tests: {_join_case_names(cases)}: {cases[0].why}")
     if found := findings_that_block(runs.findings):
-        yield _wrong("invariants", found)
+        yield _not_verified("invariants", found)
     for result in _never_started(runs):
         found = f"{clean(result.name)} cannot start in a clean checkout: {missing(result)} is not there"
-        yield _unsure("cannot_start", found, "name what installs it below [workspace] in helmsman.toml: setup = [...]")
+        yield _inconclusive("cannot_start", found, "name what installs it below [workspace] in helmsman.toml: setup = [...]")
     for result in runs.head.failures:
         if result.timed_out or result.error:
             why = "did not end in time" if result.timed_out else f"could not run: {shortened(clean(result.error), CAUSE)}"
-            yield _unsure("no_end", f"{clean(result.name)} {why}")
-    yield from _already_red(runs)
+            yield _inconclusive("no_end", f"{clean(result.name)} {why}")
+    yield from _already_red_reasons(runs)
 
 
-def _already_red(runs: Runs) -> Iterator[Reason]:
-    """What fails on both sides says nothing of the change."""
-    known_why = {result.name for result in _never_started(runs)}
-    failing = [case for case in runs.table.cases if case.outcome == "FAIL_TO_FAIL" and case.check not in known_why]
+def _already_red_reasons(runs: Runs) -> Iterator[Reason]:
+    """Yield reasons for failures on both sides, which say nothing about the change."""
+    never_started = {result.name for result in _never_started(runs)}
+    failing = [case for case in runs.table.cases if case.outcome == "FAIL_TO_FAIL" and case.check not in never_started]
     if failing:
-        yield _unsure("already_red", f"red before and after, for another reason than the change: {_named(failing)}")
+        yield _inconclusive(
+            "already_red", f"red before and after, for another reason than the change: {_join_case_names(failing)}"
+        )
     listed = {case.check for case in runs.table.cases if case.outcome in {"FAIL_TO_FAIL", "PASS_TO_FAIL"}}
     for result in runs.head.failures:
         if result.by_chance:
-            yield _unsure("flaky", f"{clean(result.name)} fails only sometimes: {some(result.flaky)}")
+            yield _inconclusive("flaky", f"{clean(result.name)} fails only sometimes: {some(result.flaky)}")
         elif result.name not in listed and not (result.timed_out or result.error):
-            yield _wrong("red", f"{clean(result.name)} fails on the head")
+            yield _not_verified("red", f"{clean(result.name)} fails on the head")
 
 
-def _of_tests(runs: Runs) -> Iterator[Reason]:
-    """What the tests leave open. Of expectations and answers the judge is asked instead, where there is one; it sees which tests
-    fail without the change as well.
+def _test_reasons(runs: Runs) -> Iterator[Reason]:
+    """Yield reasons for what the tests leave open. If there is a judge, it decides on expectations and answers instead; it also
+    sees which tests fail without the change.
     """
     at_start = without_test(runs.base, {})
-    commands = [one.command for one in runs.base.results if one.name in at_start]
+    commands = [result.command for result in runs.base.results if result.name in at_start]
     if empty := without_test(runs.head, most_tests({}, runs.base), commands):
-        yield _unsure("no_test_ran", no_test_ran_in(empty))
+        yield _inconclusive("no_test_ran", no_test_ran_in(empty))
     if runs.cannot_fail:
         remedy = "look at what the change adds that may stand between the tests and the source: a module, a setting, a patch"
-        yield _unsure("cannot_fail", cannot_fail(runs.cannot_fail), remedy)
+        yield _inconclusive("cannot_fail", cannot_fail(runs.cannot_fail), remedy)
     if runs.judgement:
         return
     if cases := runs.table.of("asks"):
         remedy = "have a judge read it (--goal TEXT or --rubric FILE), or name these tests in the goal as to be changed"
-        yield _unsure("expectations", f"tests of the base fail on the head's source: {_named(cases)}", remedy)
+        yield _inconclusive("expectations", f"tests of the base fail on the head's source: {_join_case_names(cases)}", remedy)
     if runs.test_asked_for and not (runs.unchanged or runs.head.failures or runs.table.new_test_proves):
-        yield _unsure("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
+        yield _inconclusive("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
     if runs.looked_up:
         remedy = "look at these functions, or have a judge read the change: --goal TEXT or --rubric FILE"
-        yield _unsure("looked_up", f"answers look hard-coded: {some(runs.looked_up)}", remedy)
+        yield _inconclusive("looked_up", f"answers look hard-coded: {some(runs.looked_up)}", remedy)
 
 
-def _of_others(runs: Runs) -> Iterator[Reason]:
-    """What is said from outside of the change: hidden checks, probes, the judge."""
+def _independent_reasons(runs: Runs) -> Iterator[Reason]:
+    """Yield reasons from outside of the change: hidden checks, probes, the judge."""
     for result in runs.hidden:
         if not result.passed and result.timed_out:
-            yield _unsure("hidden", f"a hidden check did not end in time: {clean(result.name)}")
+            yield _inconclusive("hidden", f"a hidden check did not end in time: {clean(result.name)}")
         elif not result.passed:
-            yield _wrong("hidden", f"a hidden check fails: {clean(result.name)}")
+            yield _not_verified("hidden", f"a hidden check fails: {clean(result.name)}")
     if runs.probed and runs.probed.failing:
-        yield _wrong("probes", f"a case that a model wrote fails, and is right: {some(runs.probed.failing)}")
+        yield _not_verified("probes", f"a case that a model wrote fails, and is right: {some(runs.probed.failing)}")
     if runs.judgement and runs.judgement.rejected:
-        yield _wrong("judge", f"the judge rejects it: {clean(runs.judgement.cause)}")
+        yield _not_verified("judge", f"the judge rejects it: {clean(runs.judgement.cause)}")
     if runs.judgement and runs.judgement.outcome is JudgementOutcome.UNDECIDED:
-        yield _unsure("judge", f"the judge cannot tell: {clean(runs.judgement.cause)}")
+        yield _inconclusive("judge", f"the judge cannot tell: {clean(runs.judgement.cause)}")
 
 
-def _unproven(runs: Runs) -> Iterator[Reason]:
-    """Nothing is wrong, and nothing shows that the change does anything."""
+def _unproven_reasons(runs: Runs) -> Iterator[Reason]:
+    """Yield a reason if nothing fails, but nothing proves the change either."""
     judged = runs.judgement and runs.judgement.approved
     decided = runs.table.of("proves", "fails")
     if runs.unchanged or runs.head.failures or judged or decided:
         return
     silent = [result.name for result in runs.base.failures if not known(result, result.name).ended]
     if silent:
-        yield _unsure("base_unknown", f"the base's result is unknown: {some(silent)} did not finish there")
+        yield _inconclusive("base_unknown", f"the base's result is unknown: {some(silent)} did not finish there")
     elif any(case.outcome == "CHANGED" for case in runs.table.cases):
-        yield _unsure("unproven", "only changed tests support the change", _REMEDY)
+        yield _inconclusive("unproven", "only changed tests support the change", _REMEDY)
     elif gone := [case for case in runs.table.cases if case.outcome == "GONE" and case.red_on_base]:
-        yield _unsure("unproven", f"what was red on the base did not run on the head: {_named(gone)}", _REMEDY)
+        yield _inconclusive("unproven", f"what was red on the base did not run on the head: {_join_case_names(gone)}", _REMEDY)
     else:
-        yield _unsure("unproven", NOTHING_RED, _REMEDY)
+        yield _inconclusive("unproven", NOTHING_RED, _REMEDY)
 
 
 _REMEDY = "add a test that fails without the change, or have a judge read it: --goal TEXT or --rubric FILE"
 
 
 def _never_started(runs: Runs) -> list[CheckResult]:
-    """Checks that start on neither side. One that did at the base was broken by the change."""
+    """Return the checks that start on neither side. If one starts on the base, the change broke it."""
     both = zip(runs.head.results, runs.base.results, strict=True)
-    return [own for own, base in both if _cannot_start(own) and _cannot_start(base)]
+    return [head for head, base in both if _cannot_start(head) and _cannot_start(base)]
 
 
 def _cannot_start(result: CheckResult) -> bool:
     return not result.passed and (result.exit_code in NOT_STARTED or bool(missing(result)))
 
 
-def _wrong(rule: str, why: str) -> Reason:
+def _not_verified(rule: str, why: str) -> Reason:
     return Reason(rule=rule, verdict="not_verified", why=why)
 
 
-def _unsure(rule: str, why: str, remedy: str = "") -> Reason:
+def _inconclusive(rule: str, why: str, remedy: str = "") -> Reason:
     return Reason(rule=rule, verdict="inconclusive", why=why, remedy=remedy)
 
 
-def _named(cases: tuple[Case, ...] | list[Case]) -> str:
+def _join_case_names(cases: tuple[Case, ...] | list[Case]) -> str:
     return some([clean(case.name) for case in cases]) or plural(0, "case")
