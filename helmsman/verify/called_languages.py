@@ -20,7 +20,7 @@ def _load_program(name: str) -> str:
 
 
 def _resolve_imports(found: Found, file: Callable[[str], str], dot: str) -> Resolve:
-    """Resolve names by a test's imports: modules, names from them, or attributes. `dot`: separator between module and submodule."""
+    """Resolve names by a test's imports: modules, names from them, or attributes. `dot`: between module and submodule."""
     names: dict[str, Function] = {}
     for match in found:
         if "module" in match and (module := file(text_of(match["module"][0]))):

@@ -29,7 +29,7 @@ from helmsman.verify.can_fail import cannot_fail
 from helmsman.verify.commands import NOT_STARTED, missing
 from helmsman.verify.findings import findings_that_block, no_test_ran_in, some
 from helmsman.verify.new_tests import NO_NEW_TEST
-from helmsman.verify.outcomes import LOOP, Names, known
+from helmsman.verify.outcomes import LOOP, Names, run_cases
 
 NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"
 NOT_RUN = CheckReport(tree="")
@@ -267,7 +267,7 @@ def _unproven_reasons(runs: Runs) -> Iterator[Reason]:
     decided = runs.table.of("proves", "fails")
     if runs.unchanged or runs.head.failures or judged or decided:
         return
-    silent = [result.name for result in runs.base.failures if not known(result, result.name).ended]
+    silent = [result.name for result in runs.base.failures if not run_cases(result, result.name).ended]
     if silent:
         yield _inconclusive("base_unknown", f"the base's result is unknown: {some(silent)} did not finish there")
     elif any(case.outcome == "CHANGED" for case in runs.table.cases):

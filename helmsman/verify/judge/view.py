@@ -1,6 +1,6 @@
-"""What is put to the judge, one question about one committed tree, and what of it fits: what is not shown is told as such.
+"""The judge's view of one committed tree: a question and its excerpts within token limits, with omissions marked.
 
-All of it but the goal is data of the repository.
+All of it except the goal is data from the repository.
 """
 
 import re
@@ -14,46 +14,46 @@ from helmsman.tokens import tokens, trim
 from helmsman.verify.diff import FileDiff, Part, lines_of
 from helmsman.verify.judge.fence import fence, label, name_list, visible
 
-NOTES = 40  # lines of its own notes that the judge is shown, the last ones
-EARLIER = 12  # earlier verdicts that it is shown
-PATHS = 200  # names of files that it is shown
+NOTES = 40  # maximum lines of its own notes to show, the last ones
+EARLIER = 12  # maximum number of earlier verdicts to show
+PATHS = 200  # maximum number of file names to show
 CHANGED = "changed files that are NOT shown"
 _NOTE = 300
-_LINE = 2000  # a longer line is minified or data
-_WORTHWHILE = 100  # tokens; less of a file tells nothing
+_LINE = 2000  # longer lines are minified or data
+_WORTHWHILE = 100  # minimum tokens for an excerpt
 _NO_ROOM = "[left out: there is no room]"
 _FENCE = 60  # tokens of the two marks, of the words around a label and of the note on a cut
 
-Source = tuple[str, str | None]  # a file by its path, whole, at the judged commit; None for what is no text
+Source = tuple[str, str | None]  # path and full text of a file at the judged commit; None for binary files
 Shelf = Callable[[Sequence[str]], Sequence[Source]]
-"""Files of the judged commit by their paths; those that are not there are left out."""
+"""Reads files of the judged commit by path; missing ones are left out."""
 
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """Never the agent's reasoning, its transcript, its commit messages or its claims, but for one that is asked about."""
+    """Input of the judge. Never the agent's reasoning, transcript, commit messages or claims, except for a claim in question."""
 
     goal: str
     outputs: tuple[CheckResult, ...] = ()
-    proving: tuple[str, ...] = ()  # tests that fail on the source of the start
+    proving: tuple[str, ...] = ()  # tests that fail on the start's source
     sources: tuple[Source, ...] = ()  # changed files
-    deleted: tuple[str, ...] = ()  # paths that are gone
-    commits: str = ""  # from which commit to which the diff goes, as a range
-    diff: tuple[FileDiff, ...] = ()  # changed files on both sides, without those that are generated
-    generated: tuple[str, ...] = ()  # paths of changed files that are binary, or that a program wrote
-    named: tuple[Source, ...] = ()  # unchanged files that a criterion or a check names, or that test what was changed
+    deleted: tuple[str, ...] = ()  # paths of deleted files
+    commits: str = ""  # commit range of the diff
+    diff: tuple[FileDiff, ...] = ()  # changed files on both sides, without generated ones
+    generated: tuple[str, ...] = ()  # paths of changed files that are binary or generated
+    named: tuple[Source, ...] = ()  # unchanged files that a criterion or check names, or that test changed files
     paths: tuple[str, ...] = ()  # all files of the repository
-    blocked_by: str = ""  # what the agent says stands in its way, where that is what is asked about
+    blocked_by: str = ""  # the agent's reason for being blocked, if that is the question
     findings: tuple[Finding, ...] = ()
     earlier: tuple[PastVerdict, ...] = ()  # oldest first
     notes: tuple[str, ...] = ()  # lines of the judge's own notes on earlier verdicts, oldest first
 
 
 def view_sources(sources: Iterable[Source], deleted: Sequence[str], allowance: int, hidden_as: str = CHANGED) -> str:
-    """Files whole as long as they fit into so many tokens, the one that does not fit in part, the others by name."""
+    """Render files in full while they fit into the allowance of tokens, the next one in part, the others by name."""
     blocks: list[str] = []
     hidden: list[str] = []
-    for path, text in sorted(sources, key=_rank):
+    for path, text in sorted(sources, key=_display_order):
         if text is None:
             hidden.append(f"{path} (no text)")
         elif block := _excerpt(path, text, allowance - _FENCE - tokens(label(path))):
@@ -67,7 +67,7 @@ def view_sources(sources: Iterable[Source], deleted: Sequence[str], allowance: i
 
 
 def view_outputs(outputs: Sequence[CheckResult], proving: Sequence[str], allowance: int) -> str:
-    """What each check printed, in equal shares of so many tokens, unused shares passed on; and what is known of its tests."""
+    """Render the checks' output in equal shares of the allowance of tokens, passing on unused shares, with their tests."""
     blocks: list[str] = []
     for at, output in enumerate(outputs):
         gap = "\n[… some of the output was not kept …]\n" if output.tail else ""
@@ -87,75 +87,75 @@ def view_outputs(outputs: Sequence[CheckResult], proving: Sequence[str], allowan
 
 
 def view_findings(findings: Sequence[Finding]) -> str:
-    """A line each, with what stood there and what stands there now; empty where there are none."""
+    """Render findings, one line each, with the text before and now; empty if there are none."""
     lines: list[str] = []
-    for one in findings:
-        sides = (f" [{word}: {side}]" for word, side in (("before", one.before), ("now", one.after)) if side)
-        lines.append(f"{one.rule} at {one.where}: {one.message}{''.join(sides)}")
-    return _lines("findings", lines)
+    for finding in findings:
+        sides = (f" [{word}: {side}]" for word, side in (("before", finding.before), ("now", finding.after)) if side)
+        lines.append(f"{finding.rule} at {finding.where}: {finding.message}{''.join(sides)}")
+    return _fence_lines("findings", lines)
 
 
 def view_earlier(earlier: Sequence[PastVerdict], criteria: Collection[str]) -> str:
-    """The last verdicts on these criteria, newest first; empty where there are none."""
-    told = [one for one in earlier if one.criterion in criteria][::-1][:EARLIER]
-    lines = [f"iteration {one.iteration}, {one.commit[:10]}: [{one.criterion}] {one.given}, {one.reason}" for one in told]
-    return _lines("your earlier verdicts, newest first", lines)
+    """Render the last verdicts on these criteria, newest first; empty if there are none."""
+    shown = [verdict for verdict in earlier if verdict.criterion in criteria][::-1][:EARLIER]
+    lines = [f"iteration {past.iteration}, {past.commit[:10]}: [{past.criterion}] {past.given}, {past.reason}" for past in shown]
+    return _fence_lines("your earlier verdicts, newest first", lines)
 
 
 def view_paths(paths: Sequence[str], changed: Collection[str]) -> str:
-    """The repository's files, changed ones first and marked; empty where they are not known."""
+    """Render the repository's files, changed ones first and marked; empty if unknown."""
     ranked = sorted(paths, key=lambda path: (path not in changed, path))
     marked = [f"{path} *" if path in changed else path for path in ranked]
     return name_list("files of the repository, changed ones marked *", marked, PATHS)
 
 
 def view_notes(notes: Sequence[str]) -> str:
-    """The last lines of the judge's own notes; empty where there are none."""
-    return _lines("your own notes on earlier verdicts", [line[:_NOTE] for line in notes[-NOTES:]])
+    """Render the last lines of the judge's own notes; empty if there are none."""
+    return _fence_lines("your own notes on earlier verdicts", [line[:_NOTE] for line in notes[-NOTES:]])
 
 
-def _lines(title: str, lines: Sequence[str]) -> str:
+def _fence_lines(title: str, lines: Sequence[str]) -> str:
     return fence(title, "\n".join(visible(line).replace("\n", " ") for line in lines)) if lines else ""
 
 
-def _rank(source: Source) -> tuple[int, int, str]:
-    """What does the work first, then what tests it, then the rest; in each the small before the huge."""
+def _display_order(source: Source) -> tuple[int, int, str]:
+    """Sort source first, then tests, then other files; within each by size."""
     path, text = source
     tests = is_test_file(path) or (is_test_support(path) and bool(language_of(path)))
     return 1 if tests else 0 if language_of(path) else 2, len(text or ""), path
 
 
 def _excerpt(path: str, text: str, room: int) -> str:
-    """The file with its lines numbered, or as many of them as fit; empty where too few do."""
-    every, kept = lines_of(text), list[str]()
-    worthwhile = room >= _WORTHWHILE
+    """Render a file with numbered lines, as many as fit; empty if too few do."""
+    every, shown_lines = lines_of(text), list[str]()
+    has_room = room >= _WORTHWHILE
     for number, line in enumerate(every, 1):
         note = f" [line cut: it has {len(line):,} characters]" if len(line) > _LINE else ""
         shown = f"{number}\t{visible(line[:_LINE])}{note}"
         room -= tokens(f"{shown}\n")
         if room < 0:
             break
-        kept.append(shown)
-    if len(kept) == len(every) and room >= 0:
-        return fence(f"file {label(path)}", "\n".join(kept) or "[the file is empty]")
-    note = f"[file cut after {len(kept):,} of {len(every):,} lines]"
-    return fence(f"beginning of the file {label(path)}", "\n".join((*kept, note))) if worthwhile and kept else ""
+        shown_lines.append(shown)
+    if len(shown_lines) == len(every) and room >= 0:
+        return fence(f"file {label(path)}", "\n".join(shown_lines) or "[the file is empty]")
+    note = f"[file cut after {len(shown_lines):,} of {len(every):,} lines]"
+    return fence(f"beginning of the file {label(path)}", "\n".join((*shown_lines, note))) if has_room and shown_lines else ""
 
 
-# --- the diff: hunks with their surroundings, the suspicious and the large ones first -------------------------------------
+# --- the diff: hunks with their context, the suspicious and the large ones first ------------------------------------------
 
-DIFF_TOKENS = 8_000  # of the diff; what is new is shown with the files
+DIFF_TOKENS = 8_000  # for the diff; new files are shown in full
 _CONTEXT = 3
 _HUNK_LINE = 300  # characters
-_LONGEST = 120  # lines of one hunk
+_LONGEST = 120  # maximum lines of one hunk
 
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines that changed together."""
+    """Adjacent changed lines."""
 
     path: str
-    place: int  # which one of its file it is
+    place: int  # its number within the file
     heading: str
     lines: tuple[str, ...]
     changed: int
@@ -163,12 +163,12 @@ class Hunk:
 
 
 def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str], allowance: int) -> str:
-    """The hunks of files that were there before, as many as fit into so many tokens; empty where there are none.
+    """Render hunks of files that existed before, as many as fit into the allowance of tokens; empty if there are none.
 
-    `suspects` are paths whose hunks come first, with those that take lines from tests.
+    `suspects` are paths whose hunks come first, along with those that remove lines from tests.
     """
     every = (hunk for file in diff for hunk in hunks(file, suspects))
-    ranked = sorted(every, key=lambda one: (not one.suspicious, -one.changed, one.path, one.place))
+    ranked = sorted(every, key=lambda hunk: (not hunk.suspicious, -hunk.changed, hunk.path, hunk.place))
     chosen, left_out = dict[str, list[Hunk]](), list[str]()
     for hunk in ranked:
         size = tokens("\n".join((hunk.heading, *hunk.lines, "")))
@@ -178,9 +178,9 @@ def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str],
         else:
             left_out.append(hunk.path)
     lines: list[str] = []
-    for path, held in chosen.items():
+    for path, file_hunks in chosen.items():
         lines += [f"--- a/{label(path)}", f"+++ b/{label(path)}"]
-        lines += [line for hunk in sorted(held, key=lambda hunk: hunk.place) for line in (hunk.heading, *hunk.lines)]
+        lines += [line for hunk in sorted(file_hunks, key=lambda hunk: hunk.place) for line in (hunk.heading, *hunk.lines)]
     if left_out:
         where = ", ".join(label(path) for path in list(dict.fromkeys(left_out))[:10])
         lines.append(f"[{len(left_out)} more hunks are left out, in {where}]")
@@ -188,10 +188,10 @@ def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str],
 
 
 def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
-    """Those of one file; none of a file that is new, or that is no text."""
+    """Yield the hunks of one file; none of a new or binary file."""
     if file.before is None:
         return
-    for place, parts in enumerate(_near(file.parts)):
+    for place, parts in enumerate(_group_nearby(file.parts)):
         first, last = max(0, parts[0][0] - _CONTEXT), min(len(file.old), parts[-1][1] + _CONTEXT)
         removed, added = sum(b - a for a, b, _, _ in parts), sum(d - c for _, _, c, d in parts)
         now = first + parts[0][2] - parts[0][0]
@@ -199,26 +199,26 @@ def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
             path=file.path,
             place=place,
             heading=f"@@ -{first + 1},{last - first} +{now + 1},{last - first - removed + added} @@",
-            lines=tuple(_shown(file, parts, first, last)),
+            lines=tuple(_hunk_lines(file, parts, first, last)),
             changed=removed + added,
             suspicious=file.path in suspects or (removed > 0 and is_test_file(file.old_path or file.path)),
         )
 
 
-def _near(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Parts whose surroundings meet are one."""
-    found: list[Part] = []
+def _group_nearby(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Group parts whose context overlaps."""
+    group: list[Part] = []
     for part in parts:
-        if found and part[0] - found[-1][1] > 2 * _CONTEXT:
-            yield found
-            found = []
-        found.append(part)
-    if found:
-        yield found
+        if group and part[0] - group[-1][1] > 2 * _CONTEXT:
+            yield group
+            group = []
+        group.append(part)
+    if group:
+        yield group
 
 
-def _shown(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iterator[str]:
-    """Both sides in one, each line behind its sign, removed ones before those that take their place."""
+def _hunk_lines(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iterator[str]:
+    """Yield the lines of a unified diff, removed lines before their replacements."""
     marked, at = list[tuple[str, str]](), first
     for a, b, c, d in parts:
         marked += [(" ", line) for line in file.old[at:a]]
@@ -233,10 +233,10 @@ def _shown(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iter
         yield f"[hunk cut after {_LONGEST} of {len(marked):,} lines]"
 
 
-# --- unchanged files that it should see: those that are spoken of, and tests of what was changed ----------------------------
+# --- unchanged files to show: those that are mentioned, and tests of changed files ------------------------------------------
 
 _WORD = re.compile(r"[\w@+-][\w./@+-]*|\.[\w./@+-]+")
-_SHORTEST = 3  # letters of a source's name that says something in the name of a test
+_SHORTEST = 3  # minimum length of a source's name to look for in test names
 _GENERATED = re.compile(
     r"(?:^|/)(?:__pycache__|node_modules|\.git|vendor)/|\.(?:py[cod]|class|o|map|lock|snap)$|\.min\.(?:js|css)$"
     r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum)$"
@@ -244,12 +244,12 @@ _GENERATED = re.compile(
 
 
 def is_product(path: str) -> bool:
-    """Whether a program writes it, by its name alone."""
+    """Whether a file is generated, by its name alone."""
     return bool(_GENERATED.search(path))
 
 
 def named_files(texts: Iterable[str], paths: Collection[str]) -> list[str]:
-    """Paths that texts name: as they are, as a module, or by a file's name that is there once."""
+    """Return the paths that texts mention: verbatim, as a module, or by a unique file name."""
     by_name: dict[str, list[str]] = {}
     for path in paths:
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
@@ -267,7 +267,7 @@ def named_files(texts: Iterable[str], paths: Collection[str]) -> list[str]:
 
 
 def files_testing(changed: Iterable[str], paths: Iterable[str]) -> list[str]:
-    """Test files whose name holds the name of a changed source."""
+    """Return test files whose name contains the name of a changed source."""
     stems = {stem for path in changed if is_source(path) and len(stem := _stem(path)) >= _SHORTEST}
     return [path for path in paths if is_test_file(path) and any(stem in _stem(path) for stem in stems)]
 
