@@ -1,7 +1,6 @@
-"""Test cases of the form call-equals-literal: which function is called with what, and what it has to give.
+"""Test cases of the form call-equals-literal: the called function, its arguments and the expected value.
 
-A case needs nothing but the call: no state that was made before, nothing prepared, no double. `called_languages` has what differs
-between languages.
+A case needs only the call: no earlier state, no fixture, no double. `called_languages` has the differences between languages.
 """
 
 from bisect import bisect_left
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-MOST_CASES = 500  # of one file
-LONGEST_LITERAL = 40  # characters of a literal that may be a key of a table, and is no text
-ANY = object()  # expected of a call whose answer no test compares with a literal
+MOST_CASES = 500  # per file
+LONGEST_LITERAL = 40  # maximum characters of a literal that may be a table key rather than prose
+ANY = object()  # expected value of a call whose result no test compares with a literal
 
 
 class Function(NamedTuple):
-    """One that tests call, by how they import it."""
+    """A function that tests call, as they import it."""
 
-    module: str  # by its name, or its path where the language imports files
-    name: str  # empty where the module itself is called
+    module: str  # its name, or its path if the language imports files
+    name: str  # empty if the module itself is called
 
     @property
     def title(self) -> str:
@@ -43,53 +42,53 @@ class Case(NamedTuple):
     expected: Any
 
 
-Values = tuple[tuple[Any, ...], dict[str, Any]]  # arguments by place and by name
+Values = tuple[tuple[Any, ...], dict[str, Any]]  # positional and keyword arguments
 
 
 class Calls(NamedTuple):
-    """A function, the calls of its tests, and those beside them."""
+    """A function, the calls of its tests, and neighbouring calls."""
 
     function: Function
     own: tuple[Case, ...]
     near: tuple[Values, ...]
     named: tuple[Case, ...] = ()
-    """Those of its tests that the source answers word by word: it has the input and the answer as literals."""
+    """Test cases whose input and answer are both literals in the source."""
 
 
-Texts = Mapping[str, str]  # files by their paths
-Found = Sequence[Mapping[str, "list[Node]"]]  # what the query of a language matches
-Resolve = Callable[[str], Function | None]  # what a called name or path of names is; None for what is not to be called
+Texts = Mapping[str, str]  # texts of files by path
+Found = Sequence[Mapping[str, "list[Node]"]]  # matches of a language's query
+Resolve = Callable[[str], Function | None]  # finds the function for a dotted name; None if it is not to be called
 
 
 class Language(NamedTuple):
-    """How tests of a language are written, and how a program of it makes their calls again."""
+    """How to find test cases in a language, and how to repeat their calls in a program."""
 
     name: str
     query: str
-    file: str  # of the program, in the root of the checkout or in a folder of its own
+    file: str  # path of the program within the checkout
     tests: tuple[str, ...]  # suffixes of its test files
     is_source: Callable[[str], bool]
     resolve: Callable[[Found, str, Collection[str]], Resolve]
-    """By what the query matches, the test's path, and the paths of all files."""
+    """Takes the query's matches, the test's path, and the paths of all files."""
     cases: Callable[[Texts, Texts, Collection[str]], list[Case]]
-    """Of functions that a changed source defines: of tests, changed sources, and the paths of all files."""
-    interpreter: Callable[[Sequence[str]], str]  # as words of a shell, by the commands of the checks
+    """Returns cases of functions that changed sources define, given tests, changed sources, and the paths of all files."""
+    interpreter: Callable[[Sequence[str]], str]  # returns shell words, given the commands of the checks
     script: Callable[[Sequence[Calls], Sequence[str], str], str]
-    """Of calls, paths of tests, and how the line begins that has the answers."""
-    prepares: "Pattern[str]"  # what prepares something for all tests of a file: their calls may need it
+    """Returns the program, given calls, paths of tests, and the prefix of the line with the answers."""
+    prepares: "Pattern[str]"  # setup for all tests of a file, which their calls may need
     harmless: "Callable[[Node, Function], bool | None]" = lambda _statement, _function: True
-    """Whether a statement before the call makes no state; None where that depends on which functions it calls."""
-    possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True  # whether a test runner calls it just so
-    compared_only: bool = False  # whether a call is left out whose answer is compared with no literal
-    written: Callable[[Any], str] = repr  # a literal as the language has it
-    further: tuple[str, ...] = ()  # files that are read with the tests
+    """Whether a statement before the call creates no state; None if that depends on the functions that it calls."""
+    possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True  # whether a test runner makes exactly this call
+    compared_only: bool = False  # whether to skip calls whose result is not compared with a literal
+    written: Callable[[Any], str] = repr  # formats a value as a literal
+    further: tuple[str, ...] = ()  # files to read along with the tests
 
 
-_Call = tuple[Function, "Node"]  # a call of a function of the repository
+_Call = tuple[Function, "Node"]  # a call of one of the repository's functions
 
 
 def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
-    """By function, each call once."""
+    """Group cases by function, without duplicate calls."""
     found = dict[Function, dict[str, Case]]()
     for case in cases:
         known, call = found.setdefault(case.function, {}), repr((case.args, case.kwargs))
@@ -99,63 +98,70 @@ def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
 
 
 def cases_of(language: Language, path: str, text: str, paths: Collection[str] = ()) -> list[Case]:
-    """Those of a test file that need nothing but the call."""
+    """Return the cases of a test file that need only the call."""
     if language.prepares.search(text):
         return []
     found = matches(path, text, language.query)
     resolve = language.resolve(found, path, paths)
     nodes = sorted((match["call"][0] for match in found if "call" in match), key=lambda node: node.start_byte)
     calls = [(function, node) for node in nodes if (function := resolve(text_of(node.child_by_field_name("function"))))]
-    compared = {_bare(match["compared"][0]): match["expected"][0] for match in found if "compared" in match}
-    return list(islice((case for call in calls for case in _cases(language, call, calls, compared)), MOST_CASES))
+    compared = {_unparenthesized(match["compared"][0]): match["expected"][0] for match in found if "compared" in match}
+    return list(islice((case for call in calls for case in _cases_of_call(language, call, calls, compared)), MOST_CASES))
 
 
 def defined(language: Language, path: str, text: str) -> frozenset[str]:
-    """Names of functions in a source."""
+    """Return the names of functions that a source defines."""
     return frozenset(text_of(node) for match in matches(path, text, language.query) for node in match.get("defined", ()))
 
 
 def literals(language: Language, path: str, text: str) -> list[Any]:
-    """Numbers and short texts that a source holds."""
+    """Return numbers and short strings in a source."""
     found: list[Any] = []
     for match in matches(path, text, language.query):
         for node in match.get("literal", ()):
             with suppress(NoLiteral):
-                found += [value_of(node, {})] if node.parent and node.parent.type != "expression_statement" else []  # a docstring
+                found += (
+                    [value_of(node, {})] if node.parent and node.parent.type != "expression_statement" else []
+                )  # skip docstrings
     return [one for one in found if len(str(one)) < LONGEST_LITERAL]
 
 
-def _cases(language: Language, call: _Call, calls: Sequence[_Call], compared: Mapping[tuple[int, int], "Node"]) -> Iterator[Case]:
-    """`compared`: by the place of what is compared with something what that is."""
+def _cases_of_call(
+    language: Language, call: _Call, calls: Sequence[_Call], compared: Mapping[tuple[int, int], "Node"]
+) -> Iterator[Case]:
+    """Yield the cases of one call. `compared`: expected value by the position of the compared expression."""
     function, node = call
-    given = node.child_by_field_name("arguments")
-    if given is None or not _undisturbed(language, call, calls):
+    call_arguments = node.child_by_field_name("arguments")
+    if call_arguments is None or not _is_independent(language, call, calls):
         return
-    arguments = [one for one in given.named_children if one.type != "comment"]
+    arguments = [one for one in call_arguments.named_children if one.type != "comment"]
     for env in rows_around(node):
         with suppress(NoLiteral):
             args = tuple(value_of(one, env) for one in arguments if one.type != "keyword_argument")
-            named = [(one.named_children[0], one.named_children[1]) for one in arguments if one.type == "keyword_argument"]
-            kwargs = {text_of(name): value_of(value, env) for name, value in named}
+            keywords = [(one.named_children[0], one.named_children[1]) for one in arguments if one.type == "keyword_argument"]
+            kwargs = {text_of(name): value_of(value, env) for name, value in keywords}
             expected = ANY
-            for place in (node, *(() if language.compared_only else _uses(node))):  # it, or the name that it is given to
+            for candidate in (
+                node,
+                *(() if language.compared_only else _uses_of_result(node)),
+            ):  # the call, or the name that it is assigned to
                 with suppress(NoLiteral, KeyError):
-                    expected = value_of(compared[_bare(place)], env)
+                    expected = value_of(compared[_unparenthesized(candidate)], env)
                     break
             if language.possible(node, env) and not (expected is ANY and language.compared_only):
                 yield Case(function, args, kwargs, expected)
 
 
-def _undisturbed(language: Language, call: _Call, calls: Sequence[_Call]) -> bool:
-    """Whether nothing before it, in the blocks around it, may have made a state that it needs."""
+def _is_independent(language: Language, call: _Call, calls: Sequence[_Call]) -> bool:
+    """Whether no earlier statement in the blocks around a call may have created state that it needs."""
     function, at = call
     while (parent := at.parent) is not None:
-        for one in parent.named_children if parent.type in BLOCKS else ():
-            if one.start_byte >= at.start_byte:
+        for statement in parent.named_children if parent.type in BLOCKS else ():
+            if statement.start_byte >= at.start_byte:
                 break
-            harmless = language.harmless(one, function)
-            inside = calls[bisect_left(calls, one.start_byte, key=_start) :]
-            others = takewhile(lambda call, end=one.end_byte: _start(call) < end, inside)
+            harmless = language.harmless(statement, function)
+            inside = calls[bisect_left(calls, statement.start_byte, key=_start) :]
+            others = takewhile(lambda call, end=statement.end_byte: _start(call) < end, inside)
             if harmless is False or (harmless is None and any(other != function for other, _ in others)):
                 return False
         at = parent
@@ -166,21 +172,25 @@ def _start(call: _Call) -> int:
     return call[1].start_byte
 
 
-def _uses(call: "Node") -> Iterator["Node"]:
-    """Where the one name stands that it is given to, in the same statement or further down."""
-    made = call.parent
-    while made is not None and made.type not in DECLARATORS and made.named_child_count == 1:
-        made = made.parent
-    name = made.child_by_field_name(DECLARATORS[made.type][0]) if made and made.type in DECLARATORS else None
-    around = made.parent if made else None
-    around = around.parent if around and around.type.endswith("declaration") else around
-    for one in around.named_children if around and name else ():
-        if one.start_byte >= call.end_byte:
-            yield from (use for use in below(one, "identifier") if text_of(use) == text_of(name))
+def _uses_of_result(call: "Node") -> Iterator["Node"]:
+    """Yield the uses of the only name that a call is assigned to, further down in the same block."""
+    declaration = call.parent
+    while declaration is not None and declaration.type not in DECLARATORS and declaration.named_child_count == 1:
+        declaration = declaration.parent
+    name = (
+        declaration.child_by_field_name(DECLARATORS[declaration.type][0])
+        if declaration and declaration.type in DECLARATORS
+        else None
+    )
+    block = declaration.parent if declaration else None
+    block = block.parent if block and block.type.endswith("declaration") else block
+    for statement in block.named_children if block and name else ():
+        if statement.start_byte >= call.end_byte:
+            yield from (use for use in below(statement, "identifier") if text_of(use) == text_of(name))
 
 
-def _bare(node: "Node") -> tuple[int, int]:
-    """Where it stands, without parentheses around it."""
+def _unparenthesized(node: "Node") -> tuple[int, int]:
+    """Return a node's position without enclosing parentheses."""
     while node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[0]
     return node.start_byte, node.end_byte

@@ -1,4 +1,4 @@
-"""Check commands as words: which files of the repository they run, which recipes of their tools they use, and what is missing."""
+"""Static analysis of check commands: which repository files they run, and which programs a failed check misses."""
 
 import re
 from collections.abc import Iterator
@@ -15,81 +15,82 @@ _SHELLS = word_set("sh bash zsh dash ksh source .")
 _SHELL_SCRIPTS = (".sh", ".bash", ".zsh")
 _INTERPRETERS = re.compile(r"(?:python[0-9.]*|pypy3?|node|bun|deno|ruby|perl|php|tsx|ts-node)")
 _TOOLS = known_programs("tests", "lint", "types", "build", "projects") | word_set("go cargo dotnet swift coverage")
-"""They are given the sources and tests that the work is about."""
+"""Tools whose arguments are the sources and tests under work."""
 _RUNNERS = known_programs("tests") | {"--test", "cd"}
-"""They run tests and look at no comment, as `node --test` does; `go vet` and `cargo clippy` do look, so go and cargo are not
-among them."""
+"""Programs that run tests and ignore comments, like `node --test`; not go and cargo, as `go vet` and `cargo clippy` read them."""
 _ELSEWHERE = known_programs("managers", "recipes", "environments") | word_set("pip pip3 uv poetry bundle composer conda")
-"""Installers, which are given what the work changes, and tools whose recipes are compared instead."""
-_SHARED = re.compile(
+"""Installers, whose arguments the work changes, and tools whose recipes are compared instead."""
+_EDITED_BY_ANY_WORK = re.compile(
     r"(?:.*/)?(?:pyproject\.toml|package(?:-lock)?\.json|Cargo\.toml|go\.(?:mod|sum)|requirements[^/]*\.txt"
     r"|setup\.(?:cfg|py)|[^/]*\.lock)"
 )
-"""Work of any kind edits them; other rules look into them."""
+"""Files that any work may edit; other rules cover them."""
 _MODULE = re.compile(r"[A-Za-z_]\w{0,80}(?:\.\w{1,80}){0,9}")
-_CONFIGURES = re.compile(r"-c|-f|--?(?:config|rcfile|file|settings|project|ini)[\w-]*")
+_CONFIG_OPTION = re.compile(r"-c|-f|--?(?:config|rcfile|file|settings|project|ini)[\w-]*")
 _REFERENCE = re.compile(r"expect|golden|reference|snapshot|baseline", re.IGNORECASE)
-_CHECKING = re.compile(
+_CHECK_NAME = re.compile(
     r"check|verif|valid|test|lint|accept|smoke|assert|gate|grade|judge|audit|ensure|prove|/ci/|^ci/", re.IGNORECASE
 )
 
 
 def simple_commands(command: str) -> Iterator[Command]:
-    """The simple commands of a shell command, those in `sh -c "…"` too."""
-    return (one for one in commands(command, _ROOT) if one.words)
+    """Return the simple commands of a shell command, including those in `sh -c "…"`."""
+    return (simple for simple in commands(command, _ROOT) if simple.words)
 
 
 def only_runs_tests(command: str) -> bool:
-    """Whether nothing but a runner of tests decides in a check, as far as its words tell."""
-    for one in simple_commands(command):
-        modules = [module for flag, module in pairwise(one.arguments) if flag == "-m" and _INTERPRETERS.fullmatch(one.program)]
-        if _RUNNERS.isdisjoint({modules[0] if modules else one.program, *one.arguments[:1]}):
+    """Whether a check consists of test runners only, judging by its words."""
+    for simple in simple_commands(command):
+        modules = [
+            module for flag, module in pairwise(simple.arguments) if flag == "-m" and _INTERPRETERS.fullmatch(simple.program)
+        ]
+        if _RUNNERS.isdisjoint({modules[0] if modules else simple.program, *simple.arguments[:1]}):
             return False
     return True
 
 
 def path_of(one: Command, word: str) -> str:
-    """A word of a command as a path in the repository; empty where it lies outside, or the text does not tell."""
+    """Return a word of a command as a path in the repository; empty if it is outside or unknown."""
     place = placed(word, one.folder, HOME) or ""
     return place.removeprefix(f"{_ROOT}/") if place.startswith(f"{_ROOT}/") else ""
 
 
 def scripts(command: str) -> Iterator[str]:
-    """Paths that a command surely runs or compares with: `grep -q x README.md` and `python app.py` run on the work."""
-    for one in simple_commands(command):
-        if one.program not in _ELSEWHERE:
-            first, words = one.words[0], [*_arguments(one)]
+    """Yield paths that a command certainly runs or compares with, unlike those in `grep -q x README.md` and `python app.py`."""
+    for simple in simple_commands(command):
+        if simple.program not in _ELSEWHERE:
+            first, words = simple.words[0], [*_checking_arguments(simple)]
             if "/" in first:
-                words += [first] if _surely_checks(first) else []
-            elif _MODULE.fullmatch(first) and one.program not in _TOOLS and _CHECKING.search(first):
+                words += [first] if _is_check(first) else []
+            elif _MODULE.fullmatch(first) and simple.program not in _TOOLS and _CHECK_NAME.search(first):
                 words.append(f"{first.replace('.', '/')}.py")
-            paths = (path_of(one, word.partition("::")[0]) for word in words)
-            yield from (path for path in paths if path and not is_test_file(path) and not _SHARED.fullmatch(path))
+            paths = (path_of(simple, word.partition("::")[0]) for word in words)
+            yield from (path for path in paths if path and not is_test_file(path) and not _EDITED_BY_ANY_WORK.fullmatch(path))
 
 
-def _arguments(one: Command) -> Iterator[str]:
-    script = one.program in _SHELLS or bool(_INTERPRETERS.fullmatch(one.program))
+def _checking_arguments(one: Command) -> Iterator[str]:
+    expects_script = one.program in _SHELLS or bool(_INTERPRETERS.fullmatch(one.program))
     before = ""
     for word in one.arguments:
         name, equals, value = word.partition("=") if word.startswith("-") else (before, "", word)
         before = word
         if not value or (word.startswith("-") and not equals) or (one.program in _TOOLS and _is_code(value)):
             continue
-        if _CONFIGURES.fullmatch(name) or _REFERENCE.search(value) or (script and _surely_checks(value)):
+        if _CONFIG_OPTION.fullmatch(name) or _REFERENCE.search(value) or (expects_script and _is_check(value)):
             yield value
-        script = False
+        expects_script = False
 
 
-def _surely_checks(path: str) -> bool:
-    """A shell script, or a program that is called like a check."""
-    return not _is_code(path) or path.endswith(_SHELL_SCRIPTS) or bool(_CHECKING.search(path))
+def _is_check(path: str) -> bool:
+    """Whether a path is a shell script, or a program with the name of a check."""
+    return not _is_code(path) or path.endswith(_SHELL_SCRIPTS) or bool(_CHECK_NAME.search(path))
 
 
 def _is_code(path: str) -> bool:
     return is_source(path) or is_test_file(path)
 
 
-NOT_STARTED = frozenset({126, 127})  # exit codes of `sh` for a program that cannot be executed, or is not there
+NOT_STARTED = frozenset({126, 127})  # exit codes of `sh` for a program that is not executable or not found
 _NAME = r"([A-Za-z0-9@_.][\w./@+-]*)"
 _QUOTE = "[\u2018\u2019'\"]?"
 SAYS = tuple(
@@ -104,15 +105,15 @@ SAYS = tuple(
         r"Failed to open stream.*?(vendor/autoload\.php)|(vendor/autoload\.php).*No such file",
     )
 )
-"""How shells, Python, Node, Bundler and PHP say so."""
+"""Messages of shells, Python, Node, Bundler and PHP for a missing program or module."""
 
 
 def missing(result: CheckResult) -> str:
-    """What a failed check did not find, as it names it; empty where it says nothing like that."""
+    """Return the name of the program or module that a failed check did not find; empty if it names none."""
     if result.passed or result.timed_out:
         return ""
     output = f"{result.head}\n{result.tail}"
-    found = next((match for pattern in SAYS if (match := pattern.search(output))), None)
-    if found is not None:
-        return next(filter(None, found.groups()), "")
+    match = next((match for pattern in SAYS if (match := pattern.search(output))), None)
+    if match is not None:
+        return next(filter(None, match.groups()), "")
     return result.command.split(maxsplit=1)[0] if result.exit_code in NOT_STARTED else ""

@@ -1,4 +1,4 @@
-"""The structured diff that invariants and claims look at: every changed file, whole, as it was and as it is."""
+"""Structured diff for invariants and claims: the full text of every changed file before and after."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,12 @@ from functools import cached_property
 from itertools import pairwise
 
 Part = tuple[int, int, int, int]
-"""Lines from the first number up to the second of the old version, from the third up to the fourth of the new one."""
+"""Half-open line ranges: first to second of the old version, third to fourth of the new one."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that is only on one side."""
+    """A line that exists only on one side."""
 
     number: int  # counted from 1, in the file of its side
     text: str
@@ -23,11 +23,11 @@ class Line:
 class FileDiff:
     """One changed file."""
 
-    path: str  # as it is called now; as it was called, where it is gone
-    before: str | None  # its text at the start; None where it was not there, or is no text that we read
-    after: str | None  # its text now; None where it is gone, or is no text that we read
-    status: str = "M"  # a added, D deleted, M modified, R renamed, as git says
-    old_path: str = ""  # as it was called, where it was renamed
+    path: str  # current path; the old one if deleted
+    before: str | None  # text at the start; None if missing or not read
+    after: str | None  # text now; None if deleted or not read
+    status: str = "M"  # A added, D deleted, M modified, R renamed, as in git
+    old_path: str = ""  # old path, if renamed
 
     @cached_property
     def removed(self) -> tuple[Line, ...]:
@@ -47,12 +47,12 @@ class FileDiff:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """What differs: places, from 0, of its lines before and after."""
+        """Differing line ranges before and after, counted from 0."""
         return tuple(changed_parts(self.old, self.new))
 
 
 def lines_of(text: str | None) -> list[str]:
-    """Lines as editors and compilers count them: a form feed and the separators of Unicode end none."""
+    """Split text into lines as editors and compilers do: form feeds and Unicode separators do not end a line."""
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
 
@@ -62,33 +62,33 @@ class TreeDiff:
 
     files: tuple[FileDiff, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Paths that were not read: binary, too large, or beyond the number of files that are looked at."""
+    """Paths that were not read: binary, too large, or beyond the maximum number of files."""
 
     def __iter__(self) -> Iterator[FileDiff]:
         return iter(self.files)
 
 
 # --- lines that differ ------------------------------------------------------------------------------------------------
-# Found in a time that no file can blow up: small parts are compared exactly; larger ones are first cut at the lines that stand
-# once on either side, for an exact comparison takes the cube of their length where lines repeat, as in a rewritten snapshot.
+# Bounded in time for any file: small parts are compared exactly; larger ones are first split at lines that are unique on both
+# sides, because an exact comparison takes cubic time if lines repeat, as in a rewritten snapshot.
 
-_SMALL = 40_000  # pairs of lines up to which a part is compared exactly: some hundredths of a second at worst
-_DEEPEST = 12  # times that a part is cut; what is left then counts as changed
-_MOST_MOVED = 200  # blocks of lines in another order: each of them costs a pass over all
+_SMALL = 40_000  # maximum pairs of lines for an exact comparison: some hundredths of a second at worst
+_DEEPEST = 12  # maximum depth of splits; the rest counts as changed
+_MOST_MOVED = 200  # maximum blocks of reordered lines: each costs a pass over all lines
 
 
 def changed_parts(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:
-    """The parts that both sides do not have in common, in order."""
-    parts = _changed(old, new, (0, len(old), 0, len(new)), 0)
+    """Yield the differing parts in order."""
+    parts = _diff_part(old, new, (0, len(old), 0, len(new)), 0)
     return ((a, b, c, d) for a, b, c, d in parts if a < b or c < d)
 
 
 def common_start(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines, or letters, both begin with."""
+    """Return the length of the common prefix of two sequences."""
     return next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
 
 
-def _changed(old: Sequence[str], new: Sequence[str], part: Part, depth: int) -> Iterator[Part]:
+def _diff_part(old: Sequence[str], new: Sequence[str], part: Part, depth: int) -> Iterator[Part]:
     a, b, c, d = part
     first = common_start(old[a:b], new[c:d])
     last = common_start(old[a + first : b][::-1], new[c + first : d][::-1])
@@ -98,16 +98,16 @@ def _changed(old: Sequence[str], new: Sequence[str], part: Part, depth: int) -> 
     elif (b - a) * (d - c) <= _SMALL:
         steps = SequenceMatcher(None, old[a:b], new[c:d], autojunk=False).get_opcodes()
         yield from ((a + i, a + j, c + k, c + m) for step, i, j, k, m in steps if step != "equal")
-    elif depth < _DEEPEST and (anchors := _anchors(old[a:b], new[c:d])):
+    elif depth < _DEEPEST and (anchors := _find_anchors(old[a:b], new[c:d])):
         places = [(a - 1, c - 1), *((a + i, c + k) for i, k in anchors), (b, d)]
         for (i, k), (j, m) in pairwise(places):
-            yield from _changed(old, new, (i + 1, j, k + 1, m), depth + 1)
+            yield from _diff_part(old, new, (i + 1, j, k + 1, m), depth + 1)
     else:
         yield a, b, c, d
 
 
-def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of lines that stand once on either side, as far as they come in one order; none where little does."""
+def _find_anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return positions of lines that are unique on both sides and in the same order; none if most are reordered."""
     ours, theirs = Counter(old), Counter(new)
     left, right = ([at for at, line in enumerate(side) if ours[line] == theirs[line] == 1] for side in (old, new))
     place = {new[at]: number for number, at in enumerate(right)}

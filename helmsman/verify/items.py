@@ -1,9 +1,9 @@
-"""Is the item in hand proven? Whoever worked on it may say so; the evidence decides.
+"""Prove the current plan item. The agent may claim that it is done; the evidence decides.
 
-Proven = checks ran AND no finding that blocks AND, where the item has a check of its own: that passes, and nothing fails that did
-not fail before. Where it has none: every check of the loop passes, something was changed for it (or it only verifies), AND a test
-that names it has turned green, or the judge finds its acceptance criteria met, or a person says so. Judge and person are asked
-where the agent notes it as done; that word by itself proves nothing, and no other word of the agent stands against it.
+Proven = checks ran AND no blocking finding AND, if the item has its own check: it passes, and nothing fails that did not fail
+before. If it has none: every check of the loop passes, something was changed for it (or it only verifies), AND a test that names
+it has turned green, or the judge finds its acceptance criteria met, or a person confirms it. Judge and person are asked if the
+agent notes it as done; that claim alone proves nothing, and no other claim of the agent counts against the item.
 """
 
 import re
@@ -19,38 +19,40 @@ from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.state import LoopState
 from helmsman.verify.findings import findings_that_block, no_test_ran_in, processes_left, some
 
-ITEM = "plan."  # how the id of the judge's criterion begins that stands for an item
+ITEM = "plan."  # prefix of the criterion id for an item
 LONGEST_CRITERION = 4_000
 NO_EVIDENCE = "only the agent says that it is done"
 
 
 def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
-    """What stands against the item in hand, the judge's word left out. None where there is no item."""
+    """Return the proof of the current item without the judge's verdict; None if there is no item."""
     item = evidence.plan.item if evidence.plan else None
     if item is None:
         return None
     if evidence.execution.plan and evidence.execution.plan.kept:
         why = "the plan was made anew; its items are proven from the next iteration on"
         return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
-    missing = tuple(filter(None, _against(state, evidence, item)))
+    missing = tuple(filter(None, _reasons_against(state, evidence, item)))
     proof = ItemProof(
         item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.worth_checking
     )
     if missing or item.check or tests_that_name(state, evidence, item):
         return proof
-    # nobody but the agent knows whether there is more to come
-    said = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
+    # only the agent knows whether it has finished the item
+    claimed = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
     noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
-    asked = noted or evidence.claims.wants_to_finish or any(means(line, item.id, item.title) for line in said)
+    is_claimed = noted or evidence.claims.wants_to_finish or any(means(line, item.id, item.title) for line in claimed)
     how_to_show = (
         f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a line"
         f" `{item.id}: done` in the notes, so that somebody looks at it"
     )
-    return proof.model_copy(update={"proven": False, "missing": (NO_EVIDENCE if asked else how_to_show,), "needs_word": asked})
+    return proof.model_copy(
+        update={"proven": False, "missing": (NO_EVIDENCE if is_claimed else how_to_show,), "needs_word": is_claimed}
+    )
 
 
 def tests_that_name(state: LoopState, evidence: Evidence, item: PlanItem) -> tuple[str, ...]:
-    """Tests that name the item and have turned green: they failed in the last report, or fail on the source of the start."""
+    """Return tests that name the item and turned green: they failed in the last report, or fail on the start's source."""
     before = state.checks.failures if state.checks else ()
     failed = (name for result in before if result.counts for name in result.counts.failing)
     on_start = evidence.since_start.tests if evidence.since_start else ()
@@ -58,22 +60,22 @@ def tests_that_name(state: LoopState, evidence: Evidence, item: PlanItem) -> tup
 
 
 def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig | None:
-    """What the judge is asked of an item that nothing else can prove; None where no judge is to be asked."""
+    """Return the judge's criterion for an item that nothing else can prove; None if the judge is not needed."""
     if item is None or item.check or not config.criteria:
         return None
-    wanted = "\n".join(f"- {line}" for line in item.acceptance) or item.details
-    text = f"This item of the plan is done, completely: {item.title}\n{wanted}".strip()
+    requirements = "\n".join(f"- {line}" for line in item.acceptance) or item.details
+    text = f"This item of the plan is done, completely: {item.title}\n{requirements}".strip()
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", item.id)
     return CriterionConfig(id=f"{ITEM}{plain}"[:60], text=text[:LONGEST_CRITERION])
 
 
 def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
-    """What the judge is asked of an agent that says it is blocked; None where there is no judge."""
+    """Return the judge's criterion for an agent that reports to be blocked; None if there is no judge."""
     return CriterionConfig(id="agent.blocked", text=render("judge_blocked")) if config.criteria else None
 
 
 def criteria_of_doubts(changed: Sequence[str], looked_up: Sequence[str]) -> tuple[CriterionConfig, ...]:
-    """What the judge is asked where tests of the start fail on the new source, and where answers look hard-coded."""
+    """Return the judge's criteria if the start's tests fail on the new source, and if answers look hard-coded."""
     of_tests = render("judge_changed_tests", found=some(changed)) if changed else ""
     of_answers = render("judge_looked_up", found=some(looked_up)) if looked_up else ""
     asked = (("changed.tests", of_tests), ("looked.up", of_answers))
@@ -81,7 +83,7 @@ def criteria_of_doubts(changed: Sequence[str], looked_up: Sequence[str]) -> tupl
 
 
 def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:
-    """With the judge's word."""
+    """Apply the judge's verdict to a proof."""
     verdict = next((one for one in judgement.criteria if one.criterion == criterion.id), None)
     if verdict is not None and verdict.met:
         return taken_as_proven(proof)
@@ -93,20 +95,20 @@ def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -
 
 
 def taken_as_proven(proof: ItemProof) -> ItemProof:
-    """By the word that was missing."""
+    """Mark an item as proven by the missing confirmation."""
     return proof.model_copy(update={"proven": True, "missing": (), "needs_word": False})
 
 
-# --- what stands against it -----------------------------------------------------------------------------------------
+# --- reasons against it ---------------------------------------------------------------------------------------------
 
 
-def _against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[str]:
-    """Empty for what does not stand against it."""
+def _reasons_against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[str]:
+    """Yield the reasons against an item, with empty strings for those that do not apply."""
     yield "" if evidence.checks else f"the agent's call ended as {evidence.execution.call.outcome}, so nothing was checked"
     yield findings_that_block(evidence.findings)
     yield processes_left(evidence)
-    yield _own_check(evidence, item)
-    yield _failing(state, evidence, item)
+    yield _check_own(evidence, item)
+    yield _check_failures(state, evidence, item)
     if not item.check:
         yield no_test_ran_in(evidence.since_start.without_test if evidence.since_start else ())
         earlier = state.plan.changed and state.plan.now == item.id
@@ -114,7 +116,7 @@ def _against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[s
         yield "" if changed else "no change was made for it"
 
 
-def _own_check(evidence: Evidence, item: PlanItem) -> str:
+def _check_own(evidence: Evidence, item: PlanItem) -> str:
     if not item.check or evidence.checks is None:
         return ""
     result = next(iter(evidence.own.results), None) if evidence.own else None
@@ -127,17 +129,17 @@ def _own_check(evidence: Evidence, item: PlanItem) -> str:
     return "" if result.passed else f"its check {how}: {item.check}"
 
 
-def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
-    """All checks have to pass; beside an item's own check it is enough that nothing has become worse.
+def _check_failures(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+    """All checks must pass; with an item's own check it is enough that nothing became worse.
 
-    Worse than at the last tick: what one iteration breaks is not forgiven because it was broken before the next.
+    Worse than at the last tick: a failure that one iteration causes is not excused in the next.
     """
     if evidence.checks is None:
         return ""
     failing = evidence.checks.failures
     if item.check and state.checks is not None:
         floors = (state.plan.floor or floor_of(state.best_checks), floor_of(state.checks))
-        failing = tuple(result for result in failing if any(_worse(floor.get(result.command, -1), result) for floor in floors))
+        failing = tuple(result for result in failing if any(_is_worse(floor.get(result.command, -1), result) for floor in floors))
         return f"it made something worse: {some([result.name for result in failing])}" if failing else ""
     return (
         f"{checks_fail(len(failing), len(evidence.checks.results))}: {some([result.name for result in failing])}"
@@ -146,5 +148,5 @@ def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     )
 
 
-def _worse(before: int, now: CheckResult) -> bool:
+def _is_worse(before: int, now: CheckResult) -> bool:
     return before == 0 or (before > 0 and now.counts is not None and now.counts.failed > before)

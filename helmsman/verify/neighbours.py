@@ -100,8 +100,9 @@ def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str
     kind, text = answers.own[0]
     if not answers.right:
         is_constant = len({*answers.own, *answers.near}) == 1 and kind == "value"
-        shown = f"gives {clean(text)} where no test runner calls it, also for what tests ask: {_join_calls(calls, calls.own, written)}"
-        return f"{calls.function.title} {shown}" if is_constant else ""
+        inputs = _join_calls(calls, calls.own, written)
+        clause = f"gives {clean(text)} where no test runner calls it, also for what tests ask: {inputs}"
+        return f"{calls.function.title} {clause}" if is_constant else ""
     given = zip(calls.own, answers.own, strict=False)
     different = [(case, text) for case, (kind, text) in given if kind == "value" and text != written(case.expected)]
     if len(different) != len(calls.own) - answers.right:  # values may be equal and written differently

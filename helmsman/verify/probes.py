@@ -1,4 +1,4 @@
-"""Probes: what a model is asked for that has not seen the new source, what it is asked of those that fail, and its answers."""
+"""Probes: requests to a model that has not seen the new source, questions about failing probes, and parsing of the answers."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,18 +25,18 @@ from helmsman.verify.judge.request import SOURCE_TOKENS
 Reading = Literal["right", "wrong", "unclear"]
 UNCLEAR: Reading = "unclear"
 GOAL_TOKENS, INTERFACE_TOKENS, TESTS_TOKENS = 5_000, 4_000, 8_000
-CODE_TOKENS, RESULT_TOKENS = 2_000, 1_000  # of each case that fails
+CODE_TOKENS, RESULT_TOKENS = 2_000, 1_000  # for each failing case
 LONGEST_CODE = 20_000
 _IMPORTS = re.compile(r"^\s*import\b(?!\s*\()", re.MULTILINE)
 
 
 class Runner(NamedTuple):
-    """How a probe of one language is written and run."""
+    """How to write and run probes in one language."""
 
     name: str
     language: Language
-    files: tuple[str, str]  # its name, and what it is for code that imports modules by `import`, where that matters
-    command: str  # with places for the interpreter and the file
+    files: tuple[str, str]  # file name, and the one for code with `import` statements, if that matters
+    command: str  # with placeholders for interpreter and file
     manner: str = ""
 
     def file(self, code: str) -> str:
@@ -76,11 +76,11 @@ class _Readings(StrictAnswer):
 
 
 def runner_for(changed: Iterable[str]) -> Runner | str:
-    """Of the language that most changed sources are in; or why there is none."""
+    """Return the runner for the language of most changed sources, or why there is none."""
     paths = list(changed)
-    found = max(RUNNERS, key=lambda runner: sum(map(runner.language.is_source, paths)))
-    if any(map(found.language.is_source, paths)):
-        return found
+    runner = max(RUNNERS, key=lambda candidate: sum(map(candidate.language.is_source, paths)))
+    if any(map(runner.language.is_source, paths)):
+        return runner
     endings = sorted({f"*{splitext(path)[1] or path}" for path in paths})
     return (
         f"no probes for {some(endings) or 'what was changed'}: they are written for {' and '.join(one.name for one in RUNNERS)}"
@@ -88,12 +88,12 @@ def runner_for(changed: Iterable[str]) -> Runner | str:
 
 
 def command_of(runner: Runner, checks: Sequence[str], path: str) -> str:
-    """What runs a probe at a path, by the commands of the checks."""
+    """Return the command for a probe at a path, with the interpreter of the checks."""
     return runner.command.format(program=runner.language.interpreter(checks), file=quote(path))
 
 
 def interface(path: str, text: str) -> str:
-    """Heads of functions and classes, without what they do, and what is exported."""
+    """Return the signatures of functions and classes, without bodies, and exports."""
     found: dict[int, str] = {}
     for match in matches(path, text, f"{Source(path, text).language}_interface"):
         part, body = match["part"][0], match.get("body")
@@ -109,37 +109,37 @@ def interface(path: str, text: str) -> str:
 def probe_request(
     config: LoopConfig, runner: Runner, folder: str, changed: Mapping[str, str], tests: Mapping[str, str]
 ) -> Question:
-    """What is asked for: `changed` has the new sources, of which only the interface is told, `tests` those of the start."""
+    """Build the request for probes. `changed`: new sources, of which only the interface is shown; `tests`: the start's tests."""
     heads = {path: interface(path, text) for path, text in changed.items()}
     most, where = config.proof.probes, f"the folder `{folder}`" if folder else "the root of the repository"
     return Question(
         rules=render("probe_system"),
-        task=_ordered(config),
-        facts=render("probe_facts", interface=_files(heads, INTERFACE_TOKENS), tests=_files(tests, TESTS_TOKENS)),
+        task=_render_task(config),
+        facts=render("probe_facts", interface=_render_files(heads, INTERFACE_TOKENS), tests=_render_files(tests, TESTS_TOKENS)),
         closing=render("probe_form", most=most, runner=runner.name, folder=where, manner=runner.manner),
         form=form_of(_Cases),
     )
 
 
 def read_probes(text: str, config: LoopConfig) -> tuple[Probe, ...] | str:
-    """The cases in an answer; or why it is none."""
+    """Parse the probes in an answer; return a message if it is invalid."""
     read = read_answer(text, "cases", _Cases)
     if isinstance(read, str):
         return read
-    ordered = f"{config.goal}\n{config.judge.envisioning}"
+    requested = f"{config.goal}\n{config.judge.envisioning}"
     found: list[Probe] = []
-    for one in read.cases[: config.proof.probes]:
-        # what it says is told without literals of its code that the goal does not name
-        said, values = one.says, {place.text for path in ("a.py", "a.js") for place in Source(path, one.code).literals}
+    for case in read.cases[: config.proof.probes]:
+        # mask literals of its code in the description, unless the goal names them
+        description, values = case.says, {place.text for path in ("a.py", "a.js") for place in Source(path, case.code).literals}
         for value in sorted({value.strip("\"'`") for value in values} - {""}, key=len, reverse=True):
-            if value not in ordered:
-                said = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", said)
-        found.append(Probe(says=short_line(said), code=one.code))
+            if value not in requested:
+                description = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", description)
+        found.append(Probe(says=short_line(description), code=case.code))
     return tuple(found)
 
 
 def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], sources: Mapping[str, str]) -> Question:
-    """What is asked of probes that fail, each with what its run printed."""
+    """Build the question about failing probes, each with its output."""
     cases = [
         {
             "code": fence("the case", trim(probe.code, CODE_TOKENS)),
@@ -149,15 +149,15 @@ def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], so
     ]
     return Question(
         rules=render("probe_read_system"),
-        task=_ordered(config),
-        facts=render("probe_read_facts", source=_files(sources, SOURCE_TOKENS), cases=cases),
+        task=_render_task(config),
+        facts=render("probe_read_facts", source=_render_files(sources, SOURCE_TOKENS), cases=cases),
         closing=render("probe_read_form", number=len(cases)),
         form=form_of(_Readings),
     )
 
 
 def read_readings(text: str, number: int) -> tuple[Reading, ...] | str:
-    """What an answer says of each case, in order; or why it is none."""
+    """Parse the verdict on each case, in order; return a message if the answer is invalid."""
     read = read_answer(text, "readings", _Readings)
     if isinstance(read, str):
         return read
@@ -167,7 +167,7 @@ def read_readings(text: str, number: int) -> tuple[Reading, ...] | str:
     return (*[found[case] for case in sorted(found)],)
 
 
-def _ordered(config: LoopConfig) -> str:
+def _render_task(config: LoopConfig) -> str:
     picture = config.judge.envisioning.strip()
     return render(
         "probe_task",
@@ -176,11 +176,11 @@ def _ordered(config: LoopConfig) -> str:
     )
 
 
-def _files(texts: Mapping[str, str], allowance: int) -> str:
-    """As many of them as fit, the first ones whole."""
-    found = list[str]()
+def _render_files(texts: Mapping[str, str], allowance: int) -> str:
+    """Render as many files as fit, the first ones in full."""
+    blocks = list[str]()
     for path, text in texts.items():
-        room = allowance - sum(map(tokens, found))
+        room = allowance - sum(map(tokens, blocks))
         if room > 0 and text.strip():
-            found.append(fence(path, trim(text, room)))
-    return "\n\n".join(found)
+            blocks.append(fence(path, trim(text, room)))
+    return "\n\n".join(blocks)

@@ -1,6 +1,6 @@
-"""Audit of the checks: which say the same as others, what none looks at, what nothing proves.
+"""Audit of the checks: which agree with others, what none covers, what nothing proves.
 
-It tells and never decides.
+It reports and never decides.
 """
 
 import re
@@ -14,8 +14,8 @@ from helmsman.parsers.shell_words import known_programs
 from helmsman.records.checks import CheckReport
 
 LEAST_REPORTS = 10
-"""Reports below which agreement may be chance: two checks that fail independently half of the time agree in 1 of 1,000."""
-MOST_CHECKS = 50  # checks that are compared; every pair of them is looked at
+"""Minimum number of reports: with fewer, two checks that each fail half of the time may agree by chance (1 in 1,000)."""
+MOST_CHECKS = 50  # maximum number of checks to compare in pairs
 MOST_FOUND = 20
 
 
@@ -30,7 +30,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Uncovered:
-    """A class of failure that no command of today names."""
+    """A class of failure that no current command covers."""
 
     kind: str
     failures: int  # reports in which a check of this class failed, when there was one
@@ -38,22 +38,22 @@ class Uncovered:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a person may want to change."""
+    """Findings for a person to act on."""
 
-    reports: int = 0  # different ones that were looked at
+    reports: int = 0  # number of different reports
     unproven: tuple[str, ...] = ()
-    """Ids of criteria that no check and no test of their own proves: the judge's word is all there is."""
+    """Ids of criteria that no check and no test of their own proves, only the judge."""
     agreeing: tuple[Agreement, ...] = ()  # 20 at most
-    uncovered: tuple[Uncovered, ...] = ()  # empty where there are no checks at all
+    uncovered: tuple[Uncovered, ...] = ()  # empty if there are no checks
     opaque: tuple[str, ...] = ()
-    """Checks whose command does not say what it looks at, such as `make check`; they may cover what seems uncovered."""
+    """Checks whose command does not reveal its purpose, such as `make check`; they may cover what seems uncovered."""
 
 
 def audit(
     criteria: Iterable[RubricItem[CriterionConfig]], checks: Sequence[CheckConfig], reports: Iterable[CheckReport]
 ) -> Audit:
-    """Compare what is configured with what it has said so far. Reports that are the same, from one tree, count once."""
-    # what could not even be started said nothing about the tree
+    """Compare the configured checks with their reports so far. Equal reports of one tree count once."""
+    # a check that could not start says nothing about the tree
     ran = ([result for result in report.results if not result.error] for report in dict.fromkeys(reports))
     seen = [{result.name: (result.passed, result.command) for result in results} for results in ran]
     names = list(dict.fromkeys(check.title for check in checks))[:MOST_CHECKS]
@@ -75,31 +75,31 @@ def audit(
     )
 
 
-# --- what a command looks at --------------------------------------------------------------------------------------
+# --- classes of failure by command --------------------------------------------------------------------------------------
 
-LONGEST_COMMAND = 2_000  # characters that are read
+LONGEST_COMMAND = 2_000  # maximum characters to read
 _RUN = r"(?:npm|pnpm|yarn|bun|deno|make|just|task|run|mvn|mvnw|gradle|gradlew|bazel) +(?:-[^ ]+ +)*"
-"""Before a bare `test` or `build`, which alone would be the shell's own command or a folder."""
+"""Required before a bare `test` or `build`, which alone would be a shell builtin or a folder."""
 
 
-def _words(*kinds: str) -> str:
+def _program_pattern(*kinds: str) -> str:
     return "|".join(map(re.escape, sorted(known_programs(*kinds))))
 
 
 _COMPILES = r"(?:cargo|go|dotnet|swift|stack|cabal) +(?:test|build|check|run|clippy|vet)"
-"""Whatever else it does, it builds first, and building checks types."""
+"""Commands that build first, which checks types."""
 KINDS = {
-    "tests": rf"{_RUN}test|(?:cargo|go|dotnet|swift|stack|cabal|node) +(?:--)?test|{_words('tests', 'environments')}",
-    "lint": rf"lint|(?:cargo|go) +(?:clippy|vet)|{_words('lint')}",
-    "types": rf"typecheck|type-check|{_COMPILES}|{_words('types')}",
-    "build": rf"{_RUN}build|-m +build|compile|{_COMPILES}|{_words('build')}",
+    "tests": rf"{_RUN}test|(?:cargo|go|dotnet|swift|stack|cabal|node) +(?:--)?test|{_program_pattern('tests', 'environments')}",
+    "lint": rf"lint|(?:cargo|go) +(?:clippy|vet)|{_program_pattern('lint')}",
+    "types": rf"typecheck|type-check|{_COMPILES}|{_program_pattern('types')}",
+    "build": rf"{_RUN}build|-m +build|compile|{_COMPILES}|{_program_pattern('build')}",
 }
-"""Classes of failure, with the words of commands that look for them."""
+"""Classes of failure, with patterns of commands that look for them."""
 _PATTERNS = {
     kind: re.compile(rf"(?<![\w./])(?:[\w./]*bin/)?(?:{words})(?![\w/])", re.IGNORECASE) for kind, words in KINDS.items()
 }
 
 
 def kinds(command: str) -> frozenset[str]:
-    """The classes of failure that a command looks for, by its words; empty where they do not say."""
+    """Return the classes of failure that a command looks for, judging by its words."""
     return frozenset(kind for kind, pattern in _PATTERNS.items() if pattern.search(command[:LONGEST_COMMAND]))

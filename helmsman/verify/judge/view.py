@@ -22,7 +22,7 @@ _NOTE = 300
 _LINE = 2000  # longer lines are minified or data
 _WORTHWHILE = 100  # minimum tokens for an excerpt
 _NO_ROOM = "[left out: there is no room]"
-_FENCE = 60  # tokens of the two marks, of the words around a label and of the note on a cut
+_FENCE = 60  # tokens for the two marks, the words around a label and the note on a cut
 
 Source = tuple[str, str | None]  # path and full text of a file at the judged commit; None for binary files
 Shelf = Callable[[Sequence[str]], Sequence[Source]]

@@ -1,4 +1,4 @@
-"""Reading answers of the judge as votes, and counting them. Only a whole, clean answer is a vote: none is trusted."""
+"""Parse the judge's answers as votes and count them. Only a complete, valid answer is a vote: none is trusted."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from helmsman.verify.judge.fence import label, visible
 _REASON = 1000
 _PRINCIPLE = 300
 _FIX = 500
-_NEEDED = 10  # files that one vote may ask for, by criterion
+_NEEDED = 10  # maximum files that one vote may request per criterion
 _SHOWN_IDS = 5
 
 
@@ -36,7 +36,7 @@ class _Answer(StrictAnswer):
 
 
 def answer_schema(criteria: Sequence[str]) -> Form:
-    """The form of a vote on these criteria, by their ids."""
+    """Return the JSON schema of a vote on the criteria with these ids."""
     form = form_of(_Answer)
     form["properties"]["criteria"]["items"]["properties"]["id"]["enum"] = [*criteria]
     return form
@@ -44,114 +44,114 @@ def answer_schema(criteria: Sequence[str]) -> Form:
 
 @dataclass(frozen=True)
 class Vote:
-    """One answer, read: a verdict on every criterion, as far as it goes."""
+    """One parsed answer: a verdict on every criterion."""
 
     opinions: Mapping[str, CriterionVerdict]
     principle: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Files that it would have to see to tell of every criterion."""
+        """Files that the judge needs to decide on every criterion."""
         return tuple(dict.fromkeys(path for opinion in self.opinions.values() for path in opinion.need))
 
 
 class UnreadableError(ValueError):
-    """An answer is no vote; the message says why, in at most 500 printable characters."""
+    """An answer is not a vote; the message says why, in at most 500 printable characters."""
 
 
 def read_vote(answer: Reply, criteria: Sequence[str]) -> Vote:
-    """The vote that an answer is on these criteria, by their ids. Raises UnreadableError."""
+    """Parse an answer as a vote on the criteria with these ids. Raises UnreadableError."""
     if answer.broken_off:
         raise UnreadableError(answer.broken_off)
     if not answer.text.strip():
         raise UnreadableError("the answer is empty")
     if len(answer.text) > LONGEST:
         raise UnreadableError(f"the answer is longer than {LONGEST:,} characters")
-    read = _parsed(answer.text)
-    opinions = {name: _opinion(one) for name, one in _by_criterion(read, criteria).items()}
-    return Vote(opinions, principle=_one_line(read.principle, _PRINCIPLE))
+    parsed = _parse_answer(answer.text)
+    opinions = {name: _read_opinion(one) for name, one in _by_criterion(parsed, criteria).items()}
+    return Vote(opinions, principle=_join_lines(parsed.principle, _PRINCIPLE))
 
 
 def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> Judgement:
-    """The judgement that votes amount to, each criterion by the first votes that it asks for. At least one criterion and vote."""
-    verdicts = tuple(_verdict(criterion, votes) for criterion in criteria)
+    """Count votes, for each criterion only the first ones that it asks for. Requires at least one criterion and one vote."""
+    verdicts = tuple(_count_criterion(criterion, votes) for criterion in criteria)
     unmet = [verdict.criterion for verdict in verdicts if verdict.unmet]
-    untold = [verdict.criterion for verdict in verdicts if verdict.cannot_tell]
-    reached = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
-    every, named = len(verdicts), (("not met", unmet), ("cannot be told", untold))
+    undecided = [verdict.criterion for verdict in verdicts if verdict.cannot_tell]
+    score_met = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
+    every, named = len(verdicts), (("not met", unmet), ("cannot be told", undecided))
     causes = [(what, names) for what, names in named if names]
     return Judgement(
-        outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.UNDECIDED if untold else JudgementOutcome.APPROVED,
+        outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.UNDECIDED if undecided else JudgementOutcome.APPROVED,
         cause="; ".join(f"{len(names)} of {every} criteria {what}: {some(names, most=_SHOWN_IDS)}" for what, names in causes),
         criteria=verdicts,
         principle=next((vote.principle for vote in votes if vote.principle), ""),
-        score=reached / sum(criterion.weight for criterion in criteria),
+        score=score_met / sum(criterion.weight for criterion in criteria),
     )
 
 
-def _parsed(text: str) -> _Answer:
+def _parse_answer(text: str) -> _Answer:
     try:
-        return _Answer.model_validate(json.loads(text, object_pairs_hook=_each_name_once))
+        return _Answer.model_validate(json.loads(text, object_pairs_hook=_reject_duplicate_names))
     except ValidationError as error:
         raise UnreadableError(other_form(error)) from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"the answer is not a JSON object: {label(str(error))}") from error
 
 
-def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a name appears twice in one object")
     return dict(pairs)
 
 
-def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _CriterionAnswer]:
-    given: dict[str, _CriterionAnswer] = {}
-    for one in read.criteria:
+def _by_criterion(answer: _Answer, criteria: Sequence[str]) -> dict[str, _CriterionAnswer]:
+    by_id: dict[str, _CriterionAnswer] = {}
+    for one in answer.criteria:
         if one.id not in criteria:
             raise UnreadableError(f"the answer is on an unknown criterion: {label(one.id)}")
-        if given.setdefault(one.id, one).verdict != one.verdict:
+        if by_id.setdefault(one.id, one).verdict != one.verdict:
             raise UnreadableError(f"the answer contradicts itself on {one.id}")
-    if missing := [name for name in criteria if name not in given]:
+    if missing := [name for name in criteria if name not in by_id]:
         raise UnreadableError(f"the answer leaves out {some(missing, most=_SHOWN_IDS)}")
-    if silent := [name for name, one in given.items() if not one.reason.strip()]:
-        raise UnreadableError(f"the answer gives no reason for {some(silent, most=_SHOWN_IDS)}")
-    return given
+    if without_reason := [name for name, one in by_id.items() if not one.reason.strip()]:
+        raise UnreadableError(f"the answer gives no reason for {some(without_reason, most=_SHOWN_IDS)}")
+    return by_id
 
 
-def _opinion(one: _CriterionAnswer) -> CriterionVerdict:
-    reason, needed = visible(one.reason).strip()[:_REASON], list[str]()
-    if one.verdict == "cannot_tell":
-        plain = (path.strip().removeprefix("./").partition(":")[0] for path in one.need)
-        needed = list(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
-    fix = _one_line(one.fix, _FIX) if one.verdict == "not_met" else ""
+def _read_opinion(answer: _CriterionAnswer) -> CriterionVerdict:
+    reason, paths = visible(answer.reason).strip()[:_REASON], list[str]()
+    if answer.verdict == "cannot_tell":
+        stripped = (path.strip().removeprefix("./").partition(":")[0] for path in answer.need)
+        paths = list(dict.fromkeys(label(path) for path in stripped if path))[:_NEEDED]
+    fix = _join_lines(answer.fix, _FIX) if answer.verdict == "not_met" else ""
     return CriterionVerdict(
-        criterion=one.id,
-        met=one.verdict == "met",
-        cannot_tell=one.verdict == "cannot_tell",
+        criterion=answer.id,
+        met=answer.verdict == "met",
+        cannot_tell=answer.verdict == "cannot_tell",
         reason=reason,
         fix=fix,
-        need=tuple(needed),
+        need=tuple(paths),
     )
 
 
-def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerdict:
+def _count_criterion(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerdict:
     cast = [vote.opinions[criterion.id] for vote in votes[: criterion.votes]]
-    agreeing, open_ones = (sum(opinion.given == word for opinion in cast) for word in ("met", "cannot_tell"))
+    agreeing, undecided = (sum(opinion.given == word for opinion in cast) for word in ("met", "cannot_tell"))
     met = agreeing >= criterion.needed
-    cannot_tell = not met and agreeing + open_ones >= criterion.needed
+    cannot_tell = not met and agreeing + undecided >= criterion.needed
     word = "met" if met else "cannot_tell" if cannot_tell else "not_met"
-    silent = CriterionVerdict(criterion=criterion.id, met=met, cannot_tell=cannot_tell)
-    decisive = next((opinion for opinion in cast if opinion.given == word), silent)
-    counted = {"votes_met": agreeing, "votes_cast": len(cast), "votes_needed": criterion.needed}
-    return decisive.model_copy(update=counted)
+    default = CriterionVerdict(criterion=criterion.id, met=met, cannot_tell=cannot_tell)
+    decisive = next((opinion for opinion in cast if opinion.given == word), default)
+    counts = {"votes_met": agreeing, "votes_cast": len(cast), "votes_needed": criterion.needed}
+    return decisive.model_copy(update=counts)
 
 
-def _one_line(text: str, longest: int) -> str:
+def _join_lines(text: str, longest: int) -> str:
     return " ".join(visible(text).split())[:longest]
 
 
-LONGEST = 100_000  # characters of an answer; more than any rubric needs
-STRUCTURED = "StructuredOutput"  # the tool by which the CLI has its model answer in a given form
+LONGEST = 100_000  # maximum characters of an answer; more than any rubric needs
+STRUCTURED = "StructuredOutput"  # the CLI's tool for answers with a schema
 _TOO_MANY = 2
 _CUT_OFF = "max_tokens"
 _NO_FORM = "structured_output_retry_exhausted"
@@ -159,29 +159,28 @@ _FORMLESS = frozenset({"error_max_structured_output_retries", "error_max_turns"}
 
 
 class CliReader:
-    """Finds the answer in the events of one call of the CLI."""
+    """Extracts the answer from the events of one CLI call."""
 
     def __init__(self) -> None:
-        """Nothing has been seen yet."""
         self._message = ""
-        self._given: list[str] = []
+        self._filled_forms: list[str] = []
         self._result: Mapping[str, Any] = {}
 
     def feed(self, event: Mapping[str, Any]) -> None:
-        """Take in one event."""
+        """Process one event."""
         if event.get("type") == "result":
             self._result = event
         elif event.get("type") == "assistant":
-            # of the last message that fills in the form: each event carries one block of it
+            # from the last message that fills in the form: each event carries one of its blocks
             message = mapping(event.get("message"))
             blocks = (mapping(block) for block in items(message.get("content")))
-            inputs = [_written(block.get("input")) for block in blocks if block.get("name") == STRUCTURED]
+            inputs = [_dump_form(block.get("input")) for block in blocks if block.get("name") == STRUCTURED]
             if inputs and message.get("id") != self._message:
-                self._message, self._given = text(message.get("id")), []
-            self._given = (self._given + inputs)[:_TOO_MANY]
+                self._message, self._filled_forms = text(message.get("id")), []
+            self._filled_forms = (self._filled_forms + inputs)[:_TOO_MANY]
 
     def answer(self, usage: Usage) -> Reply | None:
-        """The answer, or how the model failed to give one; None where it is not the model that failed."""
+        """Return the answer, or how the model failed to give one; None if the failure is not the model's."""
         result = self._result
         stop = text(result.get("stop_reason")) or "unknown"
         if stop != "refusal":
@@ -190,13 +189,13 @@ class CliReader:
             if not failed and (result.get("subtype") != "success" or result.get("is_error") is not False):
                 return None
             stop = failed or stop
-        # Two forms filled in in one message are no answer, even if the CLI takes the last.
-        given = self._given if isinstance(result.get("structured_output"), Mapping) else [text(result.get("result"))]
+        # Two forms in one message are not an answer, even if the CLI accepts the last.
+        given = self._filled_forms if isinstance(result.get("structured_output"), Mapping) else [text(result.get("result"))]
         return Reply(text="\n".join(given)[: LONGEST + 1], stop=stop, usage=usage)
 
 
-def _written(form: object) -> str:
+def _dump_form(form: object) -> str:
     try:
         return json.dumps(form)[: LONGEST + 1]
-    except RecursionError:  # nesting beyond all measure
+    except RecursionError:  # excessive nesting
         return ""
