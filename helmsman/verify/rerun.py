@@ -1,4 +1,4 @@
-"""Tests that fail and then pass on the same tree: neither a pass nor a failure; and which required tests were seen to run."""
+"""Flaky tests, which fail and then pass on the same tree; and evidence that required tests ran."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -6,20 +6,19 @@ from collections.abc import Collection, Iterable, Sequence
 from helmsman.parsers.test_report import clean_lines
 from helmsman.records.checks import CheckReport, CheckResult
 
-LARGEST = 5  # failing tests that are run again at most; more of them do not fail by chance
+LARGEST = 5  # maximum number of failing tests to rerun; more do not fail by chance
 
 
 def suspects(results: Sequence[CheckResult], before: CheckReport | None = None) -> list[int]:
-    """Places of the results that are worth running again on the same tree.
+    """Return the indexes of results to rerun on the same tree.
 
-    So few named tests failed that chance may be to blame, and one of them did not fail in the report before: what fails again
-    and again is broken, and running it twice would double the time of every check. A timeout or a missing command is not
-    run again.
+    Few enough named tests failed to be flaky, and one of them did not fail in the previous report: tests that fail repeatedly are
+    broken, and a rerun would double the time of every check. Timeouts and missing commands are not rerun.
     """
     known = {name for result in before.results for name in _failing(result)} if before else set[str]()
-    ended = [not (one.passed or one.timed_out or one.error) for one in results]
-    few = [one.counts is not None and one.counts.failed <= LARGEST for one in results]
-    return [at for at, one in enumerate(results) if ended[at] and few[at] and not known.issuperset(_failing(one))]
+    ended = [not (result.passed or result.timed_out or result.error) for result in results]
+    few = [result.counts is not None and result.counts.failed <= LARGEST for result in results]
+    return [at for at, result in enumerate(results) if ended[at] and few[at] and not known.issuperset(_failing(result))]
 
 
 def _failing(result: CheckResult) -> tuple[str, ...]:
@@ -27,9 +26,9 @@ def _failing(result: CheckResult) -> tuple[str, ...]:
 
 
 def after_rerun(first: CheckResult, again: CheckResult, *, tolerate: bool) -> CheckResult:
-    """The first result, with the names of the tests that passed when it was run again. It passes only where that is tolerated."""
-    still = set(_failing(again))
-    flaky = tuple(name for name in _failing(first) if name not in still) if again.passed or still else ()
+    """Return the first result with the tests that passed in the rerun as flaky. It passes only if that is tolerated."""
+    still_failing = set(_failing(again))
+    flaky = tuple(name for name in _failing(first) if name not in still_failing) if again.passed or still_failing else ()
     passed = tolerate and again.passed
     return first.model_copy(update={"flaky": flaky, "passed": passed, "seconds": first.seconds + again.seconds})
 
@@ -39,29 +38,31 @@ def after_rerun(first: CheckResult, again: CheckResult, *, tolerate: bool) -> Ch
 _SKIPS = re.compile(
     r"(?<![\w./-])(?:skip(?:ped|ping)?|xfail(?:ed)?|pending|todo|ignored|deselected|disabled)(?![\w./-]|: \d)", re.IGNORECASE
 )
-"""As a word of its own: `NAME SKIPPED (reason)`, `--- SKIP: NAME`, `NAME # TODO`. What is left out counts against a test."""
-_TICKED = re.compile(r"\s*+[✓✔√✅☑✕✗✘✖❌●]")  # a test behind one of them ran, whatever its title speaks of
-_MARKED = re.compile(r"\s*+[○✎↓↩\ufe63]|.*?\([0-9.]++ms\) # |.*?Tests run: (\d++),.*?Skipped: \1(?!\d)")
-"""Without such a word, or in spite of a tick: marks of jest, vitest and Node.js, a reason as Node.js gives it for a todo, and a
-class of Maven's in which nothing was run."""
+"""A separate word: `NAME SKIPPED (reason)`, `--- SKIP: NAME`, `NAME # TODO`. A skipped test counts as not run."""
+_TICKED = re.compile(r"\s*+[✓✔√✅☑✕✗✘✖❌●]")  # a test after such a mark ran, whatever its title says
+_MARKED_SKIPPED = re.compile(r"\s*+[○✎↓↩\ufe63]|.*?\([0-9.]++ms\) # |.*?Tests run: (\d++),.*?Skipped: \1(?!\d)")
+"""Skipped without such a word, or despite a tick: marks of jest, vitest and Node.js, a todo's reason in Node.js, and a Maven
+class in which every test was skipped."""
 _SEPARATORS = re.compile(r"::|[./#\\]|\s>\s|\s\u203a\s")
 
 
 def ran(required: Iterable[str], reported: Collection[str], output: str) -> tuple[str, ...]:
-    """Names out of `required` that a JUnit report lists as run, or that a line of the output names without calling it skipped."""
+    """Return names from `required` that a JUnit report lists as run, or that the output names without a mark as skipped."""
     names, found = tuple(required), list[str]()
     lines = clean_lines(output) if names else []
     for name in names:
-        # by its whole name or by its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow
+        # match the full name or its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow
         plain = (full.partition("[")[0] if "[" not in name else full for full in reported)
         wanted, *each = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
-        if any(parts[-len(wanted) :] == wanted for parts in each) or _told(lines, name):
+        if any(parts[-len(wanted) :] == wanted for parts in each) or _ran_by_output(lines, name):
             found.append(name)
     return tuple(found)
 
 
-def _told(lines: list[str], name: str) -> bool:
-    """Whether a line names a test, and none that does calls it skipped."""
+def _ran_by_output(lines: list[str], name: str) -> bool:
+    """Whether a line names a test, and no such line marks it as skipped."""
     word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    said = [word.sub("", line) for line in lines if word.search(line)]
-    return bool(said) and not any(_MARKED.match(line) or (_SKIPS.search(line) and not _TICKED.match(line)) for line in said)
+    mentions = [word.sub("", line) for line in lines if word.search(line)]
+    return bool(mentions) and not any(
+        _MARKED_SKIPPED.match(line) or (_SKIPS.search(line) and not _TICKED.match(line)) for line in mentions
+    )

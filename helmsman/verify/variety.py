@@ -1,6 +1,6 @@
-"""How many ways the code leaves open for later work: lines of each file that match `variety.toml`.
+"""Measure of how many ways the code leaves open for later work: lines of each file that match `variety.toml`.
 
-The counts are only compared over time, so nothing is parsed: what a pattern takes wrongly of a text it took wrongly before.
+The counts are only compared over time, so nothing is parsed: a pattern's false matches were false before, too.
 """
 
 import re
@@ -13,12 +13,12 @@ from helmsman.plain import word_set
 from helmsman.records.control import Variety
 from helmsman.toml_of import bundled
 
-LONGEST = 200_000  # characters that are read of one file; a longer one is generated, or data
+LONGEST = 200_000  # maximum characters of a file; longer ones are generated, or data
 _BY_HAND = word_set(
     "node_modules bower_components vendor third_party third-party site-packages dist .venv venv Pods Carthage .yarn migrations "
     "__snapshots__"
 )
-"""Folders of code that nobody here writes by hand."""
+"""Folders of code that is not written by hand in this repository."""
 _BUNDLED = re.compile(r"[.-]min\.[cm]?js|\.bundle\.js|\.d\.[cm]?ts")
 
 _PRIVATE = re.compile(r"(?m)^(?:(?:async )?def |class )?(_[a-zA-Z0-9]\w*)")
@@ -33,13 +33,13 @@ def _patterns() -> Mapping[str, Mapping[str, re.Pattern[str]]]:
 
 
 def worth_reading(path: str) -> bool:
-    """Whether its name says that it is code which is written by hand."""
+    """Whether a path looks like hand-written code."""
     *folders, name = path.split("/")
     return bool(language_of(path)) and _BY_HAND.isdisjoint(folders) and not _BUNDLED.search(name)
 
 
 def counts_of(path: str, text: str) -> Variety:
-    """What a file adds to the counts: tests and what of them never runs, or all else of source. Rust keeps both in one file."""
+    """Return a file's counts: tests and skips for test files, all else for source. Rust has both in one file."""
     text = text[:LONGEST].replace("\r\n", "\n")
     if not worth_reading(path) or is_generated(path, text):
         return Variety()
@@ -52,14 +52,14 @@ def counts_of(path: str, text: str) -> Variety:
     if tests:
         return Variety.model_validate(numbers)
     lines = sum(1 for line in text.split("\n") if line.strip())
-    # private names at the top of a module that it mentions nowhere but there
+    # private top-level names that the module does not mention again
     mentioned = Counter(_UNDERSCORED.findall(text) if kind == "python" else ())
     dead = sum(mentioned[name] == 1 for name in set(_PRIVATE.findall(text)))
     return Variety.model_validate({"files": 1, "lines": lines, "dead": dead, **numbers})
 
 
 def variety_of(files: Iterable[Variety]) -> Variety:
-    """The counts of a whole tree."""
+    """Add up the counts of a tree."""
     total = Counter[str]()
     for counts in files:
         total.update(counts.model_dump())

@@ -1,4 +1,4 @@
-"""Foreign text in the judge's request: what is invisible becomes visible, cuts are told, fences cannot be closed from inside."""
+"""Quoting of untrusted text in the judge's request: invisible characters are escaped, cuts marked, fences unforgeable."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -8,7 +8,7 @@ _LABEL = 200
 
 
 def visible(text: str) -> str:
-    """The text with every character that shows nothing, or something else than it is, as its escape; new lines and tabs stay."""
+    """Escape every invisible or misleading character, except newlines and tabs."""
     plain = text.replace("\r\n", "\n")
     if plain.replace("\n", "").replace("\t", "").isprintable():
         return plain
@@ -16,15 +16,15 @@ def visible(text: str) -> str:
 
 
 def label(name: str) -> str:
-    """A name on one line, without backticks; of a name that is longer than 200 characters the end."""
+    """Return a name on one line, without backticks; of a name longer than 200 characters the end."""
     short = name if len(name) <= _LABEL else f"…{name[1 - _LABEL :]}"
     return "".join(letter if letter.isprintable() else _escape(letter) for letter in short.replace("`", "'"))
 
 
 def fence(title: str, text: str) -> str:
-    """Wrap text between two lines that carry the same mark. The mark comes from the text, which so cannot contain it.
+    """Wrap text between two lines with the same mark. The mark is derived from the text, which therefore cannot contain it.
 
-    The title is ours, but for labels in it.
+    The title is trusted, except for labels in it.
     """
     body, salt = visible(text), 0
     while (mark := sha256(f"{salt}\n{title}\n{body}".encode()).hexdigest()[:_MARK]) in body:
@@ -33,7 +33,7 @@ def fence(title: str, text: str) -> str:
 
 
 def name_list(heading: str, names: Sequence[str], most: int = 100) -> str:
-    """A fenced list of names, in which those beyond the hundredth are only counted; empty for none."""
+    """Return a fenced list of names, counting those after the first `most`; empty if there are none."""
     if not names:
         return ""
     lines = [label(name) for name in names[:most]]

@@ -1,4 +1,4 @@
-"""The judge's request: who it is and by which rules, the rubric, the work. What stays the same comes first, for the cache."""
+"""Build the judge's request: role and rules, rubric, work. Constant parts come first, for the prompt cache."""
 
 from collections.abc import Sequence
 
@@ -21,44 +21,44 @@ from helmsman.verify.judge.view import (
 )
 from helmsman.verify.judge.votes import answer_schema
 
-GENERATED = 20  # names of generated files that are told
-SOURCE_TOKENS = 24_000  # of the changed files that it is shown
-ANSWER_TOKENS = 16_000  # of its answer at most, its thinking included. One that is cut off there cannot be read.
-OUTPUT_TOKENS = 8_000  # of check output that it is shown
+GENERATED = 20  # maximum names of generated files
+SOURCE_TOKENS = 24_000  # for the changed files
+ANSWER_TOKENS = 16_000  # maximum for the answer, including thinking; a truncated answer is unreadable
+OUTPUT_TOKENS = 8_000  # for the check output
 _GOAL_TOKENS = 5_000
 
 
 class JudgeRequest(Question):
-    """Everything for one vote; all votes on one question get the same."""
+    """Complete request for one vote; all votes on one question get the same."""
 
     @property
     def briefing(self) -> Briefing:
-        """What is sent, with its parts in tokens."""
+        """The prompt, with the size of its parts in tokens."""
         parts = {"rubric": self.task, "work": self.facts, "evidence": self.closing, "asked again": self.more}
         sizes = tuple((name, tokens(text)) for name, text in parts.items() if text)
         return Briefing(system=self.rules, prompt=self.prompt, sections=sizes)
 
     def again(self, cause: str) -> "JudgeRequest":
-        """The same, once more, because the last answer to it could not be read."""
-        return self._with(render("judge_again", cause=cause))
+        """Repeat the request because the last answer was unreadable."""
+        return self._append(render("judge_again", cause=cause))
 
     def with_files(self, needed: Sequence[str], found: Sequence[Source], allowance: int) -> "JudgeRequest":
-        """The same, once more, with files that the judge needs to tell, as many as fit."""
+        """Repeat the request with the files that the judge asked for, as many as fit."""
         shown = view_sources(found, (), allowance, "files that do not fit")
         known = {path for path, _ in found}
         missing = name_list("files that are not in the repository", [path for path in needed if path not in known])
-        return self._with(render("judge_files", files=shown if found else "", missing=missing))
+        return self._append(render("judge_files", files=shown if found else "", missing=missing))
 
-    def _with(self, words: str) -> "JudgeRequest":
+    def _append(self, words: str) -> "JudgeRequest":
         return self.model_copy(update={"more": f"{self.more}\n\n{words}".strip()})
 
 
 def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     criteria = tuple(criterion.id for criterion in config.criteria)
     suspects = {finding.path for finding in question.findings} | {path for path, _ in question.named}
-    kept = SOURCE_TOKENS // 4 if question.named else 0  # for what criteria and checks name
-    changed = view_sources(question.sources, question.deleted, SOURCE_TOKENS - kept)
-    room = max(kept, SOURCE_TOKENS - tokens(changed))
+    reserved = SOURCE_TOKENS // 4 if question.named else 0  # reserved for files that criteria and checks name
+    changed = view_sources(question.sources, question.deleted, SOURCE_TOKENS - reserved)
+    room = max(reserved, SOURCE_TOKENS - tokens(changed))
     named = view_sources(question.named, (), room, "such files that are NOT shown")
     work = render(
         "judge_work",
@@ -78,14 +78,14 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     )
     return JudgeRequest(
         rules=render("judge_system"),
-        task=_rubric(question.goal, config),
+        task=_render_rubric(question.goal, config),
         facts=work,
         closing=evidence,
         form=answer_schema(criteria),
     )
 
 
-def _rubric(goal: str, config: JudgeConfig) -> str:
+def _render_rubric(goal: str, config: JudgeConfig) -> str:
     picture, criteria = config.envisioning.strip(), list[str]()
     for criterion in config.criteria:
         tests = name_list(f"tests that are said to prove the criterion {criterion.id}", criterion.tests)
