@@ -1,4 +1,4 @@
-"""What a failed check printed, one line for each distinct failure: where, which test, the assertion, what it says."""
+"""Summarize a failed check's output, one line for each distinct failure: place, test, assertion, message."""
 
 import re
 from collections import Counter
@@ -7,14 +7,14 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from helmsman.parsers.failure_words import Programs, excerpt, hit, is_strange, own_frame, rules
-from helmsman.parsers.failures import HEADING, headings, programs, ran, recapped, telling
+from helmsman.parsers.failures import HEADING, headings, meaningful_line, parse_commands, programs, summary_message
 from helmsman.plain import short_line
 
 MOST = 30  # lines; ten of them are some 600 tokens
 LONGEST = 240
-CODE = 100  # characters of a source line
-NAMES = 3  # tests that fail alike and are named; the others are counted
-LAST_LINES = 15  # of an output in which nothing is known
+CODE = 100  # maximum characters of a source line
+NAMES = 3  # maximum test names of one failure; further ones are counted
+LAST_LINES = 15  # of an output without recognized failures
 
 _ENDS = re.compile(r"={10,}|-{3,} Captured ")
 _PLACED = re.compile(r"^(?P<file>[\w./@-]{1,200}\.\w{1,5}):(?P<line>\d+): ", re.MULTILINE)  # pytest below a frame
@@ -26,7 +26,7 @@ _UNITTEST = re.compile(r"(?P<short>\S+) \((?P<path>[\w.]+)\)")
 
 
 class _Failure(NamedTuple):
-    """One failure in its parts; those that are not known are empty."""
+    """Parts of one failure; unknown ones are empty."""
 
     at: str
     test: str
@@ -35,40 +35,42 @@ class _Failure(NamedTuple):
 
 
 def listed(output: str, command: str = "", tests: Sequence[str] = (), root: str = "") -> tuple[str, ...]:
-    """A line for each distinct failure in a check's output, the paths in it relative to `root`.
+    """Return a line for each distinct failure in a check's output, with paths relative to `root`.
 
-    `tests` are the failing ones, as the runner names them. Where nothing is recognised, the last lines are given.
+    `tests`: names of failing tests from the runner. If no failure is recognized, return the last lines.
     """
     lines = excerpt(output.replace(f"{root.rstrip('/')}/", "") if root else output)
-    found = list(_of_tests(lines, tests)) or _objections("\n".join(lines), programs(ran(command)))
+    found = list(_test_failures(lines, tests)) or _checker_messages("\n".join(lines), programs(parse_commands(command)))
     times = Counter(line.strip() for line in lines if line.strip())
     last = [f"{line}  ×{number}" if number > 1 else line for line, number in list(times.items())[-LAST_LINES:]]  # noqa: RUF001
-    return tuple(short_line(line, LONGEST) for line in (list(_merged(found)) or last)[:MOST])
+    return tuple(short_line(line, LONGEST) for line in (list(_merge(found)) or last)[:MOST])
 
 
-def _of_tests(lines: Sequence[str], tests: Sequence[str]) -> Iterator[_Failure]:
+def _test_failures(lines: Sequence[str], tests: Sequence[str]) -> Iterator[_Failure]:
     seen: set[int] = set()
     for name in tests:
         start = next((at for at in headings(lines, name) if at not in seen), None)
         if start is None:
-            yield _Failure("", _short(name), "", recapped(lines, name) if len(tests) > 1 else telling(lines, name))
+            yield _Failure(
+                "", _short_name(name), "", summary_message(lines, name) if len(tests) > 1 else meaningful_line(lines, name)
+            )
             continue
         seen.add(start)
         block = [lines[start], *takewhile(lambda line: not HEADING.match(line) and not _ENDS.match(line), lines[start + 1 :])]
-        yield _read(block, name)
+        yield _read_failure(block, name)
 
 
-def _read(block: Sequence[str], name: str) -> _Failure:
+def _read_failure(block: Sequence[str], name: str) -> _Failure:
     text = "\n".join(block)
-    at, code = _frame(text)
+    at, code = _own_frame_with_code(text)
     sides = {match["side"].lower(): match["value"] for match in _COMPARED.finditer(text)}
     compared = ", ".join(f"{side} {value}" for side, value in list(sides.items())[:2])
-    test = _short(name).removeprefix(f"{at.rpartition(':')[0]}::")
-    return _Failure(at, test, code.removeprefix("self.")[:CODE], compared or telling(block, name))
+    test = _short_name(name).removeprefix(f"{at.rpartition(':')[0]}::")
+    return _Failure(at, test, code.removeprefix("self.")[:CODE], compared or meaningful_line(block, name))
 
 
-def _frame(text: str) -> tuple[str, str]:
-    """Place and source line of the innermost frame that belongs to no library."""
+def _own_frame_with_code(text: str) -> tuple[str, str]:
+    """Return place and source line of the innermost frame outside of libraries."""
 
     def own(pattern: re.Pattern[str]) -> list[re.Match[str]]:
         return [match for match in pattern.finditer(text) if not is_strange(match["file"])]
@@ -81,27 +83,27 @@ def _frame(text: str) -> tuple[str, str]:
     return at or "".join(found), "".join(marked[-1:])
 
 
-def _short(name: str) -> str:
-    """A test's name without the module that its place tells."""
+def _short_name(name: str) -> str:
+    """Return a test's name without its module, which its place shows."""
     match = _UNITTEST.fullmatch(name)
     return ".".join(match["path"].split(".")[-2:]) if match else name
 
 
-def _objections(text: str, names: Programs) -> Sequence[_Failure]:
-    """What compilers, linters and type checkers object to, in the order in which it was printed."""
+def _checker_messages(text: str, names: Programs) -> Sequence[_Failure]:
+    """Return messages of compilers, linters and type checkers, in the order of the output."""
     found: dict[int, _Failure] = {}
-    for one in rules("objections", "early"):
-        for match in one.pattern.finditer(text) if not one.programs or one.programs & names else ():
-            said = hit(one.kind, match)
-            found.setdefault(text.count("\n", 0, match.start()), _Failure(said.at, "", "", said.said))
+    for rule in rules("objections", "early"):
+        for match in rule.pattern.finditer(text) if not rule.programs or rule.programs & names else ():
+            message = hit(rule.kind, match)
+            found.setdefault(text.count("\n", 0, match.start()), _Failure(message.at, "", "", message.said))
     every = [found[line] for line in sorted(found)]
-    return [one for one in every if one.at] or every
+    return [failure for failure in every if failure.at] or every
 
 
-def _merged(found: Iterable[_Failure]) -> Iterator[str]:
-    """One line for those that are the same, with how many they are."""
+def _merge(found: Iterable[_Failure]) -> Iterator[str]:
+    """Yield one line for each group of equal failures, with their number."""
     same: dict[tuple[str, str], list[_Failure]] = {}
-    for failure in found:  # those without a place are the same where the test is
+    for failure in found:  # failures without a place are equal if their test is
         same.setdefault((failure.at or failure.test, failure.said), []).append(failure)
     for group in same.values():
         first, names = group[0], list(dict.fromkeys(one.test for one in group if one.test))

@@ -1,5 +1,5 @@
-"""Outputs and failures without what differs from run to run, so that the same failure is known again: the part of an output that
-is read, how much failed in it, its fingerprint, which failures are one; and what a rule of failures.toml finds in it.
+"""Normalize outputs and failures, so that the same failure is recognized in later runs: excerpts, number of failures,
+fingerprints and merging; and apply the rules of failures.toml.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ _READ = 1000
 
 
 def normal(said: str) -> str:
-    """A message in one line without what differs from run to run; small numbers stay, they may be what was expected."""
-    return " ".join(_replaced(said[:_READ], "temporary", "ids", "varying").split())[:MESSAGE]
+    """Return a message on one line without run-specific parts; small numbers stay, as they may be expected values."""
+    return " ".join(_replace(said[:_READ], "temporary", "ids", "varying").split())[:MESSAGE]
 
 
 def place(where: str) -> str:
-    """A place in one line: its line numbers stay."""
-    return " ".join(_replaced(where[:_READ], "temporary", "ids").split())[:WHERE]
+    """Return a place on one line without run-specific parts; line numbers stay."""
+    return " ".join(_replace(where[:_READ], "temporary", "ids").split())[:WHERE]
 
 
-def _replaced(whole: str, *tables: str) -> str:
+def _replace(whole: str, *tables: str) -> str:
     for pattern, instead in (pair for name in tables for pair in _replacements(name)):
         whole = pattern.sub(instead, whole)
     return whole
@@ -41,13 +41,13 @@ def _replacements(name: str) -> list[tuple[re.Pattern[str], str]]:
     return [(re.compile(pattern), instead) for pattern, instead in table_of("replaced")[name]]
 
 
-EDGE = 20_000  # characters that are read at each end; summaries stand last, the first error often first
+EDGE = 20_000  # characters to read at each end; summaries are at the end, the first error often at the start
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_WRAPPED = re.compile(r"<tool_use_error>(?:Error: )?|</tool_use_error>|\AError: (?=Exit code )")
+_WRAPPER = re.compile(r"<tool_use_error>(?:Error: )?|</tool_use_error>|\AError: (?=Exit code )")
 
 
 def excerpt(output: object) -> list[str]:
-    """Both ends of an output without colours and control characters; of any other type than a text nothing."""
+    """Return the lines at both ends of an output, without colours and control characters; empty if it is not a string."""
     if not isinstance(output, str):
         return []
     if len(output) <= 2 * EDGE:
@@ -56,45 +56,45 @@ def excerpt(output: object) -> list[str]:
 
 
 def _clean(part: str) -> list[str]:
-    return [_CONTROL.sub("", line).rstrip() for line in clean_lines(_WRAPPED.sub("", part))]
+    return [_CONTROL.sub("", line).rstrip() for line in clean_lines(_WRAPPER.sub("", part))]
 
 
 _COUNTED = re.compile(
     r"(?i)\b(\d{1,7}) (?:previous )?(?:errors?|failures?|failed|failing|problems?|issues?|violations?|offenses)\b"
 )
-_COMPLAINS = re.compile(r"(?i)\b(?:error|fail|failed|failure|undefined|cannot|not found)\b|^\S+:\d+")
+_ERROR_LINE = re.compile(r"(?i)\b(?:error|fail|failed|failure|undefined|cannot|not found)\b|^\S+:\d+")
 _COMPARED = 8000
 
 
 def extent(output: str) -> int:
-    """How many things failed: the largest number that the output tells, else the lines that complain. 0: nothing tells."""
+    """Return how much failed: the largest number in the output, else the number of error lines; 0 if unknown."""
     lines = excerpt(output)
     counts = read_summary("\n".join(lines))
     if counts is not None and counts.failed:
         return counts.failed
     starts = [line[:500] for line in lines]
     counted = max((int(number) for line in starts for number in _COUNTED.findall(line)), default=0)
-    return counted or sum(bool(_COMPLAINS.search(line)) for line in starts)
+    return counted or sum(bool(_ERROR_LINE.search(line)) for line in starts)
 
 
 def fingerprint(output: str) -> str:
-    """Digest of an output without times, addresses and folders that are new in each run."""
+    """Return a digest of an output without run-specific times, addresses and folders."""
     ends = output if len(output) <= 2 * _COMPARED else f"{output[:_COMPARED]}{output[-_COMPARED:]}"
-    return hashlib.sha256(_replaced(ends, "temporary", "ids", "varying").encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return hashlib.sha256(_replace(ends, "temporary", "ids", "varying").encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 KEPT = 20
 
 
 def merge(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
-    """Count a failure that is known, by its class, place and message, and put it last; the newest are kept."""
+    """Add a failure at the end, counting repetitions by class, place and message; keep the newest."""
     known = {(one.kind, one.where, one.message): one for one in errors}
     before = known.pop((new.kind, new.where, new.message), None)
     times = new.times + (before.times if before else 0)
     return (*known.values(), new.model_copy(update={"times": times}))[-KEPT:]
 
 
-# --- the table of failures.toml: its rules, and what one finds ------------------------------------------------------------
+# --- the table of failures.toml: rules and their hits ---------------------------------------------------------------------
 
 Programs = frozenset[str]
 ANY: Programs = frozenset()
@@ -106,20 +106,22 @@ _PLACE = re.compile(
 _ARROW = re.compile(r"\n *--> (?P<file>[^\s:]{1,200}):(?P<line>\d+)")
 _COLUMN = re.compile(r"(?:\(|:)(\d+)[:,]\d+\)?\Z")
 _QUOTES = "'\"`‘’"  # noqa: RUF001 - as GNU quotes
-_POINTLESS = frozenset({FailureClass.TEST, FailureClass.GIT, FailureClass.USAGE, FailureClass.RESOURCES, FailureClass.NETWORK})
-"""Classes of which no place in a file is looked for in the line."""
+_WITHOUT_PLACE = frozenset(
+    {FailureClass.TEST, FailureClass.GIT, FailureClass.USAGE, FailureClass.RESOURCES, FailureClass.NETWORK}
+)
+"""Classes without a place in a file."""
 
 
 class Rule(NamedTuple):
-    """A pattern over lines."""
+    """A pattern for lines of output."""
 
     kind: FailureClass
     pattern: re.Pattern[str]
-    programs: Programs  # it speaks only where the command runs one of them; empty for any
+    programs: Programs  # applies only if the command runs one of them; empty for any
 
 
 class Hit(NamedTuple):
-    """What a rule found."""
+    """Match of a rule."""
 
     kind: FailureClass
     said: str
@@ -128,13 +130,13 @@ class Hit(NamedTuple):
 
 
 def table_of(name: str) -> Any:
-    """A table of failures.toml."""
+    """Return a table of failures.toml."""
     return bundled("helmsman.parsers", "failures.toml")[name]
 
 
 @cache
 def rules(*stages: str) -> tuple[Rule, ...]:
-    """The rules of these stages in their order."""
+    """Return the rules of these stages in order."""
     found = list[Rule]()
     for kind, patterns in (row for stage in stages for row in table_of(stage).items()):
         for one in patterns:
@@ -150,21 +152,21 @@ def rules(*stages: str) -> tuple[Rule, ...]:
 
 
 def first_hit(table: Iterable[Rule], text: str, programs: Programs) -> Hit | None:
-    """The first rule of the table that speaks, at the first place where it does."""
-    for one in table:
-        if (not one.programs or one.programs & programs) and (match := one.pattern.search(text)):
-            return hit(one.kind, match)
+    """Return the first match of the first rule that applies."""
+    for rule in table:
+        if (not rule.programs or rule.programs & programs) and (match := rule.pattern.search(text)):
+            return hit(rule.kind, match)
     return None
 
 
 def hit(kind: FailureClass, match: re.Match[str]) -> Hit:
-    """What a match says; a place that is told in two pieces is put together."""
+    """Build a hit from a match; join a place that consists of two parts."""
     groups = {name: value for name, value in match.groupdict().items() if value}
     text, begin = match.string, match.start() + match.string.startswith("\n", match.start())
     line = text[text.rfind("\n", 0, begin) + 1 :].partition("\n")[0].strip()
     said = groups.get("said", "")
     at = f"{groups['file']}:{groups['line']}" if "file" in groups else _COLUMN.sub(r":\1", groups.get("at", ""))
-    if not at and kind not in _POINTLESS:
+    if not at and kind not in _WITHOUT_PLACE:
         place = _PLACE.search(line) or _ARROW.search(text, match.start(), match.end() + 400)
         at = f"{place['file']}:{place['line']}" if place else ""
         if place and place.string is line and not line[: place.start()].strip():
@@ -179,7 +181,7 @@ _STRANGE = re.compile(
 )
 _PYTHON = re.compile(
     r"^(?:(?:E +)? *File \"(?P<file>[^\"\n]{1,400})\", line "
-    r"|(?P<short>[^\s:\"]{1,300}\.py):(?=\d+: in \S))"  # as pytest shortens it
+    r"|(?P<short>[^\s:\"]{1,300}\.py):(?=\d+: in \S))"  # pytest's short form
     r"(?P<line>\d+)",
     re.MULTILINE,
 )
@@ -196,12 +198,12 @@ _FRAMES = re.compile(
 
 
 def is_strange(path: str) -> bool:
-    """Whether a path belongs to a library or a runtime."""
+    """Whether a path belongs to a library or runtime."""
     return bool(_STRANGE.search(path))
 
 
 def own_frame(text: str) -> str:
-    """`path:line` of the innermost frame that belongs to no library: Python prints it last, the others first."""
+    """Return `path:line` of the innermost frame outside of libraries: the last in Python, the first in other languages."""
     python = [f"{match['file'] or match['short']}:{match['line']}" for match in _PYTHON.finditer(text)]
     own = [frame for frame in python if not _STRANGE.search(frame)]
     others = (match[match.lastgroup or 0] for match in _FRAMES.finditer(text))

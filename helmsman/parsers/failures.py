@@ -1,4 +1,4 @@
-"""A failed call as a class, a place and a message, so that the same failure is known again."""
+"""Classify a failed call by class, place and message, so that the same failure is recognized again."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,19 +25,19 @@ from helmsman.parsers.test_report import read_summary
 from helmsman.records.agent import ErrorVector
 from helmsman.records.agent import FailureClass as Class
 
-# --- what a command runs --------------------------------------------------------------------------------------------
+# --- commands of a script -------------------------------------------------------------------------------------------
 
-_LOOKS = known_programs("looks")
+_READ_ONLY = known_programs("looks")
 _READ = 4000
 
 
-def ran(script: str) -> list[Command]:
-    """The commands of a script, without those that only set variables."""
-    return [one for one in commands(script[:_READ], "/") if one.words]
+def parse_commands(script: str) -> list[Command]:
+    """Return the commands of a script, without those that only set variables."""
+    return [command for command in commands(script[:_READ], "/") if command.words]
 
 
 def words_of(one: Command) -> tuple[str, ...]:
-    """The words that say what is run, without the path to the program and without options.
+    """Return program and operands, without the program's path and without options.
 
     `CI=1 .venv/bin/python -m pytest -q` is `pytest`, `npm run test` is `npm test`.
     """
@@ -48,7 +48,7 @@ def words_of(one: Command) -> tuple[str, ...]:
 
 
 def programs(found: Sequence[Command]) -> Programs:
-    """The first two words of each command: the program, and which of its jobs it does."""
+    """Return the first two words of each command: program and subcommand."""
     return frozenset(word for one in found for word in words_of(one)[:2])
 
 
@@ -63,8 +63,8 @@ _EXITS: dict[int, Class] = {
     137: Class.RESOURCES,
     143: Class.TIMEOUT,
 }
-"""What exit codes say of what happened where no words do; from 129 on it was a signal."""
-_DENIED = "denied"
+"""Failure classes of exit codes, used if the output gives none; codes from 129 are signals."""
+_DENIED_PLACE = "denied"
 _TRACEBACK = "Traceback (most recent call last):"
 _ERROR = re.compile(
     r"^ {0,4}(?:Uncaught (?:\(in promise\) )?|E +|error: (?=Uncaught)|\[\w+: )?"
@@ -77,40 +77,42 @@ _ANY_ERROR = re.compile(r"^.{0,80}?\b(?:error|fatal|failed|failure|cannot|unable
 
 
 def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
-    """What went wrong in a call that failed, of what was called with which command or path."""
+    """Classify a failed call of a tool. `detail`: its command or path."""
     tool, detail, lines = text(tool, 60), text(detail, 4000), excerpt(output)
-    exit_said, code, names, program = _EXIT.fullmatch(lines[0]) if lines else None, 0, ANY, detail or tool
+    exit_line, code, names, program = _EXIT.fullmatch(lines[0]) if lines else None, 0, ANY, detail or tool
     if tool == "Bash":
-        found, code = ran(detail), int(exit_said[1]) if exit_said else 0
+        found, code = parse_commands(detail), int(exit_line[1]) if exit_line else 0
         timed_out = any(line.startswith("Command timed out") for line in lines[1:2])
-        lines, names = lines[1:] if exit_said and not timed_out else lines, programs(found)
-        # Most likely it is of the last one that does more than look.
+        lines, names = lines[1:] if exit_line and not timed_out else lines, programs(found)
+        # The failure most likely belongs to the last command that does more than read.
         called = [words_of(one)[0] for one in found]
-        doing = [name for name in called if name not in _LOOKS]
-        program = (doing or called or [*detail.split(maxsplit=1), ""][:1])[-1] or tool
-    whole = "\n".join(lines)
+        acting = [name for name in called if name not in _READ_ONLY]
+        program = (acting or called or [*detail.split(maxsplit=1), ""][:1])[-1] or tool
+    joined = "\n".join(lines)
     hit = first_hit(rules("own"), "\n".join(lines[:3]), ANY)
     if hit is not None:
-        where = _DENIED if hit.kind is Class.OTHER else hit.name or program
+        where = _DENIED_PLACE if hit.kind is Class.OTHER else hit.name or program
     else:
-        hit = _by_words(lines, names)
+        hit = _classify_output(lines, names)
         if hit is None:
-            ended = Class.TIMEOUT if code == 124 and "timeout" in detail.split() else _EXITS.get(code)  # noqa: PLR2004 - by timeout(1)
-            told = [line.strip() for line in lines if line.strip()]
-            said = "" if ended else next((line for line in told if _ANY_ERROR.match(line)), told[-1] if told else "")
-            hit = Hit(ended or Class.OTHER, said or (f"exit code {code}" if code else "no output"))
-        where = hit.at or own_frame(whole) or hit.name or program
+            by_exit_code = Class.TIMEOUT if code == 124 and "timeout" in detail.split() else _EXITS.get(code)  # noqa: PLR2004 - by timeout(1)
+            filled = [line.strip() for line in lines if line.strip()]
+            message = (
+                "" if by_exit_code else next((line for line in filled if _ANY_ERROR.match(line)), filled[-1] if filled else "")
+            )
+            hit = Hit(by_exit_code or Class.OTHER, message or (f"exit code {code}" if code else "no output"))
+        where = hit.at or own_frame(joined) or hit.name or program
     return ErrorVector(kind=hit.kind, where=place(where), message=normal(hit.said), extent=extent(output))
 
 
-def _by_words(lines: Sequence[str], names: Programs) -> Hit | None:
+def _classify_output(lines: Sequence[str], names: Programs) -> Hit | None:
     text, test = "\n".join(lines), failing_test(lines, names)
-    said = _PYTEST_SAYS.findall(text)  # pytest marks the words of failures: what a test printed besides says nothing
+    said = _PYTEST_SAYS.findall(text)  # pytest marks the lines of failures; a test's other output does not count
     early = first_hit(rules("early"), "\n".join(said) if said else text, names)
     if early is not None:
         return early._replace(at=early.at or (test.at if test else ""))
     crash = _crash(text, names)
-    # Of a Python traceback the last line says what kind it is.
+    # The last line of a Python traceback gives its class.
     raised = crash if _TRACEBACK in text else None
     return (
         test
@@ -123,7 +125,7 @@ def _by_words(lines: Sequence[str], names: Programs) -> Hit | None:
 
 
 def _crash(text: str, names: Programs) -> Hit | None:
-    """An error that nobody caught; of a chain of Python's the last, of other languages the first."""
+    """Return an uncaught error: the last of a Python exception chain, the first in other languages."""
     found = first_hit(rules("crashes"), text, names)
     if found is not None:
         return found
@@ -138,82 +140,84 @@ def _crash(text: str, names: Programs) -> Hit | None:
 # --- failing tests --------------------------------------------------------------------------------------------------
 
 HEADING: re.Pattern[str] = re.compile(table_of("test")["heading"])
-_TELLING: list[re.Pattern[str]] = [re.compile(pattern, re.MULTILINE) for pattern in table_of("test")["telling"]]
+_MEANINGFUL: list[re.Pattern[str]] = [re.compile(pattern, re.MULTILINE) for pattern in table_of("test")["telling"]]
 _UNIMPORTED: re.Pattern[str] = re.compile(table_of("test")["unimported"], re.MULTILINE)
 
 
 def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
-    """The failing test that comes first by name (runners that work in parallel have no other order), and what it said."""
+    """Return the first failing test by name (parallel runners have no other order) with its message."""
     text = "\n".join(lines)
     counts = read_summary(text)
     hit = first_hit(rules("tests"), text, programs)
     if counts is not None and counts.failed:
         name = min(counts.failing, default=hit.at if hit else "")
-        ran = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
-        said = telling(lines, name) or f"{counts.failed} failed"
-        return Hit(Class.TEST, said, name) if ran else Hit(Class.BUILD, said, own_frame(text) or name)
-    return hit and hit._replace(said=telling(lines, hit.at) or hit.said)
+        has_run = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
+        said = meaningful_line(lines, name) or f"{counts.failed} failed"
+        return Hit(Class.TEST, said, name) if has_run else Hit(Class.BUILD, said, own_frame(text) or name)
+    return hit and hit._replace(said=meaningful_line(lines, hit.at) or hit.said)
 
 
-def telling(lines: Sequence[str], name: str) -> str:
-    """The first telling line below the heading of a test, else the first that it has; without a heading what a recap says."""
+def meaningful_line(lines: Sequence[str], name: str) -> str:
+    """Return the first meaningful line below a test's heading, else its first line; without a heading its line in the summary."""
     start = next(headings(lines, name), None)
     if start is None:
-        return recapped(lines, name) or _first_telling("\n".join(lines))
+        return summary_message(lines, name) or _first_meaningful("\n".join(lines))
     below = [*takewhile(lambda line: not HEADING.match(line), lines[start + 1 :])]
     text = "\n".join([lines[start], *below])
-    return _first_telling(text) or recapped(lines, name) or next((line.strip() for line in below if line.strip()), "")
+    return _first_meaningful(text) or summary_message(lines, name) or next((line.strip() for line in below if line.strip()), "")
 
 
-def _first_telling(text: str) -> str:
-    found = [match for pattern in _TELLING if (match := pattern.search(text))]
+def _first_meaningful(text: str) -> str:
+    found = [match for pattern in _MEANINGFUL if (match := pattern.search(text))]
     return min(found, key=lambda match: match.start())["said"] if found else ""
 
 
 def headings(lines: Sequence[str], name: str) -> Iterator[int]:
-    """Lines that begin what is said of a test: those with all of its name before those with the last part of it."""
+    """Yield the heading lines of a test: those with its full name before those with its last part."""
     inner = name.partition("::")[2].replace("::", ".")
     for part in dict.fromkeys((name, inner, name.rpartition("::")[2].partition(" (")[0])):
         named = re.compile(rf"(?<![\w.]){re.escape(part)}(?!\w)") if part else None
         yield from (at for at, line in enumerate(lines) if named and HEADING.match(line) and named.search(line))
 
 
-def recapped(lines: Sequence[str], name: str) -> str:
-    """What the summary at the end says of it."""
+def summary_message(lines: Sequence[str], name: str) -> str:
+    """Return a test's message in the final summary."""
     starts = (f"FAILED {name} - ", f"ERROR {name} - ")
     return next((line.partition(" - ")[2] for line in lines if line.startswith(starts)), "") if name else ""
 
 
-# --- failures behind an exit code of 0: a runner whose own exit code was hidden, and that says itself that it failed -----------
+# --- failures despite an exit code of 0: a runner whose exit code was hidden, and whose output reports the failure ---------
 
 _RUN = known_programs("tests", "environments", "lint", "types", "build", "recipes", "projects")
 _JOB = re.compile(
     r"t|b|c|vet|clippy|bench|fmt|\S{0,40}(?:test|build|lint|check|types?|tsc|compile|e2e|unit|spec|verify|format)\S{0,40}"
 )
-"""What a program is called, or told to do, that builds, tests or checks."""
+"""Names and subcommands of programs that build, test or check."""
 _NEGATED = re.compile(r"(?:^|[;&|\n])\s*!\s")
-_OBJECTS = frozenset({Class.TYPES, Class.LINT, Class.BUILD})
+_OBJECTION_CLASSES = frozenset({Class.TYPES, Class.LINT, Class.BUILD})
 
 
 def failed_by_output(command: str, output: str) -> bool:
-    """Whether a command that exited with 0 hid the failure of a test runner, compiler, type checker or linter."""
+    """Whether a command with exit code 0 hid the failure of a test runner, compiler, type checker or linter."""
     script = text(command, 4000)
-    found = ran(script)
-    if _NEGATED.search(script) or not any(_runs(one) and (one.background or not one.sure) for one in found):
+    found = parse_commands(script)
+    if _NEGATED.search(script) or not any(
+        _is_verification(command) and (command.background or not command.sure) for command in found
+    ):
         return False
-    told, names = "\n".join(excerpt(output)), programs(found)
-    counts = read_summary(told)
-    objects = [one for one in rules("objections", "last") if one.kind in _OBJECTS]
+    printed, names = "\n".join(excerpt(output)), programs(found)
+    counts = read_summary(printed)
+    objections = [rule for rule in rules("objections", "last") if rule.kind in _OBJECTION_CLASSES]
     return (
         bool(counts and counts.failed)
-        or first_hit(objects, told, names) is not None
-        or (not (counts and counts.executed) and first_hit(rules("tests"), told, names) is not None)
+        or first_hit(objections, printed, names) is not None
+        or (not (counts and counts.executed) and first_hit(rules("tests"), printed, names) is not None)
     )
 
 
-def _runs(one: Command) -> bool:
-    """Whether it visibly builds, tests or checks."""
+def _is_verification(one: Command) -> bool:
+    """Whether a command visibly builds, tests or checks."""
     name, *rest = words_of(one)
-    if name in _LOOKS or {"--version", "--help", "--collect-only"} & set(one.arguments):
+    if name in _READ_ONLY or {"--version", "--help", "--collect-only"} & set(one.arguments):
         return False
     return not _RUN.isdisjoint((name, *rest)) or any(map(_JOB.fullmatch, (name, *rest[:1])))

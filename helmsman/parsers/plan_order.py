@@ -1,6 +1,6 @@
-"""What a plan's items need of each other, what is due, what an iteration has in hand, and which item a line means.
+"""Order of a plan's items: dependencies, the next item, the current item, and references to items in text.
 
-The order of work is by priority, then by the order of the file.
+Work is ordered by priority, then by position in the file.
 """
 
 import re
@@ -23,7 +23,7 @@ def with_done(plan: Plan, ids: Iterable[str]) -> Plan:
 
 
 def require_sound(plan: Plan) -> Plan:
-    """The same plan. Raises PlanError where an id is there twice, a prerequisite is unknown, or items wait for each other."""
+    """Return the plan unchanged. Raises PlanError for a duplicate id, an unknown prerequisite, or a dependency cycle."""
     lines: dict[str, int] = {}
     for item in plan.items:
         if item.id in lines:
@@ -35,50 +35,50 @@ def require_sound(plan: Plan) -> Plan:
     try:
         TopologicalSorter({item.id: item.needs for item in plan.items}).prepare()
     except CycleError as error:
-        circle: list[str] = error.args[1][::-1]  # graphlib goes from a prerequisite to what needs it
+        circle: list[str] = error.args[1][::-1]  # graphlib orders from prerequisite to dependent
         raise PlanError(lines[circle[0]], f"these items form a cycle: {' needs '.join(circle)}") from None
     return plan
 
 
 def in_order(plan: Plan) -> list[PlanItem]:
-    """All items, the highest priority first; of equals as they stand in the file."""
+    """Return all items by priority, then by position in the file."""
     return sorted(plan.items, key=lambda item: item.priority)
 
 
 def due_item(plan: Plan) -> PlanItem | None:
-    """The open item with the highest priority whose prerequisites are done; None where nothing is open."""
-    return next(iter(_ready(plan)), None)
+    """Return the open item with the highest priority whose prerequisites are done; None if nothing is open."""
+    return next(iter(_ready_items(plan)), None)
 
 
 def small_item(plan: Plan) -> PlanItem | None:
-    """Of the items that may come next the smallest, by its criteria, then by its words. None: nothing is open."""
-    ready = _ready(plan)
+    """Return the smallest item that may come next, by number of criteria, then by length. None if nothing is open."""
+    ready = _ready_items(plan)
     may = ready if any(item.needs for item in plan.items) else [*takewhile(lambda item: item.parallel, ready)] or ready[:1]
     return min(may, key=lambda item: (len(item.acceptance), len(item.title) + len(item.details)), default=None)
 
 
 def open_needs(plan: Plan, item: PlanItem) -> tuple[str, ...]:
-    """Prerequisites of an item that are not done."""
+    """Return the prerequisites of an item that are not done."""
     left = {one.id for one in plan.left}
     return tuple(name for name in item.needs if name in left)
 
 
-def _ready(plan: Plan) -> Sequence[PlanItem]:
+def _ready_items(plan: Plan) -> Sequence[PlanItem]:
     left = {one.id for one in plan.left}
     return [item for item in in_order(plan) if item.id in left and left.isdisjoint(item.needs)]
 
 
-# --- a plan made anew ------------------------------------------------------------------------------------------------
+# --- replacing a plan ------------------------------------------------------------------------------------------------
 
 OBJECTIONS = 3
 
 
 def objection(before: Plan, after: Plan, only: str = "") -> str:
-    """Why a new plan does not count, in a clause; empty where it does. What it costs to be done stays the operator's word."""
-    return "; ".join(islice(_objections(before, after, only), OBJECTIONS))
+    """Return why a new plan is rejected, as a clause; empty if accepted. Only the operator may lower requirements."""
+    return "; ".join(islice(_plan_objections(before, after, only), OBJECTIONS))
 
 
-def _objections(before: Plan, after: Plan, only: str) -> Iterator[str]:
+def _plan_objections(before: Plan, after: Plan, only: str) -> Iterator[str]:
     for item in before.items:
         now = after.item(item.id)
         if item.done and not (now and now.done):
@@ -97,24 +97,24 @@ def _objections(before: Plan, after: Plan, only: str) -> Iterator[str]:
         yield f"{only} is the item of this loop, and was removed"
 
 
-# --- what an iteration has in hand: however long the plan is, it costs the same -----------------------------------------
+# --- the current item of an iteration, at a cost independent of the plan's length ---------------------------------------
 
 LEFT_NAMED = 20
 SKETCHED_TITLE = 60
 DONE_SKETCHED = MOST_SKETCHED // 4
-"""Of a plan that is too long for a picture: so many of what was done last, and the rest of what comes next."""
+"""For a plan too long to sketch: number of last done items; the rest of the sketch shows the next items."""
 
 
 def in_hand(plan: Plan, only: str = "", *, anew: bool = False, small: bool = False, begun: str = "") -> InHand:
-    """The item that is due. `only`: the id of the one item that the loop is for.
+    """Return the next item with its context. `only`: id of the single item that the loop is for.
 
-    `small`: the smallest of those that may come next, unless one is `begun` and still open.
+    `small`: choose the smallest item that may come next, unless the item `begun` is still open.
     """
     left = [item for item in in_order(plan) if not item.done and only in {"", item.id}]
     item = left[0] if only and left else None if only else due_item(plan)
     if small and not only:
-        going = plan.item(begun)
-        item = going if going and not going.done and not open_needs(plan, going) else small_item(plan)
+        current = plan.item(begun)
+        item = current if current and not current.done and not open_needs(plan, current) else small_item(plan)
     after = due_item(with_done(plan, {item.id})) if item and not only else None
     return InHand(
         item=item,
@@ -129,9 +129,9 @@ def in_hand(plan: Plan, only: str = "", *, anew: bool = False, small: bool = Fal
 
 
 def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
-    """The plan in short, in the order of the file; of a long one what is around the items that are due.
+    """Return a short form of the plan in file order; for a long plan, only the items around the next ones.
 
-    Those come first of all: more than can be shown may wait for them although it ranks higher.
+    The next items take precedence: more items than fit may depend on them and have a higher priority.
     """
     names = {item.id for item in plan.items}
     if len(names) > MOST_SKETCHED:
@@ -150,7 +150,7 @@ def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
 
 
 def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
-    """How a new loop stands with its plan. Raises OperatorError where there is nothing to do, or not yet."""
+    """Return a new loop's progress in its plan. Raises OperatorError if nothing can be done, or not yet."""
     item = plan.item(only)
     if only and item is None:
         known = (one.id for one in plan.items)
@@ -170,7 +170,7 @@ def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
 
 
 def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
-    """The one item that a loop is for has left its plan: whether it is done nobody can say any more."""
+    """Return the error for a loop whose single item is no longer in the plan, so that its state is unknown."""
     return OperatorError(
         f"plan.item: {display(only)} is no item of {path} any more{did_you_mean(only, (one.id for one in plan.items))}",
         expected="the item that this loop was made for",
@@ -179,40 +179,40 @@ def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     )
 
 
-# --- which item a line or a test means ----------------------------------------------------------------------------------
+# --- references to items in lines and tests-------------------------------------------------------------------------------
 
-_BEFORE = r"(?:\[[xX]\]|[^\w])*"  # A box that is ticked, quotes, stars
+_LEADING_MARKS = r"(?:\[[xX]\]|[^\w])*"  # ticked box, quotes, asterisks
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def means(said: str, name: str, title: str) -> bool:
-    """Whether it begins with the item's id or, where that was made of its title, with the title.
+    """Whether a line begins with the item's id or, if the id was derived from the title, with the title.
 
-    An id that is but a number needs something behind it that sets it apart: `2: …` means it, `2 tests` does not.
+    A numeric id needs a separator after it: `2: …` refers to it, `2 tests` does not.
     """
     end = r"[`*_\])]*\s*(?:[:.)\u2013\u2014-](?!\d)|$)" if name.isdigit() else r"(?![\w-]|[./]\w)"
-    if re.match(rf"{_BEFORE}{re.escape(name)}{end}", said):
+    if re.match(rf"{_LEADING_MARKS}{re.escape(name)}{end}", said):
         return True
-    words, wanted = (re.findall(r"\w+", text.lower()) for text in (said, title))
-    return bool(wanted) and slug(title) in name and words[: len(wanted)] == wanted
+    line_words, title_words = (re.findall(r"\w+", text.lower()) for text in (said, title))
+    return bool(title_words) and slug(title) in name and line_words[: len(title_words)] == title_words
 
 
 def noted(plan: PlanProgress, before: Iterable[str], after: Iterable[str]) -> str:
-    """Id of the item in hand where an entry that was not there before means it; else empty."""
+    """Return the current item's id if a new entry refers to it; otherwise an empty string."""
     item = next((one for one in plan.sketch if one.id == plan.now), None)
     new = Counter(after) - Counter(before)
     return plan.now if item and any(means(entry, item.id, item.title) for entry in new) else ""
 
 
 def is_named_by(test: str, name: str, title: str) -> bool:
-    """Whether a test's name holds the item's id (`test_us_001_login`, `testT12`), or its title where the id is but a number.
+    """Whether a test's name contains the item's id (`test_us_001_login`, `testT12`), or its title if the id is a number.
 
-    Both are compared by their parts: `US-001`, `us_001` and `testUS001` have the same at their ends. A title of one word names
-    nothing: too many tests have it in their names.
+    Both are compared by their parts: `US-001`, `us_001` and `testUS001` end with the same parts. A title of one word does not
+    count: too many tests contain it.
     """
     parts, *wanted = ([part.lower() for part in _PART.findall(text)] for text in (test, name, title))
-    telling = [any(part.isalpha() for part in wanted[0]), len(wanted[1]) > 1]
+    is_distinctive = [any(part.isalpha() for part in wanted[0]), len(wanted[1]) > 1]
     return any(
-        tells and any(parts[at : at + len(one)] == one for at in range(len(parts) - len(one) + 1))
-        for tells, one in zip(telling, wanted, strict=True)
+        distinctive and any(parts[at : at + len(one)] == one for at in range(len(parts) - len(one) + 1))
+        for distinctive, one in zip(is_distinctive, wanted, strict=True)
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.failure_words import MESSAGE, WHERE, merge
-from helmsman.parsers.failures import failed_by_output, failure_of, ran, words_of
+from helmsman.parsers.failures import failed_by_output, failure_of, parse_commands, words_of
 from helmsman.records.agent import ErrorVector
 from helmsman.records.agent import FailureClass as Class
 
@@ -211,7 +211,7 @@ def test_the_extent_of_a_failure_is_what_is_counted_and_only_then_what_complains
     ],
 )
 def test_a_command_is_reduced_to_what_it_runs(command: str, words: str) -> None:
-    (one,) = ran(command)
+    (one,) = parse_commands(command)
     assert " ".join(words_of(one)) == words
 
 

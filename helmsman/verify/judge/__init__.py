@@ -1,1 +1,1 @@
-"""The independent model: what it is shown, how it is asked, how its answer is read. Nothing but a whole, clean yes approves."""
+"""The independent model as judge: its view, its request, its answers. Only a complete, valid yes approves."""
