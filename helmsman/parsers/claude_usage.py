@@ -1,4 +1,4 @@
-"""What a call of Claude Code used up so far, and what fills the context of its main thread, folded from its event stream."""
+"""Token usage of a Claude Code call and context of its main thread, folded from its event stream."""
 
 import hashlib
 from collections import deque
@@ -11,12 +11,12 @@ from helmsman.records.agent import Compaction, ContextUse
 from helmsman.records.base import Usage
 from helmsman.tokens import tokens
 
-SYNTHETIC = "<synthetic>"  # the model that the CLI names when it speaks in the agent's place
+SYNTHETIC = "<synthetic>"  # model name in messages that the CLI writes itself
 LONGEST_ID = 100
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-_CHARACTERS = 3  # of one token, in code and JSON; rather too many tokens than too few, so that a limit holds
-_MESSAGES = 256  # events of one message come close together, also where subagents run in parallel
-_SHORTEST = 200  # characters from which a text that comes again is a repetition: "ok" says something every time
+_CHARACTERS = 3  # per token, in code and JSON; overestimates tokens, so that a limit holds
+_MESSAGES = 256  # maximum number of remembered messages; events of one message come close together, even with parallel subagents
+_SHORTEST = 200  # minimum characters of a repetition: "ok" is new information every time
 _KEPT = 500
 _COMPACTIONS = 20
 
@@ -30,70 +30,68 @@ def blocks_of(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def texts_of(block: Mapping[str, Any]) -> list[str]:
-    """The texts of a result, whatever the form; images have none."""
+    """Return the texts of a result in any format; images have none."""
     content = block.get("content")
     parts = [content] if isinstance(content, str) else [mapping(part).get("text") for part in items(content)]
     return [part for part in parts if isinstance(part, str)]
 
 
 def usage_of(counts: Mapping[str, Any], keys: tuple[str, str, str, str] = _REPORTED) -> Usage:
-    """Tokens of an account: not from the cache, into it, from it, and what came back."""
+    """Build usage from counts of tokens: uncached, written to the cache, read from the cache, output."""
     fresh, written, read, out = (count(counts.get(key)) for key in keys)
     return Usage(input_tokens=fresh, cache_creation_tokens=written, cache_read_tokens=read, output_tokens=out)
 
 
 class SpentReader:
-    """What was used up since the CLI told of it, which it does only with its result.
+    """Estimates usage since the CLI's last report, which comes only with a result.
 
-    A message says how many tokens went in. What came out it says as it begins, when nothing has come out yet, so that is
-    estimated from what it holds.
+    A message reports its input tokens. Its output tokens are reported at its start, before any output, so they are estimated from
+    the content.
     """
 
     def __init__(self) -> None:
-        """Nothing has been said yet."""
         self.usage = Usage()
-        """The dollars are those of the price list; none of a model that is not in it."""
+        """Costs are from the price list; 0 for unlisted models."""
         self._messages: dict[object, None] = {}
-        self._thought = 0
+        self._thinking = 0
 
     def think(self, event: Mapping[str, Any]) -> None:
-        """The main thread has thought so many tokens, which no message holds."""
-        self._thought += count(event.get("estimated_tokens_delta"))
+        """Add thinking tokens of the main thread, which messages do not contain."""
+        self._thinking += count(event.get("estimated_tokens_delta"))
 
     def add(self, message: Mapping[str, Any], *, main: bool) -> bool:
-        """Take in one event of a message, at the price of the model that spoke it; whether it is the first."""
-        identity, said, characters = text(message.get("id")), mapping(message.get("usage")), 0
+        """Add one event of a message at its model's price; return whether it is the message's first."""
+        identity, usage, characters = text(message.get("id")), mapping(message.get("usage")), 0
         for block in map(mapping, items(message.get("content"))):
-            # Thoughts are shortened or left out, so they are counted apart.
+            # Thinking is shortened or left out, so it is counted separately.
             characters += len(text(block.get("text"), 10**6)) + (len(str(block["input"])) if "input" in block else 0)
-        spoken = characters // _CHARACTERS
+        output = characters // _CHARACTERS
         if main:
-            spoken, self._thought = spoken + self._thought, 0
-        first = _is_new(self._messages, identity, _MESSAGES)
-        counted, hourly = Usage(output_tokens=spoken), 0
-        if first:
-            counted = usage_of(said)
-            counted = counted.model_copy(update={"output_tokens": max(counted.output_tokens, spoken)})
-            hourly = count(mapping(said.get("cache_creation")).get("ephemeral_1h_input_tokens"))
+            output, self._thinking = output + self._thinking, 0
+        is_first = _is_new(self._messages, identity, _MESSAGES)
+        counted, hourly = Usage(output_tokens=output), 0
+        if is_first:
+            counted = usage_of(usage)
+            counted = counted.model_copy(update={"output_tokens": max(counted.output_tokens, output)})
+            hourly = count(mapping(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"))
         self.usage = self.usage.plus(priced(counted, text(message.get("model")), min(hourly, counted.cache_creation_tokens)))
-        return first
+        return is_first
 
     def clear(self) -> None:
-        """The CLI has told what all of it came to."""
-        self.usage, self._thought = Usage(), 0
+        """Reset after the CLI has reported the usage."""
+        self.usage, self._thinking = Usage(), 0
 
 
 class ContextReader:
-    """What fills the context of the main thread, in bounded memory: what tools answered, and what of that was there before."""
+    """Measures the context of the main thread in bounded memory: tool results, and repetitions among them."""
 
     def __init__(self) -> None:
-        """Nothing is in the context yet."""
-        self._tokens = self._peak = self._answered = self._noise = 0
+        self._tokens = self._peak = self._result_tokens = self._noise = 0
         self._texts: dict[object, None] = {}
         self._compactions: deque[Compaction] = deque(maxlen=_COMPACTIONS)
 
     def feed(self, event: Mapping[str, Any]) -> None:
-        """Take in one event; unknown ones and those of subagents change nothing."""
+        """Process one event; ignore unknown ones and those of subagents."""
         if event.get("parent_tool_use_id") is not None:
             return
         message = message_of(event)
@@ -104,42 +102,42 @@ class ContextReader:
             case "user":
                 for block in blocks_of(event):
                     if block.get("type") == "tool_result":
-                        self._result("".join(texts_of(block)), failed=block.get("is_error") is True)
+                        self._add_result("".join(texts_of(block)), failed=block.get("is_error") is True)
             case "system" if event.get("subtype") == "compact_boundary":
-                said = mapping(event.get("compact_metadata"))
-                before, after = count(said.get("pre_tokens")), count(said.get("post_tokens"))
-                self._compactions.append(Compaction(trigger=text(said.get("trigger"), 20), before=before, after=after))
+                metadata = mapping(event.get("compact_metadata"))
+                before, after = count(metadata.get("pre_tokens")), count(metadata.get("post_tokens"))
+                self._compactions.append(Compaction(trigger=text(metadata.get("trigger"), 20), before=before, after=after))
                 self._tokens = after or self._tokens
-                self._answered = self._noise = 0
+                self._result_tokens = self._noise = 0
                 self._texts.clear()
             case _:
                 pass
 
     def use(self, window: int) -> ContextUse:
-        """What is known so far, of a window of so many tokens (0: not told)."""
+        """Return the context usage so far, for a window of so many tokens (0 if unknown)."""
         return ContextUse(
             tokens=self._tokens,
             peak=self._peak,
             window=window,
-            heard=self._answered,
+            heard=self._result_tokens,
             noise=self._noise,
             compactions=tuple(self._compactions),
         )
 
-    def _result(self, words: str, *, failed: bool) -> None:
-        """Noise is what failed, and what was there before: a file that is read again unchanged is the same text."""
+    def _add_result(self, words: str, *, failed: bool) -> None:
+        """Count a tool result. Failures and repetitions, such as a file that is read again unchanged, are noise."""
         digest = hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=8).digest()
-        again = len(words) >= _SHORTEST and not _is_new(self._texts, digest, _KEPT)
+        is_repetition = len(words) >= _SHORTEST and not _is_new(self._texts, digest, _KEPT)
         size = tokens(words)
-        self._answered += size
-        self._noise += size if again or failed else 0
+        self._result_tokens += size
+        self._noise += size if is_repetition or failed else 0
 
 
 def _is_new(known: dict[object, None], key: object, most: int) -> bool:
-    """Remember a key among the newest so many; whether it was not there."""
-    new = key not in known
+    """Remember a key among the newest `most`; return whether it was unknown."""
+    is_new = key not in known
     known.pop(key, None)
     known[key] = None
     if len(known) > most:
         del known[next(iter(known))]
-    return new
+    return is_new

@@ -1,7 +1,6 @@
-"""Pushes as GitHub, Gitea and a post-receive hook tell them: read, checked, and held against what the operator allows.
+"""Push events of GitHub, Gitea and a post-receive hook: parsing, validation, and filtering by the operator's rules.
 
-All that comes in here was sent by somebody else. Names of branches are taken only where git itself would take them, and where a
-repository lies is never read from a message.
+All input is untrusted. Branch names must be valid in git, and a repository's location is never read from a message.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ from helmsman.records.triggers import Ignored, Push, is_commit
 
 HEADS = "refs/heads/"
 MOST_BRANCHES = 20
-"""Branches of one message that count: a mirror pushed for the first time is not the wish for a loop on each of its branches."""
+"""Maximum branches per message: the first push of a mirror does not ask for a loop on each of its branches."""
 OWN_EMAIL = "helmsman@localhost"
 OWN_TRAILER = re.compile(r"^Helmsman-Loop: \S", re.MULTILINE)
 
@@ -31,7 +30,7 @@ _SCP = re.compile(r"[\w.-]+@[\w.-]+:[^\s\x00-\x1f]+", re.ASCII)
 
 
 class Update(NamedTuple):
-    """One ref that was moved, as it was told."""
+    """One updated ref, unvalidated."""
 
     ref: str
     before: str
@@ -39,13 +38,13 @@ class Update(NamedTuple):
 
 
 class PushMessage(NamedTuple):
-    """What a message says."""
+    """A push message."""
 
-    names: tuple[str, ...]  # of the repository, the most exact first
+    names: tuple[str, ...]  # of the repository, the most specific first
     updates: tuple[Update, ...]
 
 
-def _place(at: str) -> str:
+def _require_location(at: str) -> str:
     if not (at.startswith("/") or _URL.fullmatch(at) or _SCP.fullmatch(at)):
         raise ValueError("expected an absolute path, a URL, or user@host:path")
     return at
@@ -54,7 +53,7 @@ def _place(at: str) -> str:
 class Allowed(Section):
     """A repository that may start loops."""
 
-    at: Annotated[str, AfterValidator(_place)]
+    at: Annotated[str, AfterValidator(_require_location)]
     """Where the machine that runs loops finds it: an absolute path, or a URL."""
     branches: tuple[str, ...] = ("**",)
     """Branches that the repository's own configuration may choose from."""
@@ -67,27 +66,27 @@ class Allowed(Section):
     """Configuration for its loops, operator's keys too: `set = { remote.push = true }`. It wins over the repository's files."""
 
 
-_AllowedOrPlace = Annotated[Allowed, BeforeValidator(lambda said: {"at": said} if isinstance(said, str) else said)]
+_AllowedOrLocation = Annotated[Allowed, BeforeValidator(lambda said: {"at": said} if isinstance(said, str) else said)]
 
 
 class AllowedFile(Section):
-    """The operator's file: repositories by the name that webhooks give them."""
+    """The operator's file: repositories by their name in webhooks."""
 
-    repositories: dict[str, _AllowedOrPlace] = Field(min_length=1)
+    repositories: dict[str, _AllowedOrLocation] = Field(min_length=1)
 
 
-# --- reading what was sent ----------------------------------------------------------------------------------------
+# --- parsing messages ---------------------------------------------------------------------------------------------
 
 
 class ForgeRepository(Record):
-    """A repository as GitHub and Gitea tell it."""
+    """A repository in messages of GitHub and Gitea."""
 
     full_name: str = Field(min_length=1, max_length=300)
     html_url: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the operator may list it by, the most exact first."""
+        """Names that the operator may list it by, the most specific first."""
         where = re.fullmatch(r"https?://([^/@\s]+/\S+)", self.html_url)
         return (where[1].rstrip("/"), self.full_name) if where else (self.full_name,)
 
@@ -100,27 +99,27 @@ class _Payload(Record):
 
 
 def read_forge(body: bytes) -> PushMessage:
-    """What a push event of GitHub or Gitea says; both use the same names. Raises ValueError where it is none."""
+    """Parse a push event of GitHub or Gitea, which use the same names. Raises ValueError if it is invalid."""
     payload = _Payload.model_validate_json(body)
     return PushMessage(payload.repository.names, (Update(payload.ref, payload.before, payload.after),))
 
 
 def read_hook(body: bytes) -> PushMessage:
-    """What our post-receive hook sends: the repository's name, then the lines that git gave it. Raises ValueError otherwise."""
+    """Parse a message of our post-receive hook: the repository's name, then git's lines. Raises ValueError if it is invalid."""
     name, *lines = body.decode(errors="replace").removesuffix("\n").split("\n")
-    found = [_HOOK_LINE.fullmatch(line) for line in lines]
-    if not name or not found or not all(found):
+    updates = [_HOOK_LINE.fullmatch(line) for line in lines]
+    if not name or not updates or not all(updates):
         raise ValueError("expected a name and lines of OLD NEW REF")
-    return PushMessage((name,), tuple(Update(ref=line[3], before=line[1], after=line[2]) for line in found if line))
+    return PushMessage((name,), tuple(Update(ref=line[3], before=line[1], after=line[2]) for line in updates if line))
 
 
-# --- which of it counts -------------------------------------------------------------------------------------------
+# --- filtering ----------------------------------------------------------------------------------------------------
 
 
 def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Mapping[str, Any]) -> list[Push | Ignored]:
-    """A push for each branch that may start a loop, and for everything else the reason why not.
+    """Return a push for each branch that may start a loop, and the reason for every ignored update.
 
-    `facts` is what else is known of them: repository, location, source, delivery, moment.
+    `facts`: further fields: repository, location, source, delivery, moment.
     """
     allowed, found = tuple(branches), list[Push | Ignored]()
     for update in updates[:MOST_BRANCHES]:
@@ -143,31 +142,31 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
 
 
 def matches_branch(branch: str, patterns: Iterable[str]) -> bool:
-    """Whether a branch is named by one of the patterns."""
+    """Whether a branch matches one of the patterns."""
     return any(matches(branch, pieces_of(pattern)) for pattern in patterns)
 
 
 def made_by_us(author: str, committer: str, message: str) -> bool:
-    """Whether a commit is Helmsman's own work, by the e-mail addresses of its makers and its message."""
+    """Whether a commit is Helmsman's, by the e-mail addresses of author and committer and its message."""
     return OWN_EMAIL in {author, committer} or OWN_TRAILER.search(message) is not None
 
 
 def push_key(push: Push) -> str:
-    """The same for every message about the same commit on the same branch, whoever sends it by whichever way."""
+    """Return the same key for every message about the same commit on the same branch, from any source."""
     return hashlib.sha256(f"{push.location}\0{push.branch}\0{push.commit}".encode()).hexdigest()
 
 
 def push_loop_id(push: Push) -> str:
-    """The loop of a push: always the same, so that it cannot be started twice."""
-    unique = hashlib.sha256(push.branch.encode()).hexdigest()[:4]  # other branches may come to the same words
+    """Return the id of a push's loop: deterministic, so that it cannot start twice."""
+    unique = hashlib.sha256(push.branch.encode()).hexdigest()[:4]  # other branches may have the same words
     return loop_id(f"push {push.branch}", f"{push.commit[:12]}-{unique}")
 
 
-# --- what the operator allows -------------------------------------------------------------------------------------
+# --- the operator's rules -----------------------------------------------------------------------------------------
 
 
 def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, Allowed]:
-    """Read what the operator's file says. Raises OperatorError."""
+    """Validate the operator's file. Raises OperatorError."""
     try:
         return AllowedFile.model_validate(table).repositories
     except ValidationError as error:
@@ -180,7 +179,7 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, Allowed]
 
 
 def find_allowed(allowed: Mapping[str, Allowed], names: Iterable[str]) -> tuple[str, Allowed] | None:
-    """The operator's name and entry for the first of these names that is listed; forges tell no capitals from small letters."""
+    """Return the operator's name and entry for the first listed of these names, ignoring case as forges do."""
     known = {name.casefold(): name for name in allowed}
     found = next((known[name.casefold()] for name in names if name.casefold() in known), None)
     return None if found is None else (found, allowed[found])

@@ -1,4 +1,4 @@
-"""Runs of test runners in lines of output: what their readers share, and runners whose output is more than a summary."""
+"""Find runs of test runners in output: shared helpers, and readers for runners whose output is more than a summary."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"([0-9]{1,9}) ([a-z]+)")
 
 
 class Run(NamedTuple):
-    """One run of a runner, and on which line of the output it stands."""
+    """One run of a runner, and the line of its summary."""
 
     line: int
     counts: TestCounts
@@ -27,13 +27,13 @@ def run_counts(passed: int, failed: int, skipped: int, names: Iterable[str]) -> 
 
 
 def failing_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The first of each name, in order, on one line and cut to a bearable length: they end up in prompts and records."""
+    """Return distinct names in order, on one line and truncated, for prompts and records."""
     tidy = (" ".join(name.split())[:NAME_LENGTH] for name in names)
     return tuple(islice(dict.fromkeys(name for name in tidy if name), NAMES_KEPT))
 
 
 def tally_of(text: str, *, labels: bool = False) -> Tally:
-    """Read `3 failed, 1 passed`, or with labels `Failures: 1` and `expected failures=2`, whatever stands between."""
+    """Parse `3 failed, 1 passed`, or with labels `Failures: 1` and `expected failures=2`, with any text in between."""
     if labels:
         return {name.strip(): int(number) for name, number in _LABELLED.findall(text)}
     return {word: int(number) for number, word in _NUMBERED.findall(text)}
@@ -48,8 +48,8 @@ def line_at(lines: list[str], number: int) -> str:
 
 
 def matching(pattern: str | re.Pattern[str], lines: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    whole = re.compile(pattern)
-    return ((number, match) for number, line in enumerate(lines) if (match := whole.fullmatch(line)))
+    compiled = re.compile(pattern)
+    return ((number, match) for number, line in enumerate(lines) if (match := compiled.fullmatch(line)))
 
 
 # go test --------------------------------------------------------------------------------------------------------------
@@ -59,16 +59,16 @@ _GO_TEST = re.compile(r" *--- (PASS|FAIL|SKIP): (.+) \([0-9.]++s\)")
 
 
 def read_go(lines: list[str]) -> Iterator[Run]:
-    """Count tests where go names them, subtests too; a package of which it names none counts as one test."""
+    """Read runs of go test, including subtests; a package without named tests counts as one test."""
     start = 0
     for number, package in matching(_GO_PACKAGE, lines):
         tests = [(match[1], match[2]) for _, match in matching(_GO_TEST, lines[start:number])]
         status, outcomes = package[1].strip(), [outcome for outcome, _ in tests]
         failing = [test for outcome, test in tests if outcome == "FAIL"]
         if status == "FAIL":
-            failing = failing or [package[2]]  # it was not built, panicked or ran out of time
-        anonymous = status == "ok" and not tests and "[no tests to run]" not in package[3]
-        counts = run_counts(outcomes.count("PASS") + anonymous, len(failing), outcomes.count("SKIP"), failing)
+            failing = failing or [package[2]]  # it did not compile, panicked or timed out
+        is_unnamed = status == "ok" and not tests and "[no tests to run]" not in package[3]
+        counts = run_counts(outcomes.count("PASS") + is_unnamed, len(failing), outcomes.count("SKIP"), failing)
         yield Run(number, counts)
         start = number + 1
 
@@ -82,9 +82,9 @@ _MOCHA_TITLE = re.compile(r"  ([0-9]{1,9})\) (.+)")
 
 
 def read_mocha(lines: list[str]) -> Iterator[Run]:
-    """Read runs of mocha, where the names stand below the summary.
+    """Read runs of mocha, which prints names below the summary.
 
-    That stands between blank lines; what a test prints stands among the names of tests.
+    The summary is between blank lines; output of tests is among the names of tests.
     """
     places = [number for number, _ in matching(_MOCHA_PASSING, lines) if not line_at(lines, number - 1)]
     for place, after in zip(places, [*places[1:], len(lines)], strict=False):
@@ -98,14 +98,14 @@ def read_mocha(lines: list[str]) -> Iterator[Run]:
 
 
 def _mocha_names(lines: list[str], failed: int) -> Iterator[str]:
-    """A title is numbered and takes a line for each suite around the test, up to a line that ends with a colon."""
+    """Yield names of failing tests: a numbered title has a line for each suite, up to a line that ends with a colon."""
     expected = 1
     for number, title in matching(_MOCHA_TITLE, lines):
         if expected <= failed and int(title[1]) == expected:
             expected += 1
-            whole = [title[2], *lines[number + 1 : number + _MOCHA_DEPTH]]
-            suites = list(takewhile(lambda line: line and not line.endswith(":"), whole))
-            yield " ".join(part.strip() for part in whole[: len(suites) + 1]).removesuffix(":")
+            title_lines = [title[2], *lines[number + 1 : number + _MOCHA_DEPTH]]
+            suites = list(takewhile(lambda line: line and not line.endswith(":"), title_lines))
+            yield " ".join(part.strip() for part in title_lines[: len(suites) + 1]).removesuffix(":")
 
 
 # node --test ----------------------------------------------------------------------------------------------------------
@@ -118,13 +118,13 @@ _NODE_FAILING_TESTS = "✖ failing tests:"
 _NODE_PLACE = re.compile(r"test at (.+?):[0-9]++:[0-9]++")
 _NODE_FAILED = re.compile(r"✖ (.+) \([0-9.]++ms\)")
 _NODE_FILE = re.compile(r"(?:✔|ok [0-9]++ -) (?:/|[A-Za-z]:[\\/]).+\.[cm]?[jt]sx?(?: \([0-9.]++ms\))?")
-"""A file that holds no test and can be loaded is one passing test by node's count."""
+"""Node counts a file that loads and has no tests as one passing test."""
 
 
 def read_node(lines: list[str]) -> Iterator[Run]:
-    """Read runs of Node.js's own runner by the eight totals at its end. A todo proves nothing, and node does not count it.
+    """Read runs of Node.js's own runner by its eight final totals. Todos prove nothing, and node does not count them.
 
-    In TAP they follow the plan: what a test prints is a comment there too, but a plan cannot be printed.
+    In TAP the totals follow the plan: tests' output is in comments as well, but tests cannot print a plan.
     """
     start = 0
     for number, line in enumerate(lines):
@@ -139,13 +139,13 @@ def read_node(lines: list[str]) -> Iterator[Run]:
 
 
 def _node_totals(lines: list[str]) -> Tally:
-    """The totals, or nothing where these lines are something else."""
-    found = [match for line in lines if (match := _NODE_TOTAL.fullmatch(line))]
-    return {match[1]: int(match[2]) for match in found} if tuple(match[1] for match in found) == _NODE_TOTALS else {}
+    """Return the totals; empty if the lines are something else."""
+    totals = [match for line in lines if (match := _NODE_TOTAL.fullmatch(line))]
+    return {match[1]: int(match[2]) for match in totals} if tuple(match[1] for match in totals) == _NODE_TOTALS else {}
 
 
 def _node_failing(lines: list[str]) -> Iterator[str]:
-    """Names below the heading, each behind its file. A failing todo has a remark behind its time."""
+    """Yield names below the heading, prefixed with their file. A failing todo has a remark after its time."""
     if _NODE_FAILING_TESTS not in lines[:2]:
         return
     for number, place in matching(_NODE_PLACE, lines):
@@ -170,16 +170,16 @@ class _Document:
 
 
 def read_tap(lines: list[str]) -> Iterator[Run]:
-    """Read the Test Anything Protocol by its results at the top level. Planned tests behind the last one never ran, and failed.
+    """Read top-level results of the Test Anything Protocol. Planned tests after the last result did not run, and count as failed.
 
-    Node.js counts subtests too, in totals of its own behind the plan, which `read_node` reads.
+    Node.js also counts subtests, in totals after the plan, which `read_node` reads.
     """
     for document in _tap_documents(lines):
         planned, results = document.planned, document.results
         if planned is None or not (results or not planned):
             continue
-        behind = lines[document.place + 1 : document.place + 1 + len(_NODE_TOTALS)]
-        if _TAP_PLAN.fullmatch(lines[document.place]) and _node_totals(behind):
+        following = lines[document.place + 1 : document.place + 1 + len(_NODE_TOTALS)]
+        if _TAP_PLAN.fullmatch(lines[document.place]) and _node_totals(following):
             continue
         outcomes = ["skipped" if match[5] else "failed" if match[2] else "passed" for match in results]
         failed = outcomes.count("failed") + max(0, planned - document.last)
@@ -188,7 +188,7 @@ def read_tap(lines: list[str]) -> Iterator[Run]:
 
 
 def _tap_documents(lines: list[str]) -> Iterator[_Document]:
-    """One begins with its version, a second plan, or a result that the plan before has no place for."""
+    """Split lines into documents: a version line, a second plan, or a result outside of the current plan starts a new one."""
     document = _Document()
     for number, line in enumerate(lines):
         plan, result = _TAP_PLAN.fullmatch(line), _TAP_RESULT.fullmatch(line)
@@ -209,6 +209,6 @@ def _tap_documents(lines: list[str]) -> Iterator[_Document]:
 
 
 def _tap_failing(lines: list[str]) -> Iterator[str]:
-    """Names of failing tests, subtests too."""
+    """Yield names of failing tests, including subtests."""
     results = (match for line in lines if (match := _TAP_RESULT.fullmatch(line)))
     return (result[4] or "" for result in results if result[2] and not result[5])

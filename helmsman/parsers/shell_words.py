@@ -1,4 +1,4 @@
-"""Words of a command: options and operands, the script that it is given, and its text for the grammar."""
+"""Words of a command: options, operands and nested scripts; and preprocessing of scripts for the grammar."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,27 +7,27 @@ from typing import NamedTuple
 from helmsman.plain import word_set
 from helmsman.toml_of import bundled
 
-UNKNOWN = "\0"  # stands for what the text does not tell; no argument can hold it
+UNKNOWN = "\0"  # placeholder for unknown text; no argument can contain it
 SHELLS = word_set("sh bash zsh dash ksh")
 INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]*")
-KEYWORDS = word_set("if then do else elif while until ! { } coproc function")  # what follows them may be a command
+KEYWORDS = word_set("if then do else elif while until ! { } coproc function")  # may be followed by a command
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 _MOST_WRAPPERS = 10
 
 
 def known_programs(*kinds: str) -> frozenset[str]:
-    """The programs of these kinds in programs.toml."""
+    """Return the programs of these kinds in programs.toml."""
     return word_set(" ".join(bundled("helmsman.parsers", "programs.toml")[kind] for kind in kinds))
 
 
 def name_of(word: str) -> str:
-    """A program without the folder it is in."""
+    """Return a program's name without its folder."""
     return word.rpartition("/")[2]
 
 
 def operands(words: Iterable[str], valued: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The words that are no options and no value of one; all of them behind `--`."""
+    """Yield the words that are neither options nor their values, and all words after `--`."""
     skip = done = False
     for word in words:
         if skip:
@@ -41,7 +41,7 @@ def operands(words: Iterable[str], valued: frozenset[str] = frozenset()) -> Iter
 
 
 def has_flag(words: Iterable[str], flags: str) -> bool:
-    """Whether one of the flags is there, as in `-rf --force`: a letter also in a cluster, a long name also with a value."""
+    """Whether one of the flags, such as `-rf --force`, is present: letters also in clusters, long names also with a value."""
     letters = {letter for flag in flags.split() if flag[1:2] != "-" for letter in flag[1:]}
     names = {flag for flag in flags.split() if flag[1:2] == "-"}
     return any(
@@ -53,8 +53,8 @@ _WRAPPERS: Mapping[str, str] = bundled("helmsman.parsers", "shell.toml")["wrappe
 
 
 def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give the wrappers' names, and the words of what they run."""
-    found: list[str] = []
+    """Return the names of wrappers, and the words of the wrapped command."""
+    wrappers: list[str] = []
     rest = list(words)
     for _ in range(_MOST_WRAPPERS):
         while rest and (ASSIGNMENT.match(rest[0]) or rest[0] in KEYWORDS):
@@ -63,23 +63,25 @@ def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         name = program if program in _WRAPPERS else " ".join((program, *rest[1:2]))
         if INTERPRETER.fullmatch(program) and "-m" in rest[1:3] and rest[-1] != "-m":
             end = rest.index("-m") + 1
-        elif name not in _WRAPPERS or (program == "command" and has_flag(rest[1:2], "-vV")):  # it only says where a program is
+        elif name not in _WRAPPERS or (
+            program == "command" and has_flag(rest[1:2], "-vV")
+        ):  # `command -v` only prints a program's path
             break
         else:
             end = name.count(" ") + 1
             while end < len(rest) and rest[end].startswith("-"):
                 end += 2 if rest[end] in _WRAPPERS[name].split() else 1
             end += name == "timeout"
-        found.append(program)
+        wrappers.append(program)
         del rest[:end]
-    return tuple(found), tuple(rest)
+    return tuple(wrappers), tuple(rest)
 
 
 class ShellCall(NamedTuple):
-    """How a shell is called."""
+    """Arguments of a shell."""
 
-    letters: frozenset[str]  # its options
-    first: str = ""  # the first word that is no option nor the value of one
+    letters: frozenset[str]  # option letters
+    first: str = ""  # first operand
 
 
 def shell_call(words: Iterable[str]) -> ShellCall:
@@ -99,7 +101,7 @@ def shell_call(words: Iterable[str]) -> ShellCall:
 
 
 def script_of(words: Sequence[str], stdin: str) -> str:
-    """The script that a command is given as text."""
+    """Return the script that a command receives as text; empty if none."""
     program = name_of("".join(words[:1]))
     if program == "eval":
         return " ".join(words[1:])
@@ -111,20 +113,20 @@ def script_of(words: Sequence[str], stdin: str) -> str:
     return stdin if "s" in call.letters or not call.first else ""
 
 
-# --- what is done to the text of a script before the grammar reads it --------------------------------------------------------
+# --- preprocessing of a script for the grammar -------------------------------------------------------------------------------
 
 _MARK = "\ue001"
-_HERE = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:(\\?)([\w.-]+)|'([^'\n]+)'|"([^"\n]+)")(?![^\s;&|<>()])""")
+_HEREDOC = re.compile(r"""(?<!<)<<(-?)[ \t]*(?:(\\?)([\w.-]+)|'([^'\n]+)'|"([^"\n]+)")(?![^\s;&|<>()])""")
 _SCRIPTS = re.compile(r"(?<!\\)(?:`([^`]+)`|\$\(((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+)\))")
 _MISREAD = re.compile(r"(?<=\s)\\[<>](?=\s)|\$(?=[\s/;|])|(?<![\w./-])time(?=[ \t]+\[\[)")
-"""Valid, and read wrongly by the grammar: `[ a \\> b ]`, `sed /^$/d`, `time [[ a > b ]]`. Nothing is lost without them."""
+"""Valid, but misread by the grammar: `[ a \\> b ]`, `sed /^$/d`, `time [[ a > b ]]`. Removing them loses nothing."""
 
 
 class Here(NamedTuple):
     """A here-document."""
 
     body: str
-    expands: bool  # whether its substitutions are run
+    expands: bool  # whether its substitutions run
 
     @property
     def scripts(self) -> list[str]:
@@ -132,20 +134,20 @@ class Here(NamedTuple):
 
 
 def prepared(text: str, bodies: dict[str, Here]) -> str:
-    """A script for the grammar: here-documents, whose ends it does not find for certain, are words that are read from.
+    """Prepare a script for the grammar: replace here-documents, whose ends it may miss, by words to read from.
 
-    `bodies` gets what each of these words stands for.
+    Adds the here-document of each word to `bodies`.
     """
-    lines, found, missing, at = text.replace(_MARK, "").split("\n"), list[str](), set[str](), 0
+    lines, prepared_lines, unclosed, at = text.replace(_MARK, "").split("\n"), list[str](), set[str](), 0
 
     def as_word(match: re.Match[str]) -> str:
         nonlocal at
         tabs, escape, plain, *quoted = match.groups()
         delimiter = plain or quoted[0] or quoted[1]
         ends = (line.rstrip("\r").lstrip("\t" if tabs else "") for line in lines[at:])
-        length = next((number for number, line in enumerate(ends) if line == delimiter), -1) if delimiter not in missing else -1
+        length = next((number for number, line in enumerate(ends) if line == delimiter), -1) if delimiter not in unclosed else -1
         if length < 0:
-            missing.add(delimiter)
+            unclosed.add(delimiter)
             return match[0]
         word = f"{_MARK}{len(bodies)}{_MARK}"
         bodies[word] = Here("\n".join(lines[at : at + length]), expands=bool(plain) and not escape)
@@ -157,5 +159,5 @@ def prepared(text: str, bodies: dict[str, Here]) -> str:
         at += 1
         while line.endswith("\\") and at < len(lines):
             line, at = f"{line}\n{lines[at]}", at + 1
-        found.append(_HERE.sub(as_word, line) if "<<" in line else line)
-    return _MISREAD.sub(lambda match: {"time": " ", "$": "_"}.get(match[0], "="), "\n".join(found))
+        prepared_lines.append(_HEREDOC.sub(as_word, line) if "<<" in line else line)
+    return _MISREAD.sub(lambda match: {"time": " ", "$": "_"}.get(match[0], "="), "\n".join(prepared_lines))

@@ -1,4 +1,4 @@
-"""Numbers and names of tests: from JUnit XML, which nearly every runner can write, else from what a runner prints at its end."""
+"""Test counts and names: from JUnit XML, which nearly every runner can write, else from a runner's final summary."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,23 +28,23 @@ from helmsman.toml_of import bundled
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element  # only the type; defusedxml does the parsing
 
-_LINE_LENGTH = 1000  # no summary line is longer; the bound keeps every pattern cheap on hostile output
-# Control sequences, operating system commands (titles, links), character sets, single letters; none can backtrack.
+_LINE_LENGTH = 1000  # no summary line is longer; bounds the cost of patterns on hostile output
+# Control sequences, operating system commands (titles, links), character sets, single letters; without backtracking.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\)|[ -/]++[0-~]|[0-Z\\^-~])")
 
 _REPORTS = (
     (re.compile(r"=++ (?:ERRORS|FAILURES|PASSES|XFAILURES|XPASSES) =++"), re.compile("=++ short test summary info =++")),
     (re.compile("---- .+ stdout ----"), re.compile("failures:")),
 )
-"""How pytest and cargo begin to show failing tests, and what follows all of it."""
+"""First line of the failure report in pytest and cargo, and the line after it."""
 
-# --- what a runner prints -------------------------------------------------------------------------------------------
+# --- output of runners ----------------------------------------------------------------------------------------------
 
 
 def read_summary(output: str) -> TestCounts | None:
-    """Add up the runs of all known runners. None when there is no summary line that we know.
+    """Add up the runs of all known runners; None without a known summary line.
 
-    The output may be the head and the tail of a longer one.
+    The output may be the head and tail of a longer one.
     """
     lines = _without_reports(clean_lines(output))
     runs = sorted((run for runner in runners() for run in runs_in(runner, lines)), key=lambda run: run.line)
@@ -59,49 +59,49 @@ def read_summary(output: str) -> TestCounts | None:
 
 
 def _without_reports(lines: list[str]) -> list[str]:
-    """Without what is shown of failing tests: there stands what they printed, and that may be summaries of other runs."""
-    kept, report, closes = list[str](), list[str](), None
+    """Remove reports of failing tests: their output may contain summaries of other runs."""
+    kept, report, end_pattern = list[str](), list[str](), None
     for line in lines:
-        if closes is None or closes.fullmatch(line):
+        if end_pattern is None or end_pattern.fullmatch(line):
             kept.append(line)
-            report, closes = [], next((end for begin, end in _REPORTS if begin.fullmatch(line)), None)
+            report, end_pattern = [], next((end for begin, end in _REPORTS if begin.fullmatch(line)), None)
         else:
             report.append(line)
     return kept + report
 
 
 def clean_lines(output: str) -> list[str]:
-    """Take colours and trailing blanks away and cut lines that are too long."""
+    """Remove colours and trailing blanks, and truncate long lines."""
     return [line[:_LINE_LENGTH].rstrip() for line in _ESCAPE.sub("", output).splitlines()]
 
 
 # --- JUnit XML ------------------------------------------------------------------------------------------------------
 
-LONGEST_PLACE = 250  # bytes; no file has a longer name
+LONGEST_PLACE = 250  # bytes; no file name is longer
 Outcome = Literal["passed", "failed", "skipped"]
 
 _OUTCOME_OF_CHILD: dict[str, Outcome] = {"failure": "failed", "error": "failed", "skipped": "skipped"}
 _OUTCOME_OF_STATUS: dict[str, Outcome] = {"notrun": "skipped", "disabled": "skipped"}
-"""GoogleTest and CTest say in an attribute that a test was switched off; without this it would look passed."""
+"""GoogleTest and CTest mark disabled tests with an attribute; without this they would look passed."""
 
 
 class JUnit(NamedTuple):
-    """What a report says of its test cases; nothing where it is broken, hostile or some other XML."""
+    """Test cases of a report; empty if it is broken, hostile or other XML."""
 
     counts: TestCounts | None = None
-    ran: frozenset[str] = frozenset()  # names of those that ran, passed or not; skipped ones did not
-    passing: tuple[str, ...] = ()  # each once
-    places: tuple[str, ...] = ()  # where they stand, as it names that, each once: paths and dotted names
+    ran: frozenset[str] = frozenset()  # names of cases that ran, passed or failed, but not skipped
+    passing: tuple[str, ...] = ()  # distinct names
+    places: tuple[str, ...] = ()  # distinct locations in the report: paths and dotted names
 
 
 def read_junit(xml: str) -> JUnit:
-    """Count the test cases themselves, because the totals in a suite's attributes differ from writer to writer.
+    """Count the test cases themselves, because the totals in a suite's attributes differ between writers.
 
-    Entities and everything else that makes a parser work for an attacker are refused.
+    Entities and other XML features that attackers can exploit are rejected.
     """
     try:
         root = fromstring(xml)
-    except (ParseError, ValueError):  # ValueError: what defusedxml forbids, and a lone surrogate that cannot be encoded
+    except (ParseError, ValueError):  # ValueError: features that defusedxml forbids, and lone surrogates
         return JUnit()
     if _tag(root) not in {"testsuites", "testsuite"}:
         return JUnit()
@@ -111,7 +111,7 @@ def read_junit(xml: str) -> JUnit:
         group, name = case.get("classname", ""), case.get("name", "")
         names[_outcome(case)].append(f"{group}::{name}" if group and group != name else name)
         place = case.get("file") or group
-        if 0 < len(place.encode()) < LONGEST_PLACE and not name.startswith(f"{group}."):  # which is an example in a source
+        if 0 < len(place.encode()) < LONGEST_PLACE and not name.startswith(f"{group}."):  # such a name is a doctest in a source
             places[place] = None
     passed, failed, skipped = names.values()
     counts = TestCounts(passed=len(passed), failed=len(failed), skipped=len(skipped), failing=failing_names(failed))
@@ -119,14 +119,14 @@ def read_junit(xml: str) -> JUnit:
 
 
 def files_of(place: str) -> Iterator[str]:
-    """Files that such a place may mean; `checks.sums.TestAdd` is a class in `checks/sums.py`."""
+    """Yield files that a place may refer to; `checks.sums.TestAdd` is a class in `checks/sums.py`."""
     yield place
     words = place.split(".")
     yield from (f"{'/'.join(words[:last])}.py" for last in range(len(words), 0, -1) if all(words))
 
 
 def _tag(element: "Element") -> str:
-    """Drop the namespace that some writers add."""
+    """Return the tag without the namespace that some writers add."""
     return str(element.tag).rpartition("}")[2]
 
 
@@ -147,23 +147,23 @@ Words = tuple[str, ...]
 
 
 class Names(NamedTuple):
-    """Where the names of failing tests stand."""
+    """Where a runner prints the names of failing tests."""
 
     pattern: str
-    always: bool = False  # also where nothing is counted as failed
+    always: bool = False  # also if nothing is counted as failed
     below: bool = False
     after: str = ""
-    """Below the last of these lines; everywhere, where it is in the part of the output that was not kept."""
-    block: bool = False  # they follow each other without another line
-    behind: str = ""  # the line before one
+    """Names are below the last of these lines; anywhere, if the line is in the truncated part of the output."""
+    block: bool = False  # names follow each other without other lines
+    behind: str = ""  # line before a name
     section: str = ""
-    within: str = ".*"  # A line that names what follows, and what it has to name
-    as_section: str = ""  # what stands for a name where the whole section failed
-    message: bool = False  # A message follows behind a dash
+    within: str = ".*"  # pattern of a section heading, and of the title that it must have
+    as_section: str = ""  # text in place of a name if the whole section failed
+    message: bool = False  # a message follows after a dash
 
 
 class Runner(NamedTuple):
-    """How one runner tells what it did."""
+    """Output format of one runner."""
 
     name: str
     reader: str = ""
@@ -180,7 +180,7 @@ class Runner(NamedTuple):
     failed_outside: Words = ()  # not counted among those that ran
     more_failed: str = ""
     below_failed: str = ""
-    else_failed: int = 0  # the line whose number counts where no test failed
+    else_failed: int = 0  # offset of the line whose number counts if no test failed
     skipped: Words = ()
     names: tuple[Names, ...] = ()
 
@@ -191,7 +191,7 @@ def runners() -> tuple[Runner, ...]:
 
 
 def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
-    """The runs of one runner. One that began and has no summary is a run of no test."""
+    """Return the runs of one runner. A run without a summary counts as a run of no test."""
 
     def empty(pattern: str) -> list[Run]:
         return [Run(number, run_counts(0, 0, 0, ())) for number, _ in matching(pattern, lines)] if pattern else []
@@ -201,23 +201,23 @@ def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
 
 
 def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
-    """What stands around each summary: above it up to the one before, below it up to the next."""
+    """Yield a run for each summary, with the lines since the previous one and up to the next one."""
     places = [
         number
         for number, _ in matching(runner.ends, lines)
         if all(re.fullmatch(pattern, line_at(lines, number + at)) for at, pattern in runner.beside.items())
     ]
     for before, place, after in zip([0, *places], places, [*places[1:], len(lines)], strict=False):
-        yield Run(place, _counts(runner, place, lines, lines[before:place], lines[place:after]))
+        yield Run(place, _read_counts(runner, place, lines, lines[before:place], lines[place:after]))
 
 
-def _counts(runner: Runner, number: int, lines: list[str], above: list[str], below: list[str]) -> TestCounts:
+def _read_counts(runner: Runner, number: int, lines: list[str], above: list[str], below: list[str]) -> TestCounts:
     tally = tally_of(" ".join(line_at(lines, number + at) for at in runner.read), labels=runner.labels)
-    named = [(rule, *found) for rule in runner.names for found in _names(rule, below if rule.below else above)]
+    named = [(rule, *found) for rule in runner.names for found in _failing_names(rule, below if rule.below else above)]
     broken = {section for rule, section, name in named if name == rule.as_section}
     of_tests, skipped = total(tally, runner.failed), total(tally, runner.skipped)
-    failed = of_tests + total(tally, runner.failed_outside) + len(broken) + _numbers(runner.more_failed, above)
-    failed += _numbers(runner.below_failed, [line_at(lines, number + 1)])
+    failed = of_tests + total(tally, runner.failed_outside) + len(broken) + _sum_numbers(runner.more_failed, above)
+    failed += _sum_numbers(runner.below_failed, [line_at(lines, number + 1)])
     if not failed and runner.else_failed:
         failed = total(tally_of(line_at(lines, number + runner.else_failed)), runner.failed)
     passed = total(tally, runner.passed)
@@ -226,22 +226,22 @@ def _counts(runner: Runner, number: int, lines: list[str], above: list[str], bel
         ran = int(match["ran"]) if match and "ran" in match.groupdict() else total(tally, runner.ran)
         not_run = sum(1 for _ in matching(runner.not_run, above)) if runner.not_run else 0
         passed = ran - not_run - of_tests - skipped
-    shown = list[str]()
+    failing = list[str]()
     for rule, section, name in named:
         if failed or rule.always:
-            whole = rule.as_section and name == rule.as_section
-            # Behind a dash stands a message; one inside the brackets belongs to the test's parameters.
+            is_section = rule.as_section and name == rule.as_section
+            # A message follows after a dash; a dash inside brackets belongs to the test's parameters.
             ends = (name[: dash.start()] for dash in re.finditer(" - ", name) if rule.message)
-            shown.append(section if whole else next((end for end in ends if "[" not in end or end.endswith("]")), name))
-    return run_counts(passed, failed, skipped, shown)
+            failing.append(section if is_section else next((end for end in ends if "[" not in end or end.endswith("]")), name))
+    return run_counts(passed, failed, skipped, failing)
 
 
-def _numbers(pattern: str, lines: list[str]) -> int:
+def _sum_numbers(pattern: str, lines: list[str]) -> int:
     return sum(int(match[1]) for _, match in matching(pattern, lines)) if pattern else 0
 
 
-def _names(rule: Names, lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Section and name of each failing test."""
+def _failing_names(rule: Names, lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield section and name of each failing test."""
     if rule.after:
         heading = re.compile(rule.after)
         lines = list(takewhile(lambda line: not heading.fullmatch(line), reversed(lines)))[::-1]
