@@ -199,7 +199,7 @@ def _matches(condition: Condition, part: object) -> bool:
 
 
 def _is_one_of(found: object, values: Sequence[Value]) -> bool:
-    """Whether a value equals one of `values`, including its type: 1 is not true. If there are none, any non-empty value matches."""
+    """Whether a value equals one of `values`, including its type: 1 is not true. Without any, every non-empty value matches."""
     if not values:
         return found not in (None, "")
     prefixes = tuple(one[:-1] for one in values if isinstance(one, str) and one.endswith("*"))

@@ -1,4 +1,4 @@
-"""A model's answer in JSON, whoever asked for it: its form, and how it is found between fences or prose and read."""
+"""JSON answers of models: schemas, and extraction from text with fences or prose around them."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 LONGEST_ANSWER = 120_000
-"""Characters. The longest answer that is asked for, an alignment, may come to half of that; what is longer is none of them."""
-_OBJECTS = 20  # beginnings of an object that are tried; each may cost the whole text
+"""Maximum characters. The longest requested answer, an alignment, takes at most half of that."""
+_OBJECTS = 20  # maximum number of object starts to try; each may cost the whole text
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -16,40 +16,40 @@ Form = dict[str, Any]
 
 
 def form_of(answer: type[BaseModel]) -> Form:
-    """What a model is asked to fill in, as a JSON schema: no lengths, no bounds, everything required."""
-    whole = answer.model_json_schema()
+    """Return the JSON schema for a model's answer: no lengths, no bounds, everything required."""
+    schema = answer.model_json_schema()
 
-    def plain(part: Form) -> Form:
-        part = whole["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
-        kept: Form = {name: part[name] for name in ("type", "enum") if name in part}
+    def simplify(part: Form) -> Form:
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+        simple: Form = {name: part[name] for name in ("type", "enum") if name in part}
         if "items" in part:
-            kept["items"] = plain(part["items"])
+            simple["items"] = simplify(part["items"])
         if "properties" in part:
-            fields = {name: plain(one) for name, one in part["properties"].items()}
-            kept |= {"properties": fields, "required": [*fields], "additionalProperties": False}
-        return kept
+            fields = {name: simplify(one) for name, one in part["properties"].items()}
+            simple |= {"properties": fields, "required": [*fields], "additionalProperties": False}
+        return simple
 
-    return plain(whole)
+    return simplify(schema)
 
 
 class StrictAnswer(BaseModel):
-    """What is read of an answer: nothing is converted, nothing may be there beside it."""
+    """Base of answers: no conversions, no extra fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
 def printable(text: str) -> str:
-    """What a terminal and UTF-8 can show: no control characters, no halves of surrogate pairs, no invisible ones."""
+    """Replace characters that are not printable in a terminal or not valid in UTF-8 by blanks."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
 
 
 Said = Annotated[str, BeforeValidator(lambda said: printable(said).strip() if isinstance(said, str) else said)]
 ONE_LINE = BeforeValidator(lambda said: " ".join(printable(said).split()) if isinstance(said, str) else said)
-"""Text of a model's answer, made printable; bounds that stand behind it count what is left."""
+"""Printable text of a model's answer; bounds that follow count the resulting characters."""
 
 
 def read_answer(text: str, name: str, form: type[_Model]) -> _Model | str:
-    """The first JSON object with this name in it, in the form that was asked for; or why there is none. Never raises."""
+    """Parse the first JSON object that has this name as the requested form; return a message if invalid. Never raises."""
     found = find_object(text, name)
     if isinstance(found, str):
         return found
@@ -60,14 +60,14 @@ def read_answer(text: str, name: str, form: type[_Model]) -> _Model | str:
 
 
 def other_form(error: ValidationError) -> str:
-    """The first thing that is wrong with an answer, without its words."""
+    """Describe the first error of an answer, without its content."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = printable(".".join(str(part) for part in first["loc"])).replace("`", "'")[:60]
     return f"the answer has another form: {place or 'all of it'}: {first['msg']}"
 
 
 def find_object(text: str, name: str) -> Mapping[str, Any] | str:
-    """The first JSON object in a text that has this name in it, or why there is none. Bounded whatever the text."""
+    """Return the first JSON object in a text that has this name, or a message. Bounded in time for any text."""
     if len(text) > LONGEST_ANSWER:
         return f"the answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}"
     position, decoder = text.find("{"), json.JSONDecoder(strict=False)

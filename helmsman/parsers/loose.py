@@ -1,52 +1,52 @@
-"""Values out of JSON that nobody vouches for: a wrong type reads as nothing, and everything read is bounded."""
+"""Read values from untrusted JSON: a wrong type reads as empty, and all results are bounded."""
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-LARGEST = 10**15  # above every number that we read, milliseconds since 1970 included
+LARGEST = 10**15  # larger than every number that we read, including milliseconds since 1970
 
 
 def text(value: object, limit: int = 200) -> str:
-    """The first characters of a text, else nothing."""
+    """Return the first characters of a string; empty for other types."""
     return _storable(value[:limit]) if isinstance(value, str) else ""
 
 
 def last(value: object, limit: int) -> str:
-    """The last characters of a text, else nothing."""
+    """Return the last characters of a string; empty for other types."""
     return _storable(value[-limit:]) if isinstance(value, str) else ""
 
 
 def ends(value: object, limit: int) -> str:
-    """The first and the last characters of a text, so many of each, else nothing."""
+    """Return the first and last `limit` characters of a string; empty for other types."""
     if not isinstance(value, str):
         return ""
     return _storable(value if len(value) <= 2 * limit else f"{value[:limit]}\n{value[-limit:]}")
 
 
 def count(value: object) -> int:
-    """A whole number from 0, else 0."""
+    """Return a non-negative integer, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST else 0
 
 
 def amount(value: object) -> float | None:
-    """A number from 0, else None; NaN, infinity and the over-large are no numbers here."""
+    """Return a non-negative number, else None; NaN, infinity and excessive numbers do not count."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST:
         return float(value)
     return None
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """An object, else an empty one."""
+    """Return an object, else an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def items(value: object) -> list[Any]:
-    """A list, else an empty one."""
+    """Return a list, else an empty one."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def at(value: object, path: str) -> object:
-    """What lies under keys with dots between them, else None. A number counts in a list; `*End` is the first key that ends so."""
+    """Return the value at a dotted path, else None. A number indexes a list; `*End` is the first key with that suffix."""
     for part in path.split("."):
         if isinstance(value, list):
             listed, index = cast("list[object]", value), int(part) if part.isdecimal() else len(cast("list[object]", value))
@@ -58,10 +58,10 @@ def at(value: object, path: str) -> object:
 
 
 def key_ending(table: Mapping[str, Any], end: str) -> str:
-    """The first key that ends so, or nothing."""
+    """Return the first key with this suffix, else an empty string."""
     return next((key for key in table if key.endswith(end)), "")
 
 
 def _storable(value: str) -> str:
-    # JSON may carry half of a surrogate pair, which UTF-8 cannot.
+    # JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
     return value.encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""Markdown: its blocks with their lines, what in it is code, and what a forge shows of it.
+"""Markdown parsing: blocks with their lines, code blocks, and the text as a forge renders it.
 
-Where such a text hides something is settled by a parser: patterns take the `<!--` of a code span for a comment, or the comment
-behind an escaped backtick for code. Where in doubt, the text is cut.
+A parser decides which parts are hidden: patterns would take the `<!--` of a code span for a comment, or a comment after an
+escaped backtick for code. In case of doubt the text is cut.
 """
 
 import re
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-MOST_PARSED = 32_000  # characters; of hostile ones these take two seconds, and twice as many four times as long
+MOST_PARSED = 32_000  # characters; hostile ones take two seconds, and twice as many four times as long
 DEEPEST = 100
-"""Quotations and lists in each other. What is deeper is not parsed, and cut where it may hide something."""
-_HIDDEN = re.compile(r"<!--.*?-->|<\?.*?>|<![A-Za-z\[].*?>", re.DOTALL)  # what a browser takes for a comment
+"""Maximum nesting of quotations and lists. Deeper ones are not parsed, and cut if they may hide something."""
+_HIDDEN = re.compile(r"<!--.*?-->|<\?.*?>|<![A-Za-z\[].*?>", re.DOTALL)  # comments in browsers
 _OPENED = re.compile(r"<[!?]")
 _LEAVES = frozenset({"inline", "html_block", "fence", "code_block", "hr", "definition"})
-_UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-"""Categories of characters that nobody sees; some hide whole sentences from whoever sets a label."""
+_INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+"""Categories of invisible characters; some can hide whole sentences from the person who sets a label."""
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-"""Other characters that show nothing: what else has Unicode's property Default_Ignorable_Code_Point, and Braille's blank."""
+"""Other invisible characters: the rest of Unicode's Default_Ignorable_Code_Point, and Braille's blank."""
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _FENCES = re.compile("```|~~~")
 _UPPER_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
-_TAB, _DEEPEST_FENCE = 4, 3  # columns of a tab, and columns that a fence is set in at most
+_TAB, _DEEPEST_FENCE = 4, 3  # columns of a tab, and maximum indentation of a fence
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
 
@@ -38,32 +38,32 @@ Kind = Literal["heading", "item", "text", "fence", "comment", "HTML"]
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a document, with the lines that it takes."""
+    """A block of a document, with its lines."""
 
     kind: Kind
-    line: int  # where it begins, counted from 1
+    line: int  # its first line, counted from 1
     end: int  # its last line
     text: str  # without marks: a heading's title, the first paragraph of an item, a fence's content
-    depth: int = 0  # items that hold it, an item itself included
+    depth: int = 0  # number of enclosing items, including an item itself
     level: int = 0  # of a heading
-    closed: bool = True  # whether a fence or a comment comes to its end
+    closed: bool = True  # whether a fence or comment is closed
 
 
 @cache
 def _block_parser() -> "MarkdownIt":
-    from markdown_it import MarkdownIt  # late: it takes a tenth of a second
+    from markdown_it import MarkdownIt  # lazy: the import takes a tenth of a second
 
     parser = MarkdownIt("zero", {"html": True, "maxNesting": DEEPEST})
     return parser.enable(["heading", "list", "fence", "hr", "html_block"]).disable(["inline", "text_join"])
 
 
 def unix_lines(text: str) -> str:
-    r"""The text with one way to end a line, so that a block's line is the same one in `text.split("\n")`."""
+    r"""Normalize line endings, so that a block's line number matches `text.split("\n")`."""
     return text.replace("\r\n", "\n").replace("\r", " ")
 
 
 def blocks(text: str) -> list[Block]:
-    """Headings, items, fences, comments and paragraphs, in their order. Indentation alone makes no code here."""
+    """Return headings, items, fences, comments and paragraphs in order. Indentation alone does not make code here."""
     text = unix_lines(text)
     lines, found, depth, level = text.split("\n"), list[Block](), 0, 0
     for token in _block_parser().parse(text):
@@ -95,19 +95,18 @@ def blocks(text: str) -> list[Block]:
 
 
 class CodeBlocks:
-    """Is told the lines of a text in their order, and knows which of them belong to a block of code."""
+    """Tracks code blocks while the lines of a text are passed in order."""
 
     def __init__(self) -> None:
-        """No block is open."""
         self._fence = ""
 
     @property
     def open(self) -> bool:
-        """Whether the line after those told so far is in a block."""
+        """Whether the next line is in a block."""
         return bool(self._fence)
 
     def holds(self, line: str) -> bool:
-        """Whether the next line belongs to a block; the fences around it do."""
+        """Process the next line; return whether it belongs to a block, including its fences."""
         plain = line.expandtabs(_TAB)
         bare = plain.lstrip(" ")
         found = _FENCE.match(bare)
@@ -120,66 +119,66 @@ class CodeBlocks:
 
 
 def upper_headings(lines: Iterable[str]) -> list[int]:
-    """Which lines are headings of the first two levels; a line of a block of code is none."""
+    """Return the indexes of headings of the first two levels outside of code blocks."""
     code = CodeBlocks()
     return [at for at, line in enumerate(lines) if not code.holds(line) and _UPPER_HEADING.fullmatch(line.rstrip())]
 
 
 def outside_code(text: str) -> str:
-    """A text without its blocks of code."""
-    if not _FENCES.search(text):  # a million short lines without any take long one by one
+    """Return a text without its code blocks."""
+    if not _FENCES.search(text):  # shortcut: a million short lines take long one by one
         return text
     code = CodeBlocks()
     return "\n".join(line for line in text.splitlines() if not code.holds(line))
 
 
-# --- what a forge shows ---------------------------------------------------------------------------------------------
+# --- rendering by forges --------------------------------------------------------------------------------------------
 
 
 def visible(text: str) -> str:
-    """The text without characters that show nothing."""
-    kept = (one for one in _BLANK.sub("", text) if one in "\n\t" or unicodedata.category(one) not in _UNSEEN)
-    return "".join(kept)
+    """Return the text without invisible characters."""
+    letters = _BLANK.sub("", text)
+    return "".join(letter for letter in letters if letter in "\n\t" or unicodedata.category(letter) not in _INVISIBLE)
 
 
 def rendered(text: str) -> str:
-    """The Markdown of what is shown. From where a comment is never closed, nothing is."""
-    whole = re.sub(r"\r\n?", "\n", text)
-    if len(whole) > MOST_PARSED:  # cut, and without what may be a comment whose end is gone
-        cut = whole[:MOST_PARSED]
+    """Return the Markdown of the visible parts, up to an unclosed comment."""
+    kept = re.sub(r"\r\n?", "\n", text)
+    if len(kept) > MOST_PARSED:  # truncate, dropping a comment that may have lost its end
+        cut = kept[:MOST_PARSED]
         *_, last = [0, *(found.start() for found in _OPENED.finditer(cut))]
-        whole = cut[:last] if last else cut
-    return visible(_without_hidden(whole)).strip()
+        kept = cut[:last] if last else cut
+    return visible(_remove_hidden(kept)).strip()
 
 
-def _without_hidden(text: str) -> str:
+def _remove_hidden(text: str) -> str:
     from markdown_it import MarkdownIt
 
-    def joined(lines: list[str | None]) -> str:
+    def join(lines: list[str | None]) -> str:
         return "\n".join(line for line in lines if line is not None)
 
     lines: list[str | None] = [*text.split("\n")]
     parser = MarkdownIt("commonmark", {"inline_definitions": True, "maxNesting": DEEPEST}).enable("table")
-    (first, last), read = (0, 0), set[int]()
+    (first, last), parsed = (0, 0), set[int]()
     for token in parser.parse(text):
-        first, last = token.map or (first, last)  # a table's cells have none of their own
+        first, last = token.map or (first, last)  # table cells have no lines of their own
         if token.type not in _LEAVES:
             continue
-        read.update(range(first, last))
-        kept, is_open = _shown(token, joined(lines[first:last]), text)
-        lines[first:last] = [kept, *[None] * (last - first - 1)]
+        parsed.update(range(first, last))
+        visible_part, is_open = _visible_part(token, join(lines[first:last]), text)
+        lines[first:last] = [visible_part, *[None] * (last - first - 1)]
         if is_open:
-            return joined(lines[:last])
-    unread = (at for at, line in enumerate(lines) if at not in read and line and _OPENED.search(line))
-    return joined(lines[: next(unread, len(lines))])
+            return join(lines[:last])
+    unparsed = (at for at, line in enumerate(lines) if at not in parsed and line and _OPENED.search(line))
+    return join(lines[: next(unparsed, len(lines))])
 
 
-def _shown(token: "Token", source: str, text: str) -> tuple[str, bool]:
-    """What is shown of a block, and whether a comment that begins there hides all the rest."""
-    if token.type == "definition":  # of a link: where it leads to, if there is such a link
+def _visible_part(token: "Token", source: str, text: str) -> tuple[str, bool]:
+    """Return the visible part of a block, and whether a comment that begins there hides everything after it."""
+    if token.type == "definition":  # of a link: keep its target, if the link is used
         label = str(token.meta["label"])
-        used = text.casefold().count(f"[{label}]".casefold()) > 1
-        return f"[{label}]: {token.meta['url']}" if used else "", False
+        is_used = text.casefold().count(f"[{label}]".casefold()) > 1
+        return f"[{label}]: {token.meta['url']}" if is_used else "", False
     if token.type == "html_block":
         before, *opened = _OPENED.split(_HIDDEN.sub("", source), maxsplit=1)
         return before, bool(opened)

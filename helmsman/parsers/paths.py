@@ -1,4 +1,4 @@
-"""Which words are paths of files, and whether two ways of naming a file can mean the same one; and glob patterns."""
+"""Recognize file paths in text, compare different spellings of a path, and match glob patterns."""
 
 import re
 from collections import defaultdict
@@ -17,12 +17,12 @@ _LONGEST = 300
 _FILES = {kind: word_set(words) for kind, words in TABLE["files"].items()}
 _EXTENSIONS = _FILES["suffixes"] | word_set(" ".join(TABLE["suffixes"].values()))
 JUNK = _FILES["ignored"]
-"""Folders that repositories usually ignore: that git shows nothing there says nothing."""
-_OWN = frozenset({"progress.md"})  # kept in `.helmsman/`, and named without it more often than not
+"""Folders that repositories usually ignore, so that git shows no changes there."""
+_OWN_FILES = frozenset({"progress.md"})  # is in `.helmsman/`, but usually named without the folder
 
 
 def as_path(token: str) -> str:
-    """The file that one word of a sentence names, without marks and line numbers; empty where it names none for certain."""
+    """Return the file path in a word, without marks and line numbers; empty if it is not certainly a path."""
     word = f"`{link[1]}`" if (link := _LINK.fullmatch(token)) else token
     quoted = word.startswith("`") and word.endswith("`")
     path = _PLACE.sub("", word.strip("`'\"").removesuffix("'s"))
@@ -32,23 +32,23 @@ def as_path(token: str) -> str:
     stem, _, extension = name.rpartition(".")
     if name in _FILES["products"] or "..." in path:
         return ""
-    plain = not quoted and "/" not in path
+    is_bare = not quoted and "/" not in path
     if name in _FILES["names"]:
-        return path if not plain or "." in name or path[0].isupper() else ""
-    known = stem.strip(".") and extension in _EXTENSIONS and not (plain and extension in _FILES["weak"])
-    return path if known else ""
+        return path if not is_bare or "." in name or path[0].isupper() else ""
+    is_known = stem.strip(".") and extension in _EXTENSIONS and not (is_bare and extension in _FILES["weak"])
+    return path if is_known else ""
 
 
 def parts(path: str) -> tuple[str, ...]:
-    """Folder by folder, in small letters, without `./`."""
+    """Split a path into parts in lower case, without `./`."""
     return tuple(part for part in path.lower().replace("\\", "/").split("/") if part not in {"", "."})
 
 
 class Paths:
-    """A set of paths in which a file is found by any way of naming it."""
+    """A set of paths that finds a file by any spelling of its path."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Indexed by file name, so that a look-up takes the same time however many there are."""
+        """Index the paths by file name for lookups in constant time."""
         self._all = frozenset(map(parts, paths := tuple(paths)))
         self._by_name: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
         for path in map(parts, paths):
@@ -56,24 +56,30 @@ class Paths:
                 self._by_name[path[-1]].append(path)
 
     def __contains__(self, path: str) -> bool:
-        """Whether one is the end of the other: `app.py`, `src/app.py` and `/a/repository/src/app.py` can be one file.
+        """Whether one path is a suffix of the other: `app.py`, `src/app.py` and `/a/repository/src/app.py` can be one file.
 
-        What lies in a submodule is shown by git as the submodule alone.
+        A file in a submodule matches the submodule's path, as git shows only that.
         """
         wanted = parts(path)
         if any(wanted[:length] in self._all for length in range(1, len(wanted))):
             return True
         candidates = self._by_name.get(wanted[-1], ()) if wanted else ()
-        return any(wanted[-len(one) :] == one or one[-len(wanted) :] == wanted for one in candidates)
+        return any(wanted[-len(candidate) :] == candidate or candidate[-len(wanted) :] == wanted for candidate in candidates)
 
 
 def git_would_show(path: str, worktree: str) -> bool:
-    """Whether a change of this file must be seen in a diff: it lies in the worktree, and in no folder that is usually ignored."""
+    """Whether a diff must show changes of this file: it is in the worktree, and not in a usually ignored folder."""
     root = f"{worktree.rstrip('/')}/"
     if path.startswith("/") and (root == "/" or not path.startswith(root)):
         return False
-    own = parts(path.removeprefix(root) if path.startswith("/") else path)
-    return bool(own) and ".." not in own and own[0] != "~" and own[-1] not in _OWN and JUNK.isdisjoint(own[:-1])
+    relative = parts(path.removeprefix(root) if path.startswith("/") else path)
+    return (
+        bool(relative)
+        and ".." not in relative
+        and relative[0] != "~"
+        and relative[-1] not in _OWN_FILES
+        and JUNK.isdisjoint(relative[:-1])
+    )
 
 
 # --- patterns over paths and branches: `*` is anything but a slash, `**` any number of levels ---------------------------------
@@ -82,15 +88,16 @@ Pieces = Sequence[re.Pattern[str] | None]  # one pattern for each level; None fo
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:
-    """A pattern without a slash means a name in any folder; one that ends with a slash means everything below.
+    """Whether a path matches one of the patterns.
 
-    `/` or `./` at its beginning is the root of the repository. Brackets are letters like any other.
+    A pattern without a slash matches a name in any folder; one that ends with a slash matches everything below. A leading `/` or
+    `./` is the repository's root. Brackets are literal.
     """
-    return any(matches(path, _rooted(pattern)) for pattern in patterns)
+    return any(matches(path, _anchored_pieces(pattern)) for pattern in patterns)
 
 
 def matches(path: str, pieces: Pieces) -> bool:
-    """Level by level, all ways at once: the time does not explode with the number of `**`, whoever wrote them."""
+    """Match level by level, all alternatives at once: the time stays bounded for any number of `**`."""
     levels, ways = path.split("/"), {0}
     for piece in pieces:
         if piece is None:
@@ -106,7 +113,7 @@ def pieces_of(pattern: str) -> Pieces:
 
 
 @lru_cache(maxsize=1000)
-def _rooted(pattern: str) -> Pieces:
+def _anchored_pieces(pattern: str) -> Pieces:
     below = f"{pattern}**" if pattern.endswith("/") else pattern
     anywhere = below if "/" in pattern.rstrip("/") else f"**/{below}"
     return pieces_of(anywhere.removeprefix("./").removeprefix("/").replace("[", "[[]"))

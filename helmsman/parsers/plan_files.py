@@ -1,4 +1,4 @@
-"""Plans from the text of their files, and ticks in it: by the name of the file. A tick changes no other value."""
+"""Read plans from files of any supported format, and tick items in them without changing other values."""
 
 import hashlib
 import json
@@ -17,55 +17,55 @@ from helmsman.parsers.plan_order import require_sound, with_done
 from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
 from helmsman.toml_of import fault_of, line_of, toml_of
 
-LARGEST = 1_500_000  # bytes of a plan's file
-BOM = b"\xef\xbb\xbf"  # some editors on Windows begin a file with it
+LARGEST = 1_500_000  # maximum bytes of a plan file
+BOM = b"\xef\xbb\xbf"  # written by some editors on Windows
 
 
-# --- prd.json: stories with `passes`, as other loops write them; a list of them, or an object that holds one -----------------
+# --- prd.json: a list of stories with `passes`, as in other loops, or an object with such a list -----------------------------
 
 LISTS = ("userStories", "user_stories", "stories", "items", "features", "tasks")
 
 
 def read_json(text: str) -> Plan:
-    """Without lines, which the parser does not tell: what is wrong is told with the number of the story."""
+    """Parse stories. Errors have the number of the story, as the parser reports no lines."""
     try:
-        whole = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise PlanError(getattr(error, "lineno", 0), f"no JSON: {error}") from None
     items = list[PlanItem]()
-    for number, values in enumerate(_stories(whole)[: MOST_ITEMS + 1], 1):
+    for number, values in enumerate(_stories(content)[: MOST_ITEMS + 1], 1):
         if not isinstance(values, dict):
             raise PlanError(0, f"story {number}: expected one in braces, found {display(values)}")
         try:
-            said = {key: value for key, value in cast("dict[str, Any]", values).items() if value is not None}
-            items.append(item_of(Story, said, 0))
+            present = {key: value for key, value in cast("dict[str, Any]", values).items() if value is not None}
+            items.append(item_of(Story, present, 0))
         except PlanError as error:
             raise PlanError(0, f"story {number}: {error.why}") from None
     return Plan(kind="json", items=tuple(items))
 
 
 def tick_json(text: str, place: int) -> str:
-    """The same values, written anew in the indent of the file, with `passes` set to true in the story at that place."""
-    whole = json.loads(text)
-    story = _stories(whole)[place]
+    """Serialize the values again with the file's indent, and `passes` set to true in the story at that place."""
+    content = json.loads(text)
+    story = _stories(content)[place]
     story["done" if story.get("passes") is None and story.get("done") is not None else "passes"] = True
     indent, escaped = re.search(r"\n([ \t]+)", text), text.isascii() or "\\u" in text
-    written = json.dumps(whole, indent=indent[1] if indent else None, ensure_ascii=escaped)
+    written = json.dumps(content, indent=indent[1] if indent else None, ensure_ascii=escaped)
     return written.replace("\n", "\r\n" if "\r\n" in text else "\n") + text[len(text.rstrip()) :]
 
 
-def _stories(whole: Any) -> list[Any]:
-    named = cast("dict[str, Any]", whole) if isinstance(whole, dict) else {"": whole}
+def _stories(content: Any) -> list[Any]:
+    named = cast("dict[str, Any]", content) if isinstance(content, dict) else {"": content}
     for name in ("", *LISTS):
         if isinstance(found := named.get(name), list):
             return cast("list[Any]", found)
     raise PlanError(0, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
 
 
-# --- plan.toml: our own form, one [[item]] table for each item --------------------------------------------------------------
+# --- plan.toml: our own format, one [[item]] table for each item ------------------------------------------------------------
 
 _HEADING = re.compile(r"^([ \t]*)\[\[[ \t]*[\"']?item[\"']?[ \t]*\]\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
-"""The standard library reads TOML and does not say where a value stands; a tick has to change one word and nothing else."""
+"""Header of an item. The standard library's TOML parser gives no positions, and a tick must change only one word."""
 _OPEN_MARK = re.compile(r"(^[ \t]*[\"']?done[\"']?[ \t]*=[ \t]*)false\b", re.MULTILINE)
 
 
@@ -87,7 +87,7 @@ def read_toml(text: str) -> Plan:
 
 
 def tick_toml(text: str, place: int) -> str:
-    """The same text with `done = true` in the table at that place."""
+    """Return the text with `done = true` in the table at that place."""
     start, end = _blocks(text)[place]
     before, block, after = text[:start], text[start:end], text[end:]
     if (known := _OPEN_MARK.sub(r"\1true", block, count=1)) != block:
@@ -97,22 +97,22 @@ def tick_toml(text: str, place: int) -> str:
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Where each `[[item]]` begins and ends."""
+    """Return start and end of each `[[item]]`."""
     return list(pairwise([*(found.start() for found in _HEADING.finditer(text)), len(text)]))
 
 
-# --- any of them ------------------------------------------------------------------------------------------------------
+# --- all formats ------------------------------------------------------------------------------------------------------
 
 FORMS: Mapping[Kind, tuple[Callable[[str], Plan], Callable[[str, int], str]]] = {
     "json": (read_json, tick_json),
     "markdown": (plan_markdown.read, plan_markdown.tick),
     "toml": (read_toml, tick_toml),
 }
-"""The plan of a text, and the text with the item at that place of the plan ticked."""
+"""For each format, a function that parses a plan, and one that ticks the item at a place in the text."""
 
 
 def kind_of(path: str) -> Kind:
-    """By the ending of its name. Raises PlanError for one that says nothing."""
+    """Return a plan's format by file suffix. Raises PlanError for an unknown one."""
     ending = posixpath.splitext(path)[1].lower()
     if ending not in ENDINGS:
         raise PlanError(0, f"expected a file that ends with {', '.join(ENDINGS)}, found {display(path)}")
@@ -120,8 +120,8 @@ def kind_of(path: str) -> Kind:
 
 
 def read_plan(path: str, data: bytes) -> Plan:
-    """What a file says. Raises PlanError where it cannot be followed, with the line."""
-    return read_text(kind_of(path), _text(data))
+    """Parse a plan file. Raises PlanError with the line if it is invalid."""
+    return read_text(kind_of(path), _decode(data))
 
 
 def read_text(kind: Kind, text: str) -> Plan:
@@ -129,28 +129,28 @@ def read_text(kind: Kind, text: str) -> Plan:
     if not plan.items:
         raise PlanError(0, "there is no item in it")
     require_few_items([item.line for item in plan.items])
-    return require_sound(plan.model_copy(update={"items": tuple(_with_ids(plan.items))}))
+    return require_sound(plan.model_copy(update={"items": tuple(_assign_ids(plan.items))}))
 
 
 def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
-    """The same bytes with these items ticked; what is not there, or ticked already, is left out.
+    """Return the bytes with these items ticked, ignoring unknown and ticked ones.
 
-    Read again, it says the same with those done. Raises PlanError where that is not possible: then nothing may be written.
+    The result parses as the same plan with those items done. Raises PlanError if that is impossible; then nothing may be written.
     """
-    kind, after = kind_of(path), _text(data)
+    kind, after = kind_of(path), _decode(data)
     before, wanted = read_text(kind, after), frozenset(ids)
     for place in [number for number, item in enumerate(before.items) if item.id in wanted and not item.done]:
         after = FORMS[kind][1](after, place)
-    # Lines move when a line is put in above them.
-    said, due = (
+    # Ignore line numbers, which an inserted line shifts.
+    actual, expected = (
         [{**dict(item), "line": 0} for item in plan.items] for plan in (read_text(kind, after), with_done(before, wanted))
     )
-    if said != due:
+    if actual != expected:
         raise PlanError(0, f"{', '.join(sorted(wanted))} cannot be ticked in it without changing something else")
     return (BOM if data.startswith(BOM) else b"") + after.encode()
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     if len(data) > LARGEST:
         raise PlanError(0, f"it has {len(data):,} bytes, {LARGEST:,} may be")
     try:
@@ -159,10 +159,10 @@ def _text(data: bytes) -> str:
         raise PlanError(data.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
 
 
-def _with_ids(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
-    """With ids for those that have none: their first words, and a digest of the whole title where several begin alike.
+def _assign_ids(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
+    """Yield items with ids for those without: their first words, and a digest of the title if several begin alike.
 
-    Nothing of it is counted: with an item put in above them a tick would land on another. So no two may have the same title.
+    Ids contain no counter: after an insertion a tick would hit another item. So titles must be unique.
     """
     taken = Counter(item.id or slug(item.title) for item in items)
     titles = set[str]()

@@ -1,4 +1,4 @@
-"""The form of an item, one for all kinds of plans, and what is said where a plan cannot be followed."""
+"""Schema of plan items for all formats, and the error for invalid plans."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,17 +13,17 @@ from helmsman.plain import clean
 from helmsman.records.plan import LAST_RANK, LONGEST_ID, MOST_ITEMS, PlanItem
 
 LONGEST_TITLE, LONGEST_DETAILS, SLUG = 300, 8_000, 40
-LONGEST_CHECK = 2_000  # A check counts whole or not at all: of a command that was cut, nobody knows what it proves
-RANKS: Mapping[str, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}  # what the usual words for a priority come to
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # what JSON can escape and no command, prompt or state can hold
+LONGEST_CHECK = 2_000  # maximum characters of a check, which is never truncated: a truncated command proves something else
+RANKS: Mapping[str, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}  # ranks of the usual words for a priority
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # characters that JSON can escape but no command, prompt or state can contain
 _ID = re.compile(rf"(?:[A-Za-z0-9][A-Za-z0-9._/-]{{0,{LONGEST_ID - 1}}})?")
 
 
 class PlanError(ValueError):
-    """A plan that cannot be followed."""
+    """A plan is invalid."""
 
     def __init__(self, line: int, why: str) -> None:
-        """Line from 1; 0 where no single line is to blame."""
+        """`line`: counted from 1; 0 if no single line is wrong."""
         self.line, self.why = line, why
         super().__init__(line, why)
 
@@ -35,7 +35,7 @@ class PlanError(ValueError):
         return OperatorError(clean(f"{where}: {self.why}"), remedy="fix the plan and commit it; docs/plans.md shows its forms")
 
 
-def _only_if(holds: Callable[[str], object], expected: str) -> AfterValidator:
+def _require(holds: Callable[[str], object], expected: str) -> AfterValidator:
     def checked(value: str) -> str:
         if not holds(value):
             raise PydanticCustomError("plan", cast("Any", expected))
@@ -44,8 +44,8 @@ def _only_if(holds: Callable[[str], object], expected: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _listed(value: Any) -> Any:
-    """One text may stand for a list of it, and ids may be numbers."""
+def _as_tuple(value: Any) -> Any:
+    """Wrap a single value in a tuple, and convert numeric ids to strings."""
     every = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
     return tuple(str(one) if type(one) is int else one for one in every)
 
@@ -54,12 +54,12 @@ def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-_IS_TEXT = _only_if(lambda text: not _NO_TEXT.search(text), "text without null characters and halves of characters")
+_IS_TEXT = _require(lambda text: not _NO_TEXT.search(text), "text without null characters and halves of characters")
 Text = Annotated[str, _IS_TEXT, AfterValidator(lambda text: text.strip()[:LONGEST_DETAILS])]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), AfterValidator(_without_empty)]
-Title = Annotated[Text, AfterValidator(lambda text: " ".join(text.split())[:LONGEST_TITLE]), _only_if(bool, "a title")]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), AfterValidator(_without_empty)]
+Title = Annotated[Text, AfterValidator(lambda text: " ".join(text.split())[:LONGEST_TITLE]), _require(bool, "a title")]
 Id = Annotated[
-    Text, _only_if(_ID.fullmatch, f"letters, digits and . _ / - (at most {LONGEST_ID}, the first one a letter or a digit)")
+    Text, _require(_ID.fullmatch, f"letters, digits and . _ / - (at most {LONGEST_ID}, the first one a letter or a digit)")
 ]
 Check = Annotated[str, Field(max_length=LONGEST_CHECK), _IS_TEXT, AfterValidator(str.strip)]
 Acceptance = Annotated[Texts, Field(max_length=50)]
@@ -72,7 +72,7 @@ Priority = Annotated[
 
 
 class Item(BaseModel):
-    """An item as a file gives it: all of a PlanItem but its line."""
+    """An item in a file: a PlanItem without its line."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -88,26 +88,26 @@ class Item(BaseModel):
     done: bool = False
 
 
-def _named(*names: str) -> Any:
+def _aliases(*names: str) -> Any:
     return Field(validation_alias=AliasChoices(*names))
 
 
 class Story(Item):
-    """One as other loops write it: by these names the first that is there counts. Any others are left alone."""
+    """An item in the format of other loops: the first of these names counts. Other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
     id: Annotated[Id, BeforeValidator(lambda one: str(one) if isinstance(one, str | int) else "")] = ""
-    title: Annotated[Title, _named("title", "name", "description")]
-    details: Annotated[Text, _named("description")] = ""
+    title: Annotated[Title, _aliases("title", "name", "description")]
+    details: Annotated[Text, _aliases("description")] = ""
     notes: Text = ""
-    acceptance: Annotated[Acceptance, _named("acceptanceCriteria", "acceptance_criteria", "acceptance", "steps")] = ()
-    needs: Annotated[Needs, _named("needs", "dependsOn", "depends_on", "dependencies")] = ()
-    done: Annotated[bool, _named("passes", "done")] = False
+    acceptance: Annotated[Acceptance, _aliases("acceptanceCriteria", "acceptance_criteria", "acceptance", "steps")] = ()
+    needs: Annotated[Needs, _aliases("needs", "dependsOn", "depends_on", "dependencies")] = ()
+    done: Annotated[bool, _aliases("passes", "done")] = False
 
 
 def item_of(form: type[Item], values: Mapping[str, Any], line: int) -> PlanItem:
-    """The item that begins on this line. A description that is the title as well is told once. Raises PlanError."""
+    """Validate the item on this line, dropping a description that equals the title. Raises PlanError."""
     try:
         found = form.model_validate(values)
     except ValidationError as error:
@@ -125,12 +125,12 @@ def item_of(form: type[Item], values: Mapping[str, Any], line: int) -> PlanItem:
 
 
 def require_few_items(lines: Sequence[int]) -> None:
-    """Where the items of a plan begin."""
+    """Raise PlanError if there are too many items. `lines`: first line of each item."""
     if len(lines) > MOST_ITEMS:
         raise PlanError(lines[MOST_ITEMS], f"{len(lines):,} items, {MOST_ITEMS:,} may be")
 
 
 def slug(title: str) -> str:
-    """An id for an item that has none: its first words. It stays as long as its title does."""
+    """Return an id from the first words of a title, stable as long as the title is."""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     return (words[:SLUG].rpartition("-")[0] if len(words) > SLUG and "-" in words[:SLUG] else words[:SLUG]) or "item"

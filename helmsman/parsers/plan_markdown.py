@@ -1,7 +1,7 @@
-"""Checkboxes in Markdown: `fix_plan.md`, `tasks.md`, `IMPLEMENTATION_PLAN.md`, and any other list of them.
+"""Parser for checkboxes in Markdown: `fix_plan.md`, `tasks.md`, `IMPLEMENTATION_PLAN.md`, and other lists.
 
-A box with boxes below it, further in or numbered `2.1` under `2`, stands for all of them: it is no item, and is ticked together
-with the last one below it.
+A box with boxes below it, indented or numbered `2.1` under `2`, is a group, not an item, and is ticked together with the last
+box below it.
 """
 
 import re
@@ -15,14 +15,14 @@ from helmsman.parsers.plan_form import RANKS, Item, PlanError, item_of, require_
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
 TAB = 4
-ABOVE = 19  # characters of an id that come of the heading above
+ABOVE = 19  # maximum characters of an id from the heading above
 _BOX = re.compile(r"(?P<lead>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX~/-])\]\*?(?P<rest>[ \t].*)?")
 _ALMOST = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?P<box>\[(?:[ \t]{0,3}[xX]?[ \t]{0,3}|[^\w\s\]])\])(?![(\[:])")
-"""What people write for a box and nobody reads as one."""
+"""Malformed boxes."""
 _LEAD = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _SURE_ID = re.compile(r"[A-Z]{1,3}\d{2,5}|[A-Z]{1,6}-\d{2,5}")
-"""Such an id is one, and there twice it is a mistake; any other may be a number that only looks like one."""
+"""Unambiguous ids, whose repetition is an error; others may be numbers that only look like ids."""
 _ID = re.compile(
     r"\*{0,2}(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*(?=[\s.:)*])|\d+(?:\.\d+)+(?=[\s.:)*])|\d+(?=[.)]))[.:)]?\*{0,2}[.:)]?\s*"
 )
@@ -33,7 +33,7 @@ _CHECK = re.compile(rf"\(check:\s*(?:{_COMMAND}|(?P<bare>(?=\S)(?:[^()`\r\n]|\([
 _IDS = r"(?P<ids>[\w./-]+(?:\s*,\s*[\w./-]+)*)"
 _NEEDS = re.compile(rf"\((?:needs|depends on):?\s+{_IDS}\)", re.IGNORECASE)
 _RANK = re.compile(r"\(priority:\s*(?:P?(\d{1,3})|(critical|high|medium|low))\)", re.IGNORECASE)
-_RANK_SAID = re.compile(r"\b()(critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
+_RANK_IN_WORDS = re.compile(r"\b()(critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
 _NOTES = {
     name: [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
     for name, patterns in {
@@ -42,12 +42,12 @@ _NOTES = {
         "acceptance": (r"\*{0,2}(?:acceptance|accepted when|done when)\*{0,2}:\*{0,2}\s*(?P<what>.+)",),
     }.items()
 }
-"""Lines of their own below an item, by what they give."""
+"""Separate lines below an item, by field."""
 
 
 @dataclass
 class _Box:
-    """A checkbox with what stands below it."""
+    """A checkbox with the lines below it."""
 
     line: int
     column: int  # of the character between its brackets
@@ -55,37 +55,37 @@ class _Box:
     done: bool
     title: str
     rank: int
-    heading: str  # the one that it stands below
+    heading: str  # the heading above
     id: str
     notes: list[str] = field(default_factory=list[str])
-    above: "list[_Box]" = field(default_factory=list["_Box"])  # the nearest first
+    above: "list[_Box]" = field(default_factory=list["_Box"])  # nearest first
     below: "list[_Box]" = field(default_factory=list["_Box"])
 
     @property
     def bare(self) -> str:
-        """The title without id, markers and what else is read from it; what is nothing but these, as it stands."""
-        title = _without(self.title, _MARKER, _CHECK, _NEEDS, _RANK)
+        """The title without id, markers and other parsed parts; unchanged if it consists only of these."""
+        title = _remove(self.title, _MARKER, _CHECK, _NEEDS, _RANK)
         named = _ID.match(title) if self.id else None
         return title[named.end() :].strip() if named and title[named.end() :].strip() else title or self.title
 
     @property
     def check(self) -> str:
-        """The command that proves it: in its title, or on a line of its own below."""
+        """The command that proves it: in its title, or on a separate line below."""
         in_title = _CHECK.search(self.title)
         if in_title is None and "(check:" in self.title.lower():
             raise PlanError(self.line, "its check cannot be read: write (check: `command`), one command in backquotes")
         found = in_title or next(self.noted("check"), None) or _VERIFY_COMMAND.search(self.title)
-        said = found.groupdict() if found else {}
-        return (said.get("command") or said.get("bare") or "").strip()
+        groups = found.groupdict() if found else {}
+        return (groups.get("command") or groups.get("bare") or "").strip()
 
     @property
     def needs(self) -> list[str]:
-        """Ids of the items that come before it."""
+        """Ids of its prerequisites."""
         found = (*_NEEDS.finditer(self.title), *self.noted("needs"))
         return list(dict.fromkeys(name.strip(".") for one in found for name in re.split(r"\s*,\s*", one["ids"])))
 
     def noted(self, name: str) -> Iterator[re.Match[str]]:
-        """Notes that are wholly of one kind."""
+        """Return matches of notes that consist only of the named field."""
         return (found for pattern in _NOTES[name] for note in self.notes if (found := pattern.fullmatch(note)))
 
 
@@ -95,7 +95,7 @@ def read(text: str) -> Plan:
         if box.below and not all(one.done for one in box.below) and (box.check or box.needs):
             raise PlanError(box.line, "a box with boxes below it has no check and no needs: write them on each item below")
     items = [box for box in boxes if not box.below]
-    # Those with one title go by what they stand below as well: `Write tests` is often there once for each part.
+    # Items with equal titles include what they are below in their id: `Write tests` often occurs once for each part.
     alike = Counter(box.bare for box in items if not box.id)
     for box in items:
         where = box.above[0].bare if box.above else box.heading
@@ -106,7 +106,7 @@ def read(text: str) -> Plan:
 
 
 def tick(text: str, place: int) -> str:
-    """The same text with an x in the box of the item at that place, and in each box above it that is done thereby."""
+    """Return the text with the item at that place ticked, and each group above that becomes done."""
     lines, item = text.split("\n"), [one for one in _boxes(text) if not one.below][place]
     for box in (item, *item.above):
         if all(one.done for one in box.below) and not box.done:
@@ -116,14 +116,14 @@ def tick(text: str, place: int) -> str:
 
 
 def _boxes(text: str) -> list[_Box]:
-    """Every checkbox outside of code and comments, each under the one that it belongs to."""
+    """Return every checkbox outside of code and comments, nested."""
     boxes: list[_Box] = []
-    ranks: list[tuple[int, int]] = [(0, LAST_RANK)]  # of the headings above: level and rank
+    ranks: list[tuple[int, int]] = [(0, LAST_RANK)]  # level and rank of the headings above
     heading_above = ""
-    for number, line in _shown(text):
+    for number, line in _visible_lines(text):
         if found := _BOX.fullmatch(line):
             title = (found["rest"] or "").strip()
-            named = _ID.match(f"{_without(title, _MARKER)} ")
+            named = _ID.match(f"{_remove(title, _MARKER)} ")
             boxes.append(_Box(
                 number, found.start("mark"), len(found["lead"].expandtabs(TAB)), found["mark"] in "xX", title,
                 _rank_of(title, ranks[-1][1]), heading_above, named["id"] if named else "",
@@ -140,22 +140,22 @@ def _boxes(text: str) -> list[_Box]:
     return boxes
 
 
-def _shown(text: str) -> Iterator[tuple[int, str]]:
-    """Lines outside of code and comments, with their numbers. Of one that never ends, nobody knows what it was to hide."""
-    code, comment, begun = CodeBlocks(), False, 0
+def _visible_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield numbered lines outside of code and comments. Raises PlanError for an unclosed one."""
+    code, comment, start = CodeBlocks(), False, 0
     for number, line in enumerate(map(str.rstrip, text.split("\n")), 1):
         bare, inside = _LEAD.sub("", line, count=1), comment or code.open
         if comment or (not inside and bare.startswith("<!--")):
             comment = "-->" not in line
         elif line and not code.holds(bare):
             yield number, line
-        begun = begun if inside else number
+        start = start if inside else number
     if comment or code.open:
-        raise PlanError(begun, "what begins here (code or a comment) is never closed")
+        raise PlanError(start, "what begins here (code or a comment) is never closed")
 
 
 def _nest(boxes: list[_Box]) -> None:
-    """By their indentation or by their numbers. A number that several items begin with is no id."""
+    """Nest boxes by indentation or number. A number that several items begin with is not an id."""
     often = Counter(box.id for box in boxes)
     by_id: dict[str, _Box] = {}
     way: list[_Box] = []
@@ -173,17 +173,20 @@ def _nest(boxes: list[_Box]) -> None:
 
 
 def _item(box: _Box) -> PlanItem:
-    every = [box, *box.above]
-    markers = {found["name"] for one in every for found in _MARKER.finditer(one.title)}
-    read = {found[0] for name in _NOTES for found in box.noted(name)}
+    box_and_groups = [box, *box.above]
+    markers = {found["name"] for one in box_and_groups for found in _MARKER.finditer(one.title)}
+    parsed_notes = {found[0] for name in _NOTES for found in box.noted(name)}
     values = {
         "id": box.id,
         "title": box.bare,
         "details": "\n".join(
-            (*(f"Part of: {one.bare}" for one in every[:0:-1]), *(note for note in box.notes if note not in read))
+            (
+                *(f"Part of: {one.bare}" for one in box_and_groups[:0:-1]),
+                *(note for note in box.notes if note not in parsed_notes),
+            )
         ),
         "acceptance": [found["what"] for found in box.noted("acceptance")],
-        "priority": min(one.rank for one in every),
+        "priority": min(one.rank for one in box_and_groups),
         "needs": box.needs,
         "parallel": "P" in markers,
         "verify": "VERIFY" in markers,
@@ -193,15 +196,15 @@ def _item(box: _Box) -> PlanItem:
     return item_of(Item, values, box.line)
 
 
-def _without(text: str, *patterns: re.Pattern[str]) -> str:
+def _remove(text: str, *patterns: re.Pattern[str]) -> str:
     for pattern in patterns:
         text = pattern.sub("", text)
     return " ".join(text.split())
 
 
 def _rank_of(text: str, above: int) -> int:
-    """The rank that a text names, else that of what stands above it."""
-    found = _RANK.search(text) or _RANK_SAID.search(text)
+    """Return the rank in a text, else the rank of what is above."""
+    found = _RANK.search(text) or _RANK_IN_WORDS.search(text)
     if found is None:
         return above
     return int(found[1]) if found[1] else RANKS[found[2].lower()]

@@ -1,7 +1,7 @@
-"""progress.md, the agent's notes: laid out before an iteration and read back after it. Free text of at most 40 lines.
+"""progress.md, the agent's notes: written before an iteration and read after it. Free text of at most 40 lines.
 
-A line that begins with Done, Decided, Unclear or Next is kept by its kind as well, for the next loop and for people. The older
-form, with a heading for each kind, is read.
+Lines that begin with Done, Decided, Unclear or Next are also kept by kind, for the next loop and for people. The older format,
+with a heading for each kind, is still read.
 """
 
 import re
@@ -12,7 +12,7 @@ from helmsman.records.iteration import Choice, Completed, WorkingMemory
 
 LINES = 40
 KEPT_ENTRIES = 20
-KEPT_CHARACTERS = 400  # A line is a sentence or two; what is longer belongs into the repository's own documents
+KEPT_CHARACTERS = 400  # per line, a sentence or two; longer texts belong in the repository's own documents
 LONGEST_FILE = 256 * 1024
 
 _HEADING = re.compile(
@@ -28,12 +28,12 @@ _KINDS = {"COMPLETED": "Done", "DECISIONS": "Decided", "UNCERTAINTIES": "Unclear
 
 
 def render(memory: WorkingMemory) -> str:
-    """progress.md as the agent finds it. Of a memory that was kept in the older form, a line for each entry."""
-    lines = memory.notes.split("\n") if memory.notes else list(_older(memory))
+    """Return the text of progress.md; a memory in the older format gets a line for each entry."""
+    lines = memory.notes.split("\n") if memory.notes else list(_lines_of_older_format(memory))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _older(memory: WorkingMemory) -> Iterator[str]:
+def _lines_of_older_format(memory: WorkingMemory) -> Iterator[str]:
     yield from (f"Done: {item.text}" for item in memory.completed)
     for one in memory.decisions:
         parts = {"rejected": one.rejected, "reason": one.reason, "revisit if": one.revisit_if}
@@ -43,24 +43,28 @@ def _older(memory: WorkingMemory) -> Iterator[str]:
 
 
 def read(text: str) -> WorkingMemory:
-    """progress.md as the agent left it. Never raises: what was cut is told in `problems`.
+    """Parse progress.md. Never raises: truncation is reported in `problems`.
 
-    Of the older form, the goal is the operator's and is not read back.
+    The goal in the older format is the operator's and not read.
     """
     plain = "\n".join(clean(line).rstrip() for line in text[:LONGEST_FILE].splitlines())
     first, *parts = _HEADING.split(plain)
     sections = zip(parts[::2], parts[1::2], strict=True)
     older = (
-        f"{_KINDS[name]}: {_bare(line)}" for name, body in sections if name in _KINDS for line in body.split("\n") if line.strip()
+        f"{_KINDS[name]}: {_strip_marker(line)}"
+        for name, body in sections
+        if name in _KINDS
+        for line in body.split("\n")
+        if line.strip()
     )
     lines = [shortened(line, KEPT_CHARACTERS) for line in (older if parts else first.split("\n")) if line.strip()]
     kept = lines[-LINES:]
-    found = [(match[1].lower(), match[2].strip()) for line in kept if (match := _KIND.match(_bare(line)))]
+    found = [(match[1].lower(), match[2].strip()) for line in kept if (match := _KIND.match(_strip_marker(line)))]
     done = (*(said for kind, said in found if kind == "done"), *(line for line in kept if _DONE.fullmatch(line)))
     return WorkingMemory(
         notes="\n".join(kept),
         completed=tuple(Completed(text=said) for said in done if said)[-KEPT_ENTRIES:],
-        decisions=tuple(_choice(said) for kind, said in found if kind == "decided" and said)[-KEPT_ENTRIES:],
+        decisions=tuple(_parse_choice(said) for kind, said in found if kind == "decided" and said)[-KEPT_ENTRIES:],
         uncertainties=tuple(said for kind, said in found if kind == "unclear" and said)[-KEPT_ENTRIES:],
         remaining_gap=shortened("\n".join(said for kind, said in found if kind == "next"), 4 * KEPT_CHARACTERS),
         problems=(f"it had {len(lines)} lines, and only the last {LINES} were kept",) if len(lines) > LINES else (),
@@ -68,24 +72,24 @@ def read(text: str) -> WorkingMemory:
 
 
 def without_plan(memory: WorkingMemory) -> WorkingMemory:
-    """The notes without what was to be done next."""
-    kept = (line for line in memory.notes.split("\n") if not re.match(r"next\b", _bare(line), re.IGNORECASE))
+    """Return the notes without their next steps."""
+    kept = (line for line in memory.notes.split("\n") if not re.match(r"next\b", _strip_marker(line), re.IGNORECASE))
     return memory.model_copy(update={"remaining_gap": "", "notes": "\n".join(kept)})
 
 
-def _bare(line: str) -> str:
-    """Without the mark of a list."""
+def _strip_marker(line: str) -> str:
+    """Return a line without its list marker."""
     return _MARK.sub("", line.strip(), count=1)
 
 
-def _choice(line: str) -> Choice:
+def _parse_choice(line: str) -> Choice:
     first, *rest = _CHOICE_PART.split(line)
     parts = {name.lower().replace(" ", "_"): text.strip() for name, text in zip(rest[::2], rest[1::2], strict=True)}
     return Choice(chose=_CHOSE.sub("", first).strip(), **parts)
 
 
 def percent(body: str) -> int | None:
-    """The first number of a text, at most 100; a share such as 0.85 is 85 as well."""
+    """Return the first number of a text, at most 100; a fraction such as 0.85 means 85."""
     match = _NUMBER.search(body[:KEPT_CHARACTERS])
     if match is None:
         return None

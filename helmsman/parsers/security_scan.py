@@ -1,4 +1,4 @@
-"""What a security scanner printed: bandit's JSON or SARIF."""
+"""Parser for reports of security scanners: bandit's JSON or SARIF."""
 
 import hashlib
 import json
@@ -12,8 +12,8 @@ from typing import Any, get_args
 from helmsman.parsers.loose import amount, at, count, items, mapping, text
 from helmsman.records.checks import MOST_WEAKNESSES, Harm, Scan, Weakness
 
-_MOST_READ = 20_000  # findings of one scan that are looked at
-_SEVERE = 7.0  # CVSS scores from here on are called high; SARIF's `security-severity` is such a score
+_MOST_READ = 20_000  # maximum findings of one scan to read
+_SEVERE = 7.0  # CVSS score from which a finding is high; SARIF's `security-severity` is such a score
 _MODERATE = 4.0
 _NUMBERED = re.compile(r"(\d+) ?(.*)")
 _LEVELS: Mapping[str, Harm] = {"error": "high", "warning": "medium", "note": "low", "none": "low"}
@@ -22,57 +22,57 @@ _ORDER = get_args(Harm)
 
 
 def read_scan(output: str, worktree: str, commit: str = "") -> Scan:
-    """What a scanner printed, bandit's JSON or SARIF, in the severest 200 findings.
+    """Parse bandit's JSON or SARIF; keep the 200 most severe findings.
 
-    Scanners that draw a progress bar print it first: the report begins with the first line that starts with a brace.
+    Scanners may print a progress bar first: the report begins with the first line that starts with a brace.
     """
     report, start = mapping(None), 0 if output.startswith("{") else output.find("\n{") + 1
     with suppress(ValueError, RecursionError):
         report = mapping(json.JSONDecoder().raw_decode(output, start)[0])
     if "runs" not in report and "results" not in report:
         return Scan(commit=commit, error="the scan printed neither bandit's JSON nor SARIF")
-    found = _of_sarif(report, worktree) if "runs" in report else _of_bandit(report, worktree)
-    ranked = sorted(islice(found, _MOST_READ), key=lambda one: _ORDER.index(one.severity))
+    found = _read_sarif(report, worktree) if "runs" in report else _read_bandit(report, worktree)
+    ranked = sorted(islice(found, _MOST_READ), key=lambda weakness: _ORDER.index(weakness.severity))
     return Scan(commit=commit, findings=tuple(ranked[:MOST_WEAKNESSES]), left_out=max(len(ranked) - MOST_WEAKNESSES, 0))
 
 
-def _of_bandit(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
-    for one in map(mapping, items(report.get("results"))):
-        line, code = count(one.get("line_number")), text(one.get("code"), 10_000)
-        # It shows neighbouring lines as well, each behind its number; those change for other reasons.
-        shown = (_NUMBERED.match(said) for said in code.splitlines())
+def _read_bandit(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
+    for result in map(mapping, items(report.get("results"))):
+        line, code = count(result.get("line_number")), text(result.get("code"), 10_000)
+        # The code includes neighbouring lines with their numbers, which change for other reasons.
+        lines = (_NUMBERED.match(numbered) for numbered in code.splitlines())
         yield Weakness(
-            rule="/".join(filter(None, (text(one.get("test_id"), 40), text(one.get("test_name"), 59)))),
-            path=_path(text(one.get("filename"), 4096), worktree),
+            rule="/".join(filter(None, (text(result.get("test_id"), 40), text(result.get("test_name"), 59)))),
+            path=_relative_path(text(result.get("filename"), 4096), worktree),
             line=line,
-            severity=_NAMES.get(text(one.get("issue_severity")), "low"),
-            digest=_digest(next((said[2] for said in shown if said and said[1] == str(line)), code)),
+            severity=_NAMES.get(text(result.get("issue_severity")), "low"),
+            digest=_digest(next((match[2] for match in lines if match and match[1] == str(line)), code)),
         )
 
 
-def _of_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
+def _read_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
     for run in map(mapping, items(report.get("runs"))):
         rules = [mapping(rule) for rule in items(at(run, "tool.driver.rules"))]
-        named = {text(rule.get("id"), 100): rule for rule in rules}
+        rules_by_id = {text(rule.get("id"), 100): rule for rule in rules}
         for result in map(mapping, items(run.get("results"))):
-            # Whether somebody took it away; that it was asked for and is not granted yet, or was refused, takes nothing away.
-            said = {text(mapping(one).get("status")) for one in items(result.get("suppressions"))}
-            if not said or said & {"underReview", "rejected"}:
-                yield _of_result(result, rules, named, worktree)
+            # Skip suppressed results, unless the suppression is still under review or was rejected.
+            statuses = {text(mapping(one).get("status")) for one in items(result.get("suppressions"))}
+            if not statuses or statuses & {"underReview", "rejected"}:
+                yield _read_result(result, rules, rules_by_id, worktree)
 
 
-def _of_result(
-    result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], named: Mapping[str, Mapping[str, Any]], worktree: str
+def _read_result(
+    result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], rules_by_id: Mapping[str, Mapping[str, Any]], worktree: str
 ) -> Weakness:
     name, place = text(result.get("ruleId"), 100), result.get("ruleIndex")
-    # The place may be -1, or one in another list: of the rules of an extension, so a name counts more; `B602/1` is one of B602.
-    placed = rules[count(place)] if count(place) == place and count(place) < len(rules) else mapping(None)
-    rule = (named.get(name) or named.get(name.rpartition("/")[0], {})) if name else placed
+    # The index may be -1, or refer to an extension's rules, so the name takes precedence; `B602/1` belongs to rule B602.
+    indexed = rules[count(place)] if count(place) == place and count(place) < len(rules) else mapping(None)
+    rule = (rules_by_id.get(name) or rules_by_id.get(name.rpartition("/")[0], {})) if name else indexed
     location = at(result, "locations.0.physicalLocation")
     words = text(at(location, "region.snippet.text"), 10_000) or text(at(result, "message.text"), 1000)
     return Weakness(
         rule=name or text(rule.get("id"), 100),
-        path=_path(text(at(location, "artifactLocation.uri"), 4096), worktree),
+        path=_relative_path(text(at(location, "artifactLocation.uri"), 4096), worktree),
         line=count(at(location, "region.startLine")),
         severity=_severity(result, rule),
         digest=_digest(words),
@@ -80,8 +80,8 @@ def _of_result(
 
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:
-    """A score says more than a level, which many tools set by how sure they are."""
-    scores = (_number(at(one, "properties.security-severity")) for one in (result, rule))
+    """Return the severity, by score if there is one: many tools set the level by their confidence."""
+    scores = (_parse_score(at(one, "properties.security-severity")) for one in (result, rule))
     score = next((number for number in scores if number is not None), None)
     if score is not None:
         return "high" if score >= _SEVERE else "medium" if score >= _MODERATE else "low"
@@ -89,14 +89,14 @@ def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:
     return _NAMES.get(text(at(result, "properties.issue_severity")).upper()) or _LEVELS.get(own, "medium")
 
 
-def _number(value: object) -> float | None:
-    """SARIF writes scores as text."""
+def _parse_score(value: object) -> float | None:
+    """Parse a score, which is a string in SARIF."""
     if isinstance(value, str):
         return float(value) if re.fullmatch(r"\d{1,2}(\.\d{1,4})?", value) else None
     return amount(value)
 
 
-def _path(name: str, worktree: str) -> str:
+def _relative_path(name: str, worktree: str) -> str:
     plain = normpath(name.removeprefix("file://")) if name else ""
     return plain.removeprefix(f"{normpath(worktree)}/")[-300:]
 

@@ -1,4 +1,4 @@
-"""How the agent ends: whether it claims completion, cannot go on or has work left, and its status block, however it wrote that.
+"""Parse the end of an agent's message: claimed completion, blocked or work left, and its status block in any style.
 
 ---RALPH_STATUS---
 STATUS: IN_PROGRESS | COMPLETE | BLOCKED
@@ -19,43 +19,43 @@ from helmsman.plain import short_line
 from helmsman.records.claims import LONGEST_BLOCKED, Claims, StatusReport
 
 LAST_LINES = 10
-"""Of a program that prints more than its agent's last message, the lines with words that may ask: a block and a promise fit."""
-_LONGEST = 20_000  # characters from the end that are looked at: a report stands at the end
+"""Number of final lines that count as a request if a program prints more than the last message; fits a block and a promise."""
+_LONGEST = 20_000  # characters to read from the end, where reports are
 
 _PROMISE, _MOST_PROMISES = re.compile(r"<promise>[^<>\n]{1,200}</promise>"), 20
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^`\n]*\1(?!`)")
-_LAST_WORD = re.compile(r"[ \t>*_#-]*(BLOCKED|IMPOSSIBLE|CONTINUE)[*_]*:[*_ \t]*(.*)")
+_CLOSING_WORD = re.compile(r"[ \t>*_#-]*(BLOCKED|IMPOSSIBLE|CONTINUE)[*_]*:[*_ \t]*(.*)")
 _ENDS_REASON = re.compile(r"\s*$|---|[ \t>*_#-]*[A-Z_]{4,}[*_]*:")
 _NO_REASON = re.compile(r"(?:no|none|nothing|not|n/?a|false|-)?[.!]?", re.IGNORECASE)
 _REASON_LINES = 5
 
 
 def promises(prompt: str) -> dict[str, int]:
-    """The promises that a prompt names, each with its first line; of very many the first few."""
+    """Return the first promises in a prompt, each with its first line."""
     found = dict[str, int]()
-    for one in islice(_PROMISE.finditer(prompt), _MOST_PROMISES):
-        found.setdefault(one[0], prompt.count("\n", 0, one.start()) + 1)
+    for match in islice(_PROMISE.finditer(prompt), _MOST_PROMISES):
+        found.setdefault(match[0], prompt.count("\n", 0, match.start()) + 1)
     return found
 
 
 def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Claims:
-    """What the last message asks for. Whether a request is granted is decided by the checks.
+    """Parse what the last message asks for. The checks decide whether a request is granted.
 
-    A promise that fills a line asks, however it is decorated; quoted code does not, unless all of the message is quoted.
-    EXIT_SIGNAL asks in the last status block. `only_at_end`: only the last lines ask.
+    A promise on its own line is a request, in any decoration; in quoted code it is not, unless all of the message is quoted.
+    EXIT_SIGNAL in the last status block is a request. `only_at_end`: read requests only from the last lines.
     """
-    status, asks = read_status(message), message
+    status, request_text = read_status(message), message
     if only_at_end:
-        asks = "\n".join([line for line in message.splitlines() if line.strip()][-LAST_LINES:])
-    signal = read_status(asks)
+        request_text = "\n".join([line for line in message.splitlines() if line.strip()][-LAST_LINES:])
+    signal = read_status(request_text)
     if signal and signal.exit_signal:
         return Claims(wants_to_finish=True, how="EXIT_SIGNAL", status=status)
-    spoken = outside_code(asks)
-    spoken = spoken if spoken.strip() else asks
-    alone = any(line.strip("`*_ \t") == promise for line in spoken.splitlines())
-    if promise and (alone or promise in _CODE_SPAN.sub("", spoken)):
+    prose = outside_code(request_text)
+    prose = prose if prose.strip() else request_text
+    is_on_own_line = any(line.strip("`*_ \t") == promise for line in prose.splitlines())
+    if promise and (is_on_own_line or promise in _CODE_SPAN.sub("", prose)):
         return Claims(wants_to_finish=True, how=promise, status=status)
-    word, reason = _last_word(outside_code(message[-_LONGEST:]).splitlines())
+    word, reason = _closing_word(outside_code(message[-_LONGEST:]).splitlines())
     if status and status.status == "blocked" and word in {"", "CONTINUE"}:
         word, reason = "BLOCKED", status.recommendation or "it does not say why"
     if word in {"BLOCKED", "IMPOSSIBLE"}:
@@ -63,51 +63,51 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     return Claims(goes_on=word == "CONTINUE" or bool(status and status.status == "in_progress"), status=status)
 
 
-def _last_word(lines: list[str]) -> tuple[str, str]:
-    """The last such word with its reason, to the end of its paragraph."""
+def _closing_word(lines: list[str]) -> tuple[str, str]:
+    """Return the last closing word with its reason, up to the end of its paragraph."""
     for place in range(len(lines) - 1, -1, -1):
-        if said := _LAST_WORD.match(lines[place]):
-            behind = lines[place + 1 : place + 1 + _REASON_LINES]
-            more = takewhile(lambda line: not _ENDS_REASON.match(line), behind)
-            reason = " ".join(" ".join((said[2], *more)).split())
+        if match := _CLOSING_WORD.match(lines[place]):
+            following = lines[place + 1 : place + 1 + _REASON_LINES]
+            more = takewhile(lambda line: not _ENDS_REASON.match(line), following)
+            reason = " ".join(" ".join((match[2], *more)).split())
             if not _NO_REASON.fullmatch(reason):
-                return said[1], reason
+                return match[1], reason
     return "", ""
 
 
 def read_status(message: str) -> StatusReport | None:
-    """Read the last report of a message, a whole block or line by line. None where there is none; never raises."""
+    """Parse the last report of a message, as a block or separate lines; None if there is none. Never raises."""
     *_, found = [{}, *filter(None, _reports(message[-_LONGEST:]))]
     fields = {name: read(found[key]) for key, (name, read) in _FIELDS.items() if key in found}
     return StatusReport.model_validate(fields) if fields else None
 
 
 def _reports(kept: str) -> Iterator[dict[str, str]]:
-    """Fields line by line: behind a mark any of them makes a report. One that comes again begins another report."""
+    """Yield reports field by field: after a mark any field makes a report. A repeated field begins another report."""
     fields: dict[str, str] = {}
     marked = False
     for line in (*kept.splitlines(), "---END_RALPH_STATUS---"):
         mark, field = _MARK.search(line), _FIELD.match(line)
         if mark or (field and field[1].upper() in fields):
-            if marked or _OWN & fields.keys():
+            if marked or _DISTINCTIVE_FIELDS & fields.keys():
                 yield fields
             fields, marked = {}, not mark[1] if mark else marked
         if field:
             fields[field[1].upper()] = field[2].strip(" \t\r\n,*_`\"'")
 
 
-def _word(value: str) -> str:
-    """`IN PROGRESS` and `**in-progress** (half)` are `in_progress`."""
+def _normalize(value: str) -> str:
+    """Normalize a value: `IN PROGRESS` and `**in-progress** (half)` become `in_progress`."""
     return re.sub(r"[^a-z0-9]+", "_", _REMARK.sub("", value).lower()).strip("_")
 
 
 def _one_of(*values: str) -> Callable[[str], str]:
-    """One of these values; none where it is another word."""
-    return lambda said: word if (word := _word(said)) in values else ""
+    """Return a reader that accepts one of these values, and returns an empty string for others."""
+    return lambda value: word if (word := _normalize(value)) in values else ""
 
 
-def _number(value: str) -> int | None:
-    """A count of 0 to 999,999."""
+def _parse_count(value: str) -> int | None:
+    """Parse a count of 0 to 999,999."""
     match = _COUNT.match(value)
     return int(match[1]) if match else None
 
@@ -118,14 +118,14 @@ _COUNT = re.compile(r"([0-9]{1,6})(?![0-9./])")
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
     "STATUS": ("status", _one_of("in_progress", "complete", "blocked")),
-    "TASKS_COMPLETED_THIS_LOOP": ("tasks_completed", _number),
-    "TASKS_COMPLETED": ("tasks_completed", _number),
-    "FILES_MODIFIED": ("files_modified", _number),
+    "TASKS_COMPLETED_THIS_LOOP": ("tasks_completed", _parse_count),
+    "TASKS_COMPLETED": ("tasks_completed", _parse_count),
+    "FILES_MODIFIED": ("files_modified", _parse_count),
     "TESTS_STATUS": ("tests_status", _one_of("passing", "failing", "not_run")),
-    "EXIT_SIGNAL": ("exit_signal", lambda value: _FLAGS.get(_word(value))),
+    "EXIT_SIGNAL": ("exit_signal", lambda value: _FLAGS.get(_normalize(value))),
     "RECOMMENDATION": ("recommendation", short_line),
 }
-_OWN = _FIELDS.keys() - {"STATUS", "RECOMMENDATION"}
-"""Without the words that stand before a colon in any message: alone they make no report."""
+_DISTINCTIVE_FIELDS = _FIELDS.keys() - {"STATUS", "RECOMMENDATION"}
+"""Fields that make a report without a mark; the others occur before a colon in any message."""
 _NAMES = "|".join(sorted(_FIELDS, key=len, reverse=True))
 _FIELD = re.compile(rf"[ \t>*_`\"'+#•-]*({_NAMES})[\"'*`]*[ \t]*[:=](.*)", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""When a usage limit resets: from the CLI's own events, else from the words of versions that say it no other way."""
+"""Determine when a usage limit resets: from the CLI's events, else from the messages of older versions."""
 
 import re
 from collections.abc import Mapping
@@ -31,39 +31,39 @@ _RESET = re.compile(rf"resets? (?:(?:at|on) )?(?:{_DATE}(?:,| at)? ?)?(?:{_CLOCK
 
 
 def read_limit(info: Mapping[str, Any]) -> RateLimit:
-    """What a rate_limit_event says; its reset may lie in the past. A warning without a share says at least which was passed."""
+    """Parse a rate_limit_event; its reset may be in the past. A warning without utilization has at least a passed threshold."""
     window, windows = text(info.get("rateLimitType")), dict[str, UsageWindow]()
-    for name, said in [(window, info), *mapping(info.get("unifiedWindows")).items()][: _WINDOWS + 1]:
-        of = mapping(said)
-        shares = (amount(of.get("utilization")), amount(of.get("surpassedThreshold")))
-        share = next((one for one in shares if one is not None), None)
+    for name, value in [(window, info), *mapping(info.get("unifiedWindows")).items()][: _WINDOWS + 1]:
+        fields = mapping(value)
+        shares = (amount(fields.get("utilization")), amount(fields.get("surpassedThreshold")))
+        share = next((number for number in shares if number is not None), None)
         if share is not None:
-            resets = _moment(amount(of.get("resetsAt")))
+            resets = _from_epoch(amount(fields.get("resetsAt")))
             windows[text(name)] = UsageWindow(name=text(name), utilization=min(share, 1.0), resets_at=resets)
     own = windows.get(window)
     return RateLimit(
         status=text(info.get("status")),
         window=window,
-        resets_at=_moment(amount(info.get("resetsAt"))),
+        resets_at=_from_epoch(amount(info.get("resetsAt"))),
         utilization=own.utilization if own else None,
         windows=tuple(windows.values())[:_WINDOWS],
     )
 
 
 def names_a_limit(words: str) -> bool:
-    """Whether an error of the CLI speaks of the subscription's own limit."""
+    """Whether an error message of the CLI is about the subscription's limit."""
     return _NAMES_A_LIMIT.search(words[:_WORDS_READ]) is not None
 
 
 def ahead(limit: RateLimit | None, now: datetime) -> RateLimit | None:
-    """The limit without a reset that has passed."""
+    """Return the limit without a reset in the past."""
     if limit is None or limit.resets_at is None or limit.resets_at > now:
         return limit
     return limit.model_copy(update={"resets_at": None})
 
 
 def reached(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
-    """The limit that stopped a call. The event's reset, even one that has just passed, is better than a guess at the words."""
+    """Return the limit that stopped a call. The event's reset, even if just passed, is more reliable than the message."""
     rejected = limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
     if rejected.resets_at is None:
         rejected = rejected.model_copy(update={"resets_at": reset_in_words(words, now)})
@@ -71,36 +71,36 @@ def reached(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
 
 
 def reset_in_words(words: str, now: datetime) -> datetime | None:
-    """The next moment that a message names as the reset; None where it names none or one in the past."""
+    """Return the reset time in a message; None if it names none or one in the past."""
     words = words[:_WORDS_READ]
     if epoch := _EPOCH.search(words):
-        moment = _moment(float(epoch[1]))
+        moment = _from_epoch(float(epoch[1]))
     else:
-        moments = (_named_moment(found, now) for found in _RESET.finditer(words))
+        moments = (_parse_moment(found, now) for found in _RESET.finditer(words))
         moment = next((moment for moment in moments if moment), None)
     return moment if moment and moment > now else None
 
 
-def _moment(epoch: float | None) -> datetime | None:
+def _from_epoch(epoch: float | None) -> datetime | None:
     seconds = (epoch or 0) / (1000 if (epoch or 0) >= _MILLISECONDS_FROM else 1)
     return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _MILLISECONDS_FROM else None
 
 
-def _named_moment(found: re.Match[str], now: datetime) -> datetime | None:
-    """On the day that is named, in the year that is named or else the nearest one; a date alone is its midnight."""
+def _parse_moment(found: re.Match[str], now: datetime) -> datetime | None:
+    """Return the named time, in the named or else the nearest year; a date without time means midnight."""
     hour, minute = int(found["hour"] or 12), int(found["minute"] or 0)
     if not (found["hour"] or found["month"]) or not (1 <= hour <= 12 and minute < 60):  # noqa: PLR2004 - the face of a clock
         return None
     zone = UTC
-    with suppress(KeyError, ValueError, OSError):  # not a zone, not even a name, or a folder of zones
+    with suppress(KeyError, ValueError, OSError):  # an unknown or malformed zone, or a folder of zones
         zone = ZoneInfo(found["zone"]) if found["zone"] else UTC
     hour = hour % 12 + (12 if (found["half"] or "a") in "pP" else 0)
-    here = now.astimezone(zone).replace(hour=hour, minute=minute, second=0, microsecond=0)
+    local_time = now.astimezone(zone).replace(hour=hour, minute=minute, second=0, microsecond=0)
     if not found["month"]:
-        return (here if here > now - STALE else here + timedelta(days=1)).astimezone(UTC)
+        return (local_time if local_time > now - STALE else local_time + timedelta(days=1)).astimezone(UTC)
     days = list[datetime]()
-    for year in [int(found["year"])] if found["year"] else [here.year - 1, here.year, here.year + 1]:
+    for year in [int(found["year"])] if found["year"] else [local_time.year - 1, local_time.year, local_time.year + 1]:
         with suppress(ValueError, OverflowError):  # no such month or day
-            day = here.replace(year=year, month=_MONTHS.index(found["month"].lower()) + 1, day=int(found["day"]))
+            day = local_time.replace(year=year, month=_MONTHS.index(found["month"].lower()) + 1, day=int(found["day"]))
             days.append(day.astimezone(UTC))
     return min(days, key=lambda day: abs(day - now), default=None)
