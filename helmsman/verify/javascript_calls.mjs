@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { Script } from "node:vm";
 
-const { deepEqual } = assert; // what a source puts in the place of anything comes too late
+const { deepEqual } = assert; // saved before the source can replace it
 const { apply } = Reflect;
 const { parse, stringify } = JSON;
 const clone = structuredClone;

@@ -3,7 +3,7 @@
 (function_declaration name: (identifier) @defined !type_parameters)
 [(interpreted_string_literal) (raw_string_literal) (int_literal) (float_literal)] @literal
 
-; What something is compared with, on either side; `t` is what Go hands to its assertions.
+; Comparisons, on either side; `t` is the first argument of Go's assertions.
 (binary_expression left: (_) @compared operator: ["==" "!="] right: (_) @expected)
 (binary_expression left: (_) @expected operator: ["==" "!="] right: (_) @compared)
 ((call_expression function: (selector_expression) @_equal arguments: [

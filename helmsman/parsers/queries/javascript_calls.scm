@@ -1,4 +1,4 @@
-; What is imported from where: a name of the module, or the module itself.
+; Imports: a name of a module, or the module itself.
 (import_statement (import_clause (named_imports (import_specifier name: (identifier) @name !alias)))
   source: (string (string_fragment) @module))
 (import_statement (import_clause (named_imports (import_specifier name: (identifier) @name alias: (identifier) @local)))
@@ -29,7 +29,7 @@
 
 [(string_fragment) (number)] @literal
 
-; What something is compared with: on either side, or behind `expect(…)`, with up to two words between.
+; Comparisons: on either side, or after `expect(…)`, with up to two words between.
 ((call_expression function: (_) @_equal arguments: [
    (arguments . (_) @compared . (_) @expected) (arguments . (_) @expected . (_) @compared)])
   (#match? @_equal "^((assert|expect|equal|strictEqual|deepEqual|deepStrictEqual|t)[.](.*[.])?)?(equals?|strictEqual|deepEqual|deepStrictEqual|is|same|toBe|toEqual|toStrictEqual)$"))

@@ -1,4 +1,4 @@
-; Heads of what others may call, and where what they do begins; what is exported.
+; Signatures of public functions and classes, with the start of their bodies; exports.
 (function_declaration body: (statement_block) @body) @part
 (generator_function_declaration body: (statement_block) @body) @part
 (class_declaration body: (class_body) @body) @part

@@ -1,4 +1,4 @@
-; What is imported from where: a module, or a name of one.
+; Imports: a module, or a name of one.
 (import_statement name: (dotted_name) @module)
 (import_statement name: (aliased_import name: (dotted_name) @module alias: (identifier) @local))
 (import_from_statement module_name: (dotted_name) @module name: (dotted_name) @name)
@@ -13,7 +13,7 @@
 
 [(integer) (float) (string)] @literal
 
-; What something is compared with, on either side.
+; Comparisons, on either side.
 (assert_statement (comparison_operator . (_) @compared . ["==" "is"] . (_) @expected .))
 (assert_statement (comparison_operator . (_) @expected . ["==" "is"] . (_) @compared .))
 (assert_statement (parenthesized_expression (comparison_operator . (_) @compared . ["==" "is"] . (_) @expected .)))

@@ -1,3 +1,3 @@
-; Heads of what others may call, and where what they do begins.
+; Signatures of public functions and classes, with the start of their bodies.
 (function_definition body: (block) @body) @part
 (class_definition body: (block) @body) @part
