@@ -1,4 +1,4 @@
-"""The folder that the agent works in: made, kept clean, salvaged."""
+"""Create, clean, restore and salvage the agent's worktree."""
 
 import os
 import re
@@ -33,22 +33,22 @@ from tasks.system.paths import helmsman_folder
 COMMITS_SHOWN = 50
 FILES_SHOWN = 200
 SUBJECT_SHOWN = 200
-LEFTOVERS = "helmsman: keep what"  # how the subject begins of a commit that we make of an agent's uncommitted work
+LEFTOVERS = "helmsman: keep what"  # prefix of the subject of a commit with the agent's uncommitted work
 DIRTY_SHOWN = 20
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
-"""Files of git's that say that it was left in the middle of something."""
-SPARED = 2000  # ignored paths at most, folders as one, that are kept by name when their rule is gone
+"""Files in the git folder that mark an unfinished operation."""
+SPARED = 2000  # maximum of ignored paths (a folder counts once) kept by name when their ignore rule is gone
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
 AHEAD_SECONDS = 3600
-"""Caches lie here from the run before. They compare whole seconds for equality, builds for order: both see another file so."""
+"""Caches of the previous run compare whole seconds for equality, builds for order: with this offset both notice the change."""
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
-"""Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
+"""Commands that may be left unfinished, and whose --quit forgets that without changing files."""
 
 
 def measure_change(path: Path, start: str) -> Change:
-    """Compare HEAD with the commit that an iteration began with."""
-    (commit, tree, _), *_ = line = first_line(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
-    commits = tuple(Commit(id=name, subject=subject) for name, _, subject in line if name != start)
+    """Compare HEAD with the commit at the start of an iteration."""
+    (commit, tree, _), *_ = log = first_line(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
+    commits = tuple(Commit(id=name, subject=subject) for name, _, subject in log if name != start)
     numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit, "--")
     rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
     return Change(
@@ -65,28 +65,28 @@ def measure_change(path: Path, start: str) -> Change:
 
 
 def commits_between(path: Path, start: str, commit: str, limit: int) -> tuple[Commit, ...]:
-    """Commits of the first line of descent after `start`, newest first."""
+    """First-parent commits after `start`, newest first."""
     return tuple(Commit(id=name, subject=subject) for name, _, subject in first_line(path, commit, limit, but=start))
 
 
 def first_line(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str, str, str]]:
-    """Commit, tree and subject of the first line of descent, newest first, without what can be reached from `but`."""
+    """Commit, tree and subject of first-parent commits, newest first, without those reachable from `but`."""
     log = git(path, "log", "-z", "--first-parent", "--format=%H %T %s", f"--max-count={limit}", tip, "--not", but, "--")
     commits = (entry.split(" ", 2) for entry in log.split("\0") if entry)
     return [(name, tree, subject[:SUBJECT_SHOWN]) for name, tree, subject in commits]
 
 
 def ensure_worktree(repository: Repository, path: Path, branch: str, start: str, base: str = "") -> None:
-    """Make the worktree on the loop's branch where it is missing. Raises OperatorError when the branch is in use elsewhere.
+    """Create the worktree on the loop's branch unless it exists. Raises OperatorError when the branch is in use elsewhere.
 
-    `base`: commit that the loop began with. Only the submodules that it declares are fetched, as an agent may name any address.
+    `base`: the loop's first commit. Only submodules that it declares are fetched, as an agent may name any address.
     """
     if path == repository.top and not repository.bare:
-        if (found := current_branch(path)) != branch:
+        if (current := current_branch(path)) != branch:
             raise OperatorError(
                 "the checkout is not on the loop's branch",
                 expected=branch,
-                found=found or "a detached HEAD",
+                found=current or "a detached HEAD",
                 remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
             )
         return
@@ -101,15 +101,15 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
     git(repository.common, "worktree", "prune")
     path.parent.mkdir(parents=True, exist_ok=True)
     exists = read_ref(repository.common, f"refs/heads/{branch}") is not None
-    if not exists and not succeeds(repository.common, "cat-file", "-e", f"{start}^{{commit}}"):  # a state that was fetched alone
+    if not exists and not succeeds(repository.common, "cat-file", "-e", f"{start}^{{commit}}"):  # only the state was fetched
         raise OperatorError(
             "the loop's work is not in this repository",
             expected=f"branch {branch} with commit {start}",
             remedy=f"fetch it from where the loop was: git fetch origin {branch}:{branch}",
         )
-    how = [str(path), branch] if exists else ["-b", branch, str(path), start]
+    target = [str(path), branch] if exists else ["-b", branch, str(path), start]
     try:
-        git(repository.common, "worktree", "add", "--quiet", *how)
+        git(repository.common, "worktree", "add", "--quiet", *target)
     except GitError as error:
         raise OperatorError(
             f"the worktree for branch {branch} could not be made",
@@ -119,9 +119,9 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
 
 
 def _repair_link(repository: Repository, path: Path) -> bool:
-    """An agent may have made a repository of its own in the worktree. It is put aside, and the worktree is ours again.
+    """Move a repository that the agent created in the worktree aside, and link the worktree to ours again.
 
-    Returns whether it is: else git would look for a repository above, and find somebody's home.
+    Returns whether it is linked: if not, git would search the folders above, and may find the user's home.
     """
     if not _is_linked(repository, path):
         if os.path.lexists(path / ".git"):
@@ -137,9 +137,9 @@ def _is_linked(repository: Repository, path: Path) -> bool:
 
 
 def own_git(path: Path, commit: str) -> Path | None:
-    """Where git keeps the index and HEAD of the checkout that lies exactly here.
+    """Git folder (index and HEAD) of the checkout at exactly this path.
 
-    None where there is none, or one without that commit: git would look above, and take another repository for this one.
+    None if there is none, or it lacks the commit: git would search the folders above and use another repository.
     """
     exactly_here = path.is_dir() and succeeds(path, "--git-dir=.git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
     return own_folder(path).resolve() if exactly_here else None
@@ -156,29 +156,29 @@ def _require_own_git(path: Path, commit: str) -> None:
 
 
 def remove_worktree(repository: Repository, path: Path) -> None:
-    """Remove a worktree whose work is on its branch, a locked one too. The caller makes sure that nothing is uncommitted.
+    """Remove a worktree whose work is on its branch, even a locked one. The caller makes sure that nothing is uncommitted.
 
-    Raises GitError where submodules are in it: their commits lie in this worktree's own folder and would go with it.
+    Raises GitError if it contains submodules: their commits are stored in this worktree's own folder and would be lost.
     """
     force = () if submodules(path) else ("--force", "--force")
     git(repository.common, "worktree", "remove", *force, str(path))
 
 
 def dirty_paths(path: Path) -> tuple[str, ...]:
-    """Paths with uncommitted work, junk left out."""
+    """Paths with uncommitted work, without junk."""
     return _uncommitted(path)[:DIRTY_SHOWN]
 
 
 def _uncommitted(path: Path) -> tuple[str, ...]:
-    """Git is kept out of repositories that an agent made: it would run what their settings say."""
-    how = "--ignore-submodules=dirty", "--porcelain", "--untracked-files=all", "--no-renames"
-    entries = git(path, "status", "-z", *how, "--", *WORK).split("\0")
-    inside = [inner.relative_to(path).as_posix() for inner in submodules(path) if _uncommitted(inner)]
-    return tuple(dict.fromkeys((*(entry[3:] for entry in entries if entry), *inside)))  # each begins with `XY `
+    """Skip repositories that an agent created: git would run the programs that their configuration names."""
+    options = "--ignore-submodules=dirty", "--porcelain", "--untracked-files=all", "--no-renames"
+    entries = git(path, "status", "-z", *options, "--", *WORK).split("\0")
+    in_submodules = [inner.relative_to(path).as_posix() for inner in submodules(path) if _uncommitted(inner)]
+    return tuple(dict.fromkeys((*(entry[3:] for entry in entries if entry), *in_submodules)))  # each begins with `XY `
 
 
 def require_clean(path: Path) -> None:
-    """Raise OperatorError when a checkout that the loop is to work in holds uncommitted work."""
+    """Raise OperatorError if the checkout for the loop contains uncommitted work."""
     dirty = dirty_paths(path)
     if dirty:
         raise OperatorError(
@@ -196,11 +196,11 @@ def require_clean(path: Path) -> None:
 
 
 def settle_work(repository: Repository, path: Path, state: LoopState, start: str) -> Change:
-    """End an agent's turn: back on the loop's branch, leftovers committed, and what it changed measured."""
+    """End an agent's turn: return to the loop's branch, commit leftovers, and measure the change."""
     recover(repository, path, state.branch)
-    # undo a switch of branches or a rewritten history: the agent's tree is kept, on top of where it started
-    tip, at_it = tip_of(path, f"refs/heads/{state.branch}")
-    head = tip if at_it else _head(path)
+    # undo a branch switch or a rewritten history: keep the agent's tree, on top of its start
+    tip, is_checked_out = tip_of(path, f"refs/heads/{state.branch}")
+    head = tip if is_checked_out else _head(path)
     onto = head if head is not None and contains(path, head, start) else start
     keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
     hold_branch(path, state.branch, onto)
@@ -209,7 +209,7 @@ def settle_work(repository: Repository, path: Path, state: LoopState, start: str
 
 
 def hold_branch(path: Path, branch: str, commit: str) -> None:
-    """Put branch and HEAD at a commit whose tree the worktree has already."""
+    """Move branch and HEAD to a commit whose tree the worktree already has."""
     full = f"refs/heads/{branch}"
     if tip_of(path, full) == (commit, True):
         return
@@ -219,7 +219,7 @@ def hold_branch(path: Path, branch: str, commit: str) -> None:
 
 
 def recover(repository: Repository, path: Path, branch: str) -> None:
-    """Undo what a killed git or a bold agent left. The caller has made sure that none of the loop's processes live."""
+    """Undo what a killed git or the agent left behind. The caller makes sure that none of the loop's processes are alive."""
     if (path != repository.top or repository.bare) and not _repair_link(repository, path):
         raise AgentError(
             "the worktree lost its link to the repository, and it cannot be repaired",
@@ -235,7 +235,7 @@ def recover(repository: Repository, path: Path, branch: str) -> None:
 
 
 def _head(path: Path) -> str | None:
-    """The commit that HEAD is at, or None on a branch without one."""
+    """Commit of HEAD, or None on a branch without commits."""
     try:
         return git(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
     except GitError:
@@ -243,7 +243,7 @@ def _head(path: Path) -> str | None:
 
 
 def keep(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
-    """Put those commits on refs that would not be found from a safe one."""
+    """Create refs for the commits that are not reachable from `safe`."""
     for commit in dict.fromkeys(commits):
         if not contains(path, safe, commit):
             git(path, "update-ref", free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}"), commit)
@@ -261,10 +261,10 @@ def _commit_leftovers(path: Path, state: LoopState) -> None:
 
 
 def restore(path: Path, commit: str) -> tuple[str, ...]:
-    """Put the worktree back to a commit; returns the paths that were not as committed. Ignored files and junk stay.
+    """Reset the worktree to a commit and return the paths that differed. Ignored files and junk stay.
 
-    Where HEAD was moved it is left detached: whatever branch somebody went to stays where it is.
-    Raises OperatorError where git would put back another repository.
+    If HEAD was moved, it is detached: a branch that was checked out instead does not move.
+    Raises OperatorError if git would reset another repository.
     """
     _require_own_git(path, commit)
     dirty, moved = _uncommitted(path), _head(path) != commit
@@ -276,20 +276,20 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
 
 
 def stand_on(path: Path, branch: str, commit: str, *, held: bool = True) -> None:
-    """Put the worktree and the branch at a commit. `held`: False leaves a branch alone that somebody has moved from there."""
+    """Reset the worktree and the branch to a commit. `held=False` does not touch a branch that has moved from there."""
     restore(path, commit)
     if held or read_ref(path, f"refs/heads/{branch}") == commit:
         hold_branch(path, branch, commit)
 
 
 def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> None:
-    """Put a branch and its worktree at an earlier commit, without leaving the branch. What was ignored until now stays.
+    """Reset a branch and its worktree to an earlier commit, without leaving the branch. Files ignored before the reset stay.
 
-    `before`: raises GitError where the branch is not at this commit any more; somebody has moved it, and it stays there.
+    `before`: expected commit of the branch; raises GitError, and does not move the branch, if it is at another one.
     """
     ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
     git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    if before:  # files first: who dies in between leaves none that looks like somebody's change on the better commit
+    if before:  # files first: a crash in between leaves none that looks like a change to the better commit
         insist(path, "read-tree", "--reset", "-u", commit)
         git(path, "update-ref", f"refs/heads/{branch}", commit, before)
     insist(path, "reset", "--quiet", "--hard", commit)
@@ -297,27 +297,27 @@ def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> Non
 
 
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
-    """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
+    """Keep the work of a dead or cancelled attempt, committed or not, on a ref; then return to its first commit."""
     recover(repository, path, state.branch)
     for inner in submodules(path):
         _commit_leftovers(inner, state)
     message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
-    whole, tip = snapshot(path, _head(path) or start, message), read_ref(path, f"refs/heads/{state.branch}") or start
-    commit = tip if contains(path, start, whole) else whole
-    kept = None
+    snapshot_commit, tip = snapshot(path, _head(path) or start, message), read_ref(path, f"refs/heads/{state.branch}") or start
+    commit = tip if contains(path, start, snapshot_commit) else snapshot_commit
+    salvaged = None
     if not contains(path, start, commit):
         ref = free_ref(repository, state.loop, "salvage", f"{state.due}-{state.attempt}")
         git(path, "update-ref", ref, commit)
         files = git(path, "diff", "--name-only", "-z", start, commit, "--").count("\0")
-        kept = Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
+        salvaged = Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
     keep(repository, path, state, [tip], commit)
     hold_branch(path, state.branch, start)
     _clean(path)
-    return kept
+    return salvaged
 
 
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:
-    """Back to HEAD, submodules too. Ignored files and junk stay, and so does what is spared."""
+    """Reset to HEAD, submodules included. Ignored files, junk and spared paths stay."""
     insist(path, "reset", "--quiet", "--hard")
     spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
     insist(path, "clean", "-ffdq", *spared, "--", *WORK)
@@ -326,14 +326,14 @@ def _clean(path: Path, spare: Sequence[str] = ()) -> None:
 
 @dataclass
 class Worktree:
-    """The agent's worktree as a place to run checks in: during a session, and where `workspace.clean` is off.
+    """The agent's worktree as a checkout for checks: during a session, and with `workspace.clean` off.
 
-    What is ignored lies there as somebody left it, and so do the settings of its repository.
+    Ignored files and the repository's configuration are as the agent left them.
     """
 
     root: Path
     clean: bool = False
-    due: tuple[str, ...] = ()  # commands of set-up, for a worktree that was just made
+    due: tuple[str, ...] = ()  # set-up commands, for a new worktree
     _commit: str = ""
     _own: Path | None = None
 
