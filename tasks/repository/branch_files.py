@@ -1,4 +1,4 @@
-"""Files of a branch, read and changed by plumbing, and moving a branch: no checkout is needed, one that is on it comes along."""
+"""Read and change files of a branch, and move the branch: without a checkout, or together with the one that is on it."""
 
 import os
 import shlex
@@ -18,11 +18,11 @@ from tasks.system.paths import helmsman_folder
 
 NEW_FILE = "100644"
 WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
-"""A file that git ignores may be all that somebody has of it."""
+"""An ignored file may be the only copy that somebody has."""
 REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
-"""Where git notes which branch is being rebased, in a repository and in its worktrees."""
-BUSY = ("index.lock", "cannot lock ref")  # words of a git that finds another one at work; that one is gone in a moment
-LARGEST = 1_600_000  # bytes of a file that is read
+"""Files in which git records the branch being rebased, for a repository and its worktrees."""
+BUSY = ("index.lock", "cannot lock ref")  # git's messages when another git holds a lock, which it releases in a moment
+LARGEST = 1_600_000  # maximum bytes of a file to read
 
 
 class Held(NamedTuple):
@@ -34,7 +34,7 @@ class Held(NamedTuple):
 
 
 def work_of(repository: Repository, state: LoopState) -> str:
-    """The commit that the loop's branch is at. Raises OperatorError where the work that was proven is not on it any more."""
+    """Tip of the loop's branch. Raises OperatorError if it no longer contains the proven work."""
     tip = read_ref(repository.common, f"refs/heads/{state.branch}")
     if tip is None or not contains(repository.common, tip, state.head):
         raise OperatorError(
@@ -46,7 +46,7 @@ def work_of(repository: Repository, state: LoopState) -> str:
 
 
 def held_in(repository: Repository, commit: str, name: str) -> Held | None:
-    """The file as it is in a commit; None where there is nothing of that name. Raises OperatorError where it is no plain file."""
+    """A file of a commit; None if there is none of that name. Raises OperatorError if it is not a plain file."""
     entry = entry_at(repository.common, commit, name)
     if entry is None:
         return None
@@ -60,7 +60,7 @@ def held_in(repository: Repository, commit: str, name: str) -> Held | None:
 
 
 def text_of(content: bytes, name: str) -> str:
-    """Raises OperatorError where a file is no text."""
+    """Decode a file. Raises OperatorError if it is not text."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -68,55 +68,55 @@ def text_of(content: bytes, name: str) -> str:
 
 
 def named_in(repository: Repository, commit: str, path: str, key: str) -> Held:
-    """Likewise for a file that a key of the configuration names. Raises OperatorError also where the commit has none."""
+    """Like `held_in`, for a file that a configuration key names. Also raises OperatorError if the commit has no such file."""
     if (held := held_in(repository, commit, path)) is not None:
         return held
-    lies_there = not repository.bare and (repository.top / path).is_file()
+    uncommitted = not repository.bare and (repository.top / path).is_file()
     raise OperatorError(
         f"{key}: {clean(path)} is not in commit {commit[:12]}",
         expected="a committed file, by its path from the top of the repository",
-        found="it lies in the checkout and is not committed" if lies_there else "no such file",
-        remedy=f"commit it: git add {clean(path)}; git commit" if lies_there else "name another file, or write and commit it",
+        found="it lies in the checkout and is not committed" if uncommitted else "no such file",
+        remedy=f"commit it: git add {clean(path)}; git commit" if uncommitted else "name another file, or write and commit it",
     )
 
 
 def tree_with(repository: Repository, commit: str, name: str, content: bytes, mode: str = NEW_FILE) -> str:
-    """The commit's tree with this file in it."""
+    """Write the commit's tree with this file, and return its id."""
     blob = git(repository.common, "hash-object", "-w", "--stdin", stdin=content).strip()
     return tree_with_entries(repository.common, commit, [f"{mode} {blob}\t".encode() + os.fsencode(name)])
 
 
 def tree_with_entries(cwd: Path, commit: str, entries: Sequence[bytes]) -> str:
-    """The commit's tree with these entries, as `git update-index --index-info` reads them, in the place of its own."""
-    gone_first = sorted(entries, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
-    with an_index() as index:
+    """Write the commit's tree with these entries (lines of `git update-index --index-info`) in place of its own."""
+    removals_first = sorted(entries, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
+    with temporary_index() as index:
         git(cwd, "read-tree", commit, env=index)
-        given = b"".join(entry + b"\0" for entry in gone_first)
-        git(cwd, "update-index", "-z", "--replace", "--index-info", stdin=given, env=index)
+        index_info = b"".join(entry + b"\0" for entry in removals_first)
+        git(cwd, "update-index", "-z", "--replace", "--index-info", stdin=index_info, env=index)
         return git(cwd, "write-tree", env=index).strip()
 
 
 @contextmanager
-def an_index() -> Generator[Mapping[str, str]]:
-    """An index of its own, in a variable for git; nobody's index is touched."""
+def temporary_index() -> Generator[Mapping[str, str]]:
+    """Environment variable for git with a temporary index; no other index changes."""
     with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
         yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
 
 def commit_with(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
-    """A commit of the loop's on top of `tip`, on no branch yet, with this file; `tip` where that has it already."""
+    """Commit this file on top of `tip`, on no branch yet. Returns `tip` if it already has the file."""
     before = held_in(repository, tip, name)
     if before is not None and before.content == content:
         return tip
     tree = tree_with(repository, tip, name, content, before.mode if before else NEW_FILE)
-    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
-    return git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
+    messages = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
+    return git(repository.common, "commit-tree", tree, "-p", tip, *messages).strip()
 
 
 def put_on_branch(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
-    """Commit this file on the loop's branch, on top of `tip`, and in the checkout that is on it. Returns the commit.
+    """Commit this file on the loop's branch, on top of `tip`, and update the checkout that is on it. Returns the commit.
 
-    Raises OperatorError where that checkout cannot come along, and TransientError where somebody moved the branch meanwhile.
+    Raises OperatorError if that checkout cannot be updated, and TransientError if the branch has moved meanwhile.
     """
     commit = commit_with(repository, state, tip, name, content, subject)
     if commit != tip and not move_branch(repository, f"refs/heads/{state.branch}", tip, commit):
@@ -125,18 +125,18 @@ def put_on_branch(repository: Repository, state: LoopState, tip: str, name: str,
 
 
 def checkout_of(repository: Repository, branch: str) -> Path | None:
-    """The worktree that is on the branch, be it the repository's own checkout."""
+    """The worktree or checkout of the repository that is on the branch."""
     ref = f"refs/heads/{branch}"
     listed = git_bytes(repository.common, "for-each-ref", "--format=%(refname) %(worktreepath)", "--", ref)
-    found = Path(os.fsdecode(listed.removeprefix(f"{ref} ".encode()).removesuffix(b"\n")))
-    no_checkout = repository.bare and found.resolve() == repository.common  # a bare one counts as a worktree of its own HEAD
-    return found if listed.startswith(f"{ref} /".encode()) and found.is_dir() and not no_checkout else None
+    folder = Path(os.fsdecode(listed.removeprefix(f"{ref} ".encode()).removesuffix(b"\n")))
+    is_bare = repository.bare and folder.resolve() == repository.common  # git lists a bare repository as a worktree of its HEAD
+    return folder if listed.startswith(f"{ref} /".encode()) and folder.is_dir() and not is_bare else None
 
 
 def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:
-    """A checkout that is on the branch comes along: files, index and branch together. False: somebody else moved the branch."""
+    """Move the branch, with files and index of a checkout that is on it. Returns False if the branch has moved meanwhile."""
     name, common = ref.removeprefix("refs/heads/"), repository.common
-    # git changes files and index under one lock and the branch under another: two at once leave a checkout of both
+    # git locks the index and the branch separately: two moves at once would leave a mixed checkout
     with locked(helmsman_folder(common) / "checkout.lock", 0o644):
         checkout = checkout_of(repository, name)
         if checkout is None:
@@ -144,7 +144,7 @@ def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:
         try:
             if checkout is None:
                 git(common, "update-ref", "-m", "helmsman: move on", ref, new, old)
-            else:  # git refuses where the merge touches what somebody has changed
+            else:  # git refuses if the merge touches local changes
                 git(checkout, "-c", "merge.autoStash=false", "merge", "--ff-only", *WHOLLY, new)
         except GitError as error:
             if read_ref(common, ref) != old or any(word in error.stderr for word in BUSY):
@@ -161,11 +161,11 @@ def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:
 
 
 def _require_no_rebase(repository: Repository, ref: str) -> None:
-    """A rebase of the branch is on no branch meanwhile; given up, it puts the branch back to where it began."""
-    for name in (path for place in REBASING for path in repository.common.glob(place)):
-        if name.read_text(errors="replace").strip() == ref:
+    """Raise OperatorError during a rebase of the branch: HEAD is detached meanwhile, and --abort would reset the branch."""
+    for file in (path for pattern in REBASING for path in repository.common.glob(pattern)):
+        if file.read_text(errors="replace").strip() == ref:
             raise OperatorError(
                 f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose this commit; nothing was changed",
-                found=str(name.parent),
+                found=str(file.parent),
                 remedy="end it there: git rebase --continue, or --abort; then resume the loop",
             )

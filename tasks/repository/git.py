@@ -1,4 +1,4 @@
-"""Git by its command line: one function that runs it hardened, and the questions that every other file asks of it."""
+"""Run git hardened by its command line, with the queries that every other module uses."""
 
 import os
 import re
@@ -12,21 +12,21 @@ from pathlib import Path
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from tasks.system.faults import transient_error
 
-TIMEOUT_SECONDS = 300  # no local git command takes that long; a remote one that does is the network's fault
+TIMEOUT_SECONDS = 300  # no local git command takes that long; a slow remote one is a network fault
 
 HARDENED = (
     "core.hooksPath=/dev/null",  # the agent could plant a hook that our own commands would run
     "core.fsmonitor=false",  # likewise: it names a program
     "commit.gpgSign=false",  # nobody is there to type a passphrase
     "core.quotePath=false",
-    "core.safecrlf=false",  # a user's setting must not refuse the agent's line endings
-    "core.filesRefLockTimeout=5000",  # a writer beside us holds a ref for an instant; on a busy machine that is long
-    "advice.graftFileDeprecated=false",  # we name an empty one; a person who reads of an error shall not read of that
-    "diff.ignoreSubmodules=dirty",  # to look for changes in one, git runs what is set up in there
+    "core.safecrlf=false",  # a user's setting must not reject the agent's line endings
+    "core.filesRefLockTimeout=5000",  # another writer locks a ref for an instant, which is longer on a busy machine
+    "advice.graftFileDeprecated=false",  # we pass an empty one; keep the warning out of error messages
+    "diff.ignoreSubmodules=dirty",  # git would run programs that a submodule configures
     "submodule.recurse=false",  # likewise
-    "log.showSignature=false",  # it runs a program, and prints between the lines that we read
+    "log.showSignature=false",  # it runs a program, and adds lines to the output that we parse
     "gc.auto=0",  # not in the middle of an iteration
-    "maintenance.auto=false",  # likewise; a commit would start a process to find out that there is nothing to do
+    "maintenance.auto=false",  # likewise; a commit would start a process only to find nothing to do
 )
 
 IDENTITY = {
@@ -36,27 +36,27 @@ IDENTITY = {
 }
 
 AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
-"""One `git replace` of the agent's would have us check another tree than the one that everybody else gets."""
+"""Ignore replacements: with a `git replace` of the agent's we would check another tree than others fetch."""
 
 UNFETCHED = {
-    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is missing
-    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable yet
+    "GIT_NO_LAZY_FETCH": "1",  # do not fetch objects that a partial clone lacks
+    "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable
 }
 
 CONNECTION = (
     "GIT_SSH", "GIT_SSH_*", "GIT_ASKPASS", "GIT_SSL_*", "GIT_PROXY_*", "GIT_HTTP_*", "GIT_ALLOW_PROTOCOL",
     "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
 )  # fmt: skip
-"""How the user reaches remotes and where the user's settings lie. Git's other variables name a repository or change its words."""
+"""Variables for the user's remotes and configuration. Git's others name a repository or change its output."""
 
 _PASSWORD_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 class GitError(TransientError):
-    """A git command failed; `stderr` holds its words."""
+    """A git command failed; `stderr` is its error output."""
 
     def __init__(self, arguments: Sequence[str], code: int, stderr: str) -> None:
-        """Keep git's own words: they are the best explanation there is."""
+        """Keep git's message, the best explanation there is."""
         self.code, self.stderr = code, _PASSWORD_IN_URL.sub("://", stderr.strip())
         command = next(part for part in arguments if not part.startswith("-") and "=" not in part)
         super().__init__(f"git {command} failed with exit code {code}", found=self.stderr[-2000:])
@@ -64,7 +64,7 @@ class GitError(TransientError):
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository that was found to be usable."""
+    """A usable repository."""
 
     top: Path  # root of its checkout; the repository itself when it is bare
     common: Path  # the git folder that all worktrees share
@@ -74,30 +74,30 @@ class Repository:
 def git(
     cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None, timeout: float = TIMEOUT_SECONDS
 ) -> str:
-    """Run git and return what it printed. Raises GitError when it fails, or takes `timeout` seconds."""
+    """Run git and return its output. Raises GitError if it fails or takes longer than `timeout` seconds."""
     return git_bytes(cwd, *arguments, stdin=stdin, env=env, timeout=timeout).decode(errors="replace")
 
 
 def git_bytes(
     cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None, timeout: float = TIMEOUT_SECONDS
 ) -> bytes:
-    """Like `git`, for names that are used again: a file's name need not be UTF-8."""
+    """Like `git`, but return bytes, for file names that are passed on: they need not be UTF-8."""
     command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), *arguments]
     try:
-        done = subprocess.run(
-            command, cwd=cwd, env=_environment(env), input=stdin or b"", capture_output=True, timeout=timeout, check=False
+        completed = subprocess.run(
+            command, cwd=cwd, env=_git_environment(env), input=stdin or b"", capture_output=True, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise GitError(arguments, -1, f"no answer within {timeout:g} s") from error
     except OSError as error:
         raise cannot_start(cwd, error) or error from error
-    if done.returncode != 0:
-        raise GitError(arguments, done.returncode, done.stderr.decode(errors="replace"))
-    return done.stdout
+    if completed.returncode != 0:
+        raise GitError(arguments, completed.returncode, completed.stderr.decode(errors="replace"))
+    return completed.stdout
 
 
 def succeeds(cwd: Path, *arguments: str) -> bool:
-    """Whether git answers yes by its exit code."""
+    """Whether git exits with 0."""
     try:
         git(cwd, *arguments)
     except GitError:
@@ -106,18 +106,18 @@ def succeeds(cwd: Path, *arguments: str) -> bool:
 
 
 def contains(cwd: Path, commit: str, earlier: str) -> bool:
-    """Whether a commit holds an earlier one; neither need be there."""
+    """Whether `earlier` is the commit or an ancestor of it; False if either is missing."""
     return commit == earlier or succeeds(cwd, "merge-base", "--is-ancestor", earlier, commit)
 
 
 def open_repository(path: Path) -> Repository:
-    """Find the repository at or above a path. Raises OperatorError where there is none or it has no commit."""
-    if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that none can have
+    """Find the repository at or above a path. Raises OperatorError if there is none or it has no commit."""
+    if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for invalid names
         raise OperatorError("the repository does not exist", expected="a folder", found=str(path), remedy="give --repo DIR")
     try:
         is_bare = git(path, "rev-parse", "--is-bare-repository").strip() == "true"
-        common = (path / _path(path, "--git-common-dir")).resolve()
-        top = common if is_bare else _path(path, "--show-toplevel").resolve()
+        common = (path / _rev_parse_path(path, "--git-common-dir")).resolve()
+        top = common if is_bare else _rev_parse_path(path, "--show-toplevel").resolve()
     except GitError as error:
         if "dubious ownership" in error.stderr:
             raise OperatorError(
@@ -131,14 +131,14 @@ def open_repository(path: Path) -> Repository:
             found=f"{path}: {error.stderr}",
             remedy="give --repo DIR, or make it one: git init && git add -A && git commit -m start",
         ) from error
-    # some branch is enough: HEAD may name one that nobody has pushed, as `git init --bare` and clones of it leave it
+    # any branch is enough: HEAD may name one that nobody has pushed, as after `git init --bare` and in clones of it
     if not git(top, "for-each-ref", "--count=1", "--format=%(objectname)"):
         require_head(top)
     return Repository(top=top, common=common, bare=is_bare)
 
 
 def require_head(top: Path) -> None:
-    """Raises OperatorError where nothing is checked out that work could begin with."""
+    """Raise OperatorError if HEAD has no commit that work could begin with."""
     if not succeeds(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         where = f"git -C {shlex.quote(str(top))}"
         remedy = f"check out a branch that has one, or make a first commit: {where} commit --allow-empty -m start"
@@ -152,12 +152,12 @@ def commit_and_tree(cwd: Path, revision: str = "HEAD") -> tuple[str, str]:
 
 
 def current_branch(cwd: Path) -> str:
-    """Short name of the branch that HEAD is on; empty when detached."""
+    """Short name of the branch of HEAD; empty when detached."""
     try:
         full = git(cwd, "symbolic-ref", "--quiet", "HEAD").removesuffix("\n")
     except GitError:
         return ""
-    return full.removeprefix("refs/heads/")  # not --short: that says heads/x where x is ambiguous
+    return full.removeprefix("refs/heads/")  # not --short: it prints heads/x if x is ambiguous
 
 
 def read_ref(cwd: Path, ref: str) -> str | None:
@@ -168,7 +168,7 @@ def read_ref(cwd: Path, ref: str) -> str | None:
 def tip_of(cwd: Path, ref: str) -> tuple[str | None, bool]:
     """Commit that a full ref name points to, or None, and whether HEAD is on that branch.
 
-    Cut where git puts a blank or a line's end: a name may hold whatever else Unicode has of both.
+    Split only at git's separators: a name may contain other Unicode blanks and line breaks.
     """
     listed = git(cwd, "for-each-ref", "--format=%(HEAD)%(objectname) %(refname)", "--", ref)
     line = next((line for line in listed.split("\n") if line[1:].partition(" ")[2] == ref), None)
@@ -176,32 +176,32 @@ def tip_of(cwd: Path, ref: str) -> tuple[str | None, bool]:
 
 
 def has_identity(cwd: Path) -> bool:
-    """Whether a commit without further ado would have an author."""
+    """Whether git has a user name and email for commits."""
     return all(succeeds(cwd, "config", "--get", name) for name in ("user.email", "user.name"))
 
 
-def _path(cwd: Path, question: str) -> Path:
-    """A path that git knows. It may hold whatever a file name may, a line break too."""
+def _rev_parse_path(cwd: Path, question: str) -> Path:
+    """Path from `git rev-parse`. It may contain any character of a file name, even a line break."""
     return Path(os.fsdecode(git_bytes(cwd, "rev-parse", question).removesuffix(b"\n")))
 
 
-def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
-    """Ours without git's own variables: inside a hook, GIT_DIR would turn every command to another repository."""
-    hidden = "GIT_", "HELMSMAN_STATE_KEY"  # a filter of the repository's is a program that git starts
+def _git_environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """Our environment without git's variables: inside a hook, GIT_DIR would redirect every command to another repository."""
+    hidden = "GIT_", "HELMSMAN_STATE_KEY"  # git starts the repository's filters, which must not see the key
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(hidden) or any(fnmatchcase(name, one) for one in CONNECTION)
+        if not name.startswith(hidden) or any(fnmatchcase(name, pattern) for pattern in CONNECTION)
     }
-    plain = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
-    return {**inherited, **AS_IT_IS, **plain, **IDENTITY, **(extra or {})}
+    fixed = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
+    return {**inherited, **AS_IT_IS, **fixed, **IDENTITY, **(extra or {})}
 
 
 def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
-    """Why git could not be started; None where it is neither a transient error nor the operator's."""
-    if told := transient_error(error):
-        return told
-    if not os.path.isdir(cwd):  # noqa: PTH112 - as above; it also raises where we may not look
+    """Explain why git could not be started; None if it is neither a transient nor an operator error."""
+    if fault := transient_error(error):
+        return fault
+    if not os.path.isdir(cwd):  # noqa: PTH112 - as above; it also raises without permission
         return OperatorError("git's working folder is missing, or cannot be entered", found=str(cwd))
     if isinstance(error, FileNotFoundError):
         return OperatorError("git is not installed", expected="git on PATH", remedy="install git 2.30 or newer")

@@ -1,4 +1,4 @@
-"""What of a worktree counts as work, and bringing git's index up to it: junk, submodules, repositories inside repositories."""
+"""Bring git's index up to date with the work in a worktree: without junk, with submodules and embedded repositories."""
 
 import os
 import shlex
@@ -7,42 +7,42 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from tasks.repository.branch_files import an_index
+from tasks.repository.branch_files import temporary_index
 from tasks.repository.git import GitError, commit_and_tree, git, git_bytes, succeeds
 from tasks.repository.objects import own_folder
 from tasks.system.files import open_up
 
 _FOLDERS = "__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis node_modules .venv"
 JUNK = (*(f"**/{name}/**" for name in _FOLDERS.split()), "**/*.pyc", "**/.coverage", "**/.DS_Store")
-"""Left lying about by tools and ignored by most repositories; never work, so never committed by us."""
+"""Files that tools create and most repositories ignore; never work, so we never commit them."""
 
 NO_WORK = (*JUNK, ".helmsman/**")
 WORK = (".", *(f":(exclude,glob){pattern}" for pattern in NO_WORK))
-"""Paths that count: everything but junk and the loop's own files."""
+"""Pathspec of work: everything but junk and the loop's own files."""
 
 GITLINK = b"160000 "
-SOME_FAILED = 1  # exit code of an add that went on after a file that it could not add
+SOME_FAILED = 1  # exit code of an add that skipped a file that it could not add
 
 
 def stage(path: Path, env: Mapping[str, str] | None = None, *, at_work: bool = False) -> None:
-    """Bring the index up to the worktree: what is there is in it, whatever was done to hide it.
+    """Bring the index up to date with the worktree, including files that index flags hide.
 
-    `at_work`: somebody is, so no mode is changed to read a file. Raises GitError where one cannot be read.
+    `at_work`: the agent is working, so do not change modes to read a file. Raises GitError if one cannot be read.
     """
     try:
         embedded = _stage(path, env)
     except GitError as error:
         if error.code != SOME_FAILED or at_work:
             raise
-        open_up(path)  # more can be seen now
-        embedded = _stage(path, env, what_can_be=True)
+        open_up(path)  # more files are readable now
+        embedded = _stage(path, env, skip_unreadable=True)
     for name in embedded:
-        _absorb(path, name, env)
+        _add_as_files(path, name, env)
 
 
-def _stage(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool = False) -> list[bytes]:
-    """Returns the repositories that somebody made inside this one. They are no links while git adds: it would work in each."""
-    # the index and what is not in it: `H 100644 <id> 0<tab>name`, or `? name`
+def _stage(path: Path, env: Mapping[str, str] | None, *, skip_unreadable: bool = False) -> list[bytes]:
+    """Stage the worktree; return embedded repositories. They are not links while git adds, or git would run in each."""
+    # tracked and untracked files: `H 100644 <id> 0<tab>name`, or `? name`
     listed = git_bytes(path, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard", "--", *WORK, env=env)
     lines = (line for line in listed.split(b"\0") if line)
     new, entries = list[bytes](), list[tuple[bytes, bytes, bytes]]()
@@ -52,11 +52,11 @@ def _stage(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool = Fal
             entries.append((tag, mode, name))
         elif rest.endswith(b"/"):
             new.append(rest.rstrip(b"/"))
-    # what assume-unchanged and skip-worktree hide: a change must not pass the checks and miss the commit
+    # assume-unchanged and skip-worktree: a change must not pass the checks and miss the commit
     assumed = [name for tag, _, name in entries if tag.islower()]
     skipped = [name for tag, _, name in entries if tag in b"Ss" and os.path.lexists(path / os.fsdecode(name))]
     links = [name for _, mode, name in entries if mode.startswith(GITLINK)]
-    embedded = _embedded(path, [*links, *new])
+    embedded = _find_embedded(path, [*links, *new])
     inner = list(set(links).intersection(embedded))
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped), ("--force-remove", inner)):
         if names:
@@ -64,17 +64,17 @@ def _stage(path: Path, env: Mapping[str, str] | None, *, what_can_be: bool = Fal
     try:
         git(path, "add", "--all", "--ignore-errors", "--", *WORK, env=env)
     except GitError as error:
-        if error.code != SOME_FAILED or not what_can_be:
+        if error.code != SOME_FAILED or not skip_unreadable:
             raise
     return embedded
 
 
 def snapshot(path: Path, onto: str, message: str, *, at_work: bool = False) -> str:
-    """Commit the worktree as it lies there on top of a commit. Returns `onto` where nothing differs from it.
+    """Commit the current worktree on top of a commit. Returns `onto` if nothing differs from it.
 
-    No branch, HEAD or file changes, nor the index that somebody works with. `at_work` as in `stage`.
+    Does not change branches, HEAD, files or the worktree's index. `at_work` as in `stage`.
     """
-    with an_index() as index:
+    with temporary_index() as index:
         git(path, "read-tree", onto, env=index)
         stage(path, index, at_work=at_work)
         tree = git(path, "write-tree", env=index).strip()
@@ -84,8 +84,8 @@ def snapshot(path: Path, onto: str, message: str, *, at_work: bool = False) -> s
 
 
 def stage_holds_work(path: Path) -> bool:
-    """Whether there is anything to commit, once the junk is out that an agent's own `git add --all` swept in."""
-    # kind and name of every staged change, each ended by a zero
+    """Unstage junk that an agent's `git add --all` added, and return whether anything is left to commit."""
+    # kind and name of every staged change, NUL-terminated
     staged = "diff", "--cached", "--name-status", "-z", "--no-renames", "--"
     parts = git_bytes(path, *staged, ".").split(b"\0")
     added = list[bytes]()
@@ -98,17 +98,17 @@ def stage_holds_work(path: Path) -> bool:
 
 
 def submodules(path: Path) -> list[Path]:
-    """Folders of the submodules that are checked out, and that git made: any other repository's settings run what they say."""
-    return [path / os.fsdecode(name) for name in _own(path, _links(path))]
+    """Folders of submodules that git checked out: the configuration of any other repository may run programs."""
+    return [path / os.fsdecode(name) for name in _managed_by_git(path, _list_gitlinks(path))]
 
 
 def loose_submodules(path: Path) -> list[str]:
-    """Submodules whose repository lies in their own folder, where whoever works in there can change its settings."""
-    return [os.fsdecode(name) for name in _embedded(path, _links(path))]
+    """Submodules with the repository in their own folder, where the agent can change its configuration."""
+    return [os.fsdecode(name) for name in _find_embedded(path, _list_gitlinks(path))]
 
 
 def add_submodules(path: Path, base: str) -> None:
-    """Check out the submodules that are not there yet, as the commit `base` names them. Raises OperatorError where that fails."""
+    """Check out the missing submodules that the commit `base` declares. Raises OperatorError if that fails."""
     missing = missing_submodules(path, base)
     if not missing:
         return
@@ -128,26 +128,26 @@ def add_submodules(path: Path, base: str) -> None:
 
 
 def missing_submodules(path: Path, base: str = "HEAD") -> list[str]:
-    """Submodules without a repository, as far as that commit declares them, with the same address."""
-    missing = [name for name in _links(path) if not _is_repository(path, name)]
+    """Submodules without a repository that the commit declares with the same address."""
+    missing = [name for name in _list_gitlinks(path) if not _is_repository(path, name)]
     if not missing:
         return []
-    now, then = _declared(path, "--file", ".gitmodules"), _declared(path, "--blob", f"{base}:.gitmodules")
-    return [os.fsdecode(name) for name in missing if name in now and now[name] == then.get(name)]
+    declared, at_base = _read_declared(path, "--file", ".gitmodules"), _read_declared(path, "--blob", f"{base}:.gitmodules")
+    return [os.fsdecode(name) for name in missing if name in declared and declared[name] == at_base.get(name)]
 
 
 def clean_submodules(path: Path) -> None:
-    """One by one: git's own way down goes into repositories that an agent made. One that was removed comes back, none is new."""
+    """Reset submodules one by one: git's recursion enters repositories of the agent. Restores removed ones, adds none."""
     for name in missing_submodules(path):
         succeeds(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", name)
     for inner in submodules(path):
-        insist(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", str(inner.relative_to(path)))
-        insist(inner, "clean", "-ffdq")
+        run_making_writable(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", str(inner.relative_to(path)))
+        run_making_writable(inner, "clean", "-ffdq")
         clean_submodules(inner)
 
 
-def insist(path: Path, *arguments: str) -> None:
-    """Run git; where read-only files are in its way, make them writable and run it again."""
+def run_making_writable(path: Path, *arguments: str) -> None:
+    """Run git; if it fails, make read-only files writable and run it again."""
     try:
         git(path, *arguments)
     except GitError:
@@ -155,76 +155,76 @@ def insist(path: Path, *arguments: str) -> None:
         git(path, *arguments)
 
 
-def _embedded(path: Path, names: list[bytes]) -> list[bytes]:
-    """Repositories that somebody made inside this one. Git keeps no more of them than a commit id that nobody else has."""
-    found = [name for name in names if _is_repository(path, name)]
-    own = _own(path, found)
-    return [name for name in found if name not in own]
+def _find_embedded(path: Path, names: list[bytes]) -> list[bytes]:
+    """Repositories that somebody created inside this one. Git would commit only an id that no other repository knows."""
+    repositories = [name for name in names if _is_repository(path, name)]
+    managed = _managed_by_git(path, repositories)
+    return [name for name in repositories if name not in managed]
 
 
-def _own(path: Path, names: list[bytes]) -> list[bytes]:
-    """Those whose repository lies where git keeps submodules': nobody who is held in the worktree can write there."""
+def _managed_by_git(path: Path, names: list[bytes]) -> list[bytes]:
+    """Those whose repository is in git's folder for submodules, where a sandboxed agent cannot write."""
     if not names:
         return []
     modules = (path / os.fsdecode(git_bytes(path, "rev-parse", "--git-path", "modules").removesuffix(b"\n"))).resolve()
-    found = list[bytes]()
+    managed = list[bytes]()
     for name in names:
         link = path / os.fsdecode(name) / ".git"
         if _is_repository(path, name) and link.is_file() and not link.is_symlink():
-            own = own_folder(link.parent)
-            found += [name] if own.is_dir() and own != modules and own.is_relative_to(modules) else []
-    return found
+            git_folder = own_folder(link.parent)
+            managed += [name] if git_folder.is_dir() and git_folder != modules and git_folder.is_relative_to(modules) else []
+    return managed
 
 
-def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
-    """Put the files of a repository inside ours that are not ignored into our index as what they are: files.
+def _add_as_files(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
+    """Add the files of an embedded repository that are not ignored to our index as plain files.
 
-    Git works in an empty repository: this one's settings may name programs.
+    Git runs with an empty repository: the embedded one's configuration may name programs.
     """
     inner = path / os.fsdecode(name)
     with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
         git(Path(folder), "init", "--quiet", "--bare", "--template=", folder)
-        ours = f"--git-dir={folder}", f"--work-tree={inner}", "ls-files", "-z"
-        listed = git_bytes(inner, *ours, "--others", "--exclude-standard", "--", *WORK)
-    names = {name + b"/" + found.rstrip(b"/") for found in listed.split(b"\0") if found}
-    deeper = {found for found in names if _is_repository(path, found)}
-    files = {found for found in names - deeper if lies_there(path, found)}
+        command = f"--git-dir={folder}", f"--work-tree={inner}", "ls-files", "-z"
+        listed = git_bytes(inner, *command, "--others", "--exclude-standard", "--", *WORK)
+    names = {name + b"/" + file.rstrip(b"/") for file in listed.split(b"\0") if file}
+    nested = {file for file in names if _is_repository(path, file)}
+    files = {file for file in names - nested if has_no_link_above(path, file)}
     git(path, "update-index", "--force-remove", "--", os.fsdecode(name), env=env)
     git(path, "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(files), env=env)
-    for found in deeper:
-        _absorb(path, found, env)
+    for file in nested:
+        _add_as_files(path, file, env)
 
 
-def _links(path: Path) -> list[bytes]:
-    """What the index links to, where submodules are declared at all: .gitmodules alone may say anything, `../..` too."""
+def _list_gitlinks(path: Path) -> list[bytes]:
+    """Gitlinks in the index, if submodules are declared: .gitmodules alone may contain any path, even `../..`."""
     if not (path / ".gitmodules").is_file():
         return []
     listed = git_bytes(path, "ls-files", "-z", "--stage").split(b"\0")
     return [entry.split(b"\t", 1)[1] for entry in listed if entry.startswith(GITLINK)]
 
 
-def _declared(path: Path, *where: str) -> dict[bytes, list[bytes]]:
-    """By path of a submodule, every name, path and address that is given for it."""
+def _read_declared(path: Path, *source: str) -> dict[bytes, list[bytes]]:
+    """Configuration entries (name, path, address) of each submodule by its path."""
     try:
-        listed = git_bytes(path, "config", "-z", *where, "--get-regexp", r"^submodule\..*\.(path|url)$")
+        listed = git_bytes(path, "config", "-z", *source, "--get-regexp", r"^submodule\..*\.(path|url)$")
     except GitError:
         return {}
-    sections, found = dict[bytes, list[bytes]](), dict[bytes, list[bytes]]()
+    sections, declared = dict[bytes, list[bytes]](), dict[bytes, list[bytes]]()
     for entry in listed.split(b"\0"):
         sections.setdefault(entry.partition(b"\n")[0].rpartition(b".")[0], []).append(entry)
     for name, entries in sections.items():
         for entry in entries:
             if entry.startswith(name + b".path\n"):
-                found.setdefault(entry.partition(b"\n")[2], []).extend(entries)
-    return found
+                declared.setdefault(entry.partition(b"\n")[2], []).extend(entries)
+    return declared
 
 
 def _is_repository(path: Path, name: bytes) -> bool:
     inner = path / os.fsdecode(name)
-    return not inner.is_symlink() and os.path.lexists(inner / ".git") and lies_there(path, name)
+    return not inner.is_symlink() and os.path.lexists(inner / ".git") and has_no_link_above(path, name)
 
 
-def lies_there(path: Path, name: bytes) -> bool:
-    """Whether no symbolic link is on the way: what one leads to is none of ours."""
+def has_no_link_above(path: Path, name: bytes) -> bool:
+    """Whether the path contains no symbolic link, which may lead outside of the worktree."""
     above = (path / os.fsdecode(name)).parent
     return above.resolve() == path.resolve() / above.relative_to(path)

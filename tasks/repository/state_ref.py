@@ -1,8 +1,8 @@
-"""The loop's memory in git: `refs/helmsman/<loop>/state`, a chain of commits that hold `state.json`, `record.json` and their
-`signature`. Whoever acts on a state reads it verified; whoever only shows one shows it with the doubt about it.
+"""Store the loop's state in git: `refs/helmsman/<loop>/state`, a chain of commits with `state.json`, `record.json` and their
+`signature`. Code that acts on a state reads it verified; code that only displays one displays the doubt as well.
 
-Written by one `git fast-import` a time: it makes the objects, and moves the ref only if nobody else moved it meanwhile,
-because the new commit must contain the old one. No checkout, no index, constant cost however long the chain.
+Each write is one `git fast-import`: it creates the objects, and moves the ref only if nobody else has moved it, as the new
+commit must contain the old one. No checkout, no index, constant cost for any length of the chain.
 """
 
 import re
@@ -29,16 +29,16 @@ from tasks.system.secrets import redact, without_secrets
 
 PREFIX = "refs/helmsman/"
 STATE = "/state"
-"""Not `refs/helmsman/<loop>` itself: git takes the short name `helmsman/<loop>` for that before it looks for a branch, so
-`git merge helmsman/<loop>` would have merged the state instead of the work; and no ref can lie below another."""
+"""Not `refs/helmsman/<loop>` itself: git resolves the short name `helmsman/<loop>` to that before a branch, so
+`git merge helmsman/<loop>` would merge the state instead of the work; and a ref cannot be below another."""
 
 DURABLY = "-c", "core.fsync=objects,reference"
-"""A power cut must not leave a ref that points to an empty object; git's default is to trust the disk."""
-LARGEST_BATCH = 64  # records that are in memory at the same time
-STALE_LOCK_SECONDS = 60  # a ref is locked for milliseconds; a lock of that age belongs to a git that was killed
+"""A power cut must not leave a ref to an empty object; by default git trusts the disk."""
+LARGEST_BATCH = 64  # records in memory at the same time
+STALE_LOCK_SECONDS = 60  # a ref is locked for milliseconds; a lock of this age belongs to a killed git
 
 
-_CUT = re.compile(r"^\S+ iteration (\d+) attempt \d+ was (?:interrupted|cut off)")
+_INTERRUPTED = re.compile(r"^\S+ iteration (\d+) attempt \d+ was (?:interrupted|cut off)")
 
 
 class _Versioned(BaseModel):
@@ -46,7 +46,7 @@ class _Versioned(BaseModel):
 
 
 class Fenced(OperatorError):  # noqa: N818 - what happened, as in fencing tokens
-    """Another process moved the loop on; this one must not write any more."""
+    """Another process advanced the loop; this one must stop writing."""
 
 
 def state_ref(loop: str) -> str:
@@ -56,11 +56,11 @@ def state_ref(loop: str) -> str:
 def write_state(
     repository: Repository, state: LoopState, *, over: str | None, record: IterationRecord | None, subject: str
 ) -> str:
-    """Append to the chain and return the new commit. Raises Fenced when `over`, the commit that was read, is not the last."""
+    """Append to the chain and return the new commit. Raises Fenced if `over`, the commit that was read, is not the last."""
     ref = state_ref(state.loop)
-    stream = _stream(ref, without_secrets(without_hidden(state)), over, without_secrets(record), redact(subject))
+    stream = _import_stream(ref, without_secrets(without_hidden(state)), over, without_secrets(record), redact(subject))
     lock = repository.common / f"{ref}.lock"
-    with suppress(FileNotFoundError):  # a writer beside us has just let go of it
+    with suppress(FileNotFoundError):  # another writer has just released it
         if time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
             lock.unlink()
     try:
@@ -69,20 +69,20 @@ def write_state(
         now = read_ref(repository.common, ref)
         if now == over:
             raise
-        raise _fenced(state.loop, over, now) from error
+        raise _fenced_error(state.loop, over, now) from error
     note_tip(repository, state.loop, Tip(uid=state.uid, commit=commit))
     return commit
 
 
-def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
-    """What `git fast-import` reads."""
-    whole = state.model_dump_json(indent=1).encode()
-    kept = record.model_dump_json(indent=1).encode() if record is not None else b""
-    signature = sign(loop_key(state.uid), PURPOSE, state.loop, state.uid, over or "", whole, kept).encode()
+def _import_stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
+    """Input of `git fast-import`."""
+    state_json = state.model_dump_json(indent=1).encode()
+    record_json = record.model_dump_json(indent=1).encode() if record is not None else b""
+    signature = sign(loop_key(state.uid), PURPOSE, state.loop, state.uid, over or "", state_json, record_json).encode()
     author = f"{IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {int(state.updated_at.timestamp())} +0000"
     parts = [f"commit {ref}\nmark :1\ncommitter {author}\n".encode(), _data(subject.replace("\n", " ").encode(errors="replace"))]
     parts += [f"from {over}\n".encode() if over else b"", b"deleteall\n"]
-    for name, content in (("state.json", whole), ("record.json", kept), ("signature", signature)):
+    for name, content in (("state.json", state_json), ("record.json", record_json), ("signature", signature)):
         parts += [f"M 100644 inline {name}\n".encode(), _data(content)] if content else []
     return b"".join([*parts, b"get-mark :1\n"])
 
@@ -94,50 +94,50 @@ def _data(content: bytes) -> bytes:
 def replace_state(
     repository: Repository, before: LoopState, after: LoopState, subject: str, record: IterationRecord | None = None
 ) -> LoopState:
-    """Move the loop from one state to the next. Done already: nothing happens. Raises Fenced when somebody else moved it."""
+    """Move the loop from one state to the next, unless it is there already. Raises Fenced if another process advanced it."""
     stored, commit = read_state(repository, before.loop)
     before, after = without_secrets(before), without_secrets(after)
     if stored == after:
         return after
     if stored != before:
-        raise _fenced(before.loop, None, commit)
+        raise _fenced_error(before.loop, None, commit)
     write_state(repository, after, over=commit, record=record, subject=subject)
     return after
 
 
 def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
-    """The last state and the commit that holds it, to act on.
+    """The last state, verified, and its commit.
 
-    Raises OperatorError when there is no such loop, and Unverified when it is not known that Helmsman wrote the state.
+    Raises OperatorError if there is no such loop, and Unverified if Helmsman is not known to have written the state.
     """
     shown = show_state(repository, loop)
     if (unverified := refused(repository, shown)) is not None:
         raise unverified
-    return without_secrets(with_hidden(shown.state)), shown.commit  # another machine may not have known ours
+    return without_secrets(with_hidden(shown.state)), shown.commit  # another machine may not know our secrets
 
 
 class Shown(NamedTuple):
-    """A state to look at."""
+    """A state for display, verified or not."""
 
     state: LoopState
     commit: str
-    unverified: str  # what was found, in a line for people; empty where it is known that Helmsman wrote it
-    forged: bool  # this machine has signed states of the loop, and this is none that follows them
+    unverified: str  # the finding, in a line for people; empty if Helmsman is known to have written the state
+    forged: bool  # this machine has signed states of the loop, and this one does not follow them
 
 
 def show_state(repository: Repository, loop: str) -> Shown:
-    """The last state of a loop, verified or not. Raises OperatorError when there is no such loop or it cannot be read."""
+    """The last state of a loop, verified or not. Raises OperatorError if there is no such loop or it cannot be read."""
     tip = known_tip(repository, loop)
     shown = shown_at(repository, loop, state_ref(loop), tip)
     if shown.unverified and known_tip(repository, loop) != tip:
-        return show_state(repository, loop)  # a driver came between the two
+        return show_state(repository, loop)  # a driver wrote in between
     if not shown.unverified and (tip is None or tip.commit != shown.commit):
         note_seen(repository, loop, Tip(uid=shown.state.uid, commit=shown.commit), instead=tip)
     return shown
 
 
 def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None) -> Shown:
-    """Likewise for what a ref has of the loop, as one of a remote's, wherever this machine is with it; `tip`: where it is."""
+    """Like `show_state` for any ref of the loop, such as a remote's. `tip`: the last state that this machine knows."""
     header = read_objects(repository.common, [ref])[0] if is_loop_id(loop) else None
     if header is None:
         names = ", ".join(loop_names(repository)[:10])
@@ -148,12 +148,12 @@ def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None
             remedy=f"name one of them, give --repo DIR, or fetch state and branch: "
             f"git fetch origin {state_ref(loop)}:{state_ref(loop)} helmsman/{loop}:helmsman/{loop}",
         )
-    # all of one commit: a writer may come in between
+    # all from one commit: a writer may come in between
     files = read_objects(repository.common, [f"{header[0]}:{name}" for name in ("state.json", "record.json", "signature")])
-    text, record, signature = (one[1] if one else b"" for one in files)
+    text, record, signature = (found[1] if found else b"" for found in files)
     stored = Stored(*header, text, record, signature.decode(errors="replace").strip())
     state = parse_state(text.decode(errors="replace"), loop)
-    if state.loop != loop:  # it could have been signed as what it is; here it says nothing
+    if state.loop != loop:  # its signature may be valid, but for the other loop
         raise OperatorError(
             f"what lies at {state_ref(loop)} is the state of another loop",
             expected=f"a state of loop {loop}",
@@ -166,36 +166,36 @@ def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None
 
 
 def refused(repository: Repository, shown: Shown) -> Unverified | None:
-    """What to tell whoever would act on a state, and what can be done first; None where it is verified."""
+    """Error for code that would act on a state, with its remedy; None if the state is verified."""
     loop, ref = shown.state.loop, state_ref(shown.state.loop)
     if not shown.unverified:
         return None
-    way = f"look at it (git show {ref}:state.json)"
+    remedy = f"look at it (git show {ref}:state.json)"
     if shown.forged and (tip := known_tip(repository, loop)) is not None:
-        way = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or {way}"
+        remedy = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or {remedy}"
     return Unverified(
         f"the state of loop {loop} is not verified, so nothing is done with it",
         expected=f"a state that Helmsman signed, with this machine's key or that of {VARIABLE}",
         found=shown.unverified,
-        remedy=f"{way} and accept exactly it: helmsman resume {loop} --accept-state {shown.commit[:12]}. "
+        remedy=f"{remedy} and accept exactly it: helmsman resume {loop} --accept-state {shown.commit[:12]}. "
         f"Where other machines drive the loop, give all of them one {VARIABLE}",
     )
 
 
 def accept_state(repository: Repository, loop: str) -> None:
-    """Sign the last state of a loop anew, by the word of whoever has looked at it. The caller holds the lock."""
+    """Sign the last state of a loop again after a person has inspected it. The caller holds the lock."""
     state, commit, unverified, _ = show_state(repository, loop)
     if unverified:
         write_state(repository, state, over=commit, record=None, subject=f"accepted as it was found at {commit[:12]}")
 
 
 def known_state(repository: Repository, loop: str) -> LoopState | None:
-    """The last state of a loop, to act on; None where there is no such loop. Raises Unverified as `read_state` does."""
+    """The last state of a loop, verified; None if there is no such loop. Raises Unverified like `read_state`."""
     return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None
 
 
 def parse_state(text: str, loop: str) -> LoopState:
-    """Read state.json. Raises OperatorError when another version of Helmsman wrote it or it is damaged."""
+    """Parse state.json. Raises OperatorError if a newer version of Helmsman wrote it or it is damaged."""
     try:
         return LoopState.model_validate_json(text, context=STORED)
     except ValidationError as error:
@@ -207,18 +207,18 @@ def parse_state(text: str, loop: str) -> LoopState:
                     found=f"schema version {version}",
                     remedy="upgrade Helmsman; nothing was changed",
                 ) from error
-        raise _unreadable(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
+        raise _unreadable_error(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
 
 
 def list_loops(repository: Repository, unreadable: Callable[[OperatorError], object] = lambda _: None) -> list[Shown]:
-    """Every loop that can be read, to look at, most recently changed first. `unreadable` is told of the others."""
-    found: list[Shown] = []
+    """Every readable loop, most recently changed first. `unreadable` is called with the errors of the others."""
+    loops: list[Shown] = []
     for loop in loop_names(repository):
         try:
-            found.append(show_state(repository, loop))
+            loops.append(show_state(repository, loop))
         except OperatorError as error:
             unreadable(error)
-    return found
+    return loops
 
 
 def loop_names(repository: Repository) -> list[str]:
@@ -229,11 +229,11 @@ def loop_names(repository: Repository) -> list[str]:
 
 
 def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]:
-    """Every record of a loop, newest first, read one at a time. Raises OperatorError for one that cannot be read."""
-    with_a_new_one = "--diff-filter=AM"  # a state without a record takes the last one away, which is a change as well
-    chain = "log", "--first-parent", "--format=%H", with_a_new_one, state_ref(loop), "--", "record.json"
-    commits = git(repository.common, *chain).split()
-    starts = (0, *range(1, len(commits), LARGEST_BATCH))  # one first, because most readers want the newest
+    """Yield every record of a loop, newest first. Raises OperatorError for one that cannot be read."""
+    changed = "--diff-filter=AM"  # a state without a record deletes the last one, which is a change as well
+    log = "log", "--first-parent", "--format=%H", changed, state_ref(loop), "--", "record.json"
+    commits = git(repository.common, *log).split()
+    starts = (0, *range(1, len(commits), LARGEST_BATCH))  # the first batch has one: most readers want the newest
     for first, end in pairwise((*starts, len(commits))):
         names = [f"{commit}:record.json" for commit in commits[first:end]]
         for name, stored in zip(names, read_objects(repository.common, names), strict=True):
@@ -241,45 +241,45 @@ def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]
                 try:
                     yield IterationRecord.model_validate_json(stored[1])
                 except ValidationError as error:
-                    raise _unreadable(f"a record of loop {loop}", error, f"git show {name}") from error
+                    raise _unreadable_error(f"a record of loop {loop}", error, f"git show {name}") from error
 
 
 def read_cuts(repository: Repository, loop: str) -> list[tuple[int, str]]:
-    """Every attempt of a loop that was cut off, as the state's history tells it, oldest first: its iteration, and in words
-    `iteration 1 attempt 1 was interrupted: work kept at REF`, with its time in front.
+    """Interrupted attempts in the state's history, oldest first: the iteration, and a line with the time and
+    `iteration 1 attempt 1 was interrupted: work kept at REF`.
     """
     lines = git(repository.common, "log", "--first-parent", "--reverse", "--format=%cI %s", state_ref(loop)).splitlines()
-    found = ((_CUT.search(line), line) for line in lines)
-    return [(int(match[1]), line) for match, line in found if match]
+    matches = ((_INTERRUPTED.search(line), line) for line in lines)
+    return [(int(match[1]), line) for match, line in matches if match]
 
 
 def salvage_refs(repository: Repository, loop: str) -> list[str]:
-    """Where work is kept that was in flight when a driver died, oldest first."""
+    """Refs of work that was in flight when a driver died, oldest first."""
     pattern = f"{PREFIX}{loop}/salvage/"
     return git(repository.common, "for-each-ref", "--sort=creatordate", "--format=%(refname)", pattern).split()
 
 
 def free_ref(repository: Repository, loop: str, kind: str, name: str, commit: str | None = None) -> str:
-    """Where a commit is kept that is not on the loop's branch: a ref that holds it already, or one that is free.
+    """Ref for a commit outside of the loop's branch: one that already points to it, or a free one.
 
-    Another machine may have kept something of the same attempt.
+    Another machine may have kept work of the same attempt.
     """
     base = f"{PREFIX}{loop}/{kind}/{name}"
     names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
     return next(name for name in names if read_ref(repository.common, name) in {None, commit})
 
 
-def _unreadable(what: str, error: ValidationError, look: str) -> OperatorError:
-    told = error.errors(include_url=False, include_input=False)[:3]
+def _unreadable_error(what: str, error: ValidationError, command: str) -> OperatorError:
+    errors = error.errors(include_url=False, include_input=False)[:3]
     return OperatorError(
         f"{what} cannot be read",
         expected=f"schema version {SCHEMA}",
-        found=clean("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told)),
-        remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to look at it: {look}",
+        found=clean("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in errors)),
+        remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to look at it: {command}",
     )
 
 
-def _fenced(loop: str, over: str | None, now: str | None) -> Fenced:
+def _fenced_error(loop: str, over: str | None, now: str | None) -> Fenced:
     return Fenced(
         f"loop {loop} was advanced by another process",
         expected=f"{state_ref(loop)} at {over or 'nothing'}",

@@ -20,8 +20,8 @@ from tasks.repository.staging import (
     WORK,
     add_submodules,
     clean_submodules,
-    insist,
     loose_submodules,
+    run_making_writable,
     snapshot,
     stage,
     stage_holds_work,
@@ -269,7 +269,7 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     _require_own_git(path, commit)
     dirty, moved = _uncommitted(path), _head(path) != commit
     if moved:
-        insist(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
+        run_making_writable(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
     if moved or dirty:
         _clean(path)
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
@@ -290,9 +290,9 @@ def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> Non
     ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
     git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
     if before:  # files first: a crash in between leaves none that looks like a change to the better commit
-        insist(path, "read-tree", "--reset", "-u", commit)
+        run_making_writable(path, "read-tree", "--reset", "-u", commit)
         git(path, "update-ref", f"refs/heads/{branch}", commit, before)
-    insist(path, "reset", "--quiet", "--hard", commit)
+    run_making_writable(path, "reset", "--quiet", "--hard", commit)
     _clean(path, spare=[name for name in ignored if name])
 
 
@@ -318,9 +318,9 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
 
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:
     """Reset to HEAD, submodules included. Ignored files, junk and spared paths stay."""
-    insist(path, "reset", "--quiet", "--hard")
+    run_making_writable(path, "reset", "--quiet", "--hard")
     spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
-    insist(path, "clean", "-ffdq", *spared, "--", *WORK)
+    run_making_writable(path, "clean", "-ffdq", *spared, "--", *WORK)
     clean_submodules(path)
 
 
@@ -341,7 +341,7 @@ class Worktree:
         restore(self.root, commit)
         self._commit, self._own = commit, own_git(self.root, commit)
         if overlay:
-            insist(self.root, "read-tree", "-m", "-u", commit, tree_with_entries(self.root, commit, overlay))
+            run_making_writable(self.root, "read-tree", "-m", "-u", commit, tree_with_entries(self.root, commit, overlay))
             ahead = time.time() + AHEAD_SECONDS
             for path in (self.root / os.fsdecode(entry.partition(b"\t")[2]) for entry in overlay):
                 if os.path.lexists(path):
