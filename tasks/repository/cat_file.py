@@ -1,6 +1,6 @@
-"""One git that stays and answers for object after object: `git cat-file`, which GitPython speaks with.
+"""Read many objects with one long-running `git cat-file`, through GitPython.
 
-What it is started with is ours: it runs no program of the repository, fetches nothing, and knows no secret.
+We start the process: it runs no program of the repository, fetches nothing, and knows no secret.
 """
 
 import os
@@ -18,7 +18,7 @@ INHERITED = (
     "PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
     "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
 )  # fmt: skip
-"""All that it sees of our environment: while it stays, an agent may read it in /proc."""
+"""The variables that it inherits: an agent may read them in /proc."""
 FIXED = {
     "LC_ALL": "C.UTF-8",
     "GIT_TERMINAL_PROMPT": "0",
@@ -26,82 +26,82 @@ FIXED = {
     **AS_IT_IS,
 }
 LACKING = "from promisor remote"
-"""In the words with which git ends where a partial clone lacks an object and it may not fetch it."""
+"""Part of git's error message if a partial clone lacks an object and may not fetch it."""
 _FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
 _BATCH = "cat-file", "--batch"
 _T = TypeVar("_T")
 
 
 class CatFile(git.Git):
-    """GitPython's side of the conversation, with processes that we start, and ids of any length; no two questions at once.
+    """GitPython's client of `git cat-file`, with processes that we start, and ids of any length. Not thread-safe.
 
-    It is no Repo, which would read settings: an include may name a pipe that nobody writes to.
+    Not a Repo, which would read the configuration: an include may name a pipe that blocks.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Of the git folder that all worktrees share. No process is started yet."""
+        """`folder`: the git folder that all worktrees share. Starts no process yet."""
         super().__init__(folder)
         self.folder = folder
-        self._late = False
+        self._timed_out = False
 
     def contents(self, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
-        return self._ask(self._content, names)
+        return self._read_all(self._read_content, names)
 
     def sizes(self, names: Sequence[str]) -> list[int | None]:
-        return self._ask(lambda name: int(self.get_object_header(name)[2]), names)
+        return self._read_all(lambda name: int(self.get_object_header(name)[2]), names)
 
     def close(self) -> None:
-        """End its processes. What is asked later starts them again."""
+        """End its processes. Later reads start them again."""
         self._kill()
         self.clear_cache()
 
     def _kill(self) -> list[git.Git.AutoInterrupt]:
-        found = [process for process in (self.cat_file_all, self.cat_file_header) if process is not None]
-        for process in found:
-            process.kill()  # GitPython asks politely, and waits; one that was stopped does not hear it
-        return found
+        processes = [process for process in (self.cat_file_all, self.cat_file_header) if process is not None]
+        for process in processes:
+            process.kill()  # GitPython terminates and waits; a stopped process would not react
+        return processes
 
-    def _ask(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
-        self._late = False
-        deadline = Timer(TIMEOUT_SECONDS, self._give_up)  # an agent may put a pipe in the place of an object
+    def _read_all(self, question: Callable[[str], _T], names: Sequence[str]) -> list[_T | None]:
+        self._timed_out = False
+        deadline = Timer(TIMEOUT_SECONDS, self._stop_late)  # an agent may replace an object with a pipe
         deadline.start()
         try:
-            return [self._answer(question, name) for name in names]
+            return [self._read_one(question, name) for name in names]
         except BaseException:
-            self.close()  # half an answer may be under way, which the next question would take for its own
+            self.close()  # the next read could receive the rest of this answer
             raise
         finally:
             deadline.cancel()
             deadline.join()
 
-    def _give_up(self) -> None:
-        self._late = True
+    def _stop_late(self) -> None:
+        self._timed_out = True
         self._kill()
 
-    def _answer(self, question: Callable[[str], _T], name: str) -> _T | None:
-        said = ""
-        for _ in range(2):  # somebody may have ended the first one
+    def _read_one(self, question: Callable[[str], _T], name: str) -> _T | None:
+        stderr = ""
+        for _ in range(2):  # somebody may have killed the first process
             try:
                 return question(name)
             except KeyError:
                 return None
             except (EOFError, BrokenPipeError):
-                said = "".join(process.stderr.read().decode(errors="replace") for process in self._kill())
+                stderr = "".join(process.stderr.read().decode(errors="replace") for process in self._kill())
                 self.close()
-            if LACKING in said:
+            if LACKING in stderr:
                 return None
-            if self._late:
+            if self._timed_out:
                 raise GitError(_BATCH, -1, f"no answer within {TIMEOUT_SECONDS:g} s")
-        raise GitError(_BATCH, -1, said or "it ended without an answer")
+        raise GitError(_BATCH, -1, stderr or "it ended without an answer")
 
-    def _content(self, name: str) -> tuple[str, bytes]:
-        found, _, size, content = self.get_object_data(name)
+    def _read_content(self, name: str) -> tuple[str, bytes]:
+        id_, _, size, content = self.get_object_data(name)
         if len(content) < size:
             raise EOFError
-        return found, content
+        return id_, content
 
     def _parse_object_header(self, header_line: str | bytes) -> tuple[str, str, int]:
-        """Raises KeyError where there is no such object, and EOFError where the process has ended instead of an answer."""
+        """Raises KeyError if there is no such object, and EOFError if the process ended without an answer."""
         line = header_line.decode(errors="replace") if isinstance(header_line, bytes) else header_line
         if not line.endswith("\n"):
             raise EOFError
@@ -122,7 +122,7 @@ class CatFile(git.Git):
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    start_new_session=True,  # Ctrl-C is for us
+                    start_new_session=True,  # Ctrl-C must not reach it
                 )
             except OSError as error:
                 raise cannot_start(self.folder, error) or error from error

@@ -1,7 +1,7 @@
-"""The environment of what runs in a clean checkout: nothing that the agent could have written there since the loop began.
+"""Environment of commands in a clean checkout: without anything that the agent could have written since the loop began.
 
-Home, caches and temporary folder are the checkout's own. Folders of programs that the agent can write to are pinned: what lay in
-them when they were first seen is offered, as long as it is unchanged; what is new or changed is left out, and named.
+Home, caches and temporary folder are the checkout's own. Folders on PATH that the agent can write to are pinned: programs that
+were there at first sight and are unchanged are available; new or changed ones are left out, and reported.
 """
 
 import os
@@ -15,21 +15,20 @@ TOOLCHAINS = {
     "MISE_DATA_DIR": ".local/share/mise", "SDKMAN_DIR": ".sdkman", "DOTNET_ROOT": ".dotnet", "BUN_INSTALL": ".bun",
     "DENO_INSTALL": ".deno", "GHCUP_INSTALL_BASE_PREFIX": "", "GOROOT": "", "JAVA_HOME": "", "ANDROID_HOME": "",
 }  # fmt: skip
-"""Variables that name where a toolchain's programs lie, and where they lie in a home without them: with another HOME, the small
-programs on PATH that lead there (shims) would find nothing."""
+"""Variables with the folder of a toolchain, and their defaults in the home: with another HOME, the shims on PATH
+would not find their programs."""
 REGISTRIES = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "NPM_CONFIG_REGISTRY",
     "npm_config_registry", "GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOSUMDB",
 )  # fmt: skip
-"""Variables that say where packages come from: the files in the home that say so are out of reach."""
+"""Variables that name package registries: configuration files in the home are out of reach."""
 
 Pins = dict[str, dict[str, list[int]]]
-"""By folder and name of each program inode, size, time of change of content and of anything: of the name itself and, for a link,
-of what it leads to."""
+"""By folder and program name: inode, size, mtime and ctime of the directory entry and of the file that it resolves to."""
 
 
 def own_variables(source: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Variables that give a command a home, caches and a temporary folder in `folder`, and leave toolchains where they are."""
+    """Variables for a home, caches and a temporary folder in `folder`; toolchains stay where they are."""
     home, cache = folder / "home", folder / "cache"
     return {
         **toolchains(source),
@@ -45,74 +44,74 @@ def own_variables(source: Mapping[str, str], folder: Path) -> dict[str, str]:
 
 
 def toolchains(source: Mapping[str, str]) -> dict[str, str]:
-    """Where toolchains lie: as the environment says, else where they lie in the user's home, if they do."""
+    """Folders of toolchains by variable: from the environment, or the defaults that exist in the user's home."""
     home = Path(source.get("HOME", "/"))
-    usual = {name: home / where for name, where in TOOLCHAINS.items() if where}
-    found = {name: str(path) for name, path in usual.items() if path.is_dir()}
+    defaults = {name: home / default for name, default in TOOLCHAINS.items() if default}
+    found = {name: str(path) for name, path in defaults.items() if path.is_dir()}
     return found | {name: source[name] for name in TOOLCHAINS if source.get(name)}
 
 
 def programs(source: Mapping[str, str], folder: Path, inside: Mapping[Path, Path], pins: Pins) -> tuple[str, tuple[str, ...]]:
-    """The PATH for what runs in a checkout whose folder that is, and the names of programs that are left out of it.
+    """PATH for commands in a checkout with this folder, and the names of programs left out of it.
 
-    What is pinned for the first time is added to `pins`.
+    Adds new pins to `pins`.
 
-    `inside`: folders of the agent's, and what takes their place; an entry below one (`.venv/bin`) is set-up's there.
+    `inside`: the agent's folders and their replacements; an entry below one (`.venv/bin`) is created by set-up there.
     """
-    offered: list[str] = []
+    path: list[str] = []
     changed: list[str] = []
     for entry in dict.fromkeys(source.get("PATH", os.defpath).split(os.pathsep)):
-        if not os.path.isabs(entry):  # noqa: PTH117 - an empty one is the folder that a command works in
+        if not os.path.isabs(entry):  # noqa: PTH117 - an empty one is the working directory
             continue
-        instead = _instead(Path(entry), inside)
-        if instead is not None:
-            offered += [str(instead)] if instead.parts else []
+        replacement = _replacement_of(Path(entry), inside)
+        if replacement is not None:
+            path += [str(replacement)] if replacement.parts else []
             continue
         real, home = Path(os.path.realpath(entry)), source.get("HOME", "/")
         below_home = real.is_relative_to(os.path.realpath(home)) or Path(entry).is_relative_to(home)
-        # root can write everywhere, and changes nothing outside of its home by accident
+        # root can write everywhere, but does not change files outside of its home by accident
         if below_home or (os.geteuid() != 0 and os.access(entry, os.W_OK)):
-            kept, left_out = _pinned(entry, folder / "path", pins)
-            offered.append(kept)
+            pinned, left_out = _pin_folder(entry, folder / "path", pins)
+            path.append(pinned)
             changed += left_out
         else:
-            offered.append(entry)
-    return os.pathsep.join(dict.fromkeys(offered)), tuple(changed)
+            path.append(entry)
+    return os.pathsep.join(dict.fromkeys(path)), tuple(changed)
 
 
-def _instead(entry: Path, inside: Mapping[Path, Path]) -> Path | None:
-    """What takes the place of an entry in the agent's folders; an empty path where nothing does. None for other entries."""
+def _replacement_of(entry: Path, inside: Mapping[Path, Path]) -> Path | None:
+    """Replacement of a PATH entry in the agent's folders; an empty path if there is none. None for other entries."""
     for top, new in inside.items():
-        for one in (entry, Path(os.path.realpath(entry))):
-            if one.is_relative_to(top):
-                return new / one.relative_to(top) if new.parts else Path()
+        for path in (entry, Path(os.path.realpath(entry))):
+            if path.is_relative_to(top):
+                return new / path.relative_to(top) if new.parts else Path()
     return None
 
 
-def _pinned(entry: str, folder: Path, pins: Pins) -> tuple[str, list[str]]:
-    """The folder itself where all in it is as it was, else one that has what is; and the names of what is new or changed."""
-    now = dict(_stamps(entry))
-    then = pins.setdefault(entry, now)
-    changed = [f"{entry}/{name}" for name, stamp in now.items() if then.get(name) != stamp]
+def _pin_folder(entry: str, folder: Path, pins: Pins) -> tuple[str, list[str]]:
+    """The folder if it is unchanged, or else one with its unchanged programs; and the names of new or changed programs."""
+    now = dict(_program_stamps(entry))
+    pinned = pins.setdefault(entry, now)
+    changed = [f"{entry}/{name}" for name, stamp in now.items() if pinned.get(name) != stamp]
     if not changed:
         return entry, []
-    instead = folder / entry.strip("/").replace("/", "-")
-    instead.mkdir(parents=True, exist_ok=True)
-    for old in instead.iterdir():
+    pinned_folder = folder / entry.strip("/").replace("/", "-")
+    pinned_folder.mkdir(parents=True, exist_ok=True)
+    for old in pinned_folder.iterdir():
         old.unlink()
     for name, stamp in now.items():
-        if then.get(name) == stamp:  # a script, as a link would hide from a program where it lies (venv, busybox)
-            (instead / name).write_text(f'#!/bin/sh\nexec {shlex.quote(f"{entry}/{name}")} "$@"\n')
-            (instead / name).chmod(0o755)
-    return str(instead), changed
+        if pinned.get(name) == stamp:  # a script, as a program may depend on its own path (venv, busybox)
+            (pinned_folder / name).write_text(f'#!/bin/sh\nexec {shlex.quote(f"{entry}/{name}")} "$@"\n')
+            (pinned_folder / name).chmod(0o755)
+    return str(pinned_folder), changed
 
 
-def _stamps(folder: str) -> Iterator[tuple[str, list[int]]]:
+def _program_stamps(folder: str) -> Iterator[tuple[str, list[int]]]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if os.access(entry.path, os.X_OK) and not entry.is_dir():
-                    seen = entry.stat(follow_symlinks=False), entry.stat()
-                    yield entry.name, [n for one in seen for n in (one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)]
-    except OSError:  # it is not there (yet), or cannot be looked at: then nothing of it was there at the start
+                    stats = entry.stat(follow_symlinks=False), entry.stat()
+                    yield entry.name, [n for s in stats for n in (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)]
+    except OSError:  # it is missing or unreadable: then nothing of it was there at the start
         return

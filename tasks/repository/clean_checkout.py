@@ -25,7 +25,7 @@ import psutil
 from helmsman.errors import OperatorError
 from tasks.repository.checkout_environment import Pins, own_variables, programs
 from tasks.repository.git import IDENTITY, GitError, Repository
-from tasks.repository.hidden import lay_over
+from tasks.repository.hidden import copy_over
 from tasks.repository.loop_context import repository_name
 from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import read_object
@@ -148,7 +148,7 @@ class CleanCheckout:
 
     def _copy_hidden_files(self) -> None:
         if self.laid is not None:
-            lay_over(self.laid, self.root)
+            copy_over(self.laid, self.root)
 
     def _check_out_all(self, commit: str) -> None:
         remove(self.root / ".git")

@@ -1,8 +1,8 @@
-"""What is kept from the agent: hidden checks, their folders and what they print. None of it is in the repository or its objects.
+"""Keep hidden checks, their folders and output from the agent, outside of the repository and its objects.
 
-hidden/LOOP/checks.json    the commands, which the loop's state only names
-           /probes.json    cases that a model wrote, for the next claim
-           /output/        what they printed, for people
+hidden/LOOP/checks.json    the commands; the loop's state contains only their names
+           /probes.json    cases from a model, for the next claim
+           /output/        their output, for people
 """
 
 import hashlib
@@ -27,31 +27,31 @@ _REMEDY = "correct hidden in your configuration file, in HELMSMAN_HIDDEN, or wha
 
 
 def hidden_folder(uid: str) -> Path:
-    """Of a loop. Hashed: the id comes from a record that anybody may have written."""
+    """Folder for a loop's hidden files. Hashed, as the id comes from an untrusted record."""
     return state_home() / "hidden" / hashlib.sha256(uid.encode(errors="replace")).hexdigest()[:32]
 
 
 def without_hidden(state: LoopState) -> LoopState:
-    """The state as it may lie in the repository; what it leaves out is written outside, where this machine has it."""
+    """The state as stored in the repository, without hidden content, which is written outside if this machine has it."""
     checks = state.config.hidden
     if checks and all(check.known for check in checks):
-        _keep(hidden_folder(state.uid) / "checks.json", _CHECKS.dump_json(checks))
-    return _with(state, tuple(check.without_content for check in checks))
+        _write_private(hidden_folder(state.uid) / "checks.json", _CHECKS.dump_json(checks))
+    return _with_hidden_config(state, tuple(check.without_content for check in checks))
 
 
 def with_hidden(state: LoopState) -> LoopState:
-    """The state with the commands of its hidden checks, where this machine has them."""
+    """The state with the commands of its hidden checks, if this machine has them."""
     if all(check.known for check in state.config.hidden):
         return state
     try:
         kept = {check.name: check for check in _CHECKS.validate_json((hidden_folder(state.uid) / "checks.json").read_bytes())}
     except (OSError, ValidationError):
         return state
-    return _with(state, tuple(kept.get(check.name, check) for check in state.config.hidden))
+    return _with_hidden_config(state, tuple(kept.get(check.name, check) for check in state.config.hidden))
 
 
 def require_known(state: LoopState) -> None:
-    """Raise OperatorError where this machine does not have the commands: nothing could be completed without them."""
+    """Raise OperatorError if this machine does not have the commands: no task could complete without them."""
     unknown = [check.name for check in state.config.hidden if not check.known]
     if unknown:
         raise OperatorError(
@@ -63,7 +63,7 @@ def require_known(state: LoopState) -> None:
 
 
 def require_outside(repository: Repository, config: LoopConfig) -> None:
-    """Raise OperatorError where hidden checks could not be kept from the agent."""
+    """Raise OperatorError if the agent could read the hidden checks."""
     if config.hidden and not config.workspace.clean:
         raise OperatorError(
             "hidden checks need the clean checkout: in the agent's folder the agent could read them",
@@ -82,15 +82,15 @@ def require_outside(repository: Repository, config: LoopConfig) -> None:
             )
 
 
-def lay_over(folder: Path, tree: Path) -> None:
-    """Put the files of a folder over those of a checkout. No link that a commit has there is followed."""
+def copy_over(folder: Path, tree: Path) -> None:
+    """Copy the files of a folder over those of a checkout, without following links of the commit."""
     if not folder.is_dir():
         raise OperatorError(
             "the folder of a hidden check is gone", expected="a folder", found=f"none at {folder}", remedy=_REMEDY
         )
-    for at, folders, files in os.walk(folder):
+    for current, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in {".git", "__pycache__"})
-        for source in (Path(at, name) for name in sorted(files) if name != ".git"):
+        for source in (Path(current, name) for name in sorted(files) if name != ".git"):
             parts = source.relative_to(folder).parts
             for above in (tree.joinpath(*parts[:depth]) for depth in range(1, len(parts))):
                 if above.is_symlink() or (above.exists() and not above.is_dir()):
@@ -101,13 +101,13 @@ def lay_over(folder: Path, tree: Path) -> None:
 
 
 def keep_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
-    """What hidden checks printed, in a file for people."""
-    said = "\n\n".join(f"{one.name}: {one.command}\n{one.error}{one.head}{one.tail}" for one in results)
-    _keep(hidden_folder(uid) / "output" / f"{name}.log", said)
+    """Write the output of hidden checks to a file for people."""
+    text = "\n\n".join(f"{result.name}: {result.command}\n{result.error}{result.head}{result.tail}" for result in results)
+    _write_private(hidden_folder(uid) / "output" / f"{name}.log", text)
 
 
 def kept_probes(uid: str) -> tuple[Probe, ...]:
-    """Of an earlier claim; none where there was none, or this machine does not have them."""
+    """Probes of an earlier claim; empty if there are none on this machine."""
     try:
         return _PROBES.validate_json((hidden_folder(uid) / "probes.json").read_bytes())
     except (OSError, ValidationError):
@@ -115,15 +115,15 @@ def kept_probes(uid: str) -> tuple[Probe, ...]:
 
 
 def keep_probes(uid: str, probes: Sequence[Probe]) -> None:
-    _keep(hidden_folder(uid) / "probes.json", _PROBES.dump_json(tuple(probes)))
+    _write_private(hidden_folder(uid) / "probes.json", _PROBES.dump_json(tuple(probes)))
 
 
-def _keep(file: Path, content: str | bytes) -> None:
+def _write_private(file: Path, content: str | bytes) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomic(file, content, mode=0o600)
 
 
-def _with(state: LoopState, hidden: tuple[HiddenCheckConfig, ...]) -> LoopState:
+def _with_hidden_config(state: LoopState, hidden: tuple[HiddenCheckConfig, ...]) -> LoopState:
     if hidden == state.config.hidden:
         return state
     return state.model_copy(update={"config": state.config.model_copy(update={"hidden": hidden})})

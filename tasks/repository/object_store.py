@@ -1,6 +1,6 @@
-"""Objects that no agent can have made up: a repository of our own that `git fetch` fills, and git run there by our settings.
+"""Objects that an agent cannot forge: our own repository, filled by `git fetch`, in which git runs with our configuration.
 
-`git fetch` computes the name of each object from its content, so that one that was tampered with is missing under its name.
+`git fetch` computes the name of each object from its content, so a manipulated object is missing under its name.
 Loops of one repository share a store: its history is copied once.
 """
 
@@ -27,10 +27,10 @@ _FETCH = (
 
 @dataclass(frozen=True)
 class ObjectStore:
-    """A bare repository beside the checkouts that borrow from it."""
+    """A bare repository that the checkouts next to it use as alternate."""
 
     folder: Path
-    loop: str  # references of other loops are left alone
+    loop: str  # references of other loops do not change
 
     @property
     def objects(self) -> Path:
@@ -41,34 +41,34 @@ class ObjectStore:
         return self.folder / "shallow"
 
     def make(self, repository: Repository) -> None:
-        """Make it, unless it is there."""
+        """Create the repository unless it exists."""
         if (self.folder / "HEAD").exists():
             return
         form = git(repository.common, "rev-parse", "--show-object-format").strip()
         git(self.folder.parent, "init", "--quiet", "--bare", "--template=", f"--object-format={form}", str(self.folder))
 
     def ref(self, name: str) -> str:
-        """Full name of a reference of the loop's."""
+        """Full name of a reference of the loop."""
         return f"refs/loops/{self.loop}/{name}"
 
     def holds(self, name: str, commit: str) -> bool:
-        """Whether the reference of that name is at that commit."""
+        """Whether the reference points to the commit."""
         try:
             return (self.folder / self.ref(name)).read_text().strip() == commit
         except OSError:
             return False
 
     def forget(self) -> None:
-        """Drop the loop's references, so that what only they lead to may go."""
+        """Delete the loop's references, so that git may prune objects that only they reach."""
         listed = self.git("for-each-ref", "--format=delete %(refname)", f"refs/loops/{self.loop}/")
         self.git("update-ref", "--stdin", stdin=listed)
 
-    def fetch(self, source: Path, *what: str) -> None:
-        """Bring objects. Raises OperatorError where some are missing under the names that lead to them."""
+    def fetch(self, source: Path, *refspecs: str) -> None:
+        """Fetch objects. Raises OperatorError if some are missing under the names that refer to them."""
         try:
-            self.git(*_FETCH, str(source), *what)
+            self.git(*_FETCH, str(source), *refspecs)
         except GitError as error:
-            if error.code < 0 or any(words in error.stderr for words in OF_THE_MACHINE):
+            if error.code < 0 or any(message in error.stderr for message in OF_THE_MACHINE):
                 raise
             raise OperatorError(
                 "the commit cannot be copied into a clean checkout",
@@ -78,10 +78,10 @@ class ObjectStore:
             ) from error
 
     def git(self, *arguments: str, tree: Path | None = None, index: Path | None = None, stdin: bytes | None = None) -> bytes:
-        """Run git here, on those files and that index. No setting of the user's, the machine's or the agent's applies."""
-        # what runs in a checkout could have written here, where no sandbox holds it
-        trusting = "[safe]\n\tdirectory = *\n"  # the source may be somebody else's whom git was told to trust
-        for name, text in (("config", self.config(bare=True)), ("own.config", trusting)):
+        """Run git in the store, on these files and this index. No configuration of user, machine or agent applies."""
+        # rewritten, as commands in a checkout could write here without a sandbox
+        safe_directories = "[safe]\n\tdirectory = *\n"  # the source may belong to another user that git is configured to trust
+        for name, text in (("config", self.config(bare=True)), ("own.config", safe_directories)):
             path = self.folder / name
             if not path.is_file() or path.read_text() != text:
                 path.write_text(text)
@@ -100,7 +100,7 @@ class ObjectStore:
         return git_bytes(tree or self.folder, *settings, *arguments, env=env, stdin=stdin)
 
     def config(self, *, bare: bool) -> str:
-        """All that git is told of this store, or of a repository that borrows from it."""
+        """Complete git configuration of this store, or of a repository with it as alternate."""
         sha256 = "objectformat = sha256" in (self.folder / "config").read_text(errors="replace").lower()
         form = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
         return _CONFIG.format(version=int(sha256), bare=str(bare).lower(), format=form)

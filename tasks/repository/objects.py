@@ -1,6 +1,6 @@
-"""Commits, folders and files of a repository, by id or by name, wherever a checkout of it lies.
+"""Read commits, folders and files of a repository by id or name, given any of its checkouts.
 
-The processes that answer stay for the next question about the same repository, until `close_readers` or the end of ours.
+The git processes stay open for further reads from the same repository, until `close_readers` or exit.
 """
 
 import atexit
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 FOLDER = "040000"
 LINK = "120000"
 FILE_MODES = frozenset({"100644", "100755"})  # neither a symbolic link, which may lead anywhere, nor a submodule
-LONGEST_LINK = 8192  # bytes of the file that leads from a worktree to its repository; twice the longest path
+LONGEST_LINK = 8192  # bytes of the file that links a worktree to its repository; twice the longest path
 _open: dict[tuple[int, Path, int, int], "CatFile"] = {}
-"""The one that was asked last. By process, as a fork does not speak with its parent's; another folder may be put in its place."""
+"""The most recent reader. The key holds the process, as a fork must not use its parent's, and the folder's inode."""
 _lock = threading.Lock()
 R = TypeVar("R")
 
 
 def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
-    """Ids and contents of those objects, in their order; None where there is no such object. Raises GitError where git fails."""
+    """Ids and contents of the objects, in order; None for a missing object. Raises GitError if git fails."""
     return _ask(cwd, lambda reader: reader.contents(names)) if names else []
 
 
 def read_sizes(cwd: Path, names: Sequence[str]) -> list[int | None]:
-    """Likewise the bytes of each."""
+    """Sizes in bytes of the objects, in order; None for a missing object. Raises GitError if git fails."""
     return _ask(cwd, lambda reader: reader.sizes(names)) if names else []
 
 
 def read_object(cwd: Path, name: str) -> bytes:
-    """The content of an object that has to be there. Raises OperatorError where it is not."""
+    """Content of a required object. Raises OperatorError if it is missing."""
     found = read_objects(cwd, [name])[0]
     if found is None:
         raise missing_object(cwd, name)
@@ -56,26 +56,26 @@ def missing_object(cwd: Path, name: str) -> OperatorError:
 
 
 class Entry(NamedTuple):
-    """One name in a folder of a commit."""
+    """An entry in a folder of a commit."""
 
     mode: str
     id: str
-    path: str  # from the root; bytes that are no text as `os.fsdecode` has them
+    path: str  # from the root, decoded by `os.fsdecode`
 
 
 def entries_in(cwd: Path, commit: str, path: str = "") -> list[Entry]:
-    """What lies in a folder of a commit, or of a tree: at its root, if none is named; nothing where there is no such folder."""
+    """Entries in a folder of a commit or tree, its root by default; empty if there is no such folder."""
     folder = f"{path}/" if path else ""
-    return [entry for entry in _listed(cwd, commit, *([folder] if folder else [])) if entry.path.startswith(folder)]
+    return [entry for entry in _list_tree(cwd, commit, *([folder] if folder else [])) if entry.path.startswith(folder)]
 
 
 def entry_at(cwd: Path, commit: str, path: str) -> Entry | None:
-    """What a commit has under exactly that path; None where there is nothing."""
-    return next((entry for entry in _listed(cwd, commit, path) if entry.path == path), None)
+    """Entry of a commit at exactly that path; None if there is none."""
+    return next((entry for entry in _list_tree(cwd, commit, path) if entry.path == path), None)
 
 
-def _listed(cwd: Path, commit: str, *paths: str) -> list[Entry]:
-    """Raises OperatorError where the commit, or a folder on the way, is not there."""
+def _list_tree(cwd: Path, commit: str, *paths: str) -> list[Entry]:
+    """List entries. Raises OperatorError if the commit, or a folder of a path, is missing."""
     if any("\0" in path for path in paths):
         return []
     try:
@@ -86,18 +86,18 @@ def _listed(cwd: Path, commit: str, *paths: str) -> list[Entry]:
         if error.code < 0:
             raise
         raise missing_object(cwd, commit) from error
-    found = (line.partition(b"\t") for line in listed.split(b"\0") if line)
-    return [Entry(head.split()[0].decode(), head.split()[2].decode(), os.fsdecode(path)) for head, _, path in found]
+    lines = (line.partition(b"\t") for line in listed.split(b"\0") if line)
+    return [Entry(head.split()[0].decode(), head.split()[2].decode(), os.fsdecode(path)) for head, _, path in lines]
 
 
 @atexit.register
 def close_readers() -> None:
-    """End every process that stays."""
+    """End all open git processes."""
     with _lock:
-        _close()
+        _close_all()
 
 
-def _close() -> None:
+def _close_all() -> None:
     while _open:
         _open.popitem()[1].close()
 
@@ -105,31 +105,31 @@ def _close() -> None:
 def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
     folder = common_folder(cwd)
     try:
-        at = folder.stat()
+        stat = folder.stat()
     except OSError as error:
         raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
-    key = os.getpid(), folder, at.st_dev, at.st_ino
+    key = os.getpid(), folder, stat.st_dev, stat.st_ino
     with _lock:
         if key not in _open:
-            os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # where there is no git, our own error says so
-            from tasks.repository.cat_file import CatFile  # GitPython takes a while; a command that reads nothing does without
+            os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # our own error reports a missing git
+            from tasks.repository.cat_file import CatFile  # importing GitPython takes a while; not every command needs it
 
-            _close()
+            _close_all()
             _open[key] = CatFile(folder)
         return question(_open[key])
 
 
 def own_folder(path: Path) -> Path:
-    """Where git keeps the index and HEAD of this checkout: `.git`, or what that file says. Raises OSError where neither is."""
+    """Folder with index and HEAD of this checkout: `.git`, or the target of that file. Raises OSError if there is neither."""
     link = path / ".git"
     if link.is_dir():
         return link
-    said = os.fsdecode(read_plain(link, LONGEST_LINK).partition(b"\0")[0])
-    return (path / said.removeprefix("gitdir: ").strip()).resolve()
+    target = os.fsdecode(read_plain(link, LONGEST_LINK).partition(b"\0")[0])
+    return (path / target.removeprefix("gitdir: ").strip()).resolve()
 
 
 def common_folder(cwd: Path) -> Path:
-    """The git folder that all worktrees share, of a checkout's root or of a git folder."""
+    """Git folder that all worktrees share, given the root of a checkout or a git folder."""
     own = own_folder(cwd) if (cwd / ".git").exists() else cwd
     common = own / "commondir"
     return (

@@ -1,7 +1,7 @@
-"""What makes a checkout ready: `[workspace] setup`, `.worktreeinclude`, and what to propose where there is neither.
+"""Set up a checkout: `[workspace] setup`, `.worktreeinclude`, and commands to propose if there is neither.
 
-What set-up made is kept as a copy, and put back whenever something was done to it: a build that goes on in its folders would else
-have it run again each time. Files are compared by inode, size and times; nothing can be written without a new time of change.
+A copy of the files that set-up created is kept, and restored when they change: if not, a build in its folders would make set-up
+run again each time. Files are compared by inode, size and times; every write changes the ctime.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from tasks.repository.objects import read_objects
 from tasks.system.files import remove, write_atomic
 
 INCLUDE = ".worktreeinclude"
-"""Patterns as in `.gitignore`: files that git ignores and that a checkout needs all the same, such as `.env.test`."""
-SECONDS = 1800  # for one command of set-up; installing everything anew takes minutes
-TAIL = 2000  # characters of a failed command's output that its error shows
+"""Patterns as in `.gitignore` for ignored files that a checkout needs nevertheless, such as `.env.test`."""
+SECONDS = 1800  # for one set-up command; a full installation takes minutes
+TAIL = 2000  # characters of a failed command's output in the error
 
 PROPOSED = {
     "package-lock.json": "npm ci",
@@ -41,25 +41,25 @@ PROPOSED = {
     "mix.lock": "mix deps.get",
     "pubspec.lock": "dart pub get --enforce-lockfile",
 }
-"""By lock file the command that installs exactly what it says. Go, Cargo, Gradle and Maven fetch what they need by themselves."""
+"""Command that installs exactly the content of each lock file. Go, Cargo, Gradle and Maven fetch packages by themselves."""
 MANIFESTS = frozenset({
     *PROPOSED, "package.json", "pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "Gemfile", "composer.json", "mix.exs",
     "pubspec.yaml", "go.mod", "go.sum", "Cargo.toml", "Cargo.lock", "requirements-dev.txt", "dev-requirements.txt",
     "pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", ".tool-versions", ".python-version", ".nvmrc",
 })  # fmt: skip
-"""Names of files that say what is installed: set-up runs again where one of them has changed."""
+"""Names of files that determine what is installed: set-up runs again if one of them changes."""
 INSTALLED = ("node_modules", ".venv", "venv", "env", "vendor", ".tox", "target", "build", "dist")
-"""Folders that git usually ignores and that checks need: which exist only in somebody's checkout is said by name."""
+"""Folders that git usually ignores and that checks need; errors name those that exist only in the user's checkout."""
 
-Seen = list[int]  # mode, inode, size and times of what lies at a path; of a folder the mode alone
-OWN = "home", "cache"  # folders of a checkout beside the tree, which set-up may fill as well
+Stamp = list[int]  # mode, inode, size and times of a path; of a folder only the mode
+OWN = "home", "cache"  # folders of a checkout next to the tree, which set-up may also fill
 
 
-class SetupFailed(OperatorError):  # noqa: N818 - what happened to a command
-    """A command of set-up failed."""
+class SetupFailed(OperatorError):  # noqa: N818 - the outcome of a command
+    """A set-up command failed."""
 
     def __init__(self, command: str, how: str, output: str) -> None:
-        """Show the end of what it printed."""
+        """Include the end of the output."""
         super().__init__(
             f"set-up failed: {command}",
             expected="every command of [workspace] setup to exit with 0 in a fresh checkout of the commit",
@@ -69,26 +69,26 @@ class SetupFailed(OperatorError):  # noqa: N818 - what happened to a command
 
 
 def fingerprint(commands: Sequence[str], listed: bytes, included: Path) -> str:
-    """Changes when the commands of set-up do, a lock file or manifest does, or a file that is included does.
+    """Hash of the set-up commands, lock files and manifests, and included files.
 
-    `listed`: the tree as `git ls-tree -r -z` prints it.
+    `listed`: the tree as printed by `git ls-tree -r -z`.
     """
     entries = (line.partition("\t") for line in listed.decode(errors="replace").split("\0"))
     manifests = [entry for entry in entries if basename(entry[2]) in MANIFESTS]
-    kept = [f"{path.relative_to(included)} {path.stat().st_mtime_ns}" for path in sorted(included.rglob("*"))]
-    return hashlib.sha256(json.dumps([commands, manifests, kept]).encode()).hexdigest()[:16]
+    included_files = [f"{path.relative_to(included)} {path.stat().st_mtime_ns}" for path in sorted(included.rglob("*"))]
+    return hashlib.sha256(json.dumps([commands, manifests, included_files]).encode()).hexdigest()[:16]
 
 
 def proposed(names: Iterable[str]) -> list[str]:
-    """Commands to propose for the lock files in the root of a repository."""
-    there = frozenset(names)
-    return list(dict.fromkeys(command for lock, command in PROPOSED.items() if lock in there))
+    """Commands to propose for the lock files in a repository's root."""
+    existing = frozenset(names)
+    return list(dict.fromkeys(command for lock, command in PROPOSED.items() if lock in existing))
 
 
 def copy_included(repository: Repository, base: str, folder: Path) -> None:
-    """Copy what git ignores in the operator's checkout and what the commit's `.worktreeinclude` names.
+    """Copy the files of the operator's checkout that git ignores and the commit's `.worktreeinclude` matches.
 
-    Links, and what lies behind one, are left out.
+    Skips links, and files below linked folders.
     """
     folder.mkdir(parents=True, exist_ok=True)
     patterns = None if repository.bare else read_objects(repository.common, [f"{base}:{INCLUDE}"])[0]
@@ -96,7 +96,7 @@ def copy_included(repository: Repository, base: str, folder: Path) -> None:
         return
     top, rules = repository.top, folder.with_name("included.patterns")
     rules.write_bytes(patterns[1])
-    for name in sorted(_listed(top, f"--exclude-from={rules}") & _listed(top, "--exclude-standard")):
+    for name in sorted(_list_ignored(top, f"--exclude-from={rules}") & _list_ignored(top, "--exclude-standard")):
         source, target = top / os.fsdecode(name), folder / os.fsdecode(name)
         if source.is_file() and not source.is_symlink() and source.resolve().is_relative_to(top.resolve()):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def copy_included(repository: Repository, base: str, folder: Path) -> None:
 
 
 def lay_included(folder: Path, tree: Path) -> None:
-    """Put copies of the included files into a checkout, where it has nothing of that name."""
+    """Copy the included files into a checkout, unless it has a file of that name."""
     for source in folder.rglob("*"):
         target = tree / source.relative_to(folder)
         if source.is_file() and not os.path.lexists(target):
@@ -112,23 +112,23 @@ def lay_included(folder: Path, tree: Path) -> None:
             shutil.copy2(source, target)
 
 
-def _listed(top: Path, rule: str) -> set[bytes]:
+def _list_ignored(top: Path, rule: str) -> set[bytes]:
     return set(git_bytes(top, "ls-files", "-z", "--others", "--ignored", rule).split(b"\0")) - {b""}
 
 
 class Products:
-    """What lies in a checkout's folder beside the committed files. Paths are relative to that folder."""
+    """Files in a checkout's folder besides the committed ones. Paths are relative to that folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is read yet."""
+        """Store the paths; read nothing yet."""
         self._folder, self._copy, self._list = folder, folder / "kept", folder / "kept.json"
 
     def made_by(self) -> str:
-        """Fingerprint of the set-up that made what is kept; empty where none has come to its end."""
+        """Fingerprint of the set-up that created the kept files; empty if none has finished."""
         return str(self._read().get("by", ""))
 
     def forget(self, untracked: Iterable[str]) -> None:
-        """Back to nothing but the committed files."""
+        """Remove everything but the committed files."""
         self._list.unlink(missing_ok=True)
         for path in (self._copy, *(self._folder / name for name in (*untracked, *OWN))):
             remove(path)
@@ -136,39 +136,39 @@ class Products:
             (self._folder / name).mkdir(mode=0o700)
 
     def keep(self, by: str, untracked: Iterable[str]) -> None:
-        """What lies there now is what set-up made."""
+        """Record the current files as those that set-up created."""
         remove(self._copy)
-        seen = dict(self._walk([*untracked, *OWN], lambda _: True))
-        for name, one in seen.items():
-            self._copied(self._folder / name, self._copy / name, one[0])
-        self._write(by, seen)
+        stamps = dict(self._walk([*untracked, *OWN], lambda _: True))
+        for name, stamp in stamps.items():
+            self._copy_entry(self._folder / name, self._copy / name, stamp[0])
+        self._write(by, stamps)
 
     def restore(self, untracked: Iterable[str]) -> None:
-        """Remove what set-up did not make, and put back what it did."""
-        known = self._read()
-        made: dict[str, Seen] = known.get("made", {})
-        found = dict(self._walk([*untracked, *OWN], made.__contains__))
-        for name in reversed(found):  # what is in a folder before the folder
-            if name not in made or stat.S_IFMT(made[name][0]) != stat.S_IFMT(found[name][0]):
+        """Remove files that set-up did not create, and restore those that it did."""
+        recorded = self._read()
+        created: dict[str, Stamp] = recorded.get("made", {})
+        found = dict(self._walk([*untracked, *OWN], created.__contains__))
+        for name in reversed(found):  # the content of a folder before the folder
+            if name not in created or stat.S_IFMT(created[name][0]) != stat.S_IFMT(found[name][0]):
                 remove(self._folder / name)
-        # a commit may have a file where set-up made its own: that one stays
-        again = [
+        # a commit may have a file at a path of set-up: the commit's stays
+        to_restore = [
             name
-            for name, one in made.items()
-            if found.get(name) != one and (name in found or not os.path.lexists(self._folder / name))
+            for name, stamp in created.items()
+            if found.get(name) != stamp and (name in found or not os.path.lexists(self._folder / name))
         ]
-        for name in again:
-            target, mode = self._folder / name, made[name][0]
+        for name in to_restore:
+            target, mode = self._folder / name, created[name][0]
             if not stat.S_ISDIR(mode):
                 remove(target)
-            with suppress(NotADirectoryError, FileExistsError):  # a commit has a file where set-up made a folder
-                self._copied(self._copy / name, target, mode)
-                made[name] = _seen(target.lstat())
-        if again:
-            self._write(str(known["by"]), made)
+            with suppress(NotADirectoryError, FileExistsError):  # a commit has a file where set-up created a folder
+                self._copy_entry(self._copy / name, target, mode)
+                created[name] = _stamp_of(target.lstat())
+        if to_restore:
+            self._write(str(recorded["by"]), created)
 
     @staticmethod
-    def _copied(source: Path, target: Path, mode: int) -> None:
+    def _copy_entry(source: Path, target: Path, mode: int) -> None:
         if stat.S_ISDIR(mode):
             target.mkdir(parents=True, exist_ok=True)
             target.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
@@ -176,20 +176,20 @@ class Products:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
 
-    def _walk(self, tops: Iterable[str], enter: Callable[[str], bool]) -> Iterator[tuple[str, Seen]]:
-        """What lies there, folders before what is in them. Of a folder that is not to be entered only itself."""
+    def _walk(self, tops: Iterable[str], enter: Callable[[str], bool]) -> Iterator[tuple[str, Stamp]]:
+        """Yield paths with their stamps, folders before their content. Descends only into folders for which `enter` is true."""
         names = list(reversed([top.rstrip("/") for top in tops]))
         while names:
             name = names.pop()
             try:
-                found = (self._folder / name).lstat()
+                status = (self._folder / name).lstat()
             except FileNotFoundError:
                 continue
-            yield name, _seen(found)
-            if stat.S_ISDIR(found.st_mode) and enter(name):
+            yield name, _stamp_of(status)
+            if stat.S_ISDIR(status.st_mode) and enter(name):
                 folder = self._folder / name
                 if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-                    folder.chmod(stat.S_IRWXU)  # we can read and write it from now on
+                    folder.chmod(stat.S_IRWXU)  # make it readable and writable for us
                 names += [f"{name}/{inner}" for inner in os.listdir(folder)]  # noqa: PTH208 - names are enough
 
     def _read(self) -> dict[str, Any]:
@@ -198,11 +198,11 @@ class Products:
         except (OSError, ValueError, TypeError):
             return {}
 
-    def _write(self, by: str, made: dict[str, Seen]) -> None:
+    def _write(self, by: str, made: dict[str, Stamp]) -> None:
         write_atomic(self._list, json.dumps({"by": by, "made": made}).encode(errors="surrogateescape"))
 
 
-def _seen(found: os.stat_result) -> Seen:
-    if stat.S_ISDIR(found.st_mode):
-        return [found.st_mode]
-    return [found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+def _stamp_of(status: os.stat_result) -> Stamp:
+    if stat.S_ISDIR(status.st_mode):
+        return [status.st_mode]
+    return [status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]

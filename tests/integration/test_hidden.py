@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckResult
 from tasks.checks.run import Target, run_checks
 from tasks.checks.targets import check_context
 from tasks.loop.steps import check_hidden
-from tasks.repository.hidden import hidden_folder, lay_over, require_outside
+from tasks.repository.hidden import copy_over, hidden_folder, require_outside
 from tasks.repository.state_ref import read_state, replace_state, show_state
 from tests.fakes.repositories import Work, begin, commit, make_repository, write
 
@@ -90,7 +90,7 @@ def test_no_link_of_a_commit_leads_what_is_laid_over_to_somewhere_else(work: Wor
     outside.mkdir()
     (tree / place).parent.mkdir(exist_ok=True)
     (tree / place).symlink_to(outside / "two.sh" if place.endswith("sh") else outside)
-    lay_over(tmp_path / "own", tree)
+    copy_over(tmp_path / "own", tree)
     assert list(outside.iterdir()) == []
     assert SECRET in (tree / "tests" / "two.sh").read_text()
 
