@@ -1,4 +1,4 @@
-"""What a repository's own git configuration has git run, or include: it comes along with a copied .git, never with a clone."""
+"""Find programs and includes in a repository's own git configuration, which a copied .git contains, but never a clone."""
 
 from fnmatch import fnmatchcase
 
@@ -16,19 +16,19 @@ RUNS = (
     "trailer.*.command", "trailer.*.cmd", "tar.*.command", "protocol.allow", "protocol.*.allow",
     "include.path", "includeif.*.path",
 )  # fmt: skip
-"""Keys whose value is a program, permits one, or names a file with more of them. git prints them in small letters."""
+"""Keys whose value is a program, permits one, or names a file with more of them. Git prints them in lower case."""
 _BOOLEAN = frozenset({"", "true", "false", "yes", "no", "on", "off", "0", "1"})
 _OWN = frozenset({"local", "worktree"})
 
 
 def programs_in_config(repository: Repository) -> Requested:
-    """The entries that name programs, in the order of git. Nothing of them runs by being read."""
-    said = git(repository.common, "config", "--list", "--includes", "--show-scope", "-z").split("\0")[:-1]
-    own = (text.partition("\n") for scope, text in zip(said[::2], said[1::2], strict=True) if scope in _OWN)
-    return Requested(FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, _, value in own if _runs(key, value))))
+    """Entries that name programs, in git's order. Reading them runs nothing."""
+    fields = git(repository.common, "config", "--list", "--includes", "--show-scope", "-z").split("\0")[:-1]
+    own = (text.partition("\n") for scope, text in zip(fields[::2], fields[1::2], strict=True) if scope in _OWN)
+    return Requested(FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, _, value in own if _executes(key, value))))
 
 
-def _runs(key: str, value: str) -> bool:
+def _executes(key: str, value: str) -> bool:
     match key.split(".", maxsplit=1)[0], key:
         case "core", "core.fsmonitor":
             return value.casefold() not in _BOOLEAN
@@ -39,4 +39,4 @@ def _runs(key: str, value: str) -> bool:
         case "remote", _ if key.endswith("url"):
             return value.startswith("ext::")
         case _:
-            return any(fnmatchcase(key.casefold(), pattern) for pattern in RUNS)  # the part in the middle keeps its capitals
+            return any(fnmatchcase(key.casefold(), pattern) for pattern in RUNS)  # the middle part is case-sensitive

@@ -1,4 +1,4 @@
-"""Where a step works: repository, worktree and folder of its loop, found again from two strings in every process."""
+"""Context of a step: repository, worktree and folder of its loop, found from two strings in every process."""
 
 import hashlib
 import os
@@ -19,67 +19,67 @@ class LoopContext:
     folder: LoopFolder
 
     def tag(self, state: LoopState) -> str:
-        """What every process of this loop carries in its environment."""
+        """Tag in the environment of every process of this loop."""
         return f"{state.uid}/{state.due}-{state.attempt}"
 
 
 def loop_context(repository: str, state: LoopState) -> LoopContext:
-    found = _open(repository)
-    return LoopContext(found, worktree_of(found, state.loop, state.config.workspace), loop_folder(found, state.loop))
+    opened = _open_cached(repository)
+    return LoopContext(opened, worktree_of(opened, state.loop, state.config.workspace), loop_folder(opened, state.loop))
 
 
 @lru_cache(maxsize=64)
-def _open(repository: str) -> Repository:
-    """A repository does not move while a process works in it; asking git once is enough."""
+def _open_cached(repository: str) -> Repository:
+    """Open a repository once per process: it does not move meanwhile."""
     return open_repository(Path(repository))
 
 
 def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -> Path:
-    """Where the agent works for this loop: always outside the repository's own checkout unless in place."""
+    """The agent's worktree for this loop: outside of the repository's checkout unless in place."""
     if workspace.in_place:
         return repository.top
-    beside = repository.common.parent  # what a relative root is relative to, wherever the operator stands
-    root = beside / Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
+    base = repository.common.parent  # base of a relative root, whatever the working directory
+    root = base / Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
     return root / repository_name(repository) / loop
 
 
 def repository_name(repository: Repository) -> str:
-    """A name for folders of the repository's, its own and a fingerprint of where it lies."""
-    common = repository.common  # the same from every worktree, so that a loop is found again wherever its operator stands
+    """Name for the repository's folders: its own name and a fingerprint of its path."""
+    common = repository.common  # the same in every worktree, so that a loop is found from each
     fingerprint = hashlib.sha256(os.fsencode(common)).hexdigest()[:8]
     name = common.parent.name if common.name == ".git" else common.name
     return f"{name}-{fingerprint}"
 
 
 def group_folder(repository: Repository, group: str) -> GroupFolder:
-    """Beside the loops' own: a group may have the name of a loop."""
+    """Folder of a group, separate from the loops': a group may have the name of a loop."""
     return GroupFolder(helmsman_folder(repository.common) / "groups" / group)
 
 
 def loop_folder(repository: Repository, loop: str) -> LoopFolder:
-    """The loop's folder inside the shared git folder, so that whoever finds the repository finds it."""
+    """The loop's folder inside the shared git folder, so that it is found with the repository."""
     return LoopFolder(helmsman_folder(repository.common) / "loops" / loop)
 
 
 def is_finished(repository: str, state: LoopState) -> bool:
-    """Whether a loop that has completed is through with all that it leaves: its worktree goes last.
+    """Whether a completed loop has finished all clean-up: its worktree is removed last.
 
-    One that works in place has none of its own: it leaves again, which changes nothing.
+    A loop in place has no worktree: it finishes again, without effect.
     """
     context = loop_context(repository, state)
     return state.gate is None and context.folder.root.exists() and not context.worktree.exists()
 
 
 def mark_finished(context: LoopContext, state: LoopState) -> None:
-    """Before the worktree goes: one that could not be removed is told from one whose loop was killed before it had left."""
+    """Called before the worktree is removed, to distinguish a failed removal from a loop that was killed before it finished."""
     context.folder.left.parent.mkdir(parents=True, exist_ok=True)
-    context.folder.left.write_text(_end_of(state))
+    context.folder.left.write_text(_ending_mark(state))
 
 
 def is_marked_finished(context: LoopContext, state: LoopState) -> bool:
-    """Whether this machine has seen this very end of the loop through."""
-    return context.folder.left.exists() and context.folder.left.read_text() == _end_of(state)
+    """Whether this machine has finished the loop after exactly this ending."""
+    return context.folder.left.exists() and context.folder.left.read_text() == _ending_mark(state)
 
 
-def _end_of(state: LoopState) -> str:
+def _ending_mark(state: LoopState) -> str:
     return f"{state.uid} {state.ending.at.isoformat() if state.ending else ''}"

@@ -1,4 +1,4 @@
-"""The repository's own template of the agent's message, as a commit has it."""
+"""Read the repository's own template of the agent's message from a commit."""
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
@@ -12,7 +12,7 @@ KEY = "prompt.template"
 
 
 def own_template(repository: Repository, commit: str, config: LoopConfig) -> str:
-    """Its text, checked; empty where there is none. Raises OperatorError with file and line."""
+    """Checked text of the template; empty if there is none. Raises OperatorError with file and line."""
     path = config.prompt.template
     if not path:
         return ""

@@ -1,4 +1,4 @@
-"""`BASE..HEAD` on the command line: which two commits are meant. Nothing that was typed reaches git as an option."""
+"""Resolve `BASE..HEAD` of the command line to two commits. Input never reaches git as an option."""
 
 import shlex
 from contextlib import suppress
@@ -8,19 +8,19 @@ from helmsman.plain import clean
 from tasks.repository.git import GitError, Repository, git
 
 DEFAULT_BRANCHES = "refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master"
-"""Where work begins that has no upstream, in this order."""
+"""Bases to try for work without an upstream, in order."""
 LONGEST = 1000
 
 
 def commits_of(repository: Repository, text: str = "") -> tuple[str, str]:
-    """Full ids of base and head: `A..B`, `A...B` (from their merge base), `A` (to HEAD); nothing: from the merge base with
+    """Full ids of base and head: `A..B`, `A...B` (from their merge base), `A` (to HEAD); empty: from the merge base with
     upstream or default branch.
 
     Raises OperatorError.
     """
     if not text:
         names = "HEAD@{upstream}", *DEFAULT_BRANCHES
-        base = next((found for name in names if (found := _found(repository, name))), "")
+        base = next((found for name in names if (found := _find_commit(repository, name))), "")
         if not base:
             raise OperatorError(
                 "it is not known where the change begins",
@@ -29,35 +29,35 @@ def commits_of(repository: Repository, text: str = "") -> tuple[str, str]:
                 remedy="name both ends: helmsman verify BASE..HEAD",
             )
         text = f"{base}..."
-    three = "..." in text
-    base, dots, head = text.partition("..." if three else "..")
-    base, head = _commit(repository, base or "HEAD"), _commit(repository, (head if dots else "") or "HEAD")
-    return (_merge_base(repository, base, head) if three else base), head
+    from_merge_base = "..." in text
+    base, dots, head = text.partition("..." if from_merge_base else "..")
+    base, head = _require_commit(repository, base or "HEAD"), _require_commit(repository, (head if dots else "") or "HEAD")
+    return (_merge_base(repository, base, head) if from_merge_base else base), head
 
 
-def _found(repository: Repository, name: str) -> str:
-    """The commit's id; empty where there is none of that name."""
+def _find_commit(repository: Repository, name: str) -> str:
+    """The commit's id; empty if there is none of that name."""
     with suppress(GitError):
         return git(repository.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
     return ""
 
 
-def _commit(repository: Repository, name: str) -> str:
-    usable = len(name) <= LONGEST and not name.startswith("-") and "\0" not in name and name.isprintable()
-    if usable and (found := _found(repository, name)):
+def _require_commit(repository: Repository, name: str) -> str:
+    is_valid = len(name) <= LONGEST and not name.startswith("-") and "\0" not in name and name.isprintable()
+    if is_valid and (found := _find_commit(repository, name)):
         return found
     raise OperatorError(
         "a commit of the range is not in this repository",
         expected="BASE..HEAD, both branches, tags or ids of commits",
         found=clean(name)[:80],
-        remedy=_fetch(repository) or "name another one, or fetch it first",
+        remedy=_shallow_remedy(repository) or "name another one, or fetch it first",
     )
 
 
-def _fetch(repository: Repository) -> str:
-    shallow = git(repository.top, "rev-parse", "--is-shallow-repository").strip() == "true"
-    here = f"git -C {shlex.quote(str(repository.top))}"
-    return f"this clone is shallow; {here} fetch --unshallow (in CI: check out with the whole history)" if shallow else ""
+def _shallow_remedy(repository: Repository) -> str:
+    is_shallow = git(repository.top, "rev-parse", "--is-shallow-repository").strip() == "true"
+    git_here = f"git -C {shlex.quote(str(repository.top))}"
+    return f"this clone is shallow; {git_here} fetch --unshallow (in CI: check out with the whole history)" if is_shallow else ""
 
 
 def _merge_base(repository: Repository, one: str, other: str) -> str:
@@ -70,5 +70,5 @@ def _merge_base(repository: Repository, one: str, other: str) -> str:
             "both ends of the range have no commit in common",
             expected="two commits of one history",
             found=f"{one[:12]} and {other[:12]}",
-            remedy=_fetch(repository) or "name another base, or give it with two dots: BASE..HEAD",
+            remedy=_shallow_remedy(repository) or "name another base, or give it with two dots: BASE..HEAD",
         ) from error

@@ -1,4 +1,4 @@
-"""What goes to a remote and comes from it: branch and state of a loop pushed together, so that any clone can go on with it."""
+"""Push and fetch: branch and state of a loop are pushed together, so that any clone can continue it."""
 
 from collections.abc import Sequence
 
@@ -11,49 +11,49 @@ from tasks.repository.state_ref import PREFIX, Fenced, read_state, state_ref
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 REJECTED_THERE = "[remote rejected]"
 PLAINLY = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
-"""No setting of a user's sends more than is named, such as the agent's tags."""
-OWN = "failed", "later", "rebased", "salvage", "fenced"  # below which of its refs a loop keeps work that it took off its branch
+"""Overrides user settings that would push more than the given refs, such as the agent's tags."""
+OWN = "failed", "later", "rebased", "salvage", "fenced"  # namespaces of the loop's refs for work that it removed from its branch
 GOES_ALONG = "/salvage/", "/fenced/"
-"""Of those, what may hold somebody else's work, which the remote had: it keeps it below the same ref."""
+"""Of those, the refs that may contain work of others from the remote: they are pushed along."""
 
 
 def push_loop(repository: Repository, state: LoopState, *, seconds: float = TIMEOUT_SECONDS) -> None:
-    """Push atomically; git refuses it when the remote's state is not an ancestor of ours, which fences a second driver.
+    """Push atomically; git rejects it if the remote's state is not an ancestor of ours, which fences a second driver.
 
-    A branch that went back to its best commit, or was rebased, replaces what the remote holds of it, where that is the loop's own
-    work. `seconds`: how long each answer is waited for.
+    A branch that was reset to its best commit, or rebased, replaces the remote's if that is the loop's own work.
+    `seconds`: timeout of each git command.
 
-    Raises Fenced then, OperatorError when there is no such remote or the state is not verified, and TransientError when it
-    cannot be reached or refuses otherwise.
+    Raises Fenced on that rejection, OperatorError if there is no such remote or the state is not verified, and TransientError
+    if the remote cannot be reached or rejects the push for another reason.
     """
     _, commit = read_state(repository, state.loop)
     _push(repository, state, (f"{commit}:{state_ref(state.loop)}",), seconds=seconds)
 
 
 def push_branch(repository: Repository, state: LoopState) -> None:
-    """Push the branch alone, for a pull request. Raises as `push_loop` does."""
+    """Push only the branch, for a pull request. Raises like `push_loop`."""
     _push(repository, state, ())
 
 
 def _push(
     repository: Repository, state: LoopState, along: Sequence[str], *, replaces: str = "", seconds: float = TIMEOUT_SECONDS
 ) -> None:
-    """`along`: what goes with the branch. `replaces`: the remote's commit of the branch, as it was found."""
+    """`along`: further refspecs to push. `replaces`: expected commit of the remote's branch, to be replaced."""
     remote, branch = state.config.remote.name, f"refs/heads/{state.branch}"
     require_remote(repository, remote)
     lease = [f"--force-with-lease={branch}:{replaces}"] if replaces else []
-    try:  # to the same name, wherever `remote.*.push` would send it
+    try:  # to the same name, whatever `remote.*.push` says
         git(repository.common, "push", *PLAINLY, "--atomic", *lease, remote, f"{branch}:{branch}", *along, timeout=seconds)
     except GitError as error:
         refused = is_another_course(error.stderr)
-        taken_off, kept = _taken_off(repository, state, seconds) if refused and not replaces else ("", ())
-        if taken_off:
-            others = [f"{one}:{one}" for one in kept if any(below in one for below in GOES_ALONG)]
-            return _push(repository, state, (*along, *others), replaces=taken_off, seconds=seconds)
-        raise _push_failed(state, error, refused=refused) from error
+        removed, refs = _find_removed(repository, state, seconds) if refused and not replaces else ("", ())
+        if removed:
+            others = [f"{ref}:{ref}" for ref in refs if any(namespace in ref for namespace in GOES_ALONG)]
+            return _push(repository, state, (*along, *others), replaces=removed, seconds=seconds)
+        raise _push_error(state, error, refused=refused) from error
 
 
-def _push_failed(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
+def _push_error(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
     ref, remote = state_ref(state.loop), state.config.remote.name
     if refused:
         return Fenced(
@@ -71,34 +71,34 @@ def _push_failed(state: LoopState, error: GitError, *, refused: bool) -> Helmsma
 
 
 def is_another_course(stderr: str) -> bool:
-    """Whether git has seen that the remote's commits are not in ours. What the remote says of its own rules is another matter."""
-    ours = (line for line in _gits_own_lines(stderr) if REJECTED_THERE not in line)
+    """Whether git rejected the push because the remote has commits that we lack, not because of the remote's own rules."""
+    ours = (line for line in _without_hook_output(stderr) if REJECTED_THERE not in line)
     return any(word in line for line in ours for word in REFUSED)
 
 
 def rejections(stderr: str) -> Sequence[str]:
-    """Git's own lines on what the remote rejected, each with a word of why."""
-    return [line for line in _gits_own_lines(stderr) if REJECTED_THERE in line]
+    """Git's own lines on refs that the remote rejected, with the reasons."""
+    return [line for line in _without_hook_output(stderr) if REJECTED_THERE in line]
 
 
 def lines_of(stderr: str) -> list[str]:
-    """Cut where git cuts what the remote says, and nowhere else: each of these lines begins with `remote:` then."""
+    """Split only where git splits the remote's messages, so that each of their lines begins with `remote:`."""
     return stderr.replace("\r", "\n").split("\n")
 
 
-def _gits_own_lines(stderr: str) -> list[str]:
-    """All but the words of the remote's hooks, which may be any."""
+def _without_hook_output(stderr: str) -> list[str]:
+    """Lines without the messages of the remote's hooks, which may say anything."""
     return [line for line in lines_of(stderr) if not line.startswith("remote:")]
 
 
 def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | None:
-    """The commit of one of the remote's refs, brought here as `to`; None where it has none of that name. Raises TransientError.
+    """Fetch one of the remote's refs to `to` and return its commit; None if there is no such ref. Raises TransientError.
 
-    Nothing else changes: no FETCH_HEAD, no tag, nobody's view of the remote.
+    Changes nothing else: no FETCH_HEAD, no tags, no remote-tracking branches.
     """
-    how = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="
+    options = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="
     try:
-        git(repository.common, "fetch", *how, remote, f"+{ref}:{to}")
+        git(repository.common, "fetch", *options, remote, f"+{ref}:{to}")
     except GitError as error:
         if "couldn't find remote ref" in error.stderr:
             return None
@@ -111,9 +111,9 @@ def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | N
 
 
 def require_remote(repository: Repository, name: str) -> None:
-    """Raise OperatorError where it is no remote that is set up: git itself would take any path or address.
+    """Raise OperatorError unless the remote is configured: git itself would accept any path or address.
 
-    Asked before each push, as an agent could have removed the remote and laid a repository where git looks then.
+    Called before each push, as an agent could remove the remote and create a repository at the path of its name.
     """
     if not succeeds(repository.common, "remote", "get-url", "--", name):
         raise no_remote(name, "no such remote")
@@ -127,14 +127,14 @@ def no_remote(name: str, words: str) -> OperatorError:
     )
 
 
-def _taken_off(repository: Repository, state: LoopState, seconds: float) -> tuple[str, Sequence[str]]:
-    """The remote's commit of the branch, where the loop has taken it off its own, and the refs that keep it; else empty."""
+def _find_removed(repository: Repository, state: LoopState, seconds: float) -> tuple[str, Sequence[str]]:
+    """The remote's commit of the branch, if the loop removed it from its own, and the refs that keep it; or else empty."""
     try:
-        said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}", timeout=seconds)
-        commit = said.partition("\t")[0].strip()
-        below = (f"{PREFIX}{state.loop}/{why}" for why in OWN)
-        listed = ("for-each-ref", "--format=%(refname)", "--contains", commit, *below)
-        kept = git(repository.common, *listed).split() if commit else []
+        output = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}", timeout=seconds)
+        commit = output.partition("\t")[0].strip()
+        namespaces = (f"{PREFIX}{state.loop}/{kind}" for kind in OWN)
+        listed = ("for-each-ref", "--format=%(refname)", "--contains", commit, *namespaces)
+        refs = git(repository.common, *listed).split() if commit else []
     except GitError:
         return "", ()
-    return (commit, kept) if kept else ("", ())
+    return (commit, refs) if refs else ("", ())

@@ -1,6 +1,6 @@
-"""Whether a loop's state is the one that Helmsman wrote: its signature, and the last state that this machine has seen.
+"""Verify that Helmsman wrote a loop's state, by its signature and the last state that this machine has seen.
 
-A signature covers the parent's commit id, and a commit id covers all that came before it. So the last state's signature
+A signature covers the parent's commit id, and a commit id covers all of its history. So the last state's signature
 authenticates every earlier state and record of the loop.
 """
 
@@ -17,11 +17,11 @@ from tasks.repository.git import GitError, Repository, git
 from tasks.system.files import locked, write_atomic
 from tasks.system.keys import has_own_key, is_signed, keys_folder
 
-PURPOSE = "helmsman state 1"  # what is signed, and in which form: no signature of anything else counts here
+PURPOSE = "helmsman state 1"  # separates these signatures from those of other data
 
 
-class Unverified(OperatorError):  # noqa: N818 - what the state is
-    """A state that nothing may be done with."""
+class Unverified(OperatorError):  # noqa: N818 - a property of the state
+    """The state is not verified; nothing may act on it."""
 
 
 class Tip(BaseModel):
@@ -30,11 +30,11 @@ class Tip(BaseModel):
     uid: str
     commit: str
     next: Self | None = None
-    """Where the loop goes on although it does not contain `commit`: another machine was faster, and the ref is about to move."""
+    """Next state if it does not contain `commit`: another machine was faster, and the ref is about to move."""
 
 
 class Stored(NamedTuple):
-    """A state's commit with its files, as git holds them."""
+    """A state's commit with its files, as stored in git."""
 
     commit: str
     header: bytes  # the commit object
@@ -49,46 +49,46 @@ class Stored(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Git does not compare a loose object with its name when it reads it; whoever can write there could exchange it."""
+        """Whether the commit matches its id: git does not check this for loose objects, which could have been replaced."""
         digest = "sha1" if len(self.commit) == 40 else "sha256"  # noqa: PLR2004 - hexadecimal digits of git's two hashes
         return hashlib.new(digest, b"commit %d\0%s" % (len(self.header), self.header)).hexdigest() == self.commit
 
 
 def doubt_of(repository: Repository, loop: str, uid: str, stored: Stored, tip: Tip | None) -> tuple[str, bool]:
-    """Why the state is not verified, empty where it is, and whether it is forged: this machine has signed states of the loop, and
-    this is none that follows them.
+    """Why the state is not verified (empty if it is), and whether it is forged: this machine has signed states of the loop, and
+    this one does not follow them.
 
-    `tip` is read before the state is: a driver beside us writes the state first, and then the tip.
+    Read `tip` before the state: another driver writes the state first, and then the tip.
     """
     short, parts = stored.commit[:12], (loop, uid, stored.parents, stored.state, stored.record)
     if stored.is_whole and stored.signature and is_signed(uid, stored.signature, PURPOSE, *parts):
-        doubts = [_not_after(repository, uid, stored.commit, one) for one in (tip, tip and tip.next) if one]
+        doubts = [_ancestry_problem(repository, uid, stored.commit, known) for known in (tip, tip and tip.next) if known]
         return ("", False) if "" in doubts or not doubts else (doubts[0], True)
-    what = "a signature that does not match" if stored.signature else "no signature"
+    finding = "a signature that does not match" if stored.signature else "no signature"
     if tip is not None or has_own_key(uid):
-        return f"{what} in {short}, though this machine signs this loop's states", True
+        return f"{finding} in {short}, though this machine signs this loop's states", True
     if stored.signature:
         return f"{short}, signed with a key that is not on this machine", False
-    return f"{what} in {short}: an earlier version of Helmsman wrote it, or somebody by hand", False
+    return f"{finding} in {short}: an earlier version of Helmsman wrote it, or somebody by hand", False
 
 
-def _not_after(repository: Repository, uid: str, commit: str, tip: Tip) -> str:
-    """Why a signed state does not follow the one that is known. Raises GitError where git was killed or took too long."""
+def _ancestry_problem(repository: Repository, uid: str, commit: str, tip: Tip) -> str:
+    """Why a signed state does not follow the known one; empty if it does. Raises GitError if git was killed or timed out."""
     if tip.commit == commit:
         return ""
     if tip.uid != uid:
         return f"the state of another loop, {uid}, which had this name"
-    try:  # without git's cache of the history, which is a file that whoever can write there could exchange
+    try:  # without git's commit-graph cache, a file that could have been replaced
         git(repository.common, "-c", "core.commitGraph=false", "merge-base", "--is-ancestor", tip.commit, commit)
     except GitError as error:
-        if error.code < 0:  # that says nothing of the state
+        if error.code < 0:  # that says nothing about the state
             raise
         return f"{commit[:12]}, an earlier state: it was rolled back from {tip.commit[:12]}"
     return ""
 
 
 def known_tip(repository: Repository, loop: str) -> Tip | None:
-    """None where this machine has not seen the loop, or cannot tell."""
+    """Last known state of the loop; None if this machine has seen none, or cannot read it."""
     try:
         return Tip.model_validate_json(_tip_file(repository, loop).read_bytes())
     except (OSError, ValidationError):
@@ -96,26 +96,26 @@ def known_tip(repository: Repository, loop: str) -> Tip | None:
 
 
 def note_tip(repository: Repository, loop: str, tip: Tip) -> None:
-    """The caller holds the loop's lock. Where it cannot be kept, an older one stays, which later states contain as well."""
+    """Record the tip; the caller holds the loop's lock. On failure the older tip stays, which later states contain as well."""
     with suppress(OSError), locked(keys_folder() / "tips.lock"):
         write_atomic(_tip_file(repository, loop), tip.model_dump_json(), mode=0o600)
 
 
 def note_seen(repository: Repository, loop: str, tip: Tip, *, instead: Tip | None) -> None:
-    """Likewise for whoever only looked, without a lock: nothing where a driver has noted another one than `instead` meanwhile."""
+    """Record the tip without the loop's lock, unless a driver has replaced `instead` meanwhile."""
     with suppress(OSError), locked(keys_folder() / "tips.lock"):
         if known_tip(repository, loop) == instead:
             write_atomic(_tip_file(repository, loop), tip.model_dump_json(), mode=0o600)
 
 
 def note_next(repository: Repository, loop: str, tip: Tip) -> None:
-    """Before the ref moves to a verified state that does not contain the last one: whoever looks at either finds it known."""
+    """Record the next tip before the ref moves to a verified state without the last one, so that readers accept both."""
     known = known_tip(repository, loop)
     if known is not None:
         note_tip(repository, loop, known.model_copy(update={"next": tip}))
 
 
 def _tip_file(repository: Repository, loop: str) -> Path:
-    """By repository and loop: two clones on one machine may stand at different states of a loop that travels."""
+    """File by repository and loop: two clones on one machine may have different states of the same loop."""
     name = hashlib.sha256(os.fsencode(repository.common) + b"\0" + loop.encode()).hexdigest()[:32]
     return keys_folder() / f"{name}.tip"
