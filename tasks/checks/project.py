@@ -1,4 +1,4 @@
-"""A project before anybody works in it: what its last commit says, and each command tried for real in a clean checkout of it."""
+"""Inspect a project before work begins: read its last commit, and try each command in a clean checkout."""
 
 import re
 import time
@@ -30,30 +30,30 @@ from tasks.system.secrets import redact
 
 MOST_NAMES = 300
 FOLDERS_READ = 40
-"""Folders of the root that are looked into."""
+"""Maximum of folders in the root to list."""
 COMMITS = 15
 LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT = 200, 200, 6_000
 """Characters."""
 GUIDES = ("agents.md", "claude.md")
 
 LARGEST_TEXT = 1 << 18
-"""Bytes of a file that is read; project files are smaller."""
+"""Maximum bytes of a file to read; project files are smaller."""
 LONGEST_TRY = 300.0
-"""Seconds that one command may take."""
+"""Seconds for one command."""
 LONGEST_TRIES = 900.0
-"""Seconds for all of them; somebody may be waiting in front of a terminal."""
+"""Seconds for all commands; a person may be waiting at a terminal."""
 SHORTEST_TRY = 5.0
-"""With less time left a command is not tried: it would say nothing."""
+"""With less time left a command is not tried: the result would be meaningless."""
 TAIL = 2000
-"""Characters of output that are kept, from its end."""
+"""Characters to keep from the end of the output."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-"""What `sh` says of a command that it cannot start."""
+"""Exit codes of `sh` for a command that it cannot start."""
 _NOT_STARTED_BY_MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error 12[67]$", re.MULTILINE)
-"""Make ends with 2 whatever its recipe ended with."""
+"""Make exits with 2 whatever the exit code of its recipe."""
 
 
 class Fate(StrEnum):
-    """What came of trying a command."""
+    """Outcome of trying a command."""
 
     WORKS = "works"
     FAILS = "fails"
@@ -64,26 +64,26 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class Tried:
-    """A command, and what came of it."""
+    """A command and its outcome."""
 
     candidate: Candidate
     fate: Fate
     exit_code: int | None = None
     seconds: float = 0
     tests: int | None = None
-    """How many ran, where the output says so."""
+    """Number of tests that ran, if the output contains it."""
     failed: int | None = None
-    """How many of them failed."""
+    """Number of tests that failed."""
     tail: str = ""
 
     @property
     def proves(self) -> bool:
-        """Whether it works and looked at something: without any test it would pass whatever the agent does."""
+        """Whether it works and tests something: without any test it would pass whatever the agent does."""
         return self.fate is Fate.WORKS and self.tests != 0
 
     @property
     def is_red(self) -> bool:
-        """Whether it runs tests that fail now: work for a loop."""
+        """Whether it runs tests that currently fail: work for a loop."""
         return self.fate is Fate.FAILS and self.candidate.kind is Kind.TESTS and self.tests != 0
 
 
@@ -91,7 +91,7 @@ class Tried:
 
 
 def read_project(repository: Repository) -> dict[str, Folder]:
-    """The root, under an empty name, and the folders right below it that may hold a project, as the last commit has them."""
+    """Folders of the last commit by name: the root (empty name) and its direct subfolders that may contain a project."""
     commit, _ = commit_and_tree(repository.top)
     tree = tree_of(repository.common, commit)
     paths = [blob.path for blob in tree]
@@ -117,7 +117,7 @@ def read_project(repository: Repository) -> dict[str, Folder]:
 def try_all(
     place: CleanCheckout, candidates: Sequence[Candidate], told: Callable[[Candidate], object], *, longest: float = LONGEST_TRIES
 ) -> Iterator[Tried]:
-    """Try each, one after the other, the first in any case; `told` hears of each before it begins."""
+    """Try each in order, the first in any case; `told` is called with each before it begins."""
     until = time.monotonic() + longest
     for number, candidate in enumerate(candidates):
         left = until - time.monotonic()
@@ -129,54 +129,54 @@ def try_all(
 
 
 def try_one(place: CleanCheckout, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
-    """Run it on the committed files, as a check of a loop is run."""
+    """Run it on the committed files, like a check of a loop."""
     place.prepare(place.base)
     result = run_check(CheckContext(place, place.uid, never), 0, CheckConfig(command=candidate.command), longest)
     tests = result.counts.executed if result.counts else None
     failed = result.counts.failed if result.counts else None
     tail = (result.tail or result.head)[-TAIL:]
-    return Tried(candidate, _fate(result), result.exit_code, result.seconds, tests, failed, tail or result.error)
+    return Tried(candidate, _fate_of(result), result.exit_code, result.seconds, tests, failed, tail or result.error)
 
 
-def _fate(result: CheckResult) -> Fate:
+def _fate_of(result: CheckResult) -> Fate:
     if result.passed:
         return Fate.WORKS
     if result.timed_out:
         return Fate.TOO_SLOW
-    unstarted = result.exit_code in {NOT_EXECUTABLE, NOT_FOUND} or _NOT_STARTED_BY_MAKE.search(result.tail or result.head)
-    if result.error or unstarted:
+    is_unstarted = result.exit_code in {NOT_EXECUTABLE, NOT_FOUND} or _NOT_STARTED_BY_MAKE.search(result.tail or result.head)
+    if result.error or is_unstarted:
         return Fate.CANNOT_START
     return Fate.FAILS
 
 
 def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
-    """Names, README, what agents are told, commands that the files name, subjects of commits; free of our secrets."""
+    """Collect names, README, guides for agents, commands in files, and commit subjects, without our secrets."""
     commit, _ = commit_and_tree(repository.top)
     root = entries_in(repository.common, commit)
     folders = [entry for entry in root if entry.mode == FOLDER][:FOLDERS_READ]
     below = [entry for folder in folders for entry in entries_in(repository.common, commit, folder.path)]
-    names = [clean(one.path)[:LONGEST_NAME] + ("/" if one.mode == FOLDER else "") for one in (*root, *below)]
+    names = [clean(entry.path)[:LONGEST_NAME] + ("/" if entry.mode == FOLDER else "") for entry in (*root, *below)]
     subjects = git(repository.top, "log", "-z", f"--max-count={COMMITS}", "--format=%s", commit).split("\0")
-    found = find_commands(read_project(repository)).candidates
+    candidates = find_commands(read_project(repository)).candidates
     return RepositoryFacts(
         commit=commit,
         files=tuple(redact(name) for name in sorted(names[:MOST_NAMES])),
         left_out=max(0, len(names) - MOST_NAMES),
-        readme=_text(repository, root, "readme"),
-        guides="\n\n".join(filter(None, (_text(repository, root, guide) for guide in GUIDES))),
-        commands={one.command: f"{one.kind}; {one.where}" for one in found},
+        readme=_read_beginning(repository, root, "readme"),
+        guides="\n\n".join(filter(None, (_read_beginning(repository, root, guide) for guide in GUIDES))),
+        commands={candidate.command: f"{candidate.kind}; {candidate.where}" for candidate in candidates},
         commits=tuple(redact(clean(subject)[:LONGEST_SUBJECT]) for subject in subjects if subject.strip()),
         checks=tuple(redact(check.command) for check in config.checks),
         criteria=tuple(redact(criterion.text) for criterion in config.judge.criteria),
     )
 
 
-def _text(repository: Repository, root: Sequence[Entry], beginning: str) -> str:
-    """The beginning of the root's first file whose name begins so."""
-    wanted = [entry for entry in root if entry.path.lower().startswith(beginning) and entry.mode in FILE_MODES]
-    sizes = zip(wanted, read_sizes(repository.common, [entry.id for entry in wanted]), strict=True)
+def _read_beginning(repository: Repository, root: Sequence[Entry], prefix: str) -> str:
+    """Beginning of the root's first file whose name has this prefix."""
+    candidates = [entry for entry in root if entry.path.lower().startswith(prefix) and entry.mode in FILE_MODES]
+    sizes = zip(candidates, read_sizes(repository.common, [entry.id for entry in candidates]), strict=True)
     entry = next((entry for entry, size in sizes if size and size <= LARGEST_TEXT), None)
-    found = read_objects(repository.common, [entry.id])[0] if entry else None
-    if found is None:
+    blob = read_objects(repository.common, [entry.id])[0] if entry else None
+    if blob is None:
         return ""
-    return redact(clean_lines(found[1].decode("utf-8-sig", errors="replace")).strip())[:LONGEST_TEXT]
+    return redact(clean_lines(blob[1].decode("utf-8-sig", errors="replace")).strip())[:LONGEST_TEXT]

@@ -1,4 +1,4 @@
-"""Running the checks: independent processes on the files of a commit, after the agent has gone."""
+"""Run checks as independent processes on the files of a commit, after the agent has ended."""
 
 import logging
 from collections.abc import Callable, Generator, Sequence
@@ -32,30 +32,30 @@ from tasks.system.supervised import Network
 
 Stop = Callable[[], bool]
 Numbered = tuple[int, CheckConfig]
-"""A check with its place among all of them."""
+"""Index of a check, and the check."""
 
 KEPT_BYTES = 16 * 1024
-"""Of each end of the output; runners print the failures and the summary last."""
+"""For head and tail of the output each; runners print failures and summary last."""
 LARGEST_REPORT = 64 * 1024 * 1024
 OUTSIDE = "its report is not read: it lies outside of the worktree, by its path or by a link on the way"
 NAMED = 5
-"""Programs that a remark names."""
+"""Maximum of programs that a remark names."""
 COLLECTED = 100
-"""Files that are tests by a report and not by their names, as a record holds them."""
+"""Maximum of files in a record that are tests by a report and not by their names."""
 PARALLEL = 4
-"""Checks beside each other at most; their own tools use the cores."""
+"""Maximum of concurrent checks; their own tools use the cores."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A commit to check, by which checks, and with which entries of git's index in place of its own."""
+    """A commit to check, with its checks, and entries of git's index in place of its own."""
 
     commit: str
     tree: str
     config: LoopConfig
     overlay: Sequence[bytes] = ()
     stay: str = ""
-    """Commit that the agent's folder is at afterwards, where the checks run there; the one that is checked where none is said."""
+    """Commit of the agent's folder after checks in it; by default the checked one."""
 
 
 NO_SANDBOX = SandboxConfig()
@@ -64,24 +64,24 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CheckContext:
-    """Where checks run, and until when."""
+    """Where checks run, and when they stop."""
 
     checkout: Checkout
     tag: str
-    """Every process of a check carries it, so that whatever is left of one can be found."""
+    """In the environment of every process of a check, so that leftover processes can be found."""
     stop: Stop
     required: tuple[str, ...] = ()
-    """Names of tests that are looked for among those that ran."""
+    """Names of tests that must be among those that ran."""
     before: CheckReport | None = None
-    """The report on an earlier tree."""
+    """Report on an earlier tree."""
     sandbox: SandboxConfig = NO_SANDBOX
-    """What holds the commands, which run what the agent wrote."""
+    """Sandbox of the commands, which run the agent's code."""
     hidden: bool = False
-    """Whether nobody who reads along is told what the commands are and print: the agent can read the journal."""
+    """Whether commands and output stay out of the journal, which the agent can read."""
     every_case: bool = False
-    """Whether the names of tests that pass are kept as well."""
+    """Whether to keep the names of passing tests as well."""
     allowance: Callable[[CheckConfig], float] = lambda check: check.timeout_seconds
-    """Seconds that a check may take; one that has none is not begun."""
+    """Seconds that a check may take; one without any is not started."""
 
     @property
     def root(self) -> Path:
@@ -93,48 +93,48 @@ class CheckContext:
 
 
 def run_checks(check_context: CheckContext, target: Target) -> CheckReport:
-    """Run every check on a commit. Raises SetupFailed, and OperatorError where the commit cannot be laid out."""
+    """Run every check on a commit. Raises SetupFailed, and OperatorError if the commit cannot be checked out."""
     checkout = check_context.checkout
     checkout.prepare(target.commit, target.overlay)
     set_up(check_context, target.config)
-    results, left = run_laid_out(check_context, target.config)
-    return CheckReport(tree=target.tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
+    results, changed = run_laid_out(check_context, target.config)
+    return CheckReport(tree=target.tree, results=tuple(results), left_behind=tuple(dict.fromkeys(changed)), clean=checkout.clean)
 
 
 def run_laid_out(check_context: CheckContext, config: LoopConfig) -> tuple[list[CheckResult], list[str]]:
-    """Run every check on what is laid out, twice where it may have failed by chance; and paths that they left otherwise."""
+    """Run every check on the current checkout, twice if it may be flaky. Returns the results and the paths that they changed."""
     checkout, results = check_context.checkout, list[CheckResult]()
-    # those that may run beside each other are a group, every other one is alone
+    # parallel checks form a group, every other one is alone
     for _, group in groupby(enumerate(config.checks), key=lambda one: -1 if one[1].parallel else one[0]):
         results += _run_group(check_context, list(group))
-    left = [*checkout.reset()] if not checkout.clean else []
-    for place in suspects(results, check_context.before):
-        check = config.checks[place]
-        if check_context.allowance(check) < results[place].seconds:
+    changed = [*checkout.reset()] if not checkout.clean else []
+    for index in suspects(results, check_context.before):
+        check = config.checks[index]
+        if check_context.allowance(check) < results[index].seconds:
             continue
-        left += checkout.reset()
-        (again,) = _run_group(check_context, [(place, check)])
-        results[place] = after_rerun(results[place], again, tolerate=check.tolerate_flaky)
-        left += checkout.reset() if not checkout.clean else ()
-    return results, left
+        changed += checkout.reset()
+        (rerun,) = _run_group(check_context, [(index, check)])
+        results[index] = after_rerun(results[index], rerun, tolerate=check.tolerate_flaky)
+        changed += checkout.reset() if not checkout.clean else ()
+    return results, changed
 
 
 def set_up(check_context: CheckContext, config: LoopConfig) -> None:
-    """Run the set-up that is due, as the checks will be run. Raises SetupFailed."""
+    """Run the due set-up commands in the same way as checks. Raises SetupFailed."""
     for command in check_context.checkout.setup_due():
         publish(PreparationStarted(what=f"the tree: {command}"))
         result = run_command(check_context, command, config)
         check_context.raise_if_cancelled()
         if not result.passed:
-            late = f"it did not finish within {setup.SECONDS} s" if result.timed_out else ""
+            timed_out = f"it did not finish within {setup.SECONDS} s" if result.timed_out else ""
             raise setup.SetupFailed(
-                command, late or result.error or f"exit code {result.exit_code}", f"{result.head}{result.tail}"
+                command, timed_out or result.error or f"exit code {result.exit_code}", f"{result.head}{result.tail}"
             )
     check_context.checkout.setup_done()
 
 
 def tear_down(check_context: CheckContext, config: LoopConfig) -> None:
-    """Undo what set-up made outside of the checkout. What fails is logged: the work is done."""
+    """Undo what set-up created outside of the checkout. Failures are only logged: the work is done."""
     for command in config.workspace.teardown:
         result = run_command(check_context, command, config)
         if not result.passed:
@@ -142,23 +142,23 @@ def tear_down(check_context: CheckContext, config: LoopConfig) -> None:
 
 
 def run_command(check_context: CheckContext, command: str, config: LoopConfig, seconds: float = setup.SECONDS) -> CheckResult:
-    """Run a command that is none of the checks, with the variables that any of these is given."""
+    """Run a command that is not a check, with the environment variables of all checks."""
     names = tuple(dict.fromkeys(name for check in config.checks for name in check.environment))
     return run_check(check_context, 0, CheckConfig(command=command, environment=names), seconds)
 
 
 @contextmanager
-def laid(
+def checked_out_with(
     check_context: CheckContext, commit: str, config: LoopConfig, path: str, text: str, overlay: Sequence[bytes] = ()
 ) -> Generator[None]:
-    """A commit that is set up, with one file of ours in it; then all is as it was. Raises SetupFailed or OSError."""
+    """Check out and set up a commit with one file of ours, and reset it afterwards. Raises SetupFailed or OSError."""
     place = check_context.root / path
     try:
         check_context.checkout.prepare(commit, overlay)
         set_up(check_context, config)
         folder = place.parent
         if folder.is_symlink() or folder.is_file() or leads_out(check_context.root, dirname(path) or "."):
-            remove(check_context.root / path.partition("/")[0])  # the work has put something in our way
+            remove(check_context.root / path.partition("/")[0])  # the work blocks the path
         folder.mkdir(parents=True, exist_ok=True)
         remove(place)
         with place.open("x", encoding="utf-8") as file:
@@ -170,11 +170,11 @@ def laid(
 
 
 def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[CheckResult]:
-    """Run checks beside each other; one that is alone runs in this thread."""
+    """Run checks concurrently; a single one runs in this thread."""
     if len(group) == 1:
         results = [_run_numbered(check_context, group[0])]
     else:
-        abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
+        abandoned = Event()  # an interrupt reaches only this thread; tell the others
         shared = replace(check_context, stop=lambda: abandoned.is_set() or check_context.stop())
         with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
             try:
@@ -188,17 +188,17 @@ def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[Check
 
 
 def _run_numbered(check_context: CheckContext, numbered: Numbered) -> CheckResult:
-    place, check = numbered
+    index, check = numbered
     seconds = check_context.allowance(check)
     if seconds <= 0:
-        return _not_run(check, "no time was left for it")
+        return _not_run_result(check, "no time was left for it")
     publish(CheckStarted(name=check.title))
-    result = run_check(check_context, place, check, seconds)
+    result = run_check(check_context, index, check, seconds)
     publish(CheckFinished(result=result.unseen if check_context.hidden else result))
     return result
 
 
-def run_boxed(
+def run_sandboxed(
     check_context: CheckContext,
     command: str,
     names: Sequence[str],
@@ -209,15 +209,15 @@ def run_boxed(
     merge_stderr: bool = True,
     network: Network = "host",
 ) -> Ended:
-    """Run a shell command in the environment, and in the box, that the checks run in. Whatever carries its tag ends with it."""
+    """Run a shell command in the environment and sandbox of checks. All processes with its tag end with it."""
     root, checkout = check_context.root, check_context.checkout
-    plain = Command(["sh", "-c", command], checkout.environment(check_environment(ours(), names)))
+    unsandboxed = Command(["sh", "-c", command], checkout.environment(check_environment(ours(), names)))
     clean = checkout if isinstance(checkout, CleanCheckout) else None
-    with check_box(check_context.sandbox, root, plain, clean) as boxed:
+    with check_box(check_context.sandbox, root, unsandboxed, clean) as sandboxed:
         return run(
-            boxed.arguments,
+            sandboxed.arguments,
             cwd=root,
-            env=boxed.environment,
+            env=sandboxed.environment,
             tag=f"{check_context.tag}/{tag}",
             deadline=deadline,
             merge_stderr=merge_stderr,
@@ -228,33 +228,34 @@ def run_boxed(
 
 
 def run_check(check_context: CheckContext, place: int, check: CheckConfig, deadline: float) -> CheckResult:
-    """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
+    """Run one check for up to `deadline` seconds on the current worktree. Resets nothing, and publishes no events."""
     if check.report:
-        remove_within(check_context.root, check.report)  # that of an earlier run must not speak for this one
-    box = check_context.sandbox
-    alone = box.kind == "bubblewrap" and box.checks and box.checks_network != "open"  # it has a loopback of its own already
-    network: Network = "host" if alone else check.network
+        remove_within(check_context.root, check.report)  # do not read the report of an earlier run
+    sandbox = check_context.sandbox
+    # an isolated sandbox has its own loopback already
+    is_isolated = sandbox.kind == "bubblewrap" and sandbox.checks and sandbox.checks_network != "open"
+    network: Network = "host" if is_isolated else check.network
     try:
-        ended = run_boxed(check_context, check.command, check.environment, tag=place, deadline=deadline, network=network)
+        ended = run_sandboxed(check_context, check.command, check.environment, tag=place, deadline=deadline, network=network)
     except OperatorError as error:
-        return _not_run(check, str(error))
-    return _result(check_context, check, ended)
+        return _not_run_result(check, str(error))
+    return _check_result(check_context, check, ended)
 
 
-def _not_run(check: CheckConfig, why: str) -> CheckResult:
+def _not_run_result(check: CheckConfig, why: str) -> CheckResult:
     return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=why)
 
 
-def _result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
-    root, by_itself, left = check_context.root, ended.by == "itself", survivors_named(ended.survivors)
-    whole = ended.output_bytes <= 2 * KEPT_BYTES  # nothing was left out between head and tail
-    head, tail = map(redact, (ended.head + ended.tail, "") if whole else (ended.head, ended.tail))
+def _check_result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
+    root, exited, survivors = check_context.root, ended.by == "itself", survivors_named(ended.survivors)
+    is_complete = ended.output_bytes <= 2 * KEPT_BYTES  # head and tail are the whole output
+    head, tail = map(redact, (ended.head + ended.tail, "") if is_complete else (ended.head, ended.tail))
     output = f"{head}\n{tail}"
-    found = read_within(root, check.report, LARGEST_REPORT) if check.report else None
-    report = read_junit((found or b"").decode("utf-8", "replace"))
+    report_bytes = read_within(root, check.report, LARGEST_REPORT) if check.report else None
+    report = read_junit((report_bytes or b"").decode("utf-8", "replace"))
     counts = report.counts or read_summary(output)
     failing = tuple(map(redact, counts.failing)) if counts else ()
-    passed = by_itself and ended.exit_code == 0 and not left
+    passed = exited and ended.exit_code == 0 and not survivors
     left_out = check_context.checkout.left_out()
     remarks = (
         OUTSIDE if check.report and leads_out(root, check.report) else "",
@@ -264,24 +265,24 @@ def _result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> Ch
         name=check.title,
         command=check.command,
         passed=passed,
-        exit_code=ended.exit_code if by_itself else None,
+        exit_code=ended.exit_code if exited else None,
         seconds=round(ended.seconds, 3),
         head=head,
         tail=tail,
         listed=() if passed else listed(output, check.command, failing, str(root)),
         timed_out=ended.by == "deadline",
-        error=f"processes that it started are still running: {left}" if left else "",
+        error=f"processes that it started are still running: {survivors}" if survivors else "",
         remark="; ".join(filter(None, remarks)),
         counts=counts and counts.model_copy(update={"failing": failing}),
         ran=ran(check_context.required, report.ran, output),
-        collected=_collected(root, report.places),
+        collected=_collected_files(root, report.places),
         passing=tuple(map(redact, report.passing)) if check_context.every_case else (),
     )
 
 
-def _collected(root: Path, places: Sequence[str]) -> tuple[str, ...]:
-    """Files that it has tests of although they are not named like tests."""
-    named = ((root / path for path in files_of(place)) for place in places)
-    files = (next((one for one in paths if one.is_relative_to(root) and one.is_file()), None) for paths in named)
-    inside = dict.fromkeys(str(one.relative_to(root)) for one in files if one)
-    return tuple(path for path in inside if ".." not in path.split("/") and not is_test_file(path))[:COLLECTED]
+def _collected_files(root: Path, places: Sequence[str]) -> tuple[str, ...]:
+    """Files with reported tests that are not named like tests."""
+    candidates = ((root / path for path in files_of(place)) for place in places)
+    files = (next((path for path in paths if path.is_relative_to(root) and path.is_file()), None) for paths in candidates)
+    relative = dict.fromkeys(str(path.relative_to(root)) for path in files if path)
+    return tuple(path for path in relative if ".." not in path.split("/") and not is_test_file(path))[:COLLECTED]

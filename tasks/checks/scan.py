@@ -1,8 +1,8 @@
-"""What a commit holds: secrets in what an iteration added (lines, names of files, messages of commits), and its variety.
+"""Scan a commit for secrets that an iteration added (lines, file names, commit messages), and measure its variety.
 
-`helmsman.secret_shapes` says what they look like; what is a placeholder, a sample or a test's is only a warning. A secret is
-never returned, logged or raised: a leak tells its place, its kind and a short digest, and its value is redacted from then on.
-A line that says `pragma: allowlist secret` is allowed, with a warning.
+`helmsman.secret_shapes` defines the patterns; placeholders, samples and secrets of tests are only warnings. A secret is never
+returned, logged or raised: a leak has its location, kind and a short digest, and its value is redacted from then on.
+A line with `pragma: allowlist secret` is allowed, with a warning.
 """
 
 import base64
@@ -22,7 +22,7 @@ from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight
 from helmsman.records.control import Variety
 from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
 from helmsman.verify.variety import counts_of, variety_of, worth_reading
-from tasks.checks.run import CheckContext, run_boxed
+from tasks.checks.run import CheckContext, run_sandboxed
 from tasks.repository.diffs import BINARY, Blob, Part, added_text, tree_of
 from tasks.repository.git import GitError, git
 from tasks.repository.objects import read_objects
@@ -30,52 +30,52 @@ from tasks.system.secrets import redact, register
 
 MOST_FILES = 5000
 LARGEST_FILE = 200 * 1024
-"""Bytes; a larger one is generated, or data."""
+"""Bytes; larger files are generated, or data."""
 LARGEST_TREE = 16 * 1024 * 1024
-"""Bytes of all texts: about ten seconds of an iteration."""
+"""Total bytes of texts: about ten seconds of an iteration."""
 AT_ONCE = 500
-"""Files that are in memory at the same time."""
+"""Files in memory at the same time."""
 MOST_FOUND = 500
-"""Finds that are looked up in the tree."""
+"""Maximum of matches to look up in the tree."""
 PIECE = 2000
-"""Characters of a line that are looked at together: some patterns of the detectors take the square of it."""
+"""Characters of a line to match at once: some patterns take quadratic time."""
 OVERLAP = 300
 LONGEST = 2000
-"""Characters of a secret."""
+"""Maximum characters of a secret."""
 
 SECONDS = 600
-"""That the security scan may take which the operator names."""
+"""Time limit of the operator's security scan."""
 LARGEST = 16 * 1024 * 1024
-"""Bytes of its report that are read; some scanners quote a lot."""
+"""Maximum bytes of its report to read; some scanners quote a lot."""
 _AROUND = " \t\r\"',+"
-"""What a line of a key stands in, in source code."""
+"""Characters around a line of a key in source code."""
 _ALLOWED = re.compile(r"pragma: ?(?:allow|white)list[ -]secret")
 _WORDS = re.compile(r"[a-z]+")
 _EXAMPLES = word_set(
     "test tests testing testdata spec specs fixture fixtures example examples sample samples mock mocks dummy fake fakes demo"
     " template recordings cassettes e2e tutorial tutorials localhost selfsigned snakeoil"
 )
-"""Words of a path whose files show or try things."""
+"""Words in paths of examples and tests."""
 _HOST = re.compile(r"@\[?([A-Za-z0-9._:-]{1,255})")
 _MADE_UP = re.compile(
     r"(?:.*\.)?(?:localhost|local|localdomain|test|invalid|example|example\.(?:com|org|net))|127\..*|0\.0\.0\.0|[^.]*",
     re.IGNORECASE,
 )
-"""Hosts that nobody outside reaches: reserved names, this machine, and names without a dot as in a compose file."""
+"""Hosts that are not reachable from outside: reserved names, this machine, and names without a dot as in a compose file."""
 _SAMPLES = (b'"John Doe"', b'"anon"', b'"supabase-demo"', b"example.")
-"""What the tokens say that documentations show, and those that are public by design."""
+"""Content of sample tokens in documentation, and of tokens that are public by design."""
 _PASSWORD = 8
-"""Characters of a password that is one."""
+"""Minimum characters of a real password."""
 _ID = re.compile(r"[A-Z0-9]{20}")
 _MOST_SLASHES = 3
 _SHORT = 12
-"""Digits of a commit's id."""
+"""Digits of an abbreviated commit id."""
 _WORTH_LOOKING_UP = 8
-"""Characters; a shorter secret is a word that may stand anywhere."""
+"""Minimum characters; a shorter secret may be an ordinary word."""
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Match:
     path: str
     commit: str
     line: int
@@ -85,95 +85,95 @@ class _Found:
 
 
 class Scanned(NamedTuple):
-    """What a look for secrets found, and what it could not look at."""
+    """Result of a scan for secrets, and what it could not read."""
 
     leaks: tuple[Leak, ...] = ()
-    """Those that are surely real first, 50 at most."""
+    """Certain ones first, up to 50."""
     unread: str = ""
-    """A sentence about what the bounds cut off; empty where all was read."""
+    """Sentence on what the limits left out; empty if everything was read."""
 
 
 def secrets_in(worktree: Path, change: Change) -> Scanned:
-    """Secrets in what is new since the iteration began, in the tree or in a commit on the way to it: lines, names, messages.
+    """Find secrets that are new since the iteration began, in the tree or in one of its commits: lines, names, messages.
 
-    A secret that only a commit holds has the commit's short id in its path, as git writes it: `1a2b3c4d5e6f:src/app.py`, or
-    `1a2b3c4d5e6f:commit message`. One in a file's name has line 0. What the tree held before in any file, a line that was moved,
-    is not new. Binary files are not read.
+    A secret that is only in a commit has the commit's short id in its path, as in git: `1a2b3c4d5e6f:src/app.py`, or
+    `1a2b3c4d5e6f:commit message`. One in a file's name has line 0. A line that any file of the earlier tree contains (it was
+    moved) is not new. Binary files are skipped.
     """
     if change.start == change.commit:
         return Scanned()
     parts, unread = added_text(worktree, change)
-    every, told = list[_Found](), set[tuple[str, bool]]()
-    for one in (one for part in parts for one in _in_part(part)):
-        known = one.secret, bool(one.doubt)
-        if not (one.commit and known in told):  # what the history holds counts only where nothing before told of it
-            every.append(one)
-        told.add(known)
-    sure, unsure = ([one for one in every if bool(one.doubt) is doubtful] for doubtful in (False, True))
-    found = (*sure[:MOST_FOUND], *unsure[:MOST_LEAKS])
-    held = _held(worktree, change.start, {one.secret for one in found if len(one.secret) >= _WORTH_LOOKING_UP})
-    new = [one for one in found if not any(one.secret in line for line in held)]
-    for one in new:
-        if not one.doubt:
-            register({one.kind: one.secret})
-    return Scanned(tuple(dict.fromkeys(map(_leak, new)))[:MOST_LEAKS], unread)
+    matches, reported = list[_Match](), set[tuple[str, bool]]()
+    for match in (match for part in parts for match in _scan_part(part)):
+        key = match.secret, bool(match.doubt)
+        if not (match.commit and key in reported):  # report a match in the history only if nothing before has it
+            matches.append(match)
+        reported.add(key)
+    certain, uncertain = ([match for match in matches if bool(match.doubt) is doubtful] for doubtful in (False, True))
+    chosen = (*certain[:MOST_FOUND], *uncertain[:MOST_LEAKS])
+    known = _find_existing(worktree, change.start, {match.secret for match in chosen if len(match.secret) >= _WORTH_LOOKING_UP})
+    new = [match for match in chosen if not any(match.secret in line for line in known)]
+    for match in new:
+        if not match.doubt:
+            register({match.kind: match.secret})
+    return Scanned(tuple(dict.fromkeys(map(_make_leak, new)))[:MOST_LEAKS], unread)
 
 
-def _leak(found: _Found) -> Leak:
-    digest = hashlib.blake2b(found.secret.encode("utf-8", "replace"), digest_size=3).hexdigest()
-    weight = Weight.HINT if found.doubt else Weight.BLOCK
-    path = redact(f"{found.commit[:_SHORT]}:{found.path}" if found.commit else found.path)
-    return Leak(path=path, line=found.line, kind=found.kind, digest=digest, weight=weight, doubt=found.doubt)
+def _make_leak(match: _Match) -> Leak:
+    digest = hashlib.blake2b(match.secret.encode("utf-8", "replace"), digest_size=3).hexdigest()
+    weight = Weight.HINT if match.doubt else Weight.BLOCK
+    path = redact(f"{match.commit[:_SHORT]}:{match.path}" if match.commit else match.path)
+    return Leak(path=path, line=match.line, kind=match.kind, digest=digest, weight=weight, doubt=match.doubt)
 
 
-def _held(worktree: Path, commit: str, secrets: set[str]) -> list[str]:
-    """Parts of lines of that commit that are one of the secrets. They are handed over where no list of processes shows them."""
+def _find_existing(worktree: Path, commit: str, secrets: set[str]) -> list[str]:
+    """Occurrences of the secrets in a commit. They are passed on stdin, invisible in process lists."""
     if not secrets:
         return []
-    plain = ("-h", "-o", "--text", "--no-color", "--no-line-number", "--no-column", "--no-recurse-submodules")
-    asked = "".join(f"{secret}\n" for secret in sorted(secrets)).encode("utf-8", "replace")
+    options = ("-h", "-o", "--text", "--no-color", "--no-line-number", "--no-column", "--no-recurse-submodules")
+    patterns = "".join(f"{secret}\n" for secret in sorted(secrets)).encode("utf-8", "replace")
     try:
-        return git(worktree, "grep", *plain, "--fixed-strings", "-f", "-", commit, "--", stdin=asked).splitlines()
+        return git(worktree, "grep", *options, "--fixed-strings", "-f", "-", commit, "--", stdin=patterns).splitlines()
     except GitError as error:
-        if error.code == 1:  # none of them
+        if error.code == 1:  # no match
             return []
         raise
 
 
-def _in_part(part: Part) -> Iterator[_Found]:
-    shows = bool(_EXAMPLES & set(_WORDS.findall(part.path.lower()))) or is_test_file(part.path)
+def _scan_part(part: Part) -> Iterator[_Match]:
+    is_example = bool(_EXAMPLES & set(_WORDS.findall(part.path.lower()))) or is_test_file(part.path)
     text = "\n".join(line.text.strip(_AROUND) for line in part.lines)
     pieces = (
         (line, line.text[start : start + PIECE])
         for line in part.lines
         for start in range(0, max(len(line.text) - OVERLAP, 1), PIECE - OVERLAP)
     )
-    found = [(line, piece, one) for line, piece in pieces for one in shapes_in(piece)]
-    for one in private_keys(text):  # by its longest line: code that only looks for a heading holds none
-        line = part.lines[text.count("\n", 0, text.find(one.secret))]
-        found.append((line, line.text, one._replace(secret=one.secret[:LONGEST])))
-    for line, piece, one in found:
-        doubt = "in a file of tests or examples" if shows else _doubt(one, piece)
-        yield _Found(part.path, part.commit, line.number, one.kind, one.secret, doubt)
+    matches = [(line, piece, found) for line, piece in pieces for found in shapes_in(piece)]
+    for found in private_keys(text):  # by its longest line: code that only searches for a header contains none
+        line = part.lines[text.count("\n", 0, text.find(found.secret))]
+        matches.append((line, line.text, found._replace(secret=found.secret[:LONGEST])))
+    for line, piece, found in matches:
+        doubt = "in a file of tests or examples" if is_example else _doubt_of(found, piece)
+        yield _Match(part.path, part.commit, line.number, found.kind, found.secret, doubt)
 
 
-def _doubt(found: Found, piece: str) -> str:
-    """Why a find is probably no secret; empty where nothing speaks for that."""
+def _doubt_of(found: Found, piece: str) -> str:
+    """Why a match is probably not a secret; empty if it looks real."""
     secret, doubt = found.secret, ""
     if _ALLOWED.search(piece):
         return "marked as allowed"
     if found.kind == AWS and not _ID.fullmatch(secret) and (not is_mixed(secret) or secret.count("/") > _MOST_SLASHES):
-        doubt = "a hash or a path"  # a key's id has capitals only, the key itself everything; these have less
+        doubt = "a hash or a path"  # a key id is upper case only, a key has all kinds of characters; these have fewer
     elif found.kind == URL:
         host = _HOST.match(piece, piece.find(f":{secret}@") + 1 + len(secret))
-        strong = len(secret) >= _PASSWORD and re.search("[A-Za-z]", secret) and re.search("[0-9]", secret)
-        reached = host and not _MADE_UP.fullmatch(host[1].partition(":")[0])
-        doubt = "a local or made-up host" if not reached else "" if strong else "a placeholder"
+        is_strong = len(secret) >= _PASSWORD and re.search("[A-Za-z]", secret) and re.search("[0-9]", secret)
+        is_reachable = host and not _MADE_UP.fullmatch(host[1].partition(":")[0])
+        doubt = "a local or made-up host" if not is_reachable else "" if is_strong else "a placeholder"
     elif found.kind == JWT:
         payload = secret.split(".")[1]
         try:
-            said = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
-            doubt = "a sample" if any(words in said for words in _SAMPLES) else ""
+            payload_text = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+            doubt = "a sample" if any(sample in payload_text for sample in _SAMPLES) else ""
         except ValueError:
             doubt = "no token"
     return doubt or ("a placeholder" if is_placeholder(found) else "")
@@ -183,13 +183,13 @@ def _doubt(found: Found, piece: str) -> str:
 
 
 def security_findings(command: str, check_context: CheckContext, commit: str) -> Scan:
-    """What `pain.scan` finds on this commit. Its exit code says nothing: scanners exit with 1 where they find something.
+    """Run `pain.scan` on this commit. Ignores its exit code: scanners exit with 1 if they find something.
 
-    A scan that cannot be read has an `error` and no findings: it is no pain, and nothing may be compared with it.
+    An unreadable scan has an `error` and no findings: it is no critical event, and must not be compared.
     """
     check_context.checkout.prepare(commit)
     try:
-        ended = run_boxed(check_context, command, (), tag="scan", deadline=SECONDS, keep=LARGEST, merge_stderr=False)
+        ended = run_sandboxed(check_context, command, (), tag="scan", deadline=SECONDS, keep=LARGEST, merge_stderr=False)
     except OperatorError as error:
         return Scan(commit=commit, error=str(error))
     finally:
@@ -204,18 +204,18 @@ def security_findings(command: str, check_context: CheckContext, commit: str) ->
 
 
 def measured(cwd: Path, commit: str) -> Variety:
-    """Counts over the tracked sources of a commit. Raises GitError where git fails."""
-    # the first ones by path that fit, so that one iteration after the other counts the same files
-    chosen, room = list[Blob](), LARGEST_TREE
+    """Variety of the tracked sources of a commit. Raises GitError if git fails."""
+    # the first by path within the limits, so that all iterations count the same files
+    chosen, bytes_left = list[Blob](), LARGEST_TREE
     for blob in tree_of(cwd, commit):
-        if worth_reading(blob.path) and len(chosen) < MOST_FILES and blob.size <= min(LARGEST_FILE, room):
+        if worth_reading(blob.path) and len(chosen) < MOST_FILES and blob.size <= min(LARGEST_FILE, bytes_left):
             chosen.append(blob)
-            room -= blob.size
+            bytes_left -= blob.size
     starts = range(0, len(chosen), AT_ONCE)
-    return variety_of(counts for start in starts for counts in _counts(cwd, chosen[start : start + AT_ONCE]))
+    return variety_of(counts for start in starts for counts in _count_files(cwd, chosen[start : start + AT_ONCE]))
 
 
-def _counts(cwd: Path, blobs: Sequence[Blob]) -> Iterator[Variety]:
+def _count_files(cwd: Path, blobs: Sequence[Blob]) -> Iterator[Variety]:
     for blob, read in zip(blobs, read_objects(cwd, [blob.id for blob in blobs]), strict=True):
         content = read[1] if read else b""
         if BINARY not in content[:8000]:

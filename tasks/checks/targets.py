@@ -1,7 +1,7 @@
-"""What the checks are run on: a loop's commits where these have to be checked, the work with the tests of the start, and so on.
+"""Targets of checks: a loop's commits, the work with the tests of the start, and so on.
 
-Every one is a `Target`: a commit, its checks, and entries of other commits laid over it. The trusted run: the work with the tests
-and settings of the start. The start run: the start with the tests of the work.
+A `Target` is a commit, its checks, and entries of other commits in place of its own. Trusted run: the work with the tests and
+settings of the start. Start run: the start with the tests of the work.
 """
 
 import os
@@ -35,78 +35,78 @@ from tasks.repository.objects import LINK, read_object, read_sizes
 from tasks.repository.setup import SetupFailed
 from tasks.repository.worktree import Worktree, stand_on
 
-NOT_THERE = b"0 "
-"""How the line of a file begins that is not there."""
+MISSING = b"0 "
+"""Prefix of the line of a missing file."""
 TOLD = 200
 Entries = dict[str, bytes]
-"""By path the line of git's index that makes it as it was."""
+"""By path, the line for git's index that restores the earlier file."""
 Sides = tuple[bytes, bytes]
-"""The lines of git's index that make a file as it was at the start, and as it is in the work."""
+"""Lines for git's index with the file at the start, and in the work."""
 
 MOST_TESTS = 200
-"""Names of tests that fail on the source of the start, as a record holds them."""
+"""Maximum of names in a record of tests that fail on the source of the start."""
 
 Run = Callable[[Target], CheckReport]
 
 
 @dataclass(frozen=True)
 class Range:
-    """The work between two commits of a repository, and what is configured for it."""
+    """The work between two commits of a repository, with its configuration."""
 
     repository: Repository
     base: str
     commit: str
     config: LoopConfig
     collected: tuple[str, ...] = ()
-    """Files that are tests by the runner's report at the start, and not by their names."""
+    """Files that are tests by the runner's report at the start, but not by their names."""
 
     @cached_property
     def changed(self) -> Mapping[str, Sides]:
-        """Every file that differs from the start, the plan's own left out: its ticks are the loop's."""
-        plainly = "--no-renames", "--no-abbrev", "--no-ext-diff"
-        raw = git_bytes(self.repository.common, "diff", "--raw", "-z", *plainly, self.base, self.commit, "--")
-        parts, found = iter(raw.split(b"\0")), dict[str, Sides]()
+        """Every file that differs from the start, except the plan: the loop ticks it."""
+        options = "--no-renames", "--no-abbrev", "--no-ext-diff"
+        raw = git_bytes(self.repository.common, "diff", "--raw", "-z", *options, self.base, self.commit, "--")
+        parts, sides = iter(raw.split(b"\0")), dict[str, Sides]()
         for head in filter(None, parts):
             mode_before, mode_after, before, after, *_ = head.lstrip(b":").split(b" ")
             path = next(parts)
-            found[os.fsdecode(path)] = _line(mode_before, before, path), _line(mode_after, after, path)
-        found.pop(self.config.plan.file, None)
-        return found
+            sides[os.fsdecode(path)] = _index_line(mode_before, before, path), _index_line(mode_after, after, path)
+        sides.pop(self.config.plan.file, None)
+        return sides
 
     @cached_property
     def kinds(self) -> Touched:
-        """The changed paths by what they are to the checks."""
-        now = {path: _id(after) for path, (_, after) in self.changed.items()}
+        """The changed paths, grouped by their role for the checks."""
+        now = {path: _object_id(after) for path, (_, after) in self.changed.items()}
         commands = [check.command for check in self.config.checks]
         common = self.repository.common
         return touched(self.changed, commands, _reader(common, self._files_of_start), _reader(common, now), self.collected)
 
     @cached_property
     def tests_as_they_were(self) -> Entries:
-        """Entries of the start for the tests, and what only tests use, where the work has changed any that was there."""
+        """Entries of the start for existing tests, and files that only tests use, that the work changed."""
         kept = tests_of_start(self.kinds, self._files_of_start, self.config.checks, self.config.invariants)
-        inside = {path: line for path, sides in self.changed.items() if (line := _with_inline_tests(self, path, sides))}
-        return inside | {path: self.changed[path][0] for path in kept}
+        inline = {path: line for path, sides in self.changed.items() if (line := _with_inline_tests(self, path, sides))}
+        return inline | {path: self.changed[path][0] for path in kept}
 
     @property
     def tests_of_the_work(self) -> Entries:
-        """Entries for the tests that the work adds or changes, as it has them."""
-        there = [path for path, (_, after) in self.changed.items() if not after.startswith(NOT_THERE)]
-        return {path: self.changed[path][1] for path in overlaid(there, self.config)}
+        """Entries of the work for the tests that it adds or changes."""
+        existing = [path for path, (_, after) in self.changed.items() if not after.startswith(MISSING)]
+        return {path: self.changed[path][1] for path in overlaid(existing, self.config)}
 
     @cached_property
     def _files_of_start(self) -> dict[str, str]:
-        """Name of the object of each file."""
+        """Object id of each file at the start."""
         raw = git_bytes(self.repository.common, "ls-tree", "-r", "-z", self.base)
         listed = (line.partition(b"\t") for line in raw.split(b"\0"))
         return {os.fsdecode(path): head.split()[-1].decode() for head, _, path in listed if path}
 
 
 class Shown(NamedTuple):
-    """What the work's tests show on the source of the start."""
+    """Outcome of the work's tests on the source of the start."""
 
     report: CheckReport | None = None
-    """None where there was no test to run."""
+    """None if there was no test to run."""
     failing: tuple[str, ...] = ()
     """Checks that pass on the work and fail there."""
     tests: tuple[str, ...] = ()
@@ -114,14 +114,14 @@ class Shown(NamedTuple):
 
 
 def check_context(context: LoopContext, state: LoopState) -> CheckContext:
-    """Where the loop's checks run that decide: its clean checkout, or the agent's worktree where `workspace.clean` is off."""
+    """Context of the loop's deciding checks: its clean checkout, or the agent's worktree with `workspace.clean` off."""
     tests, box = required_tests(state.config), state.config.box
     checkout = clean_checkout(context, state) if state.config.workspace.clean else Worktree(context.worktree)
     return CheckContext(checkout, context.tag(state), context.folder.cancel.exists, tests, state.checks, box)
 
 
 def clean_checkout(context: LoopContext, state: LoopState) -> CleanCheckout:
-    """The loop's clean checkout, for one run of checks at a time. It may still have to be made."""
+    """The loop's clean checkout, for one run of checks at a time. It may not exist yet."""
     return CleanCheckout(
         repository=context.repository,
         worktree=context.worktree,
@@ -134,19 +134,19 @@ def clean_checkout(context: LoopContext, state: LoopState) -> CleanCheckout:
 
 
 def work_of(context: LoopContext, state: LoopState, commit: str, checks: Sequence[CheckConfig] | None = None) -> Range:
-    """The loop's work as of a commit. `checks`: others than its own."""
+    """The loop's work as of a commit. `checks`: replace its own."""
     config = state.config if checks is None else with_checks(state.config, checks)
     return Range(context.repository, state.base_commit, commit, config, state.collected_at_start)
 
 
 def run_target(check_context: CheckContext, target: Target) -> CheckReport:
-    """What the checks say; where the commit's own set-up fails, all of them fail by that."""
+    """Run the checks on a target; if the commit's set-up fails, all of them fail with that error."""
     try:
         return run_checks(check_context, target)
     except SetupFailed as error:
-        why = str(error)
+        message = str(error)
     results = (
-        CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=why)
+        CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=message)
         for check in target.config.checks
     )
     return CheckReport(tree=target.tree, results=tuple(results), clean=True)
@@ -155,59 +155,59 @@ def run_target(check_context: CheckContext, target: Target) -> CheckReport:
 def run_for_loop(
     context: LoopContext, state: LoopState, target: Target, run: Callable[[CheckContext, Target], CheckReport] = run_target
 ) -> CheckReport:
-    """Run a loop's checks. Where these run in the agent's folder, that is back where the agent left it afterwards."""
-    room, stay = check_context(context, state), target.stay or target.commit
+    """Run a loop's checks. If they run in the agent's folder, restore it afterwards."""
+    run_context, stay = check_context(context, state), target.stay or target.commit
     try:
-        report = run(room, target)
+        report = run(run_context, target)
     except Cancelled:
-        if not room.checkout.clean:
+        if not run_context.checkout.clean:
             stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
         raise
-    if not room.checkout.clean:
+    if not run_context.checkout.clean:
         stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
     return report
 
 
 def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
-    """Run the checks on the work with the tests of the start, where any of these differs."""
+    """Run the checks on the work with the tests of the start, if any of these differs."""
     overlay = work.tests_as_they_were
     if not overlay:
         return TrustedRun()
     checks = work.config.checks
-    config = _named(work.config, "tests of the start")
+    config = _with_titles(work.config, "tests of the start")
     report = run(Target(work.commit, tree, config, tuple(overlay.values())))
-    own = (one.model_copy(update={"name": check.title}) for one, check in zip(report.results, checks, strict=True))
-    return TrustedRun(put_back=reverted_paths(overlay), report=report.model_copy(update={"results": tuple(own)}))
+    results = (one.model_copy(update={"name": check.title}) for one, check in zip(report.results, checks, strict=True))
+    return TrustedRun(put_back=reverted_paths(overlay), report=report.model_copy(update={"results": tuple(results)}))
 
 
 def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Shown:
-    """Run the work's tests on the source of the start. `report`: what the checks said of the work."""
+    """Run the work's tests on the source of the start. `report`: result of the checks on the work."""
     overlay = work.tests_of_the_work
     if not overlay:
         return Shown()
-    target = Target(work.base, tree, _named(work.config, "start run"), tuple(overlay.values()), stay=work.commit)
+    target = Target(work.base, tree, _with_titles(work.config, "start run"), tuple(overlay.values()), stay=work.commit)
     start = run(target)
     failing, tests = shown_by(report, start)
-    inside = (name for path in not_collected(overlay, tests) for name in cases_at(work.repository, work.commit, path))
-    return Shown(start, failing, tuple(islice((*tests, *inside), MOST_TESTS)))
+    cases = (name for path in not_collected(overlay, tests) for name in cases_at(work.repository, work.commit, path))
+    return Shown(start, failing, tuple(islice((*tests, *cases), MOST_TESTS)))
 
 
 def run_hidden(check_context: CheckContext, work: Range) -> tuple[CheckResult, ...]:
-    """What each hidden check says of the work with the tests of the start, with all that it printed.
+    """Run each hidden check on the work with the tests of the start. The results contain the output.
 
-    `check_context` is in a clean checkout.
+    `check_context` must use a clean checkout.
     """
     assert isinstance(check_context.checkout, CleanCheckout)  # noqa: S101 - for the type checker; see require_outside
     checkout, overlay = check_context.checkout, tuple(work.tests_as_they_were.values())
     results: list[CheckResult] = []
     try:
         for check in work.config.hidden:
-            there = replace(checkout, laid=Path(check.folder).expanduser() if check.folder else None)
+            hidden_checkout = replace(checkout, laid=Path(check.folder).expanduser() if check.folder else None)
             tag = f"{check_context.tag}/hidden"
-            apart = replace(check_context, checkout=there, tag=tag, before=None, required=(), hidden=True)
-            results += run_target(apart, Target(work.commit, work.commit, with_checks(work.config, (check,)), overlay)).results
+            context = replace(check_context, checkout=hidden_checkout, tag=tag, before=None, required=(), hidden=True)
+            results += run_target(context, Target(work.commit, work.commit, with_checks(work.config, (check,)), overlay)).results
     finally:
-        checkout.prepare(work.commit)  # nothing of them is there for what runs next
+        checkout.prepare(work.commit)  # remove their files before the next run
     return tuple(results)
 
 
@@ -215,16 +215,16 @@ def with_checks(config: LoopConfig, checks: Sequence[CheckConfig]) -> LoopConfig
     return config.model_copy(update={"checks": tuple(checks)})
 
 
-def _named(config: LoopConfig, what: str) -> LoopConfig:
-    """For whoever watches."""
-    return with_checks(config, [check.model_copy(update={"name": f"{check.title} ({what})"}) for check in config.checks])
+def _with_titles(config: LoopConfig, suffix: str) -> LoopConfig:
+    """The configuration with titles for display during the run."""
+    return with_checks(config, [check.model_copy(update={"name": f"{check.title} ({suffix})"}) for check in config.checks])
 
 
 def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
-    """The line of git's index that makes a source as the work has it, with the tests in it as they were; empty where they are."""
+    """Index line for the work's source with its inline tests as at the start; empty if they are unchanged."""
     if not path.endswith(".rs") or is_test_file(path) or matches_any(path, work.config.invariants.allow):
         return b""
-    ids = {"before": _id(sides[0]), "after": _id(sides[1])}
+    ids = {"before": _object_id(sides[0]), "after": _object_id(sides[1])}
     read = _reader(work.repository.common, ids)
     text = with_inline_tests(Source(path, read("after")), Source(path, read("before")))
     if not all(ids.values()) or text is None:
@@ -234,7 +234,7 @@ def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
 
 
 def change_of(work: Range, cwd: Path) -> Change:
-    """What the hints look at. The plan's file is left out: what differs there the loop itself has ticked."""
+    """Input of the hints. Excludes the plan's file, which the loop itself ticks."""
     diff, tree, plan = read_diff(cwd, work.base, work.commit), tree_of(cwd, work.commit), work.config.plan.file
     files, left_out = (one for one in diff.files if one.path != plan), (one for one in diff.left_out if one != plan)
     diff = replace(diff, files=tuple(files), left_out=tuple(left_out))
@@ -243,14 +243,14 @@ def change_of(work: Range, cwd: Path) -> Change:
 
 
 def links_outside(work: Range) -> list[Finding]:
-    """What the work links to outside of the repository."""
-    ids = {path: _id(after) for path, (_, after) in work.changed.items() if after.startswith(LINK.encode())}
+    """Findings for links of the work to outside of the repository."""
+    ids = {path: _object_id(after) for path, (_, after) in work.changed.items() if after.startswith(LINK.encode())}
     read = _reader(work.repository.common, ids)
-    return [found for path in ids for found in link_outside(path, read(path))]
+    return [finding for path in ids for finding in link_outside(path, read(path))]
 
 
 def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
-    """Reads files by the names of their objects; one that is not there, or is too large, is empty."""
+    """Function that reads files by their object ids; the text of a missing or oversized one is empty."""
 
     def read(path: str) -> str:
         name = ids.get(path)
@@ -262,13 +262,13 @@ def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
     return read
 
 
-def _id(line: bytes) -> str:
-    """The object that a line of git's index names; empty where the file is gone."""
-    return "" if line.startswith(NOT_THERE) else line.partition(b"\t")[0].split()[1].decode()
+def _object_id(line: bytes) -> str:
+    """Object id in a line for git's index; empty if the file is gone."""
+    return "" if line.startswith(MISSING) else line.partition(b"\t")[0].split()[1].decode()
 
 
 def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
-    """Tests that a file of a commit holds, behind its path, as far as its language is read."""
+    """Tests in a file of a commit, prefixed with its path, if its language is supported."""
     try:
         held = held_in(repository, commit, path)
     except OperatorError:  # a link, or one that is too large
@@ -278,9 +278,9 @@ def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
 
 
 def reverted_paths(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those paths as a record holds them, 200 at most."""
+    """The paths for a record, up to 200."""
     return tuple(path.encode("utf-8", "replace").decode() for path in paths)[:TOLD]
 
 
-def _line(mode: bytes, name: bytes, path: bytes) -> bytes:
+def _index_line(mode: bytes, name: bytes, path: bytes) -> bytes:
     return mode.replace(b"000000", b"0") + b" " + name + b"\t" + path
