@@ -1,4 +1,4 @@
-"""Verifying the work between two commits without a loop: the checks on both, and each one's tests on the other's source."""
+"""Verify the work between two commits without a loop: the checks on both, and the tests of each on the other's source."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,29 +43,29 @@ DIRTY_SHOWN = 3
 def verify(
     checkout: CleanCheckout, work: Range, *, credentials: Callable[[], Mapping[str, str]], say: Say, further: Sequence[str] = ()
 ) -> Verification:
-    """Run what there is to run, and come to a verdict. `further`: what else was not looked at. Raises OperatorError."""
+    """Run all configured checks and return the verdict. `further`: other things that were not verified. Raises OperatorError."""
     started, config = time.monotonic(), work.config
     checkout = replace(checkout, setup=config.workspace.setup)
     check_context = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
     try:
-        runs = _run(check_context, work, say)
-        runs = replace(runs, probed=_probed(check_context, work, runs, credentials, say))
+        runs = _run_checks(check_context, work, say)
+        runs = replace(runs, probed=_run_probes(check_context, work, runs, credentials, say))
     finally:
         tear_down(check_context, config)
-    unseen = [] if config.proof.neighbours else [NO_NEIGHBOURS]
+    not_verified = [] if config.proof.neighbours else [NO_NEIGHBOURS]
     if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
         more = ", …" if len(paths) > DIRTY_SHOWN else ""
-        unseen.append(f"uncommitted changes in the checkout: {', '.join(paths[:DIRTY_SHOWN])}{more}")
-    told = (*links_outside(work), *hints(change_of(work, work.repository.top)))
-    noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *told)
+        not_verified.append(f"uncommitted changes in the checkout: {', '.join(paths[:DIRTY_SHOWN])}{more}")
+    hinted = (*links_outside(work), *hints(change_of(work, work.repository.top)))
+    noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hinted)
     findings = weigh(noticed, config.invariants) if work.changed else ()
-    runs = replace(runs, findings=findings, further=(*unseen, *further))
-    runs = replace(runs, judgement=_judgement(work, runs, credentials, say))
-    word, reasons = verdict(runs)
+    runs = replace(runs, findings=findings, further=(*not_verified, *further))
+    runs = replace(runs, judgement=_ask_judge(work, runs, credentials, say))
+    result, reasons = verdict(runs)
     reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if work.changed else ()
     return Verification(
-        verdict=word,
-        exit_status=EXIT_STATUS[word],
+        verdict=result,
+        exit_status=EXIT_STATUS[result],
         reasons=reasons,
         base=work.base,
         head=work.commit,
@@ -78,38 +78,38 @@ def verify(
         new_tests=runs.on_base,
         hidden=runs.hidden,
         probed=runs.probed,
-        hints=tuple(one for one in runs.findings if one.weight is Weight.HINT),
+        hints=tuple(finding for finding in runs.findings if finding.weight is Weight.HINT),
         judgement=runs.judgement,
         runs=sum(report is not None for report in (*reports, runs.cannot_fail)) + bool(runs.hidden),
         seconds=round(time.monotonic() - started, 3),
     )
 
 
-def _run(check_context: CheckContext, work: Range, say: Say) -> Runs:
+def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
     top, config = work.repository.top, work.config
     (base, base_tree), (head, head_tree) = commit_and_tree(top, work.base), commit_and_tree(top, work.commit)
     if not work.changed:
-        nothing, why = CheckReport(tree=head_tree, clean=True), "nothing differs"
-        return Runs(nothing, nothing, names=NAMES, unchanged=True, trusted_not_due=why, new_not_due=why)
+        empty, reason = CheckReport(tree=head_tree, clean=True), "nothing differs"
+        return Runs(empty, empty, names=NAMES, unchanged=True, trusted_not_due=reason, new_not_due=reason)
 
-    def titled(title: str) -> Run:
+    def run_with_title(title: str) -> Run:
         def run(target: Target) -> CheckReport:
             say(title)
             return run_target(check_context, target)
 
         return run
 
-    at_base = titled(f"base {base[:12]}")(Target(base, base_tree, config))
+    at_base = run_with_title(f"base {base[:12]}")(Target(base, base_tree, config))
     work = replace(work, collected=at_base.collected)
-    check_context = replace(check_context, before=at_base)  # what is red on both sides is not run once more
-    at_head = titled(f"head {head[:12]}")(Target(head, head_tree, config))
+    check_context = replace(check_context, before=at_base)  # do not rerun what fails on both sides
+    at_head = run_with_title(f"head {head[:12]}")(Target(head, head_tree, config))
     trusted, trusted_not_due = TrustedRun(), "no check passes on the head"
     if any(result.passed for result in at_head.results):
-        trusted = run_trusted(work, head_tree, titled("the base's tests and settings on the head's source"))
+        trusted = run_trusted(work, head_tree, run_with_title("the base's tests and settings on the head's source"))
         trusted_not_due = "" if trusted.report else "no test or setting of the base was changed"
     shown, new_not_due = Shown(), "the checks fail on the head"
     if at_head.passed:
-        shown = run_on_start(work, head_tree, at_head, titled("the head's tests on the base's source"))
+        shown = run_on_start(work, head_tree, at_head, run_with_title("the head's tests on the base's source"))
         new_not_due = "" if shown.report else "no test was added or changed"
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
     table = weighed(table, at_head, trusted, config.goal, config.invariants)
@@ -124,43 +124,43 @@ def _run(check_context: CheckContext, work: Range, say: Say) -> Runs:
         proving=shown.tests,
         new_not_due=new_not_due,
         test_asked_for=asks_for_tests(config.goal),
-        **(_further_runs(check_context, work, at_head, table, say) if at_head.passed else {}),
+        **(_run_further(check_context, work, at_head, table, say) if at_head.passed else {}),
         judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
     )
 
 
-def _further_runs(check_context: CheckContext, work: Range, head: CheckReport, table: OutcomeTable, say: Say) -> dict[str, Any]:
-    """What is run only on a head whose checks pass, as far as it is asked for."""
-    found: dict[str, Any] = {}
+def _run_further(check_context: CheckContext, work: Range, head: CheckReport, table: OutcomeTable, say: Say) -> dict[str, Any]:
+    """Run the configured verifications that need a head with passing checks."""
+    results: dict[str, Any] = {}
     if proving := table.of("proves"):
         say("the head, with other values in the tests that turned green")
-        found["cannot_fail"] = that_cannot_fail(check_context, work, head, proving)
+        results["cannot_fail"] = that_cannot_fail(check_context, work, head, proving)
     if work.config.hidden:
         say("hidden checks on the head")
-        found["hidden"] = tuple(one.unseen for one in run_hidden(check_context, work))
+        results["hidden"] = tuple(result.unseen for result in run_hidden(check_context, work))
     if work.config.proof.neighbours:
         say("calls beside those of the head's tests")
-        found["looked_up"] = looked_up_in(check_context, work)
+        results["looked_up"] = looked_up_in(check_context, work)
     if work.config.proof.mutants:
         say("the checks on mutants of changed lines")
-        found["mutants"] = mutants_in(check_context, work, head)
-    return found
+        results["mutants"] = mutants_in(check_context, work, head)
+    return results
 
 
-def _probed(
+def _run_probes(
     check_context: CheckContext, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say
 ) -> Probed | None:
-    """Where nothing else says that it is not done, because they cost money."""
-    wrong = runs.head.failures or runs.table.of("fails") or [one for one in runs.hidden if not one.passed]
-    if not work.config.proof.probes or wrong or not runs.head.results:
+    """Run probes, which cost money, only if nothing else fails."""
+    has_failures = runs.head.failures or runs.table.of("fails") or [result for result in runs.hidden if not result.passed]
+    if not work.config.proof.probes or has_failures or not runs.head.results:
         return None
     say("probes, cases of a model that has not seen the head's source")
     asking = Asking(work.config, credentials, f"{check_context.tag}/probes", seconds=work.config.judge.timeout_seconds)
     return probe(check_context, work, (), asking)[0]
 
 
-def _judgement(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:
-    """Asked only where nothing but its word is missing, because it costs money."""
+def _ask_judge(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:
+    """Ask the judge, which costs money, only if all else passes."""
     config = work.config
     failing = runs.table.of("fails") or (runs.probed and runs.probed.failing) or findings_that_block(runs.findings)
     if not config.judge.criteria or not runs.head.passed or failing:
