@@ -1,4 +1,4 @@
-"""The one way to run a command: bounded in time and memory, and nothing of it survives its end or ours."""
+"""Run a command with limits on time and memory; none of its processes survives its end or ours."""
 
 import os
 import selectors
@@ -19,9 +19,9 @@ from tasks.system.supervised import Network, NetworkRefusedError, Supervised, en
 from tasks.system.supervisor import TAG
 
 LONGEST_LINE = 16 * 2**20
-_CHUNK = 65536  # what a pipe holds by default
-_DRAIN_READS = 32  # twice the largest pipe of an unprivileged user: afterwards somebody is still writing
-_TICK = 0.2  # how often exit, limits and stop() are looked at while output comes or nothing happens
+_CHUNK = 65536  # default capacity of a pipe
+_DRAIN_READS = 32  # twice the largest pipe of an unprivileged user: after that somebody is still writing
+_TICK = 0.2  # interval for checking exit, limits and stop()
 __all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
 Reason = Literal["itself", "deadline", "idle", "stop"]
 Sink = Callable[[bytes], object]
@@ -37,9 +37,9 @@ class Excerpt:
     _tail: bytearray = field(default_factory=bytearray)
 
     def add(self, chunk: bytes) -> None:
-        room = self.keep - len(self._head)
-        self._head += chunk[:room]
-        self._tail += chunk[room:]
+        head_room = self.keep - len(self._head)
+        self._head += chunk[:head_room]
+        self._tail += chunk[head_room:]
         del self._tail[: max(0, len(self._tail) - self.keep)]
         self.total += len(chunk)
 
@@ -49,12 +49,12 @@ class Excerpt:
 
     @property
     def tail(self) -> str:
-        """Empty when the head holds everything."""
+        """Empty if the head contains everything."""
         return self._tail.decode(errors="replace")
 
     @property
     def text(self) -> str:
-        """Both in one, with a line between them that says how much is missing."""
+        """Head and tail, separated by a line with the number of missing bytes."""
         missing = self.total - len(self._head) - len(self._tail)
         if not missing:
             return (self._head + self._tail).decode(errors="replace")
@@ -63,7 +63,7 @@ class Excerpt:
 
 @dataclass
 class Lines:
-    """Cuts a stream into lines without their newlines; of a longer line than `longest` the rest is dropped."""
+    """Split a stream into lines without newlines; truncate lines to `longest` bytes."""
 
     on_line: Callable[[bytes], None]
     longest: int = LONGEST_LINE
@@ -77,14 +77,14 @@ class Lines:
             self._line = bytearray(part[: self.longest])
 
     def finish(self) -> None:
-        """Hands over a last line that no newline ended."""
+        """Pass on a last line without newline."""
         if self._line:
             self.on_line(bytes(self._line))
 
 
 @contextmanager
 def appending(path: Path) -> Generator[Sink]:
-    """Yields a function that appends to the file, unbuffered: what it was given survives our own death."""
+    """Yield a function that appends to the file, unbuffered, so that output survives our own death."""
 
     def write(chunk: bytes) -> None:
         left = memoryview(chunk)
@@ -97,10 +97,10 @@ def appending(path: Path) -> Generator[Sink]:
 
 
 class Pipes:
-    """Nothing here blocks longer than asked, whatever the command does or leaves undone."""
+    """Non-blocking reader and writer of a command's pipes: never blocks longer than asked."""
 
     def __init__(self, child: subprocess.Popen[bytes], stdin: bytes, output: Iterable[Sink], errors: Iterable[Sink]) -> None:
-        """Serves the pipes that the child was started with. What a sink raises comes out of serve() or drain()."""
+        """Register the child's pipes. Exceptions of sinks propagate from serve() or drain()."""
         self._selector = selectors.DefaultSelector()
         self._stdin = memoryview(stdin)
         self.last_output = time.monotonic()
@@ -117,17 +117,17 @@ class Pipes:
         self._selector.close()
 
     def follow(self, stream: IO[bytes], sink: Sink) -> None:
-        """Serves a stream that is no output of the command: it is no sign of life."""
+        """Also read a stream that is not output of the command, so it does not reset the idle time."""
         self._selector.register(stream, selectors.EVENT_READ, partial(self._read, stream, [sink], is_output=False))
 
     def serve(self, seconds: float) -> None:
-        """Returns after that time, or as soon as the other side has closed everything."""
+        """Read and write for that time, or until the other side has closed everything."""
         until = time.monotonic() + seconds
         while self._selector.get_map() and (left := until - time.monotonic()) > 0:
             self._serve_ready(left)
 
     def drain(self) -> None:
-        """Reads what lies in the pipes and waits for nothing more: a stranger may hold their other end."""
+        """Read what is in the pipes without waiting: another process may hold their other end."""
         for _ in range(_DRAIN_READS):
             if not (self._selector.get_map() and self._serve_ready(0)):
                 return
@@ -141,7 +141,7 @@ class Pipes:
     def _feed(self, stream: IO[bytes]) -> None:
         try:
             self._stdin = self._stdin[os.write(stream.fileno(), self._stdin[:_CHUNK]) :]
-        except BrokenPipeError:  # it does not want to read on
+        except BrokenPipeError:  # it has closed its stdin
             self._stdin = memoryview(b"")
         if not self._stdin:
             self._close(stream)
@@ -154,7 +154,7 @@ class Pipes:
         for sink in sinks:
             sink(chunk)
         if is_output:
-            self.last_output = time.monotonic()  # after the sinks: their own slowness is not the command's silence
+            self.last_output = time.monotonic()  # after the sinks: a slow sink must not count as silence of the command
 
     def _close(self, stream: Any) -> None:
         self._selector.unregister(stream)
@@ -163,24 +163,24 @@ class Pipes:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. `exit_code` is negative for a signal, None where nobody saw it exit."""
+    """How a command ended. `exit_code` is negative for a signal, None if unknown."""
 
     exit_code: int | None
     by: Reason
     seconds: float
     head: str
-    tail: str  # empty when the head holds all of stdout
+    tail: str  # empty if the head contains all of stdout
     stderr: str  # empty when merged into stdout
     output_bytes: int
-    survivors: tuple[Survivor, ...] = ()  # What the command started and nobody could end. Empty: nothing of it is left.
+    survivors: tuple[Survivor, ...] = ()  # processes of the command that could not be killed
 
 
 def never() -> bool:
-    """The `stop` of a command that nobody stops."""
+    """Value of `stop` for a command that is never stopped."""
     return False
 
 
-def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
+def run(  # noqa: PLR0913 - each is one independent option, by keyword
     argv: Sequence[str],
     *,
     cwd: Path,
@@ -199,30 +199,30 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     network: Network = "host",
     pass_fds: Sequence[int] = (),
 ) -> Ended:
-    """Runs the command to its end, or ends it after `deadline` seconds, `idle` silent ones, or when `stop()` says so.
+    """Run the command until it exits, for up to `deadline` seconds, `idle` seconds without output, or until `stop()` is true.
 
-    `idle` may be asked anew at each look: who knows what the command is doing knows how long it may be silent.
+    `idle` may be a function, called at each check: the limit may depend on what the command is doing.
 
-    The environment is `env` and the tag, nothing more. The tag must be this run's own: whoever carries it ends with it.
-    `on_line` gets each line of stdout, in this thread. Whatever is raised here meanwhile, a KeyboardInterrupt included,
-    ends the command first. Raises an OperatorError for a command that cannot be started. With `network="own"` it has
-    nothing but a loopback of its own. It inherits `pass_fds`, under the same numbers.
+    The environment is `env` and the tag, nothing more. The tag must be unique to this run: all processes with it are ended.
+    `on_line` is called with each line of stdout, in this thread. Any exception raised meanwhile, even KeyboardInterrupt,
+    ends the command first. Raises OperatorError for a command that cannot be started. With `network="own"` it has only
+    its own loopback. It inherits `pass_fds`, under the same numbers.
     """
-    started = time.monotonic()  # a clock that is set does not end a run
+    started = time.monotonic()  # setting the clock must not end a run
     output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or (lambda _: None))
     streams = {"stdin": subprocess.PIPE if stdin else subprocess.DEVNULL, "stdout": subprocess.PIPE}
     streams["stderr"] = subprocess.STDOUT if merge_stderr else subprocess.PIPE
     with ExitStack() as stack:
         sinks = [stack.enter_context(appending(output_file))] if output_file else []
         sinks += [output.add, lines.add] if on_line else [output.add]
-        with _reporting_failed_start(argv, cwd):
-            where: dict[str, Any] = {"cwd": cwd, "env": env, **streams}
-            command = stack.enter_context(supervised(argv, tag, grace, where, network=network, pass_fds=pass_fds))
+        with _reporting_start_failure(argv, cwd):
+            popen_options: dict[str, Any] = {"cwd": cwd, "env": env, **streams}
+            command = stack.enter_context(supervised(argv, tag, grace, popen_options, network=network, pass_fds=pass_fds))
         pipes = stack.enter_context(closing(Pipes(command.process, stdin, sinks, [errors.add])))
         pipes.follow(command.report, Lines(command.take).add)
         if on_start:
             on_start(command.pid)
-        by = _follow(command, pipes, lambda: _reached(stop, started + deadline, idle, pipes.last_output))
+        by = _serve_until_end(command, pipes, lambda: _reached_limit(stop, started + deadline, idle, pipes.last_output))
         pipes.drain()
         lines.finish()
     seconds = time.monotonic() - started
@@ -230,20 +230,20 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
 
 
-def _reached(
+def _reached_limit(
     stop: Callable[[], bool], until: float, idle: float | Callable[[], float] | None, last_output: float
 ) -> Reason | None:
-    """The limit that a command has come to."""
-    patience, now = idle() if callable(idle) else idle, time.monotonic()
+    """The limit that a command has reached, or None."""
+    idle_seconds, now = idle() if callable(idle) else idle, time.monotonic()
     if stop():
         return "stop"
     if now >= until:
         return "deadline"
-    return "idle" if patience is not None and now - last_output >= patience else None
+    return "idle" if idle_seconds is not None and now - last_output >= idle_seconds else None
 
 
 @contextmanager
-def _reporting_failed_start(argv: Sequence[str], cwd: Path) -> Generator[None]:
+def _reporting_start_failure(argv: Sequence[str], cwd: Path) -> Generator[None]:
     try:
         yield
     except NetworkRefusedError as error:
@@ -262,19 +262,19 @@ def _reporting_failed_start(argv: Sequence[str], cwd: Path) -> Generator[None]:
         ) from error
 
 
-def _follow(command: Supervised, pipes: Pipes, reached: Callable[[], Reason | None]) -> Reason:
-    """Serve the pipes until everything has ended. Output is read meanwhile: a command on its way out may have a last word."""
-    by: Reason = "itself"
-    patience = float("inf")
+def _serve_until_end(command: Supervised, pipes: Pipes, reached: Callable[[], Reason | None]) -> Reason:
+    """Serve the pipes until everything has ended: a command may still print while it terminates."""
+    ended_by: Reason = "itself"
+    give_up_at = float("inf")
     while not command.report.closed:
-        reason = None if command.exited or by != "itself" else reached()
+        reason = None if command.exited or ended_by != "itself" else reached()
         if reason:
-            by = reason
+            ended_by = reason
             command.end()
-        if patience == float("inf") and (reason or command.exited):
-            patience = time.monotonic() + command.longest_end
-        if time.monotonic() >= patience:
-            command.process.kill()  # leaving the block does what can be done without a supervisor
+        if give_up_at == float("inf") and (reason or command.exited):
+            give_up_at = time.monotonic() + command.longest_end
+        if time.monotonic() >= give_up_at:
+            command.process.kill()  # the context manager cleans up without a supervisor
             break
         pipes.serve(_TICK)
-    return by
+    return ended_by

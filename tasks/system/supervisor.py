@@ -1,18 +1,18 @@
-"""The process between a driver and a command: it starts the command, and ends everything that the command started.
+"""Supervisor process between a driver and a command: starts the command, and ends everything that the command started.
 
-Run isolated, with the standard library alone. On Linux it is a subreaper: a process whose parent has died becomes
-its child, whatever that process did to its session, its environment or its descriptors. So nobody is left exactly when it
-has no child left. A cgroup, where the driver could make one, ends a crowd that forks faster than it can be listed.
+Runs isolated, with the standard library alone. On Linux it is a subreaper: a process whose parent has died becomes
+its child, whatever that process did to its session, its environment or its descriptors. So all have ended exactly when it
+has no child left. A cgroup, if the driver could create one, ends processes that fork faster than they can be listed.
 
 Arguments: tag, control, report, grace, network, cgroup, unset, command. `unset` is the variable that Python itself adds to the
-environment in a C locale, or empty. The control pipe is only ever closed: by the driver, or by
-its death, and then the command is ended. The report pipe gets one line for each event:
+environment in a C locale, or empty. Nothing is written to the control pipe: when the driver closes it, or dies, the
+command is ended. The report pipe gets one line for each event:
 
     failed STEP ERRNO    the command could not be started; nothing else follows
     started PID
     exited CODE          negative for a signal
     left PID NAME        still alive after SIGKILL
-    done yes|no          nobody else is left; `no`: this system has no subreapers, only the process group was ended
+    done yes|no          no process is left; `no`: this system has no subreapers, only the process group was ended
 """
 
 import ctypes
@@ -23,39 +23,39 @@ import sys
 import time
 
 PYTHON = ("-I", "-S", "-c", "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(sys.argv[2:])")
-"""Arguments of Python, before this file's folder and what is below. Nothing is imported from the environment, from where it
-is started or from site-packages. An import, not a script: Python compiles a script anew each time, for 4 ms."""
-NAME = b"helmsman"  # as `ps` and `pkill` know it: `pkill python` means somebody else
+"""Arguments of Python, before this file's folder and the supervisor's arguments. Nothing is imported from PYTHONPATH, the
+working directory or site-packages. An import, not a script: Python compiles a script at each start, which takes 4 ms."""
+NAME = b"helmsman"  # for `ps` and `pkill`, so that `pkill python` does not match
 TAG = "HELMSMAN_TAG"
-KILL_SECONDS = 5.0  # a killed process that is not gone by then hangs in the kernel, or is another user's
+KILL_SECONDS = 5.0  # a killed process that remains longer hangs in the kernel, or belongs to another user
 PAUSE = 0.01
-LOOK = 0.1  # between two looks at who is left while they may end by themselves; the end of a child wakes up sooner
+LOOK = 0.1  # poll interval while processes may end by themselves; the end of a child wakes up sooner
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # only the control pipe ends it
-RESET = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores the last two; a command expects the defaults
+RESET = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores the last two; commands expect the defaults
 
 PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 15, 36  # linux/prctl.h
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # linux/sched.h
-WALL = 0x40000000 if sys.platform == "linux" else 0  # linux/wait.h: also children that asked for no SIGCHLD
+WALL = 0x40000000 if sys.platform == "linux" else 0  # linux/wait.h: include children without SIGCHLD
 
 
 class Family:
-    """The command and all that it started."""
+    """The command and all of its descendants."""
 
     def __init__(self, child: int, report: int) -> None:
         self.child = child
         self.exited = False
         self._report = report
-        self._wakeup, writer = os.pipe()  # can be read when a child has ended
+        self._wakeup, writer = os.pipe()  # readable when a child has ended
         for descriptor in (self._wakeup, writer):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # only a signal with a handler writes to that descriptor
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # only handled signals write to that descriptor
 
     def tell(self, line: str) -> None:
-        write(self._report, f"{line}\n")  # a driver that died reads nothing
+        write(self._report, f"{line}\n")  # the driver may be dead
 
     def reap(self) -> bool:
-        """Collect whoever ended. Returns whether anybody is left."""
+        """Reap children that ended. Returns whether any are left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG | WALL)
@@ -68,16 +68,16 @@ class Family:
                 self.tell(f"exited {os.waitstatus_to_exitcode(status)}")
 
     def left(self) -> list[tuple[int, str]]:
-        """Pids and names of whoever even SIGKILL did not end. A child that is a zombie and not collected has threads that run."""
+        """Pids and names of processes that survived SIGKILL. A zombie child that cannot be reaped has running threads."""
         found = descendants(os.getpid()) if self.reap() else []
         return [(pid, name) for pid, name, state, parent in found if state not in "ZX" or parent == os.getpid()]
 
     def wait(self, seconds: float | None, *others: int) -> list[int]:
-        """Until a child ends, one of the other descriptors can be read, or the time is over. Returns those descriptors."""
+        """Wait until a child ends, a descriptor is readable, or for `seconds`. Returns the readable descriptors."""
         ready, _, _ = select.select([self._wakeup, *others], [], [], seconds)
         if self._wakeup in ready:
             os.read(self._wakeup, 4096)
-        return [one for one in ready if one != self._wakeup]
+        return [descriptor for descriptor in ready if descriptor != self._wakeup]
 
 
 def main(arguments: list[str]) -> None:
@@ -104,21 +104,21 @@ def main(arguments: list[str]) -> None:
             family.tell(f"left {pid} {name}")
         family.tell(f"done {'yes' if contained else 'no'}")
     remove(cgroup)
-    os._exit(0)  # the interpreter's own end takes 3 ms
+    os._exit(0)  # the interpreter's shutdown takes 3 ms
 
 
 def prctl(option: int, value: object) -> bool:
-    """Whether the kernel did it."""
+    """Call prctl; returns whether it succeeded."""
     return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
 
 
 def leave_pipes() -> None:
-    """The command's pipes are closed when the last of its processes has closed them; this one must not count."""
+    """Close the command's pipes in this process: they must close with the last of the command's processes."""
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(null, number)
     os.close(null)
-    os.chdir("/")  # noqa: TID251 - a process of its own, which must not keep a worktree busy
+    os.chdir("/")  # noqa: TID251 - a separate process, which must not keep a worktree busy
     if sys.platform == "linux":
         prctl(PR_SET_NAME, NAME)
 
@@ -127,7 +127,7 @@ def leave_pipes() -> None:
 
 
 def start(command: list[str], tag: str, cgroup: str, *, own_network: bool) -> tuple[int, str]:
-    """Returns the command's process, and which step failed with which errno; empty when the command runs."""
+    """Start the command. Returns its pid, and the failed step with its errno, or an empty string."""
     reader, writer = os.pipe()  # closed by a successful exec
     child = os.fork()
     if child == 0:
@@ -138,11 +138,11 @@ def start(command: list[str], tag: str, cgroup: str, *, own_network: bool) -> tu
 
 
 def become(command: list[str], environment: dict[str, str], cgroup: str, failure: int, *, own_network: bool) -> None:
-    """Never returns: the process is the command, or has said why not and is gone."""
+    """Replace this process by the command; never returns. On failure writes step and errno to `failure` and exits."""
     step = "exec"
     try:
         os.setsid()
-        if cgroup:  # one that cannot be entered after all is done without: the subreaper finds everybody as well
+        if cgroup:  # failure to enter it is ignored: the subreaper finds all processes as well
             write(f"{cgroup}/cgroup.procs", "0")
         if own_network:
             step = "network"
@@ -150,7 +150,7 @@ def become(command: list[str], environment: dict[str, str], cgroup: str, failure
             step = "exec"
         for number in RESET:
             signal.signal(number, signal.SIG_DFL)
-        os.execvpe(command[0], command, environment)  # noqa: S606 - to become the command is what this is for
+        os.execvpe(command[0], command, environment)  # noqa: S606 - the purpose of this function
     except OSError as error:
         os.write(failure, f"{step} {error.errno}".encode())
     finally:
@@ -158,10 +158,10 @@ def become(command: list[str], environment: dict[str, str], cgroup: str, failure
 
 
 def leave_network() -> None:
-    """Enter a network namespace that has nothing but a loopback of its own. Raises OSError where the kernel forbids it.
+    """Enter a network namespace with only its own loopback. Raises OSError if the kernel forbids it.
 
-    Who is not root needs a user namespace for that. It maps this user to itself and nobody else: `sudo` does not work
-    inside, and files of other users show as `nobody`'s.
+    Users other than root need a user namespace for that. It maps only this user, to itself: `sudo` does not work
+    inside, and files of other users belong to `nobody`.
     """
     user, group = os.geteuid(), os.getegid()
     flags = CLONE_NEWNET if user == 0 else CLONE_NEWNET | CLONE_NEWUSER
@@ -172,7 +172,7 @@ def leave_network() -> None:
         write("/proc/self/setgroups", "deny")
         write("/proc/self/uid_map", f"{user} {user} 1")
         write("/proc/self/gid_map", f"{group} {group} 1")
-    import fcntl  # here, for the few commands that need it: all others start 3 ms sooner
+    import fcntl  # here, as few commands need it: all others start 3 ms sooner
     import socket
     import struct
 
@@ -185,64 +185,64 @@ def leave_network() -> None:
 
 
 def end(family: Family, grace: float, cgroup: str) -> None:
-    """TERM, `grace` seconds, KILL. The command's own group is asked first: it may end its children in good order."""
+    """TERM, `grace` seconds, KILL. The command's own group gets TERM first, so that it can end its children in order."""
     until = time.monotonic() + grace
     if not family.exited:
         signal_one(-family.child, signal.SIGTERM)
         while family.reap() and not family.exited and time.monotonic() < until:
             family.wait(PAUSE)
-    asked: set[int] = set()  # once each: a second TERM makes some programs drop what they are finishing
+    signalled: set[int] = set()  # once each: on a second TERM some programs abort their clean-up
     while family.reap() and time.monotonic() < until:
-        asked |= signal_all(family.child, signal.SIGTERM, asked)  # again and again: one that was just being forked was not seen
+        signalled |= signal_all(family.child, signal.SIGTERM, signalled)  # repeatedly: the last pass may have missed new forks
         family.wait(LOOK)
-    killed = time.monotonic() + KILL_SECONDS
-    while family.reap() and time.monotonic() < killed:
+    kill_until = time.monotonic() + KILL_SECONDS
+    while family.reap() and time.monotonic() < kill_until:
         kill_cgroup(cgroup)
         signal_all(family.child, signal.SIGKILL)
         family.wait(PAUSE)
 
 
 def signal_all(group: int, number: int, spared: "set[int] | tuple[()]" = ()) -> set[int]:
-    """Returns who got it."""
-    here = {pid for pid, *_ in descendants(os.getpid())} if sys.platform == "linux" else {-group}
-    for process in here.difference(spared):
+    """Signal every descendant but `spared`. Returns the pids found."""
+    pids = {pid for pid, *_ in descendants(os.getpid())} if sys.platform == "linux" else {-group}
+    for process in pids.difference(spared):
         signal_one(process, number)
-    return here
+    return pids
 
 
 def signal_one(process: int, number: int) -> None:
-    """A negative number is a group."""
+    """Signal a process, or a group by its negative number."""
     try:
         os.kill(process, number)
-    except OSError:  # it is gone, or another user's
+    except OSError:  # it is gone, or belongs to another user
         return
 
 
 def descendants(ancestor: int) -> list[tuple[int, str, str, int]]:
-    """Pid, name, state and parent of each. Read in one pass: whoever forks meanwhile is found in the next one."""
+    """Pid, name, state and parent of each descendant. Reads /proc once: processes forked meanwhile are found next time."""
     children: dict[int, list[tuple[int, str, str, int]]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib costs 8 ms at the start
         if name.isdigit() and (stat := read(f"/proc/{name}/stat")):
-            front, _, rest = stat.decode(errors="replace").rpartition(") ")  # a name may hold brackets and spaces
+            front, _, rest = stat.decode(errors="replace").rpartition(") ")  # a name may contain brackets and spaces
             state, parent, *_ = rest.split()
             children.setdefault(int(parent), []).append((int(name), front.partition(" (")[2], state, int(parent)))
     found: list[tuple[int, str, str, int]] = []
-    due = [ancestor]
-    while due:
-        below = children.get(due.pop(), [])
-        found += below
-        due += [pid for pid, *_ in below]
+    pending = [ancestor]
+    while pending:
+        direct = children.get(pending.pop(), [])
+        found += direct
+        pending += [pid for pid, *_ in direct]
     return found
 
 
 def kill_cgroup(cgroup: str) -> None:
-    """End everybody in it and below, also those that are being forked. Kernels before 5.14 cannot."""
+    """Kill all processes in it and below, including new forks. Kernels before 5.14 cannot."""
     if cgroup:
         write(f"{cgroup}/cgroup.kill", "1")
 
 
 def remove(cgroup: str) -> None:
-    """With those that were made inside of it. One that somebody is still in stays, and tells the next driver of them."""
+    """Remove the cgroup with its children. If it still has processes, it stays, so that the next driver finds them."""
     for folder, _, _ in os.walk(cgroup, topdown=False) if cgroup else ():
         try:
             os.rmdir(folder)  # noqa: PTH106 - pathlib costs 8 ms at the start
@@ -251,7 +251,7 @@ def remove(cgroup: str) -> None:
 
 
 def read(path: str) -> bytes:
-    """Empty for a process that is gone."""
+    """Content of the file; empty for a process that is gone."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs 8 ms at the start
             return file.read()
@@ -260,7 +260,7 @@ def read(path: str) -> bytes:
 
 
 def write(file: str | int, text: str) -> bool:
-    """To a path or a descriptor. Returns whether that was possible."""
+    """Write to a path or descriptor. Returns whether it succeeded."""
     try:
         with open(file, "wb", 0, closefd=isinstance(file, str)) as opened:
             opened.write(text.encode())
