@@ -234,9 +234,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
     files, commits = ([claim.subject for claim in claims.claims if claim.kind == kind] for kind in ("file_changed", "committed"))
     earlier = git(tree, "diff", "--name-only", "-z", "--no-renames", state.base_commit, start, "--") if files else ""
     # git answers for each id whether the object exists
-    answers = (
-        git(tree, "cat-file", "--batch-check", stdin="".join(f"{commit}\n" for commit in commits).encode()) if commits else ""
-    )
+    answers = git(tree, "cat-file", "--batch-check", stdin="".join(f"{name}\n" for name in commits).encode()) if commits else ""
     known = zip(commits, answers.splitlines(), strict=True)
     case = Case(
         claims=claims,

@@ -1,4 +1,4 @@
-"""Finding the agent's program."""
+"""Find the agent's program."""
 
 import importlib.util
 import os
@@ -12,9 +12,9 @@ BUNDLED_IN = "claude_agent_sdk"
 
 
 def find_binary(config: ClaudeConfig) -> Path:
-    """`claude.binary`, else `claude` on PATH, else the one bundled in claude-agent-sdk; OperatorError when there is none."""
+    """`claude.binary`, or `claude` on PATH, or the one bundled in claude-agent-sdk. Raises OperatorError if there is none."""
     if config.binary:
-        named = os.path.expanduser(config.binary)  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
+        named = os.path.expanduser(config.binary)  # noqa: PTH111 - a bare name must stay bare for the lookup on PATH
         path = None if "/" in named and not Path(named).is_absolute() else shutil.which(named)
         if path is None:
             raise OperatorError(
@@ -25,7 +25,7 @@ def find_binary(config: ClaudeConfig) -> Path:
             )
         return Path(path).absolute()
     if on_path := shutil.which("claude"):
-        return Path(on_path).absolute()  # the agent stands elsewhere, where PATH may name another one
+        return Path(on_path).absolute()  # absolute: PATH may have relative entries, and the agent has another working directory
     spec = importlib.util.find_spec(BUNDLED_IN)
     bundled = Path(spec.origin).parent / "_bundled" / "claude" if spec and spec.origin else None
     if bundled is None or not bundled.is_file():

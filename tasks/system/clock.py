@@ -1,4 +1,4 @@
-"""The time, as it is written into records."""
+"""The current time for records."""
 
 from datetime import UTC, datetime
 

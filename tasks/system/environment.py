@@ -1,6 +1,6 @@
-"""What the agent and the checks may see of our environment, how deep loops nest, and where our own processes stand.
+"""Environment variables for agent and checks, the nesting depth of loops, and protection of our own processes.
 
-Light: the command line asks before it imports anything else.
+Light: the command line uses it before it imports anything else.
 """
 
 import os
@@ -26,7 +26,7 @@ BASIC = (
 AGENT = ("ANTHROPIC_*", "CLAUDE_*", "AWS_BEARER_TOKEN_BEDROCK", "API_TIMEOUT_MS", "IS_SANDBOX", "DISABLE_*")
 
 OF_PYTHON = "PYTHON*", "LD_*", "DYLD_*", "VIRTUAL_ENV"
-"""What a process of our own needs to start; everything else can be told to it where nobody reads along."""
+"""Variables that our own processes need to start; everything else can be passed on without readers."""
 
 OF_A_SESSION = (
     "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE",
@@ -34,47 +34,47 @@ OF_A_SESSION = (
     "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_EFFORT",
     "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA",
 )  # fmt: skip
-"""Most tell a session about itself, and some let others speak to it; a loop started from inside one must not hand them on."""
+"""Most describe a session, and some let others control it; a loop started from inside one must not pass them on."""
 NEVER = (*OF_A_SESSION, "HELMSMAN_STATE_KEY")
-"""Whatever patterns an operator names. The last signs what the agent must not write; only our own drivers have it."""
+"""Never passed on, whatever the operator's patterns. The last is the signing key, which only our own drivers may have."""
 
 USUAL = {
-    # Else the CLI puts git's status before the message: it changes with every commit, so that the provider's cache ends there,
-    # and our message names branch and commits by itself. The CLI's own words on commits and its trailer go as well.
+    # Without it the CLI puts git's status before the message: it changes with every commit, so the provider's cache ends there,
+    # and our message contains branch and commits anyway. This also drops the CLI's instructions on commits and its trailer.
     "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1",
 }
-"""Where the operator says nothing else."""
+"""Defaults that the operator can override."""
 FIXED = {
     "DISABLE_AUTOUPDATER": "1",  # the CLI must not change between two iterations
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # they outlive the turn and overwrite its result
 }
 DEPTH = "HELMSMAN_DEPTH"
-"""`1/0`: inside of one loop, which allows none inside of it. The outermost loop sets the limit for all below."""
+"""`1/0`: inside of one loop, which allows no nested loops. The outermost loop sets the limit."""
 NEUTRAL = Path("/")
 PR_SET_DUMPABLE = 4  # of Linux, in sys/prctl.h
 _DEPTH = re.compile(r"([0-9]{1,3})/([0-9]{1,3})")
 
 
 def agent_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Variables for the agent: the basic ones, its own, and those that the operator names."""
-    return USUAL | _pick(source, (*BASIC, *AGENT, *names)) | FIXED
+    """Variables for the agent: the basic ones, its own, and the operator's."""
+    return USUAL | _select(source, (*BASIC, *AGENT, *names)) | FIXED
 
 
 def other_environment(source: Mapping[str, str], own: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Variables for an agent other than Claude Code: the basic ones, its own, and those that the operator names."""
-    return _pick(source, (*BASIC, *own, *names))
+    """Variables for an agent other than Claude Code: the basic ones, its own, and the operator's."""
+    return _select(source, (*BASIC, *own, *names))
 
 
 def check_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Variables for a check: the basic ones and those that the operator names; no credentials of the agent."""
-    return _pick(source, (*BASIC, *names)) | {"CI": source.get("CI", "1"), "GIT_NO_REPLACE_OBJECTS": "1"}
+    """Variables for a check: the basic ones and the operator's; no credentials of the agent."""
+    return _select(source, (*BASIC, *names)) | {"CI": source.get("CI", "1"), "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
 def ours() -> Mapping[str, str]:
     return os.environ
 
 
-def _pick(source: Mapping[str, str], patterns: Iterable[str]) -> dict[str, str]:
+def _select(source: Mapping[str, str], patterns: Iterable[str]) -> dict[str, str]:
     wanted = tuple(patterns)
     return {
         name: value
@@ -84,14 +84,14 @@ def _pick(source: Mapping[str, str], patterns: Iterable[str]) -> dict[str, str]:
 
 
 def inner_depth(config: "LoopConfig", environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variable for what this loop starts."""
-    depth, limit = _depth(ours() if environment is None else environment)
+    """Nesting variable for processes of this loop."""
+    depth, limit = _parse_depth(ours() if environment is None else environment)
     return {DEPTH: f"{depth + 1}/{config.limits.nesting if limit is None else limit}"}
 
 
 def refuse_nested(environment: Mapping[str, str] | None = None) -> None:
-    """Raise OperatorError inside of a loop that allows no loop so deep."""
-    depth, limit = _depth(ours() if environment is None else environment)
+    """Raise OperatorError inside of a loop that does not allow this depth."""
+    depth, limit = _parse_depth(ours() if environment is None else environment)
     if limit is not None and depth > limit:
         raise OperatorError(
             "this runs inside a loop; a nested loop would multiply the cost",
@@ -101,27 +101,27 @@ def refuse_nested(environment: Mapping[str, str] | None = None) -> None:
         )
 
 
-def _depth(environment: Mapping[str, str]) -> tuple[int, int | None]:
-    found = _DEPTH.fullmatch(environment.get(DEPTH, ""))
-    return (int(found[1]), int(found[2])) if found else (0, None)
+def _parse_depth(environment: Mapping[str, str]) -> tuple[int, int | None]:
+    match = _DEPTH.fullmatch(environment.get(DEPTH, ""))
+    return (int(match[1]), int(match[2])) if match else (0, None)
 
 
 def neutral_directory() -> Path:
-    """The working directory of every process of ours that may import Prefect.
+    """Working directory of all our processes that may import Prefect.
 
-    Prefect takes settings from `prefect.toml`, `.env` and `pyproject.toml` in the working directory whenever it reads its
-    settings, and one of them names a file of Python's logging, which calls whatever that names. Other libraries walk up from
-    the working directory. The root has nothing above it, is always there, belongs to no repository, and only root may write to
-    it, which no sandboxed agent is. A folder of our own below the user's home could be written by any process of that user.
+    Prefect reads settings from `prefect.toml`, `.env` and `pyproject.toml` in the working directory, and one of them names a
+    logging configuration, which may call any function. Other libraries search the parents of the working directory. The root
+    has no parent, always exists, belongs to no repository, and only root may write to it, which a sandboxed agent is not. A
+    folder below the user's home could be written by any process of that user.
     """
     return NEUTRAL
 
 
 def hide_process() -> None:
-    """Keep this user's other processes, an agent's among them, from reading the environment and the memory of this one.
+    """Prevent the user's other processes, including the agent's, from reading environment and memory of this one.
 
-    On Linux alone. `/proc/PID/environ` then belongs to root, nobody but root can attach a debugger, and there is no core dump.
-    It holds for what is forked from here and ends where another program is executed. From root nothing can be hidden.
+    Linux only. `/proc/PID/environ` then belongs to root, only root can attach a debugger, and there are no core dumps.
+    Forked processes inherit it, until they execute another program. It does not protect against root.
     """
     if sys.platform != "linux":
         return
@@ -132,17 +132,17 @@ def hide_process() -> None:
 
 
 def survive_broken_pipe() -> None:
-    """From here on a console whose reader is gone falls silent: whoever reads a loop's output may go away, and the loop goes on.
+    """Silence a console when its reader has exited, so that the loop continues.
 
-    By default rich ends the process then. Prefect's log of a run under a worker goes through it to a pipe that the worker
-    reads, so a worker that died took its live loops along.
+    By default rich exits the process. Prefect's log of a run under a worker goes through rich to a pipe of the worker, so
+    the death of a worker would end its live loops.
     """
-    from rich.console import Console  # here, as the command line asks this file before it imports anything else
+    from rich.console import Console  # here, as the command line imports this module before anything else
 
-    def fall_silent(self: Console) -> None:
+    def silence(self: Console) -> None:
         self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())  # what is buffered still would break the interpreter's own end
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, self.file.fileno())  # flushing buffered output would fail at the interpreter's shutdown
+        os.close(null)
 
-    Console.on_broken_pipe = fall_silent
+    Console.on_broken_pipe = silence

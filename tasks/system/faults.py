@@ -1,4 +1,4 @@
-"""What the system says of a broken or full disk, and of a machine without room: a transient error, whoever it hits."""
+"""Translate system errors of a broken or full disk, or of an exhausted machine, into transient errors."""
 
 import errno
 import os
@@ -17,15 +17,15 @@ R = TypeVar("R")
 LONGEST_DELAY = 300  # seconds between retries
 OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
 EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
-"""There is no room for another process or for another open file. Others end, and there is."""
+"""No more processes or open files are possible until others end."""
 OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED)))
-"""The same in the words of a program that failed: they say nothing of what it worked on."""
+"""The same as messages of a failed program; they do not concern its input."""
 NO_ROOM = "the limit of processes or open files is reached"
-ROOM = "free processes or memory, then resume"  # the remedy
+ROOM = "free processes or memory, then resume"  # remedy
 
 
 def transient_error(error: BaseException) -> TransientError | None:
-    """What an error of the system says of a disk or of a full machine; None where it says something else."""
+    """Translate an error of a disk or of an exhausted machine; None for other errors."""
     if not isinstance(error, OSError):
         return None
     found = f"{error.strerror}: {error.filename}" if error.filename else str(error)
@@ -38,7 +38,7 @@ def transient_error(error: BaseException) -> TransientError | None:
 
 @contextmanager
 def raising_transient_errors() -> Generator[None]:
-    """Raise TransientError for what a disk or a full machine did, so that it is reported and retried as network errors are."""
+    """Raise TransientError for errors of a disk or an exhausted machine, so that they are retried like network errors."""
     try:
         yield
     except OSError as error:
@@ -46,15 +46,15 @@ def raising_transient_errors() -> Generator[None]:
 
 
 def delays_of(retry: "RetryConfig") -> list[float]:
-    """Seconds before each further try."""
+    """Seconds before each retry."""
     return [min(retry.first_delay_seconds * 2**n, LONGEST_DELAY) for n in range(retry.attempts)]
 
 
-def patiently(what: Callable[[], R], delays: Iterable[float], nap: Callable[[float], None] = time.sleep) -> R:
-    """The same again after a transient error, once after each of the delays."""
+def patiently(function: Callable[[], R], delays: Iterable[float], sleep: Callable[[float], None] = time.sleep) -> R:
+    """Call a function, and retry it after transient errors, once after each of the delays."""
     for seconds in delays:
         try:
-            return what()
+            return function()
         except TransientError:
-            nap(seconds)
-    return what()
+            sleep(seconds)
+    return function()

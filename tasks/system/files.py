@@ -1,7 +1,7 @@
-"""Files: read and removed inside a folder that others write to, and written whole or not at all.
+"""Read and remove files inside a folder that others write to, and write files atomically.
 
-A path is resolved first, and then opened part by part without following a link: whatever is swapped for a link, a pipe or a
-device meanwhile, nothing outside is read or removed, and nothing blocks for ever.
+A path is resolved first, and then opened part by part without following links: even if a part is replaced by a link, a pipe or
+a device meanwhile, nothing outside is read or removed, and nothing blocks forever.
 """
 
 import contextlib
@@ -20,27 +20,27 @@ from uuid import uuid4
 from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 
-LARGEST_FILE = 1 << 20  # bytes of a file of configuration or of a goal; more is a mistake
-NAP_SECONDS = 0.01  # between two looks at whether a lock is free
-FOR_ALL = 0o644  # the mode of what people read: a colleague may look at it, whatever the umask of who happened to write it
+LARGEST_FILE = 1 << 20  # bytes of a configuration file or a goal; a larger one is a mistake
+NAP_SECONDS = 0.01  # poll interval for a lock
+FOR_ALL = 0o644  # mode of files for people: colleagues may read them, whatever the writer's umask
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block for ever, a device would never end
-_NOT_THERE = OSError, ValueError, RuntimeError  # also a link that leads out, a zero byte in a name, and links in a circle
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block forever, a device would never end
+_UNRESOLVABLE = OSError, ValueError, RuntimeError  # also for a link to outside, a NUL in a name, and circular links
 
 
-class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced
-    """A file that cannot be read as what it is meant to be."""
+class BrokenFile(OperatorError):  # noqa: N818 - a state, as in Fenced
+    """A file with invalid content."""
 
     def __init__(self, path: Path, cause: str, line: int = 1) -> None:
-        """Keep the cause and its line apart, for whoever lists flaws."""
+        """Store cause and line separately, for lists of problems."""
         self.cause, self.line = cause, line
         super().__init__(f"{path} cannot be used: {cause}", remedy="fix the file")
 
 
 def resolve_inside(root: Path, path: str | Path, what: str) -> Path:
-    """Where a path that the repository names lies, all links followed; there need be nothing.
+    """Resolve a path that the repository names, following links; it need not exist.
 
-    Raises OperatorError where it is absolute, leads out of `root` by `..` or a link, or into git's own folder. `what` names it.
+    Raises OperatorError if it is absolute, leads out of `root` by `..` or a link, or into git's own folder. `what` names it.
     """
     text = str(path)
     parts = Path(text).parts
@@ -57,39 +57,39 @@ def resolve_inside(root: Path, path: str | Path, what: str) -> Path:
 
 
 def lies_within(top: Path, path: Path) -> bool:
-    """Whether it does once all links are followed, be it there or not. Links in a circle lead nowhere."""
+    """Whether the path, with links resolved, is inside of `top`; it need not exist. False for circular links."""
     try:
         return path.resolve().is_relative_to(top.resolve())
-    except _NOT_THERE:
+    except _UNRESOLVABLE:
         return False
 
 
 def leads_out(top: Path, name: str) -> bool:
-    """Whether something is there that is not read because it lies outside."""
-    with contextlib.suppress(*_NOT_THERE):
+    """Whether the path exists, but is outside of `top`."""
+    with contextlib.suppress(*_UNRESOLVABLE):
         return not (top / name).resolve(strict=True).is_relative_to(top.resolve(strict=True))
     return False
 
 
 def read_within(top: Path, name: str, most: int) -> bytes | None:
-    """The first `most` bytes of a plain file; None where there is none, or where it lies outside.
+    """The first `most` bytes of a regular file; None if there is none, or it is outside.
 
-    A link that stays below `top` is followed as it stands when we look.
+    Follows links that stay below `top`.
     """
-    with contextlib.suppress(*_NOT_THERE):
+    with contextlib.suppress(*_UNRESOLVABLE):
         path = (top / name).resolve(strict=True)
-        with _folder_of(top, path) as folder:
-            return _read(os.open(path.name, _FILE, dir_fd=folder), most)
+        with _open_folder(top, path) as folder:
+            return _read_and_close(os.open(path.name, _FILE, dir_fd=folder), most)
     return None
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """The first `most` bytes of a plain file, wherever links lead. Raises OSError for anything else."""
-    return _read(os.open(path, _FILE & ~os.O_NOFOLLOW), most)
+    """The first `most` bytes of a regular file, following any links. Raises OSError for anything else."""
+    return _read_and_close(os.open(path, _FILE & ~os.O_NOFOLLOW), most)
 
 
 def read_text(path: Path, expected: str) -> str:
-    """A file's text without byte order mark and with plain line ends."""
+    """Text of a file without byte order mark, with LF line ends. Raises OperatorError, and BrokenFile for invalid content."""
     try:
         if not path.is_file():
             found = "something else" if path.exists() else "nothing"
@@ -108,15 +108,15 @@ def read_text(path: Path, expected: str) -> str:
 
 
 def remove_within(top: Path, name: str) -> None:
-    """Remove a file, or the link that lies there. What is no file, and what lies outside, stays."""
-    with contextlib.suppress(*_NOT_THERE):
+    """Remove a file or link. Folders, and files outside of `top`, stay."""
+    with contextlib.suppress(*_UNRESOLVABLE):
         path = (top / name).parent.resolve(strict=True) / Path(name).name
-        with _folder_of(top, path) as folder:
+        with _open_folder(top, path) as folder:
             os.unlink(path.name, dir_fd=folder)
 
 
 def remove(path: Path) -> None:
-    """Remove what lies there, whatever it is; a folder that was made read-only too, as Go makes those of its modules."""
+    """Remove a file, link or folder; also read-only folders, such as those of Go modules."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         return
@@ -128,11 +128,11 @@ def remove(path: Path) -> None:
 
 
 def open_up(path: Path) -> None:
-    """Give ourselves the rights that git needs: tools write read-only caches, and agents play with modes."""
+    """Make files readable and writable for git: tools write read-only caches, and agents change modes."""
 
     def permit(path: Path) -> None:
         if not path.is_symlink():
-            with contextlib.suppress(OSError):  # somebody else's: git will say so
+            with contextlib.suppress(OSError):  # another user's: git will report it
                 path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
 
     permit(path)
@@ -141,8 +141,8 @@ def open_up(path: Path) -> None:
             permit(Path(folder, name))
 
 
-def _read(handle: int, most: int) -> bytes:
-    """And close it, which a file object does not do for a folder: it refuses to be made of one."""
+def _read_and_close(handle: int, most: int) -> bytes:
+    """Read and close a descriptor. Raises OSError unless it is a regular file."""
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "something else than a file")
@@ -153,8 +153,8 @@ def _read(handle: int, most: int) -> bytes:
 
 
 @contextmanager
-def _folder_of(top: Path, path: Path) -> Generator[int]:
-    """The folder that a path without links lies in. Raises ValueError outside of `top`, OSError where a link is on the way."""
+def _open_folder(top: Path, path: Path) -> Generator[int]:
+    """Descriptor of the folder of a resolved path. Raises ValueError outside of `top`, OSError if a part is a link."""
     root = top.resolve(strict=True)
     parts = path.relative_to(root).parts[:-1]
     with contextlib.ExitStack() as stack:
@@ -167,9 +167,9 @@ def _folder_of(top: Path, path: Path) -> Generator[int]:
 
 
 def write_atomic(path: Path, content: str | bytes, *, mode: int | None = None) -> None:
-    """In the place of whatever lies there, in one step; what a link leads to is not written. Raises OSError.
+    """Write or replace a file atomically, without following a link. Raises OSError.
 
-    `mode`: None for what the umask leaves. The file is whole after a crash and after a power cut too.
+    `mode`: None for the umask's default. The file is complete even after a crash or a power cut.
     """
     with drafted(path, content, mode=mode) as draft:
         draft.replace(path)
@@ -177,7 +177,7 @@ def write_atomic(path: Path, content: str | bytes, *, mode: int | None = None) -
 
 @contextmanager
 def drafted(path: Path, content: str | bytes, *, mode: int | None = None) -> Generator[Path]:
-    """What the file shall hold, on the disk beside it, for whoever puts it there. Of a draft that nobody took nothing is left."""
+    """Write the content to a temporary file next to the path, and yield it; the block may move it. Removes it at the end."""
     draft = path.with_name(f".helmsman-{uuid4().hex}")
     try:
         with draft.open("xb") as file:
@@ -193,9 +193,9 @@ def drafted(path: Path, content: str | bytes, *, mode: int | None = None) -> Gen
 
 @contextmanager
 def locked(path: Path, mode: int = 0o600, *, seconds: float = inf) -> Generator[int]:
-    """Hold the lock of a file of that name, made where it is missing, while the block runs; yields it open.
+    """Lock the file during the block, creating it if missing; yields its descriptor.
 
-    Waits for its holder, who has something short to do. Raises TimeoutError where others hold it for so many seconds.
+    Holders keep it only briefly. Raises TimeoutError if others hold it for `seconds`.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
@@ -208,7 +208,7 @@ def locked(path: Path, mode: int = 0o600, *, seconds: float = inf) -> Generator[
 
 
 def locked_within(handle: int, seconds: float) -> bool:
-    """Whether an open file could be locked within so long, by the kernel's lock that ends with its holder."""
+    """Lock an open file within `seconds`; returns whether it succeeded. The kernel releases the lock when its holder ends."""
     until = time.monotonic() + seconds
     while True:
         try:

@@ -1,6 +1,6 @@
-"""What happens, told to whoever listens: a bounded file beside the loop, and displays in this process.
+"""Publish events to listeners: a bounded journal file for the loop, and displays in this process.
 
-Observers never stop a loop: a listener that fails is dropped with a line in the log, a full disk loses lines of the journal.
+Observers never stop a loop: a failing listener is removed with a log message, a full disk loses lines of the journal.
 """
 
 import logging
@@ -14,44 +14,44 @@ from helmsman.records.events import Event, read_event
 from helmsman.render.activity import LoggedEvent
 from tasks.system.secrets import without_secrets
 
-LONGEST_JOURNAL = 4 * 1024 * 1024  # bytes before the journal is turned over; one older generation is kept
+LONGEST_JOURNAL = 4 * 1024 * 1024  # bytes before the journal is rotated; one older generation is kept
 
 Listener = Callable[[Event], None]
 
 _listeners: list[Listener] = []
-_telling = threading.RLock()
+_publish_lock = threading.RLock()
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
 def listening(listener: Listener) -> Generator[None]:
-    """Have a listener told of every event while the block runs."""
+    """Register a listener for events during the block."""
     _listeners.append(listener)
     try:
         yield
     finally:
-        _forget(listener)
+        _remove_listener(listener)
 
 
 def publish(event: Event) -> None:
-    """Tell everybody, one event after the other: hooks and checks speak from threads of their own. No event says a secret."""
+    """Notify all listeners, one event at a time, as hooks and checks publish from their own threads. Secrets are redacted."""
     event = without_secrets(event)
-    with _telling:
+    with _publish_lock:
         for listener in tuple(_listeners):
             try:
                 listener(event)
             except Exception:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
-                _forget(listener)
+                _remove_listener(listener)
                 _log.exception("an observer failed and is no longer notified")
 
 
-def _forget(listener: Listener) -> None:
+def _remove_listener(listener: Listener) -> None:
     if listener in _listeners:
         _listeners.remove(listener)
 
 
 def journal_to(path: Path) -> Listener:
-    """A listener that appends each event to a file with the time in front."""
+    """Listener that appends each event to a file, prefixed with the time."""
 
     def append(event: Event) -> None:
         if path.exists() and path.stat().st_size > LONGEST_JOURNAL:
@@ -63,10 +63,10 @@ def journal_to(path: Path) -> Listener:
 
 
 def read_entry(line: bytes) -> LoggedEvent | None:
-    """None where it is no line of ours."""
+    """Parse a line of the journal; None for an invalid line."""
     moment, _, event = line.decode(errors="replace").partition(" ")
     try:
         at = datetime.fromisoformat(moment)
         return LoggedEvent(at, read_event(event)) if at.tzinfo else None
-    except ValueError:  # pydantic's is one as well
+    except ValueError:  # includes pydantic's
         return None

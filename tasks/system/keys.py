@@ -1,6 +1,6 @@
-"""Keys that authenticate what decides: one for each loop, in the user's state folder, which the sandbox hides.
+"""Signing keys: one for each loop, in the user's state folder, which the sandbox hides.
 
-With HELMSMAN_STATE_KEY a loop's key is derived from that secret, so that several machines can go on with one loop.
+With HELMSMAN_STATE_KEY a loop's key is derived from that secret, so that several machines can continue one loop.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from tasks.system.paths import state_home
 
 VARIABLE = "HELMSMAN_STATE_KEY"
 SHORTEST = 32
-"""Characters of the shared secret: `openssl rand -hex 16` at least. A shorter one could be guessed from one signature."""
-KEY_BYTES = 32  # the block that SHA-256 gives; HMAC gains nothing from a longer key
+"""Minimum characters of the shared secret, as of `openssl rand -hex 16`. A shorter one could be guessed from a signature."""
+KEY_BYTES = 32  # output size of SHA-256; a longer key does not strengthen the HMAC
 DIGEST = "sha256"
 
 
@@ -27,49 +27,49 @@ def keys_folder() -> Path:
 
 
 def loop_key(uid: str) -> bytes:
-    """The key that new records of the loop are signed with, made where there is none. Raises OperatorError and TransientError."""
-    key, file = _derived(uid) or _stored(uid), _file(uid)
+    """Key for signing new records of the loop, created if missing. Raises OperatorError and TransientError."""
+    key, file = _derive_key(uid) or _read_key(uid), _key_file(uid)
     if key is not None:
         return key
-    # linked, not renamed: of two processes that make one at the same time, the first one's counts for both
+    # linked, not renamed: if two processes create a key at once, both use the first
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with drafted(file, secrets.token_bytes(KEY_BYTES), mode=0o600) as draft, suppress(FileExistsError):
             os.link(draft, file)
         return file.read_bytes()
     except OSError as error:
-        raise _unusable(error) from error
+        raise _unusable_error(error) from error
 
 
 def has_own_key(uid: str) -> bool:
-    """Whether this machine has signed records of the loop with a key of its own."""
-    return _file(uid).exists()
+    """Whether this machine has its own key for the loop."""
+    return _key_file(uid).exists()
 
 
 def sign(key: bytes, purpose: str, *parts: str | bytes) -> str:
-    """HMAC in hexadecimal. Lengths are signed as well, so that no two lists of parts give the same text."""
-    whole = [part.encode(errors="replace") if isinstance(part, str) else part for part in (purpose, *parts)]
-    return hmac.digest(key, b"".join(b"%d:%s" % (len(part), part) for part in whole), DIGEST).hex()
+    """HMAC in hexadecimal. Includes the lengths, so that different lists of parts never give the same input."""
+    encoded = [part.encode(errors="replace") if isinstance(part, str) else part for part in (purpose, *parts)]
+    return hmac.digest(key, b"".join(b"%d:%s" % (len(part), part) for part in encoded), DIGEST).hex()
 
 
 def is_signed(uid: str, signature: str, purpose: str, *parts: str | bytes) -> bool:
-    """Whether one of the loop's keys on this machine made that signature. Raises OperatorError and TransientError."""
-    keys = filter(None, (_derived(uid), _stored(uid)))
+    """Whether the signature is from one of the loop's keys on this machine. Raises OperatorError and TransientError."""
+    keys = filter(None, (_derive_key(uid), _read_key(uid)))
     return any(hmac.compare_digest(sign(key, purpose, *parts).encode(), signature.encode()) for key in keys)
 
 
 def signed(uid: str, purpose: str, text: str) -> str:
-    """A text as it is kept in a file that others can write, its signature in the first line. Raises as `loop_key` does."""
+    """Prefix a text with a line with its signature, for files that others can write. Raises like `loop_key`."""
     return f"{sign(loop_key(uid), purpose, text)}\n{text}"
 
 
 def authentic(uid: str, purpose: str, content: bytes) -> str | None:
-    """The text of such a file; None where it was not signed for this loop and purpose. Raises as `is_signed` does."""
+    """Verified text of such a file; None if it is not signed for this loop and purpose. Raises like `is_signed`."""
     signature, _, text = content.decode(errors="replace").partition("\n")
     return text if is_signed(uid, signature, purpose, text) else None
 
 
-def _derived(uid: str) -> bytes | None:
+def _derive_key(uid: str) -> bytes | None:
     secret = os.environ.get(VARIABLE, "")
     if not secret:
         return None
@@ -83,19 +83,19 @@ def _derived(uid: str) -> bytes | None:
     return hmac.digest(secret.encode(), b"helmsman loop " + uid.encode(), DIGEST)
 
 
-def _stored(uid: str) -> bytes | None:
+def _read_key(uid: str) -> bytes | None:
     try:
-        key = _file(uid).read_bytes()
+        key = _key_file(uid).read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unusable(error) from error
+        raise _unusable_error(error) from error
     if len(key) != KEY_BYTES:
-        raise OperatorError("a loop's key is damaged", expected=f"{KEY_BYTES} bytes", found=f"{len(key)} in {_file(uid)}")
+        raise OperatorError("a loop's key is damaged", expected=f"{KEY_BYTES} bytes", found=f"{len(key)} in {_key_file(uid)}")
     return key
 
 
-def _unusable(error: OSError) -> HelmsmanError:
+def _unusable_error(error: OSError) -> HelmsmanError:
     return transient_error(error) or OperatorError(
         "a loop's key cannot be read or kept, and without it no state can be signed",
         expected=f"{keys_folder()}, readable and writable by you",
@@ -104,6 +104,6 @@ def _unusable(error: OSError) -> HelmsmanError:
     )
 
 
-def _file(uid: str) -> Path:
-    """Hashed: the id comes from a record that anybody may have written, and must not lead out of the folder."""
+def _key_file(uid: str) -> Path:
+    """Key file. The name is hashed: the id comes from an untrusted record, and must not lead out of the folder."""
     return keys_folder() / f"{hashlib.sha256(uid.encode(errors='replace')).hexdigest()[:32]}.key"

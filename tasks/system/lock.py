@@ -1,4 +1,4 @@
-"""Advisory locks that the kernel frees when their holder dies, however it dies. Above all: one driver a loop."""
+"""Advisory locks that the kernel releases when their holder dies. Mainly used for one driver per loop."""
 
 import fcntl
 import json
@@ -16,19 +16,19 @@ from helmsman.errors import OperatorError
 from tasks.system.files import locked_within
 from tasks.system.paths import DrivenFolder
 
-PATIENCE_SECONDS = 0.5  # whoever asks for the holder takes the lock for an instant; that must not look like a driver
+PATIENCE_SECONDS = 0.5  # a reader of the holder takes the lock for an instant, which must not look like a driver
 _UNKNOWN = {"host": "unknown", "process": "unknown", "since": "just now"}
 
 
-class DrivenElsewhere(OperatorError):  # noqa: N818 - what is found, as with Fenced
+class DrivenElsewhere(OperatorError):  # noqa: N818 - a state, as in Fenced
     """Another process drives the loop."""
 
 
 @contextmanager
 def exclusive_driver(lock: Path, loop: str, remedy: str = "") -> Generator[None]:
-    """Hold the loop while the block runs. Raises DrivenElsewhere with the holder's name when somebody else does.
+    """Hold the loop's lock during the block. Raises DrivenElsewhere with the holder if another process has it.
 
-    `remedy`: what to do then about something else than a loop; `loop` says in words what that is.
+    `remedy`: for locks of other things than a loop; `loop` then describes the thing.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
@@ -50,14 +50,14 @@ def exclusive_driver(lock: Path, loop: str, remedy: str = "") -> Generator[None]
 
 @contextmanager
 def exclusive_folder(folder: DrivenFolder, name: str, remedy: str = "") -> Generator[None]:
-    """The same for what has a folder: from the first moment that we hold it, a cancel is meant for us."""
+    """Like `exclusive_driver` for a folder; also clears an earlier cancel."""
     with exclusive_driver(folder.lock, name, remedy):
         folder.cancel.unlink(missing_ok=True)
         yield
 
 
 def holder(lock: Path) -> dict[str, Any] | None:
-    """Who drives the loop now, or None when nobody does."""
+    """Current driver of the loop, or None."""
     try:
         handle = os.open(lock, os.O_RDONLY)
     except OSError:
@@ -75,11 +75,11 @@ def holder(lock: Path) -> dict[str, Any] | None:
 
 
 def process_of(lock: Path) -> psutil.Process | None:
-    """The driver's process, when it lives on this machine."""
-    found = holder(lock)
-    if not found or found.get("host") != socket.gethostname():
+    """The driver's process, if it runs on this machine."""
+    driver = holder(lock)
+    if not driver or driver.get("host") != socket.gethostname():
         return None
     try:
-        return psutil.Process(int(found["process"]))
+        return psutil.Process(int(driver["process"]))
     except (psutil.NoSuchProcess, KeyError, ValueError):
         return None

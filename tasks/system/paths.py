@@ -1,4 +1,4 @@
-"""Where things lie on this machine. Nothing here is needed to resume elsewhere but the repository itself."""
+"""Paths on this machine. To resume elsewhere, only the repository itself is needed."""
 
 import os
 import stat
@@ -11,11 +11,11 @@ OTHERS, GROUP = 0o007, 0o070
 
 
 def closed(folder: Path, *, shut_out: int = GROUP | OTHERS) -> Path:
-    """Make a folder that no other user gets into, so that the modes of what lies in it do not matter.
+    """Create a folder that other users cannot enter, so that the modes of its content do not matter.
 
-    One that cannot be made, or that another user owns, is left as it is.
+    Ignores errors, such as for a folder that another user owns.
     """
-    with suppress(OSError):  # whoever writes there is told
+    with suppress(OSError):  # later writes will report it
         folder.mkdir(mode=0o777 & ~shut_out, parents=True, exist_ok=True)
         mode = stat.S_IMODE(folder.stat().st_mode)
         if mode & shut_out:
@@ -24,28 +24,28 @@ def closed(folder: Path, *, shut_out: int = GROUP | OTHERS) -> Path:
 
 
 def state_home() -> Path:
-    """Folder for what belongs to the user: HELMSMAN_HOME, else the XDG state folder."""
-    named = os.environ.get("HELMSMAN_HOME")
-    return closed(Path(named or Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "helmsman"))
+    """The user's state folder: HELMSMAN_HOME, or else the XDG state folder."""
+    configured = os.environ.get("HELMSMAN_HOME")
+    return closed(Path(configured or Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "helmsman"))
 
 
 def helmsman_folder(common: Path) -> Path:
-    """Ours inside a repository's git folder. Where a group may write to the repository, it may also drive its loops."""
+    """Our folder inside a repository's git folder. If a group may write to the repository, it may also drive its loops."""
     shared = common.stat().st_mode & stat.S_IWGRP
     return closed(common / "helmsman", shut_out=OTHERS if shared else GROUP | OTHERS)
 
 
 def user_config_file() -> Path:
-    """The user's own configuration, for all repositories: in HELMSMAN_HOME, else in the XDG configuration folder."""
-    named = os.environ.get("HELMSMAN_HOME")
-    if named:
-        return Path(named) / "config.toml"
+    """The user's configuration for all repositories: in HELMSMAN_HOME, or else in the XDG configuration folder."""
+    configured = os.environ.get("HELMSMAN_HOME")
+    if configured:
+        return Path(configured) / "config.toml"
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "helmsman" / "config.toml"
 
 
 @dataclass(frozen=True)
 class Within:
-    """A file or folder of a name in the `root` of whatever has it."""
+    """Descriptor of a path below the `root` of its owner."""
 
     name: str
 
@@ -55,7 +55,7 @@ class Within:
 
 @dataclass(frozen=True)
 class DrivenFolder:
-    """What is driven by one process at a time keeps this beside git's objects."""
+    """Folder inside the git folder of something that one process drives at a time."""
 
     root: Path
 
@@ -64,13 +64,13 @@ class DrivenFolder:
 
 
 class LoopFolder(DrivenFolder):
-    """What one loop keeps: a journal, answers, and a folder for every agent call."""
+    """Folder of a loop: journal, answers, and a folder for every agent call."""
 
     journal = Within("journal.jsonl")
-    answers = Within("answers")  # answers to gates, put there by whoever got them; one file each, named by the gate's key
-    words = Within("words")  # what people said while nobody asked; one file for each time, until the loop has taken it
-    notes = Within("notes")  # what judge and research wrote down, once the worktree is gone
-    left = Within("left")  # which end of the loop has left all that it leaves
+    answers = Within("answers")  # answers to gates, from any channel; one file each, named by the gate's key
+    words = Within("words")  # unsolicited messages of people; one file each, until the loop has read it
+    notes = Within("notes")  # notes of judge and research, after the worktree is gone
+    left = Within("left")  # the ending for which the loop has finished its clean-up
     calls = Within("calls")
 
     def call(self, iteration: int, attempt: int) -> Path:
@@ -78,13 +78,13 @@ class LoopFolder(DrivenFolder):
 
 
 class AlignFolder(DrivenFolder):
-    """What is kept of an alignment: while it is made, and what loops leave beside it."""
+    """Folder of an alignment: its attempt, and the notes that loops leave."""
 
-    attempt = Within("attempt.json")  # Under which id this one is made. It ends with the attempt: whoever begins anew asks anew.
-    left = Within("left.md")  # what loops left to know whose alignment file is in no commit
+    attempt = Within("attempt.json")  # id of the current attempt; deleted with it, so that a new attempt asks again
+    left = Within("left.md")  # notes of loops whose alignment file is in no commit
 
 
 class GroupFolder(DrivenFolder):
-    """What a group of loops keeps."""
+    """Folder of a group of loops."""
 
-    choice = Within("choice.json")  # which of its loops is the best, once that is known: who has been asked is not asked again
+    choice = Within("choice.json")  # the best of its loops, once known, so that nobody is asked again
