@@ -1,6 +1,6 @@
-"""What outlives a loop: a SQLite file of this user's, or a PostgreSQL server of a team's.
+"""Memory that outlives a loop: a SQLite file of the user, or a PostgreSQL server of a team.
 
-`from tasks.memory import opening` costs nothing: the database library is brought in when a store is opened.
+`from tasks.memory import opening` is cheap: the database library is imported when a store is opened.
 """
 
 from collections.abc import Generator
@@ -20,7 +20,7 @@ from tasks.system.paths import state_home
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
     from tasks.memory.store import Change, Store
-else:  # these bring the database library in
+else:  # these import the database library
     Change = Reads = Store = object
 
 __all__ = [
@@ -38,16 +38,16 @@ __all__ = [
     "write_down",
 ]
 
-URL = "HELMSMAN_MEMORY_URL"  # wins over memory.url, and may hold a password
+URL = "HELMSMAN_MEMORY_URL"  # takes precedence over memory.url, and may contain a password
 FILE = "sqlite:///"
-LENGTH = 16  # characters of the id: enough that no two projects of anybody share one
+LENGTH = 16  # characters of the id: enough to be unique
 
 
 @contextmanager
 def opening(url: str, now: datetime) -> Generator[Store]:
-    """A store while the block runs; an empty URL is this user's own file. Raises TransientError when there can be none."""
+    """Open a store for the block; an empty URL is the user's own file. Raises TransientError if that fails."""
     if _is_server(url):
-        from tasks.memory.postgres import opened_server  # brings the database library in
+        from tasks.memory.postgres import opened_server  # imports the database library
 
         opened = opened_server(url)
     else:
@@ -60,9 +60,9 @@ def opening(url: str, now: datetime) -> Generator[Store]:
 
 @contextmanager
 def looking(url: str) -> Generator[Reads | None]:
-    """The store of a URL for whoever only looks; None where there is none of this version. Raises TransientError.
+    """Open the store of a URL read-only; None if there is none of this version. Raises TransientError.
 
-    Nothing of it is made, repaired or moved on.
+    Does not create, repair or migrate it.
     """
     store: Store | None = None
     if _is_server(url):
@@ -81,7 +81,7 @@ def looking(url: str) -> Generator[Reads | None]:
 
 
 def chosen_url(configured: str) -> str:
-    """Where the memory is, given what the configuration says; empty: in this user's own file."""
+    """URL of the memory, from the environment or the configuration; empty: the user's own file."""
     return ours().get(URL) or configured
 
 
@@ -90,26 +90,26 @@ def _is_server(url: str) -> bool:
 
 
 def _file_of(url: str) -> Path:
-    """The file that a URL names, which is no server's. Raises TransientError."""
+    """File of a SQLite URL. Raises TransientError if it is invalid."""
     if not url:
         return state_home() / "memory" / "memory.db"
-    named = Path(url.removeprefix(FILE)).expanduser()
-    if not url.startswith(FILE) or not named.is_absolute() or "?" in url or "\x00" in url:
+    file = Path(url.removeprefix(FILE)).expanduser()
+    if not url.startswith(FILE) or not file.is_absolute() or "?" in url or "\x00" in url:
         raise TransientError(
             "memory.url names no file",
             expected="four slashes and a whole path, as sqlite:////folder/memory.db",
             found=repr(url)[:200],
             remedy="set HELMSMAN_MEMORY__URL",
         )
-    return named
+    return file
 
 
 @lru_cache(maxsize=64)
 def project_of(repository: Repository) -> str:
-    """The beginning of the first commit's id, of several first ones the smallest. A shallow clone is a project of its own.
+    """Prefix of the root commit's id; the smallest of several. A shallow clone is a separate project.
 
-    Of the work alone: the states of loops and what `git stash` keeps begin with a commit of their own. A bare repository may
-    point to a branch that is not there, while its worktrees have others. Raises OperatorError where there is no commit.
+    Considers only branches and HEAD: states of loops and stashes have their own root commits. HEAD of a bare repository may
+    name a missing branch, while its worktrees have others. Raises OperatorError if there is no commit.
     """
     common = repository.common
     work = ("HEAD",) if succeeds(common, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") else ("--branches", "--remotes")

@@ -1,4 +1,4 @@
-"""A database's complaint as ours: what it means and what to do, and never a password."""
+"""Translate database errors into ours, with remedies, and without passwords."""
 
 import sqlite3
 from collections.abc import Generator
@@ -22,13 +22,13 @@ REMEDIES = {
 }
 
 
-class Damaged(TransientError):  # noqa: N818 - a state, whoever sees it
-    """The file is not what SQLite wrote."""
+class Damaged(TransientError):  # noqa: N818 - a state, as in Fenced
+    """The SQLite file is damaged."""
 
 
 @contextmanager
 def reporting_faults(place: str, secret: str = "") -> Generator[None]:
-    """Raise TransientError where the database fails in the block."""
+    """Raise TransientError if the database fails in the block."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:
@@ -39,9 +39,9 @@ def reporting_faults(place: str, secret: str = "") -> Generator[None]:
             expected=f"a working store at {place}",
             found=found.replace(secret, "***") if secret else found,
             remedy=REMEDIES.get(code) or "make sure that the store can be reached, or set memory.use to false",
-        ) from None  # the chain would show statements, and what was bound to them
+        ) from None  # the chain would contain statements and their parameters
 
 
 def primary_code(cause: BaseException) -> int:
-    """SQLite's primary code; -1 where it is no error of SQLite's."""
+    """SQLite's primary error code; -1 for other errors."""
     return (getattr(cause, "sqlite_errorcode", None) or -1) & 0xFF if isinstance(cause, sqlite3.Error) else -1

@@ -1,4 +1,4 @@
-"""A store on a PostgreSQL server, for a team."""
+"""Store on a PostgreSQL server, for a team."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from tasks.memory.store import Store
 
 DRIVER = "postgresql+psycopg"
 KNOWN = ("postgresql", "postgres", DRIVER)
-WRITERS = 0x48454C4D  # the advisory lock that stands for all writers of a database: lessons are read, merged and written as one
+WRITERS = 0x48454C4D  # advisory lock for all writers of a database: they read, merge and write lessons in one step
 SETTINGS = {
-    "connect_timeout": 5,  # a server that is away must not keep a loop waiting
+    "connect_timeout": 5,  # an unreachable server must not block a loop
     "application_name": "helmsman memory",
     "keepalives_idle": 30,
     "client_encoding": "UTF8",
@@ -28,33 +28,33 @@ _SIZE = text(
 
 
 class PostgresServer(Store):
-    """The database of one URL."""
+    """Store in the database of a URL."""
 
     def __init__(self, url: str) -> None:
-        """Nothing is connected before it is asked. Raises TransientError for a URL that is none."""
-        parsed = _parsed(url)
+        """Configure the engine; connects on first use. Raises TransientError for an invalid URL."""
+        parsed = _parse_url(url)
         self._secret = str(parsed.password or parsed.query.get("password") or "")
-        shown = parsed.set(drivername="postgresql", query={})  # neither its password nor its options, which may hold one
+        shown = parsed.set(drivername="postgresql", query={})  # without password, and options, which may contain one
         self.place = clean(shown.render_as_string(hide_password=True))
         settings = {name: value for name, value in SETTINGS.items() if name not in parsed.query}
         theirs = parsed.normalized_query.get("options", ())
-        settings["options"] = " ".join((str(SETTINGS["options"]), *theirs))  # of two the last one counts
+        settings["options"] = " ".join((str(SETTINGS["options"]), *theirs))  # the last of duplicates applies
         pool = {"pool_size": 1, "max_overflow": 4, "pool_pre_ping": True}
         with reporting_faults(
             self.place, self._secret
-        ):  # a writer sees what the one before it wrote, whatever the server's default is
+        ):  # a writer sees the changes of the previous one, whatever the server's default is
             self._engine = create_engine(parsed, connect_args=settings, isolation_level="READ COMMITTED", **pool)
-        self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._still = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._read_only = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        with reporting_faults(self.place, self._secret), self._plain.connect() as connection:
+        with reporting_faults(self.place, self._secret), self._autocommit.connect() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Generator[Connection]:
-        with reporting_faults(self.place, self._secret), self._still.connect() as connection:
+        with reporting_faults(self.place, self._secret), self._read_only.connect() as connection:
             yield connection
 
     @contextmanager
@@ -70,7 +70,7 @@ class PostgresServer(Store):
 
 @contextmanager
 def opened_server(url: str) -> Generator[Store]:
-    """The store in the database of this URL, in the newest version."""
+    """Open and migrate the store in the database of this URL."""
     server = PostgresServer(url)
     try:
         server.migrate()
@@ -79,12 +79,12 @@ def opened_server(url: str) -> Generator[Store]:
         server.close()
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):  # their words may hold the password
+    except (ArgumentError, ValueError):  # their messages may contain the password
         parsed = None
-    if parsed and "@" in f"{parsed.host}{parsed.database}":  # the rest of a password that was not quoted
+    if parsed and "@" in f"{parsed.host}{parsed.database}":  # the rest of an unquoted password
         parsed = None
     if parsed is None or parsed.drivername not in KNOWN:
         raise TransientError(

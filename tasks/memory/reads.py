@@ -1,4 +1,4 @@
-"""What is asked of the tables, the same for either database."""
+"""Queries of the store, the same for both databases."""
 
 import heapq
 from abc import ABC, abstractmethod
@@ -15,9 +15,9 @@ from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Sum
 from tasks.memory import tables
 from tasks.memory.search import asked_words, facet, fit, holders, key, marks, weigh
 
-SPARE = 10  # lessons more than are wanted that are looked at: common words may turn the order
-MOST_FOUND = 500  # lessons in one answer
-SIMILAR = 10  # lessons that a new one is compared with
+SPARE = 10  # extra lessons to consider: common words may change the order
+MOST_FOUND = 500  # maximum of lessons in one result
+SIMILAR = 10  # lessons to compare with a new one
 
 _ROWS = select(tables.lessons.c.number, tables.lessons.c.words, tables.lessons.c.body).where(
     tables.lessons.c.number.in_(bindparam("numbers", expanding=True))
@@ -27,18 +27,18 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class Reads(ABC):
-    """The reads, over whatever connection there is. Raise TransientError where the store cannot tell."""
+    """Queries over any connection. Raise TransientError if the store fails."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:
-        """A connection for a few questions in a row."""
+        """A connection for a few queries."""
 
-    def lesson(self, id: str) -> Lesson | None:  # noqa: A002 - the record's own word
-        return next(iter(self._all(Lesson, _bodies(tables.lessons, id=id))), None)
+    def lesson(self, id: str) -> Lesson | None:  # noqa: A002 - name of the record's field
+        return next(iter(self._read(Lesson, _body_query(tables.lessons, id=id))), None)
 
     def summary(self, uid: str) -> Summary | None:
-        """How a loop ended last, as far as it is known: it may have been resumed since."""
-        return next(iter(self._all(Summary, _bodies(tables.summaries, uid=uid))), None)
+        """Last known ending of a loop, which may have been resumed since."""
+        return next(iter(self._read(Summary, _body_query(tables.summaries, uid=uid))), None)
 
     def lessons(
         self,
@@ -50,95 +50,95 @@ class Reads(ABC):
         retired: bool = False,
         limit: int = 1_000,
     ) -> list[Lesson]:
-        """The one that was seen last first; with `retired`, those that are told no more as well."""
-        question = _newest(tables.lessons, "updated_at", limit, project=project, kind=kind, task_type=task_type, tier=tier)
-        return self._all(Lesson, question if retired else question.where(tables.lessons.c.retired.is_(False)))
+        """Lessons, most recently updated first; with `retired`, includes retired ones."""
+        query = _newest_query(tables.lessons, "updated_at", limit, project=project, kind=kind, task_type=task_type, tier=tier)
+        return self._read(Lesson, query if retired else query.where(tables.lessons.c.retired.is_(False)))
 
     def search(
         self, text: str, kind: LessonKind | None = None, tier: Tier | None = None, limit: int = 50, *, project: str | None = None
     ) -> list[Found]:
-        """Lessons by their words, the most fitting first, retired ones left out: so many of all projects, and where a project
-        is named, as many of it. Never raises for what the text is.
+        """Search lessons by words, best match first, without retired ones: `limit` of all projects, and as many of `project`.
+        Never raises for any text.
 
-        How well one fits is what the telling words of the question weigh that it holds, of those that any lesson holds.
+        The score is the weight of the query's words that a lesson contains, among those that any lesson contains.
         """
         everywhere = [] if kind is None else [facet("kind", kind)]
         groups = [everywhere] if project is None else [everywhere, [*everywhere, facet("project", project)]]
-        return self._found(text, marks(Tier if tier is None else [tier]), limit, *groups)
+        return self._search(text, marks(Tier if tier is None else [tier]), limit, *groups)
 
     def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType) -> list[Lesson]:
-        """Lessons of the same sort, project and type of task that share telling words, the most fitting first."""
-        return [one.lesson for one in self._found(text, marks(), SIMILAR, [facet("merging", kind, task_type, project)])]
+        """Lessons of the same kind, project and task type that share significant words, best match first."""
+        return [found.lesson for found in self._search(text, marks(), SIMILAR, [facet("merging", kind, task_type, project)])]
 
-    def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - the record's own word
-        return next(iter(self._all(Guardrail, _bodies(tables.guardrails, id=id))), None)
+    def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - name of the record's field
+        return next(iter(self._read(Guardrail, _body_query(tables.guardrails, id=id))), None)
 
     def guardrails(self, project: str, *, retired: bool = False) -> list[Guardrail]:
-        """The oldest first; with `retired`, those that stand no more as well."""
-        found = tables.guardrails.c
-        question = _bodies(tables.guardrails, project=project).order_by(found.created_at, found.id)
-        return self._all(Guardrail, question if retired else question.where(found.retired.is_(False)))
+        """Guardrails, oldest first; with `retired`, includes retired ones."""
+        columns = tables.guardrails.c
+        query = _body_query(tables.guardrails, project=project).order_by(columns.created_at, columns.id)
+        return self._read(Guardrail, query if retired else query.where(columns.retired.is_(False)))
 
     def guarded_projects(self) -> list[str]:
-        """Projects that have guardrails, be they retired."""
+        """Projects with guardrails, including retired ones."""
         with self.reading() as connection:
             return list(connection.scalars(select(tables.guardrails.c.project).distinct().order_by(tables.guardrails.c.project)))
 
     def episodes(self, uid: str, last: int | None = None) -> list[Episode]:
-        """Of one loop, in order; the last so many where a number is given."""
-        found = tables.episodes.c
-        newest = _bodies(tables.episodes, uid=uid).order_by(found.iteration.desc(), found.attempt.desc()).limit(last)
-        return self._all(Episode, newest)[::-1]
+        """Episodes of one loop, in order; only the newest `last` if given."""
+        columns = tables.episodes.c
+        newest = _body_query(tables.episodes, uid=uid).order_by(columns.iteration.desc(), columns.attempt.desc()).limit(last)
+        return self._read(Episode, newest)[::-1]
 
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
-        """The newest first."""
-        return self._all(Summary, _newest(tables.summaries, "ended_at", limit, task_type=task_type, project=project))
+        """Summaries, newest first."""
+        return self._read(Summary, _newest_query(tables.summaries, "ended_at", limit, task_type=task_type, project=project))
 
-    def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
-        """In how many of the project's checked iterations a check failed so, and how many there are. Only kept ones count."""
+    def failed(self, project: str, kind: FailureClass) -> tuple[int, int]:
+        """Number of the project's stored checked iterations with this failure, and of all."""
         failed, kept = tables.failures.c, tables.episodes.c
-        seen = select(func.count()).select_from(tables.failures).where(failed.project == key(project), failed.kind == kind)
+        failing = select(func.count()).select_from(tables.failures).where(failed.project == key(project), failed.kind == kind)
         checked = select(func.count()).select_from(tables.episodes).where(kept.project == key(project), kept.checked.is_(True))
         with self.reading() as connection:
-            return connection.scalar(seen) or 0, connection.scalar(checked) or 0
+            return connection.scalar(failing) or 0, connection.scalar(checked) or 0
 
-    def _all(self, record: type[R], question: Select[Any]) -> list[R]:
+    def _read(self, record: type[R], query: Select[Any]) -> list[R]:
         with self.reading() as connection:
-            return read_all(record, connection.scalars(question).all())
+            return read_all(record, connection.scalars(query).all())
 
-    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
-        """So many of each group: of the lessons that have all of its facets."""
+    def _search(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
+        """Up to `limit` lessons of each group, which have all of its facets."""
         most = min(max(limit, 0), MOST_FOUND)
         with self.reading() as connection:
-            asked = weigh(connection, asked_words(text), tiers)
+            query_words = weigh(connection, asked_words(text), tiers)
             best: dict[int, tuple[float, int, int, str]] = {}
-            for group in groups:  # the most fitting of each, by all words that were asked
-                numbers = holders(connection, asked, tiers, group, most + SPARE)
+            for group in groups:  # the best matches of each, by all words of the query
+                numbers = holders(connection, query_words, tiers, group, most + SPARE)
                 rows = connection.execute(_ROWS, {"numbers": numbers}).all()
-                fits = ((fit(held, asked), number, body) for number, held, body in rows)
-                # of two that fit as well, the one that was made last comes first
-                fitting = ((weight, number, words, body) for (weight, words), number, body in fits)
-                best |= {one[1]: one for one in heapq.nlargest(most, fitting)}
+                scored = ((fit(held, query_words), number, body) for number, held, body in rows)
+                # on equal scores, the newer lesson comes first
+                ranked_rows = ((weight, number, words, body) for (weight, words), number, body in scored)
+                best |= {row[1]: row for row in heapq.nlargest(most, ranked_rows)}
         ranked = sorted(best.values(), reverse=True)
-        return [Found(lesson, fits, words) for fits, _, words, body in ranked for lesson in read_all(Lesson, [body])]
+        return [Found(lesson, score, words) for score, _, words, body in ranked for lesson in read_all(Lesson, [body])]
 
 
-def _newest(table: TableClause, age: str, most: int, **wanted: str | None) -> Select[Any]:
-    """The newest first, of those that have what is asked for in these columns."""
-    given = {name: value for name, value in wanted.items() if value is not None}
-    return _bodies(table, **given).order_by(table.c[age].desc(), table.c.number.desc()).limit(max(most, 0))
+def _newest_query(table: TableClause, age: str, most: int, **values: str | None) -> Select[Any]:
+    """Query for rows with these column values, newest first."""
+    conditions = {name: value for name, value in values.items() if value is not None}
+    return _body_query(table, **conditions).order_by(table.c[age].desc(), table.c.number.desc()).limit(max(most, 0))
 
 
-def _bodies(table: TableClause, **names: str) -> Select[Any]:
+def _body_query(table: TableClause, **names: str) -> Select[Any]:
     return select(table.c.body).where(*(table.c[column] == key(name) for column, name in names.items()))
 
 
 def read_all(record: type[R], bodies: Iterable[str]) -> list[R]:
-    """What a newer program wrote and this one does not understand is not there for this one."""
-    found: list[R] = []
+    """Parse records; skips those of a newer program that this one does not understand."""
+    records: list[R] = []
     for body in bodies:
         try:
-            found.append(record.model_validate_json(body))
+            records.append(record.model_validate_json(body))
         except ValidationError:
             continue
-    return found
+    return records

@@ -1,4 +1,4 @@
-"""A store in one file, for one machine: opened, looked at, copied once a day, and restored where it was damaged."""
+"""Store in one SQLite file, for one machine: checked on opening, copied once a day, and restored after damage."""
 
 import os
 import re
@@ -19,35 +19,35 @@ from tasks.memory.faults import DAMAGE, Damaged, primary_code, reporting_faults
 from tasks.memory.store import Store
 from tasks.system.files import locked
 
-PATIENCE_SECONDS = 30.0  # Changes are short. Only a restoration waits for another one.
-ATTEMPTS = 3  # one to see the damage, one with the copy, one more in case another process was quicker
+PATIENCE_SECONDS = 30.0  # changes are short; only a restoration waits for another one
+ATTEMPTS = 3  # one that detects the damage, one with the copy, one more if another process was faster
 SETTINGS = (
     f"PRAGMA busy_timeout={PATIENCE_SECONDS * 1000:.0f}",
     "PRAGMA cache_size=-16384",
     "PRAGMA trusted_schema=OFF",
-    "PRAGMA cell_size_check=ON",  # damage is seen where it is read
+    "PRAGMA cell_size_check=ON",  # detect damage on reading
 )
 WRITER_SETTINGS = (
-    "PRAGMA journal_mode=WAL",  # readers and a writer do not wait for each other; where a disk cannot, the old way is kept
-    "PRAGMA synchronous=FULL",  # one iteration is one transaction: it may wait for the disk
+    "PRAGMA journal_mode=WAL",  # readers and a writer do not block each other; some disks do not support it and keep the default
+    "PRAGMA synchronous=FULL",  # one transaction for each iteration: it may wait for the disk
     "PRAGMA journal_size_limit=16777216",
-    "PRAGMA secure_delete=ON",  # what is forgotten is gone from the file too
+    "PRAGMA secure_delete=ON",  # erase deleted content from the file too
 )
 DAMAGED_KEPT = 3
-COPIES = 7  # daily copies that are kept: a week of them
+COPIES = 7  # daily copies to keep: a week
 COPY, DAMAGED = re.compile(r"\.backup-\d{4}-\d\d-\d\d"), re.compile(r"\.damaged-\d{8}T\d{6}")
-_WORDS = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES (?)"
+_INDEX_COMMAND = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES (?)"
 
 
 class SqliteFile(Store):
-    """The database of one file."""
+    """Store in a SQLite file."""
 
     def __init__(self, file: Path, *, read_only: bool = False) -> None:
-        """Nothing is opened before it is asked. `read_only`: not even what others wrote is moved from the log into the file."""
+        """Configure the engine; connects on first use. `read_only`: do not even checkpoint the log of other writers."""
         self._file, self.place = file, str(file)
-        place, how = (f"file:{quote(str(file))}", {"mode": "ro", "uri": "true"}) if read_only else (str(file), {})
-        self._engine = create_engine(URL.create("sqlite", database=place, query=how), connect_args={"timeout": PATIENCE_SECONDS})
-        event.listen(self._engine, "connect", _set_up_to_read if read_only else _set_up)
+        path, query = (f"file:{quote(str(file))}", {"mode": "ro", "uri": "true"}) if read_only else (str(file), {})
+        self._engine = create_engine(URL.create("sqlite", database=path, query=query), connect_args={"timeout": PATIENCE_SECONDS})
+        event.listen(self._engine, "connect", _configure_reader if read_only else _configure)
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
@@ -56,7 +56,7 @@ class SqliteFile(Store):
                 yield connection
         except Damaged:
             with suppress(OSError):
-                _beside(self._file, ".checked").unlink()  # the next opening shall look closely
+                _sibling(self._file, ".checked").unlink()  # check every page on the next opening
             raise
 
     @contextmanager
@@ -70,23 +70,23 @@ class SqliteFile(Store):
         with self.reading() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
-            connection.commit()  # closing it without is a rollback
+            connection.commit()  # closing without commit rolls back
 
     def files(self) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-        copies = _like(self._file, COPY)
-        files = [self._file, _beside(self._file, "-wal"), _beside(self._file, "-shm"), *copies]
+        copies = _find_files(self._file, COPY)
+        files = [self._file, _sibling(self._file, "-wal"), _sibling(self._file, "-shm"), *copies]
         size = sum(file.stat().st_size for file in files if file.exists())
-        return size, tuple(copy.name for copy in copies), tuple(one.name for one in _like(self._file, DAMAGED))
+        return size, tuple(copy.name for copy in copies), tuple(file.name for file in _find_files(self._file, DAMAGED))
 
 
-def _set_up(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
-    _set_up_to_read(connection, entry)
+def _configure(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
+    _configure_reader(connection, entry)
     for setting in WRITER_SETTINGS:
         connection.execute(setting).close()
 
 
-def _set_up_to_read(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None  # transactions begin where we say so
+def _configure_reader(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # we begin transactions explicitly
     for setting in SETTINGS:
         connection.execute(setting).close()
 
@@ -96,22 +96,20 @@ def _set_up_to_read(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> N
 
 @contextmanager
 def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
-    """The store of this file, looked at, repaired where it was damaged, in the newest version. A folder that is not `ours` keeps
-    its mode.
-    """
+    """Open the file's store: checked, repaired if damaged, and migrated. A folder that is not `ours` keeps its mode."""
     warnings = list[str]()
-    with _disk(file):
-        new = _prepared(file, ours=ours)
-        if new and (copies := _like(file, COPY)):
-            begun = f"the memory store {file} was missing, and an empty one was created"
-            warnings.append(f"{begun}; if that was not meant, put {copies[0].name} in its place")
+    with _reporting_disk_faults(file):
+        new = _prepare_file(file, ours=ours)
+        if new and (copies := _find_files(file, COPY)):
+            warning = f"the memory store {file} was missing, and an empty one was created"
+            warnings.append(f"{warning}; if that was not meant, put {copies[0].name} in its place")
     for _ in range(ATTEMPTS):
         try:
-            database = _looked_at(file, now, warnings, new=new)
+            database = _open_checked(file, now, warnings, new=new)
             break
         except Damaged:
-            with _disk(file):
-                warnings += _restored(file, now)
+            with _reporting_disk_faults(file):
+                warnings += _restore(file, now)
     else:
         raise TransientError("the memory store is damaged and could not be repaired", expected=f"a good disk under {file}")
     database.warnings = tuple(warnings)
@@ -121,23 +119,23 @@ def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
         database.close()
 
 
-def _looked_at(file: Path, now: datetime, warnings: list[str], *, new: bool) -> SqliteFile:
-    """Every page is read once a day and after somebody has met damage. A process or machine that dies is no reason: SQLite's log
-    is made for that, and reading a whole store takes seconds. Raises Damaged.
+def _open_checked(file: Path, now: datetime, warnings: list[str], *, new: bool) -> SqliteFile:
+    """Open and migrate the store. Checks every page once a day and after damage. Not after a crash: SQLite's log handles that,
+    and reading a whole store takes seconds. Raises Damaged.
     """
-    if not new and not file.stat().st_size and _like(file, COPY):  # SQLite takes it for a new one; it was more than nothing
-        raise _damaged(file, EMPTY)
+    if not new and not file.stat().st_size and _find_files(file, COPY):  # SQLite would treat it as new, but it had content
+        raise _damaged_error(file, EMPTY)
     database = SqliteFile(file)
-    kept = (tables.lessons, tables.guardrails, tables.episodes, tables.summaries)
+    content_tables = (tables.lessons, tables.guardrails, tables.episodes, tables.summaries)
     try:
         database.migrate()
-        checked = _beside(file, ".checked")
-        with _disk(file):
+        checked = _sibling(file, ".checked")
+        with _reporting_disk_faults(file):
             day = checked.read_text("utf-8", errors="replace") if checked.is_file() else ""
             if day != now.date().isoformat():
-                with database.reading() as connection:  # a copy of nothing would be all that there is until tomorrow
-                    something = any(connection.execute(select(table.c.body).limit(1)).first() for table in kept)
-                warnings += _daily(file, now) if something else []
+                with database.reading() as connection:  # do not let a copy of an empty store be the only one until tomorrow
+                    has_content = any(connection.execute(select(table.c.body).limit(1)).first() for table in content_tables)
+                warnings += _check_and_copy(file, now) if has_content else []
     except BaseException:
         database.close()
         raise
@@ -145,7 +143,7 @@ def _looked_at(file: Path, now: datetime, warnings: list[str], *, new: bool) -> 
 
 
 @contextmanager
-def _disk(file: Path) -> Generator[None]:
+def _reporting_disk_faults(file: Path) -> Generator[None]:
     try:
         with reporting_faults(str(file)):
             yield
@@ -158,51 +156,51 @@ def _disk(file: Path) -> Generator[None]:
         ) from None
 
 
-# --- whether it is what was written, and its copies ---------------------------------------------------------------
+# --- checks and copies ---------------------------------------------------------------------------------------------
 
 EMPTY = "the file is empty"
 
 
-def _problem(file: Path, how: str = "mode=rw") -> str:
-    """What is wrong with any page. Empty: all are as they were written."""
+def _problem(file: Path, mode: str = "mode=rw") -> str:
+    """Check all pages; returns the problem, or an empty string."""
     if not file.stat().st_size:
         return EMPTY
     try:
-        with closing(_connected(file, how)) as connection:
-            found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        with closing(_connect(file, mode)) as connection:
+            result = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.DatabaseError as error:
         if primary_code(error) in DAMAGE:
             return clean(str(error))
         raise
-    return "" if found == "ok" else clean(found.splitlines()[-1])
+    return "" if result == "ok" else clean(result.splitlines()[-1])
 
 
 def _is_good(copy: Path) -> bool:
-    """Read without touching it: nobody writes to a copy."""
+    """Check a copy, opened as immutable: nobody writes to it."""
     try:
         return not _problem(copy, "immutable=1")
     except (OSError, sqlite3.DatabaseError):
         return False
 
 
-def _damaged(file: Path, problem: str) -> Damaged:
+def _damaged_error(file: Path, problem: str) -> Damaged:
     return Damaged("the memory store is damaged", expected=f"a whole database at {file}", found=problem)
 
 
-def _daily(file: Path, now: datetime) -> list[str]:
-    """Look at every page, copy what is good, and remove the oldest copies; of several processes one does it. A copy that fails is
-    a warning, and tried again tomorrow: the store works.
+def _check_and_copy(file: Path, now: datetime) -> list[str]:
+    """Check every page, copy a good store, and remove the oldest copies; only one process does it. A failed copy is only a
+    warning, retried tomorrow: the store works.
     """
     warnings, today = list[str](), now.date().isoformat()
-    with suppress(TimeoutError), locked(_beside(file, ".checked"), seconds=0) as handle:
+    with suppress(TimeoutError), locked(_sibling(file, ".checked"), seconds=0) as handle:
         if problem := _problem(file):
-            raise _damaged(file, problem)
-        warnings += _mended_index(file)
+            raise _damaged_error(file, problem)
+        warnings += _repair_index(file)
         try:
-            copy = _beside(file, f".backup-{today}")
+            copy = _sibling(file, f".backup-{today}")
             if not copy.exists():
                 _copy(file, "mode=rw", copy)
-            for old in _like(file, COPY)[COPIES:]:
+            for old in _find_files(file, COPY)[COPIES:]:
                 old.unlink(missing_ok=True)
         except (OSError, sqlite3.Error) as error:
             warnings.append(f"the memory store could not be copied today ({error}): {file}")
@@ -211,41 +209,41 @@ def _daily(file: Path, now: datetime) -> list[str]:
     return warnings
 
 
-def _mended_index(file: Path) -> list[str]:
-    """SQLite's check of pages does not look into the index of words. It is made of the lessons: nothing is lost with it."""
-    with closing(_connected(file)) as connection:
+def _repair_index(file: Path) -> list[str]:
+    """Check and rebuild the index of words, which SQLite's page check does not cover. It is derived from the lessons."""
+    with closing(_connect(file)) as connection:
         try:
-            connection.execute(_WORDS, ["integrity-check"])
+            connection.execute(_INDEX_COMMAND, ["integrity-check"])
         except sqlite3.DatabaseError as error:
             if primary_code(error) not in DAMAGE:
                 raise
-            connection.execute(_WORDS, ["rebuild"])
+            connection.execute(_INDEX_COMMAND, ["rebuild"])
             return [f"the memory store's index of words was damaged, and was rebuilt from its lessons: {file}"]
     return []
 
 
-def _copy(source: Path | None, how: str, target: Path, aside: Path | None = None) -> None:
-    """Written under another name and renamed, so that half a copy is never taken for one. `aside`: where what stands in its place
-    is put, once the copy is whole. Without a source an empty store, which is no empty file: that would be taken for damage.
+def _copy(source: Path | None, mode: str, target: Path, aside: Path | None = None) -> None:
+    """Copy a store under another name and rename it, so that a partial copy is never used. `aside`: new name for an existing
+    target, once the copy is complete. Without a source writes an empty store, not an empty file, which would count as damage.
     """
-    partial = _beside(target, f".partial-{os.getpid()}")
+    partial = _sibling(target, f".partial-{os.getpid()}")
     try:
-        os.close(_own(partial, os.O_WRONLY | os.O_TRUNC))
-        with closing(_connected(partial)) as written:
-            written.execute("PRAGMA journal_mode=OFF")
-            written.execute("PRAGMA synchronous=OFF")
-            written.execute("PRAGMA user_version=0")
+        os.close(_open_private(partial, os.O_WRONLY | os.O_TRUNC))
+        with closing(_connect(partial)) as copy_connection:
+            copy_connection.execute("PRAGMA journal_mode=OFF")
+            copy_connection.execute("PRAGMA synchronous=OFF")
+            copy_connection.execute("PRAGMA user_version=0")
             if source:
-                with closing(_connected(source, how)) as read:
-                    read.backup(written)
+                with closing(_connect(source, mode)) as source_connection:
+                    source_connection.backup(copy_connection)
         with partial.open("rb") as handle:
             os.fsync(handle.fileno())
         if aside:
-            # The log goes first, or it would be played into the copy. The store itself gets a second name: whenever this is
-            # interrupted, a damaged store is found again, never none.
+            # Move the log first, or SQLite would replay it into the copy. The store gets a second name: after an interruption
+            # the damaged store is still found.
             with suppress(FileNotFoundError):
-                _beside(target, "-wal").replace(_beside(aside, "-wal"))
-            _beside(target, "-shm").unlink(missing_ok=True)
+                _sibling(target, "-wal").replace(_sibling(aside, "-wal"))
+            _sibling(target, "-shm").unlink(missing_ok=True)
             aside.unlink(missing_ok=True)
             os.link(target, aside)
         partial.replace(target)
@@ -253,23 +251,23 @@ def _copy(source: Path | None, how: str, target: Path, aside: Path | None = None
         partial.unlink(missing_ok=True)
 
 
-def _restored(file: Path, now: datetime) -> list[str]:
-    """Restore the newest good copy in place of a damaged store, or begin a new one, unless another process has. Returns what was
+def _restore(file: Path, now: datetime) -> list[str]:
+    """Replace a damaged store by the newest good copy or a new store, unless another process has. Returns warnings on what was
     done, and what may be missing.
     """
     try:
-        with locked(_beside(file, ".lock"), seconds=PATIENCE_SECONDS):
+        with locked(_sibling(file, ".lock"), seconds=PATIENCE_SECONDS):
             if not (problem := _problem(file)):
                 return []
-            good, aside = next(filter(_is_good, _like(file, COPY)), None), _beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
+            good, aside = next(filter(_is_good, _find_files(file, COPY)), None), _sibling(file, f".damaged-{now:%Y%m%dT%H%M%S}")
             _copy(good, "immutable=1", file, aside)
-            _beside(file, ".checked").unlink(missing_ok=True)
-            for old in _like(file, DAMAGED)[DAMAGED_KEPT:]:
+            _sibling(file, ".checked").unlink(missing_ok=True)
+            for old in _find_files(file, DAMAGED)[DAMAGED_KEPT:]:
                 old.unlink(missing_ok=True)
-                _beside(old, "-wal").unlink(missing_ok=True)
+                _sibling(old, "-wal").unlink(missing_ok=True)
     except TimeoutError as error:
-        found = f"{error.filename}: {error.strerror}"
-        raise TransientError("the memory store cannot be locked", found=found, remedy="end what holds it") from None
+        holder = f"{error.filename}: {error.strerror}"
+        raise TransientError("the memory store cannot be locked", found=holder, remedy="end what holds it") from None
     loss = "there was no good copy, so an empty store was created: earlier lessons are lost"
     if good:
         day = good.name.rpartition("backup-")[2]
@@ -277,38 +275,38 @@ def _restored(file: Path, now: datetime) -> list[str]:
     return [f"the memory store {file} was damaged ({problem}); {loss}; the damaged file is kept as {aside.name}"]
 
 
-# --- its files: nobody else reads them ----------------------------------------------------------------------------
+# --- files, readable only for the user -----------------------------------------------------------------------------
 
 
-def _beside(file: Path, end: str) -> Path:
-    return file.with_name(f"{file.name}{end}")
+def _sibling(file: Path, suffix: str) -> Path:
+    return file.with_name(f"{file.name}{suffix}")
 
 
-def _like(file: Path, end: re.Pattern[str]) -> list[Path]:
-    """Newest first; their names end in a date."""
-    beginning = len(file.name)
-    found = [one for one in file.parent.iterdir() if one.name.startswith(file.name) and end.fullmatch(one.name[beginning:])]
-    return sorted(found, key=lambda one: one.name, reverse=True)
+def _find_files(file: Path, suffix: re.Pattern[str]) -> list[Path]:
+    """Files of the store with this suffix, newest first; the suffixes contain a date."""
+    length = len(file.name)
+    files = [path for path in file.parent.iterdir() if path.name.startswith(file.name) and suffix.fullmatch(path.name[length:])]
+    return sorted(files, key=lambda path: path.name, reverse=True)
 
 
-def _prepared(file: Path, *, ours: bool) -> bool:
-    """Make the folder and an empty file where there are none; whether there was none."""
+def _prepare_file(file: Path, *, ours: bool) -> bool:
+    """Create the folder and an empty file if missing; returns whether the file is new."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if ours:
         file.parent.chmod(0o700)
     new = not file.exists()
     if new:
-        os.close(_own(file, os.O_WRONLY))
+        os.close(_open_private(file, os.O_WRONLY))
     elif file.stat().st_mode & 0o077:
         file.chmod(0o600)
     return new
 
 
-def _own(file: Path, flags: int) -> int:
-    """A handle on one of the store's files that is made where it is not there."""
+def _open_private(file: Path, flags: int) -> int:
+    """Open one of the store's files, creating it if missing."""
     return os.open(file, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
-def _connected(file: Path, how: str = "mode=rw") -> sqlite3.Connection:
-    place = f"{file.absolute().as_uri()}?{how}"
-    return sqlite3.connect(place, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)
+def _connect(file: Path, mode: str = "mode=rw") -> sqlite3.Connection:
+    uri = f"{file.absolute().as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)

@@ -1,4 +1,4 @@
-"""A store of lessons: read at any time, changed in one transaction, exported and imported as a whole."""
+"""Store of lessons: reads at any time, changes in one transaction, export and import."""
 
 import json
 from abc import abstractmethod
@@ -21,9 +21,9 @@ from tasks.memory.search import count, counted, facets, key, marked, marks, mome
 from tasks.memory.tables import VERSION, checked_version, take_steps
 from tasks.system.secrets import without_secrets
 
-MOST_EPISODES = 5_000  # of one project; the oldest go when there are more
+MOST_EPISODES = 5_000  # for each project; the oldest are removed
 MOST_SUMMARIES = 5_000
-AT_A_TIME = 100  # so many too many are let be, so that they are removed together
+AT_A_TIME = 100  # excess to allow, so that they are removed in batches
 
 _LESSON = select(tables.lessons.c.number, tables.lessons.c.words).where(tables.lessons.c.id == bindparam("known"))
 _ADD_LESSON = insert(tables.lessons).returning(tables.lessons.c.number)
@@ -31,10 +31,10 @@ _REPLACE_LESSON = update(tables.lessons).where(tables.lessons.c.number == bindpa
 
 
 class Change(Reads):
-    """Reads and writes over one connection, alone among all writers: everything in it is written, or nothing."""
+    """Reads and writes in one transaction, exclusive among writers."""
 
     def __init__(self, connection: Connection) -> None:
-        """Write with this connection, on which a transaction has begun."""
+        """Use this connection, in which a transaction has begun."""
         self._connection = connection
         self._counts: Counter[tuple[str, str]] = Counter()
 
@@ -55,7 +55,7 @@ class Change(Reads):
             "retired": bool(lesson.retired),
             "updated_at": moment(lesson.updated_at),
             "words": marked(said_words(lesson), mark, facets(lesson)),
-            "body": _body(lesson),
+            "body": _to_json(lesson),
         }
         before = self._connection.execute(_LESSON, {"known": row["id"]}).first()
         if before is None:
@@ -63,45 +63,45 @@ class Change(Reads):
         else:
             number = int(before.number)
             self._connection.execute(_REPLACE_LESSON, {**row, "known": number})
-        held = str(before.words) if before else ""
-        if held != row["words"]:  # mostly only numbers change
-            self._index(number, held, row["words"])
+        words_before = str(before.words) if before else ""
+        if words_before != row["words"]:  # usually only numbers change
+            self._index(number, words_before, row["words"])
 
     def put_guardrail(self, guardrail: Guardrail) -> None:
         """Add it, or replace the one of this id."""
         guardrail = without_secrets(guardrail)
-        self._removed(tables.guardrails, guardrail.id)
+        self._delete(tables.guardrails, guardrail.id)
         row = {"id": key(guardrail.id), "project": key(guardrail.project), "retired": bool(guardrail.retired)}
-        row |= {"created_at": moment(guardrail.created_at), "body": _body(guardrail)}
+        row |= {"created_at": moment(guardrail.created_at), "body": _to_json(guardrail)}
         self._connection.execute(insert(tables.guardrails).values(row))
 
-    def forget(self, id: str) -> bool:  # noqa: A002 - the record's own word
-        """Remove a lesson or a guardrail for good; False where there was none."""
+    def forget(self, id: str) -> bool:  # noqa: A002 - name of the record's field
+        """Delete a lesson or a guardrail for good; False if there was none."""
         row = self._connection.execute(_LESSON, {"known": key(id)}).first()
         if row is None:
-            return self._removed(tables.guardrails, id)
+            return self._delete(tables.guardrails, id)
         self._index(row.number, row.words, "")
         tidy(self._connection)
-        return self._removed(tables.lessons, id)
+        return self._delete(tables.lessons, id)
 
     def put_episode(self, episode: Episode) -> bool:
-        """Keep an iteration; False, and nothing written, where this attempt at it is kept already."""
+        """Store an iteration; False without writing if this attempt is already stored."""
         episode, table = without_secrets(episode), tables.episodes
         project = key(episode.subject.project)
         place = {"uid": key(episode.uid), "iteration": episode.iteration, "attempt": episode.attempt}
         if self._connection.scalar(select(table.c.number).where(*(table.c[name] == value for name, value in place.items()))):
             return False
-        row = {**place, "project": project, "checked": episode.checked, "body": _body(episode)}
+        row = {**place, "project": project, "checked": episode.checked, "body": _to_json(episode)}
         number = self._connection.scalar(insert(table).values(row).returning(table.c.number))
         failed = sorted({error.kind for error in episode.errors}) if episode.checked else []
         if failed:
-            seen = [{"project": project, "kind": kind, "episode": number} for kind in failed]
-            self._connection.execute(insert(tables.failures), seen)
+            rows = [{"project": project, "kind": kind, "episode": number} for kind in failed]
+            self._connection.execute(insert(tables.failures), rows)
         self._prune(table, project, MOST_EPISODES)
         return True
 
     def put_summary(self, summary: Summary) -> bool:
-        """Keep a loop's end; False, and nothing written, where this end of it, or a later one, is kept already."""
+        """Store a loop's ending; False without writing if this ending or a later one is already stored."""
         summary, table = without_secrets(summary), tables.summaries
         uid, project, ended_at = key(summary.uid), key(summary.subject.project), moment(summary.ended_at)
         known = self._connection.scalar(select(table.c.ended_at).where(table.c.uid == uid))
@@ -109,35 +109,35 @@ class Change(Reads):
             return False
         self._connection.execute(delete(table).where(table.c.uid == uid))  # the loop was resumed after that end
         row = {"uid": uid, "project": project, "task_type": summary.subject.task_type, "ended_at": ended_at}
-        self._connection.execute(insert(table).values({**row, "body": _body(summary)}))
+        self._connection.execute(insert(table).values({**row, "body": _to_json(summary)}))
         self._prune(table, project, MOST_SUMMARIES)
         return True
 
     def reindex(self) -> None:
-        """Put every lesson into the index by the words that this version finds it by."""
+        """Index every lesson again by the words of this version."""
         for lesson in read_all(Lesson, self._connection.scalars(select(tables.lessons.c.body)).all()):
             self.put_lesson(lesson)
         self.count_words()
 
     def count_words(self) -> None:
-        """Words are counted together, when they are asked for and at the end: many lessons in one change share them."""
+        """Write the pending word counts, before a search and at the end: many lessons in one change share words."""
         count(self._connection, self._counts)
         self._counts.clear()
 
-    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
+    def _search(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
         self.count_words()
-        return super()._found(text, tiers, limit, *groups)
+        return super()._search(text, tiers, limit, *groups)
 
     def _index(self, number: int, before: str, after: str) -> None:
         put(self._connection, number, before, after)
         self._counts.subtract(counted(before))
         self._counts.update(counted(after))
 
-    def _removed(self, table: TableClause, id: str) -> bool:  # noqa: A002 - the record's own word
+    def _delete(self, table: TableClause, id: str) -> bool:  # noqa: A002 - name of the record's field
         return self._connection.execute(delete(table).where(table.c.id == key(id))).rowcount > 0
 
     def _prune(self, table: TableClause, project: str, most: int) -> None:
-        """Remove what was kept first of a project, once there are some more than it may have."""
+        """Delete the oldest rows of a project beyond the limit, in batches."""
         numbers = select(table.c.number).where(table.c.project == project).order_by(table.c.number.desc()).limit(1)
         if self._connection.scalar(numbers.offset(most + AT_A_TIME - 1)) is None:
             return
@@ -150,51 +150,51 @@ class Change(Reads):
 
 @dataclass(frozen=True)
 class Stats:
-    """A store in numbers."""
+    """Statistics of a store."""
 
-    place: str  # file, or URL without its password
+    place: str  # file, or URL without password
     version: int  # of the tables
-    lessons: int  # retired ones too
-    semantic: int  # of those told to other loops, retired ones left out
+    lessons: int  # including retired ones
+    semantic: int  # lessons for other loops, without retired ones
     retired: int
-    guardrails: int  # retired ones too
+    guardrails: int  # including retired ones
     episodes: int
     summaries: int
-    projects: int  # of which there are lessons or episodes
+    projects: int  # with lessons or episodes
     size: int  # bytes on the disk
-    backups: tuple[str, ...] = ()  # names of the daily copies, newest first; a server has none of ours
-    damaged: tuple[str, ...] = ()  # names of files that were put aside when they were found damaged, newest first
+    backups: tuple[str, ...] = ()  # names of the daily copies, newest first; none for a server
+    damaged: tuple[str, ...] = ()  # names of damaged files that were moved aside, newest first
 
 
 class Store(Reads):
-    """An open database. What differs between them is abstract; its blocks raise TransientError where the database fails."""
+    """An open database. Subclasses implement the abstract methods, whose blocks raise TransientError if the database fails."""
 
     _engine: Engine
     place: str  # for people
-    warnings: Sequence[str] = ()  # what was repaired when it was opened
+    warnings: Sequence[str] = ()  # repairs on opening
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[Connection]:
-        """A connection that sees one moment only."""
+        """A connection with a consistent snapshot."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Connection]:
-        """A write transaction, alone among all writers; undone when the block raises."""
+        """A write transaction, exclusive among writers; rolled back if the block raises."""
 
     @abstractmethod
     def files(self) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-        """Bytes on the disk, names of the daily copies, and names of files that were put aside, both newest first."""
+        """Bytes on disk, names of the daily copies, and names of files that were moved aside, both newest first."""
 
     def close(self) -> None:
         self._engine.dispose()
 
     def is_of_this_version(self) -> bool:
-        """Raises TransientError for a newer one."""
+        """Whether the tables have this version. Raises TransientError for a newer one."""
         with self.reading() as connection:
             return checked_version(connection) == VERSION
 
     def migrate(self) -> None:
-        """Bring the tables to this version: of several processes the first does it. Raises TransientError for a newer one."""
+        """Migrate the tables to this version; the first of several processes does it. Raises TransientError for a newer one."""
         if self.is_of_this_version():
             return
         with self.writing() as connection:
@@ -209,19 +209,19 @@ class Store(Reads):
             change.count_words()
 
     def stats(self) -> Stats:
-        found, (size, backups, damaged) = tables.lessons.c, self.files()
+        columns, (size, backups, damaged) = tables.lessons.c, self.files()
 
-        def number_of(table: TableClause, *wanted: ColumnElement[bool]) -> int:
-            return connection.scalar(select(func.count()).select_from(table).where(*wanted)) or 0
+        def number_of(table: TableClause, *conditions: ColumnElement[bool]) -> int:
+            return connection.scalar(select(func.count()).select_from(table).where(*conditions)) or 0
 
         with self.reading() as connection:
-            projects = union(select(found.project), select(tables.episodes.c.project)).subquery()
+            projects = union(select(columns.project), select(tables.episodes.c.project)).subquery()
             return Stats(
                 place=self.place,
                 version=VERSION,
                 lessons=number_of(tables.lessons),
-                semantic=number_of(tables.lessons, found.tier == Tier.SEMANTIC, found.retired.is_(False)),
-                retired=number_of(tables.lessons, found.retired.is_(True)),
+                semantic=number_of(tables.lessons, columns.tier == Tier.SEMANTIC, columns.retired.is_(False)),
+                retired=number_of(tables.lessons, columns.retired.is_(True)),
                 guardrails=number_of(tables.guardrails),
                 episodes=number_of(tables.episodes),
                 summaries=number_of(tables.summaries),
@@ -232,17 +232,17 @@ class Store(Reads):
             )
 
     def export(self) -> str:
-        """One JSON document: everything of one moment, with its version and its SHA-256."""
+        """One JSON document with a snapshot of everything, its version and its SHA-256."""
         with self.snapshot() as connection:
-            return exchange.written(connection)
+            return exchange.export_text(connection)
 
     def import_(self, file: Path) -> dict[str, exchange.Merged]:
-        """Merge an exported document in. Raises OperatorError that names the place, and changes nothing, where it is not one."""
+        """Merge an exported document. Raises OperatorError with the location, without changes, if it is invalid."""
         return exchange.merge(self.change, exchange.read(file))
 
 
-def _body(record: BaseModel) -> str:
-    """A record as JSON. What cannot be written as UTF-8 (a file's name may hold anything) is replaced."""
+def _to_json(record: BaseModel) -> str:
+    """A record as JSON. Replaces what is not valid UTF-8 (file names may contain anything)."""
     try:
         return record.model_dump_json()
     except PydanticSerializationError:
