@@ -1,7 +1,7 @@
-"""A project's guardrails.md: what a person wrote goes into the store, what changed there comes out.
+"""Synchronize a project's guardrails.md with the store: import people's edits, and write changes of the store.
 
-The file is a person's. It is written in one step, and only while it is as it was read: what they save in between stays. Processes
-of ours need no lock: whichever writes last, the file says what it was made of, and the next one brings it up to date.
+The file belongs to people. It is written atomically, and only if it is unchanged since it was read, so edits in between stay. Our
+processes need no lock: the file records its source, and the next process brings it up to date.
 """
 
 import errno
@@ -25,109 +25,110 @@ if TYPE_CHECKING:
     from tasks.memory.store import Store
 
 NAME = "guardrails.md"
-_BYTES = 4  # of one character in UTF-8 at most
+_BYTES = 4  # maximum for a character in UTF-8
 
 
 @dataclass(frozen=True)
 class ReadFile:
-    """The file as it was read."""
+    """Content of the file when it was read."""
 
-    edits: Edits | None = None  # None: there is no such file yet, or it can't be used
+    edits: Edits | None = None  # None: the file is missing or invalid
     data: bytes | None = None
     usable: bool = True  # whether it may be written
     warnings: tuple[str, ...] = ()
 
 
 def guardrails_place(repository: Repository) -> Path:
-    """Beside the folder of the loops, where every worktree finds it and no commit takes it."""
+    """Path of the file, next to the loops' folder: shared by all worktrees, and never committed."""
     return helmsman_folder(repository.common) / NAME
 
 
 def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> ReadFile:
-    """Take over what a person made of the file since it was written. Returns the file as it was then."""
+    """Import edits of the file since it was written. Returns the file as read."""
     seen = read_edits(guardrails_place(repository), store.guardrails(project, retired=True), project, now)
     edited = seen.edits.changed if seen.edits else ()
     if edited:
         with store.change() as change:
-            for one in edited:
-                change.put_guardrail(one)
-    done = ((one, "removed" if one.retired else "added" if one.by == "person" else "worded") for one in edited)
-    _note((*seen.warnings, *(f"guardrails.md: a person has {what} {one.id}: {one.instruction}" for one, what in done)))
+            for guardrail in edited:
+                change.put_guardrail(guardrail)
+    actions = ((edit, "removed" if edit.retired else "added" if edit.by == "person" else "worded") for edit in edited)
+    notes = (f"guardrails.md: a person has {what} {edit.id}: {edit.instruction}" for edit, what in actions)
+    _publish_notes((*seen.warnings, *notes))
     return seen
 
 
 def write_down(repository: Repository, store: "Store", project: str, now: datetime) -> None:
-    """Bring the file up to date, after what a person wrote meanwhile; where there is nothing, no file is made."""
+    """Import edits, then bring the file up to date; without guardrails, create no file."""
     seen = sync_edits(repository, store, project, now)
     try:
-        _written(repository, store, project, seen)
+        _write_guardrails(repository, store, project, seen)
     except OSError as error:
-        _note((_left(guardrails_place(repository), error),))
+        _publish_notes((_unchanged_message(guardrails_place(repository), error),))
 
 
 def delete(repository: Repository, store: "Store", gone: Guardrail, now: datetime) -> str:
-    """Remove a guardrail for good, from the store and the file, and take over whatever else a person changed there. Returns what
-    became of the file, in words.
+    """Delete a guardrail for good from the store and the file, and import other edits of the file. Returns a message about the
+    file.
 
-    The file is read while the guardrail is still known: later its words would be taken for somebody's new one.
+    Reads the file while the guardrail is still known: later it would look like a new one.
     """
     seen = sync_edits(repository, store, gone.project, now)
     with store.change() as change:
         change.forget(gone.id)
     try:
-        changed = seen.edits is not None and _written(repository, store, gone.project, seen)
+        changed = seen.edits is not None and _write_guardrails(repository, store, gone.project, seen)
     except OSError as error:
-        return _left(guardrails_place(repository), error)
+        return _unchanged_message(guardrails_place(repository), error)
     return f"{NAME} is without it now" if changed else "; ".join(seen.warnings)
 
 
-def _written(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:
-    """In the order that the file has; what is new comes last. Raises OSError."""
-    standing = store.guardrails(project)
-    if not seen.usable or (seen.edits is None and not standing):
+def _write_guardrails(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:
+    """Write the guardrails in the file's order, new ones last. Raises OSError."""
+    active = store.guardrails(project)
+    if not seen.usable or (seen.edits is None and not active):
         return False
-    place = {one.id: at for at, one in enumerate(seen.edits.guardrails)} if seen.edits else {}
-    standing.sort(key=lambda one: place.get(one.id, len(place)))
-    return write(guardrails_place(repository), render(standing, seen.edits.rest if seen.edits else ""), seen)
+    place = {guardrail.id: at for at, guardrail in enumerate(seen.edits.guardrails)} if seen.edits else {}
+    active.sort(key=lambda guardrail: place.get(guardrail.id, len(place)))
+    return write(guardrails_place(repository), render(active, seen.edits.rest if seen.edits else ""), seen)
 
 
-def _note(lines: tuple[str, ...]) -> None:
+def _publish_notes(lines: tuple[str, ...]) -> None:
     if lines:
         publish(MemoryNoted(lines=lines))
 
 
 def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> ReadFile:
-    """What a person made of it. `known`: all of the project's guardrails, retired ones too. Never raises for what is there."""
+    """Read the edits. `known`: all of the project's guardrails, including retired ones. Never raises for invalid content."""
     try:
-        data = _bytes(path)
+        data = _read_bytes(path)
         if data is None:
             return ReadFile()
-        text = _plain(data).decode()
+        text = _normalize(data).decode()
     except (OSError, UnicodeDecodeError) as error:
-        return ReadFile(usable=False, warnings=(_left(path, error),))
+        return ReadFile(usable=False, warnings=(_unchanged_message(path, error),))
     edits = read(text, known, project, now)
     return ReadFile(edits, data, usable=not edits.broken, warnings=tuple(f"{path}: {problem}" for problem in edits.problems))
 
 
 def write(path: Path, text: str, seen: ReadFile) -> bool:
-    """Put a text in its place, where it is another one. Raises OSError, also where the file has changed since it was seen."""
+    """Write the text if it differs. Raises OSError, also if the file has changed since it was read."""
     new = text.encode("utf-8", "replace")
-    if seen.data is not None and new == _plain(seen.data):
+    if seen.data is not None and new == _normalize(seen.data):
         return False
-    if _bytes(path) != seen.data:
+    if _read_bytes(path) != seen.data:
         raise OSError(0, "somebody changed it meanwhile")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, new, mode=FOR_ALL if seen.data is None else stat.S_IMODE(path.stat().st_mode))
     return True
 
 
-def _plain(data: bytes) -> bytes:
-    """As we would write it."""
+def _normalize(data: bytes) -> bytes:
+    """The content as we would write it."""
     return data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n")
 
 
-def _bytes(path: Path) -> bytes | None:
-    """What is in it; None where there is no such file. No link is followed, and nothing is read that would not end."""
+def _read_bytes(path: Path) -> bytes | None:
+    """Content of the file; None if there is none. Does not follow links, and reads only regular files of limited size."""
     if path.is_symlink() or path.parent.is_symlink():
         raise OSError(errno.ELOOP, "it is a link")
     try:
@@ -136,6 +137,6 @@ def _bytes(path: Path) -> bytes | None:
         return None
 
 
-def _left(path: Path, error: OSError | UnicodeDecodeError) -> str:
-    found = error.strerror if isinstance(error, OSError) else f"bytes that are not UTF-8 ({error.reason})"
-    return f"{path} is left as it is: {found}"
+def _unchanged_message(path: Path, error: OSError | UnicodeDecodeError) -> str:
+    reason = error.strerror if isinstance(error, OSError) else f"bytes that are not UTF-8 ({error.reason})"
+    return f"{path} is left as it is: {reason}"

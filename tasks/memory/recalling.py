@@ -1,4 +1,4 @@
-"""What the store is asked for an iteration: a few bounded questions, whatever it holds."""
+"""Query the store for an iteration: a few bounded queries, whatever its size."""
 
 import re
 from collections.abc import Iterator
@@ -15,56 +15,56 @@ from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, T
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
 
-FOUND = 30  # lessons that are looked at by their words: of all projects, and as many of this one
-BESIDE = 5  # lessons of a sort that are looked at whatever their words are
-GOAL = 1_000  # characters of a goal that are looked for before the names of its tests; the rest comes after them
+FOUND = 30  # lessons to search by words: of all projects, and as many of this one
+BESIDE = 5  # lessons of a kind to consider regardless of words
+GOAL = 1_000  # characters of a goal to search for before the names of its tests; the rest follows them
 TESTS = 8
 
 _WORD = re.compile(r"\w+")
 _PARTS = "test tests spec specs src lib py js jsx ts tsx mjs go rs rb java kt php cs"
-_IN_EVERY_NAME = frozenset(_PARTS.split())  # parts of the names of tests that say nothing
+_INSIGNIFICANT = frozenset(_PARTS.split())  # insignificant parts of test names
 
 
 def recall(store: "Reads", subject: Subject, now: datetime, allowance: int = MEMORY_TOKENS) -> Recalled:
-    """What memory has to say, in so many tokens. A store that does not answer has nothing to say, and that is told."""
+    """Recall memory for the prompt, within the token allowance. If the store fails, returns the problem."""
     try:
-        return _recalled(store, subject, now, allowance)
+        return _recall(store, subject, now, allowance)
     except TransientError as error:
         return Recalled(subject=subject, problem=" ".join(str(error).split()))
 
 
-def _recalled(store: "Reads", subject: Subject, now: datetime, allowance: int) -> Recalled:
-    # guardrails that the prompt has room for, a person's first, then those whose failure is there now, then the newest
-    ranked = sorted(store.guardrails(subject.project), key=lambda one: one.created_at, reverse=True)
-    ranked.sort(key=lambda one: (one.by != "person", one.failure not in subject.failures))
+def _recall(store: "Reads", subject: Subject, now: datetime, allowance: int) -> Recalled:
+    # guardrails within the allowance: a person's first, then those for current failures, then the newest
+    ranked = sorted(store.guardrails(subject.project), key=lambda item: item.created_at, reverse=True)
+    ranked.sort(key=lambda item: (item.by != "person", item.failure not in subject.failures))
     guardrails: list[Guardrail] = []
-    for one in ranked:
-        if len(guardrails) < MOST_GUARDRAILS and guardrails_cost([*guardrails, one]) <= allowance:
-            guardrails.append(one)
-    # all projects are asked what similar work took only where this one has too little to tell
+    for item in ranked:
+        if len(guardrails) < MOST_GUARDRAILS and guardrails_cost([*guardrails, item]) <= allowance:
+            guardrails.append(item)
+    # estimate from all projects only if this one has too few summaries
     own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
-    enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST
-    room = allowance - guardrails_cost(guardrails)
+    is_enough = sum(item.outcome is Outcome.COMPLETED for item in own) >= FEWEST
+    tokens_left = allowance - guardrails_cost(guardrails)
     return Recalled(
         subject=subject,
         guardrails=tuple(guardrails),
-        reminders=reminders(_found(store, subject), subject, now, room) if room > 0 else (),
-        estimate=estimate(own if enough else store.summaries(subject.task_type, limit=NEWEST), subject),
+        reminders=reminders(_search_lessons(store, subject), subject, now, tokens_left) if tokens_left > 0 else (),
+        estimate=estimate(own if is_enough else store.summaries(subject.task_type, limit=NEWEST), subject),
     )
 
 
-def _found(store: "Reads", subject: Subject) -> Iterator[Found]:
-    """By words, and what may hold for the project whatever the words are."""
-    project, told = subject.project, Tier.SEMANTIC
-    yield from store.search(asked(subject), tier=told, limit=FOUND, project=project)
-    beside = store.lessons(project, LessonKind.CONVENTION, subject.task_type, told, limit=BESIDE)
+def _search_lessons(store: "Reads", subject: Subject) -> Iterator[Found]:
+    """Lessons by words, and those that may apply to the project regardless of words."""
+    project, tier = subject.project, Tier.SEMANTIC
+    yield from store.search(asked(subject), tier=tier, limit=FOUND, project=project)
+    further = store.lessons(project, LessonKind.CONVENTION, subject.task_type, tier, limit=BESIDE)
     if subject.failures:
-        beside += store.lessons(project, LessonKind.ANTIPATTERN, tier=told, limit=BESIDE)
-    yield from (Found(lesson, 0.0, 0) for lesson in beside)
+        further += store.lessons(project, LessonKind.ANTIPATTERN, tier=tier, limit=BESIDE)
+    yield from (Found(lesson, 0.0, 0) for lesson in further)
 
 
 def asked(subject: Subject) -> str:
-    """The words that are looked for. Only so many count, so those of the tests are not left to the end."""
+    """Text to search for. The number of words is limited, so those of the tests are not last."""
     names = [word for test in subject.tests[:TESTS] for word in _WORD.findall(test.replace("_", " "))]
-    telling = [word for word in names if word.casefold() not in _IN_EVERY_NAME]
-    return " ".join([subject.text[:GOAL], *telling, subject.text[GOAL:]])
+    significant = [word for word in names if word.casefold() not in _INSIGNIFICANT]
+    return " ".join([subject.text[:GOAL], *significant, subject.text[GOAL:]])

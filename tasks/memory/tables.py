@@ -1,9 +1,8 @@
-"""The tables as queries name them, and the statements that made them.
+"""Tables for queries, and the statements that create them.
 
-Alembic would do this too. It is left out because a look at the version would cost its import at every opening (a fifth of a
-second), because its version table is one more name in a database that may be Prefect's too, and because a handful of
-statements in order needs no revision graph: there is one line of versions, each step is one transaction, and a step that
-was released is never changed.
+Not Alembic: checking the version would import it at every opening (a fifth of a second), its version table is one more name in a
+database that may also be Prefect's, and a few ordered statements need no revision graph: versions are linear, each step is one
+transaction, and a released step never changes.
 """
 
 from sqlalchemy import Connection, TableClause, column, inspect, select, table
@@ -17,12 +16,12 @@ def _table(name: str, columns: str) -> TableClause:
 
 versions = _table("memory", "name value")  # facts about the store itself
 lessons = _table("lessons", "number id kind tier project task_type retired updated_at words body")
-"""`words`: what the index holds of it."""
+"""`words`: the indexed words of the lesson."""
 words = _table("words", "word tier lessons")
-"""How many lessons of a tier hold a word: rare ones tell most. The empty word counts all lessons that can be found."""
+"""Number of lessons of a tier that contain a word. The empty word counts all searchable lessons."""
 guardrails = _table("guardrails", "id project retired created_at body")
 episodes = _table("episodes", "number uid iteration attempt project checked body")
-failures = _table("failures", "project kind episode")  # which checked iterations saw a class of failure
+failures = _table("failures", "project kind episode")  # checked iterations with a class of failure
 summaries = _table("summaries", "number uid project task_type ended_at body")
 
 SQLITE = {
@@ -69,11 +68,11 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 """One entry for each version, the first from nothing to version 1."""
 VERSION = len(STEPS)
-WORDS_CHANGED = 2  # from this version on endings of words are cut otherwise: lessons of an older one are put into the index anew
+WORDS_CHANGED = 2  # stemming changed in this version: lessons of older ones must be indexed again
 
 
 def take_steps(connection: Connection) -> bool:
-    """Bring the tables to this version, inside a write transaction; whether the index of words is to be made anew."""
+    """Migrate the tables to this version, inside a write transaction. Returns whether lessons must be indexed again."""
     version = checked_version(connection)
     if version == 0:
         connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS helmsman_memory (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
@@ -88,7 +87,7 @@ def take_steps(connection: Connection) -> bool:
 
 
 def checked_version(connection: Connection) -> int:
-    """0 where there is nothing yet. Raises TransientError for a store of a newer version, which this program would spoil."""
+    """Version of the tables, 0 for none. Raises TransientError for a newer version, which this program would damage."""
     if not inspect(connection).has_table(versions.name):
         return 0
     version = int(connection.scalar(select(versions.c.value).where(versions.c.name == "version")) or 0)
