@@ -1,6 +1,6 @@
-"""Asking a model one question in a fresh context: a focus, the past in short, contradictions, lessons, probes, an alignment.
+"""Ask a model one question in a fresh context: a focus, a compaction, contradictions, lessons, probes, an alignment.
 
-The way is the judge's, with its isolation and its credentials; only the question and the time limit differ.
+Calls the model like the judge, with its isolation and credentials; only question and time limit differ.
 """
 
 import time
@@ -21,18 +21,18 @@ from tasks.system.secrets import redact, register_credentials, without_secrets
 
 T = TypeVar("T")
 Credentials = Callable[[], Mapping[str, str]]
-"""Variables on top of the environment's own, looked up only where a model is asked."""
+"""Returns variables in addition to the environment's, called only when a model is asked."""
 
-WRITING_SECONDS = 90.0  # for what helps and is not needed (O5); templates serve after it
-_SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
+WRITING_SECONDS = 90.0  # for optional texts (O5); after it templates are used
+_SLACK = 1.0  # seconds by which the call's own limit exceeds ours, so that ours is always reported
 _REASON = 500
 
 
-class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFile
-    """No answer in time. What was sent by then is paid for all the same, so it is charged."""
+class LateAnswer(TransientError):  # noqa: N818 - an event, as in BrokenFile
+    """No answer in time. The request is paid for anyway, so it is charged."""
 
     def __init__(self, limit: float, usage: Usage) -> None:
-        """Nobody counted the tokens: `usage` is an estimate of the question alone, and says so."""
+        """`usage` is only an estimate of the question's tokens."""
         self.usage = usage
         expected = f"an answer within {limit:g} s"
         found = f"none; its question is charged, estimated at {usage.tokens:,} tokens"
@@ -41,56 +41,56 @@ class LateAnswer(TransientError):  # noqa: N818 - what happened, as in BrokenFil
 
 @dataclass(frozen=True)
 class Asking:
-    """Who asks, and until when."""
+    """Settings of a call: configuration, credentials, tag, cancellation and time limit."""
 
     config: LoopConfig
     credentials: Credentials
     tag: str
-    """No other process may carry it meanwhile."""
+    """Must be unique among running processes."""
     stop: Callable[[], bool] = never
     seconds: float = WRITING_SECONDS
-    """That the answer may take."""
+    """Time limit of the answer."""
 
 
 def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, Writing]:
-    """What `read` made of an answer that helps and is not needed, and what asking took; whatever goes wrong is a reason in words.
+    """Ask for an optional text. Returns the result of `read`, or None, and the usage with a reason for any failure.
 
-    `read` gives a text where the answer is of no use: the reason. Raises nothing but Cancelled.
+    `read` returns a string, the reason, for a useless answer. Raises only Cancelled.
     """
     usage = Usage()
     try:
         answer = ask(by, question())
         usage = answer.usage
-        found = answer.broken_off or read(answer.text)
+        result = answer.broken_off or read(answer.text)
     except Cancelled:
         raise
-    except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
+    except Exception as error:  # noqa: BLE001 - a failing helper must not stop the loop
         usage = error.usage if isinstance(error, LateAnswer) else usage
-        if isinstance(error, HelmsmanError):  # without the judge's remedies: the way is the judge's, the work is not
+        if isinstance(error, HelmsmanError):  # without the judge's remedies, which do not apply here
             parts = (error.problem.replace("the judge", "the writing model"), error.expected, error.found)
-            found = "; ".join(filter(None, parts))
+            result = "; ".join(filter(None, parts))
         else:
-            found = f"the call of the model failed: {type(error).__name__}: {error}"
-    if isinstance(found, str):
-        return None, Writing(reason=found[:_REASON], usage=usage)
-    return found, Writing(usage=usage)
+            result = f"the call of the model failed: {type(error).__name__}: {error}"
+    if isinstance(result, str):
+        return None, Writing(reason=result[:_REASON], usage=usage)
+    return result, Writing(usage=usage)
 
 
 def ask(by: Asking, question: Question) -> Reply:
-    """The answer, unread but free of our secrets, with its usage. It takes `by.seconds` at most.
+    """The raw answer, with secrets redacted, and its usage, within `by.seconds`.
 
-    Raises OperatorError, TransientError (LateAnswer where the time is over), Cancelled.
+    Raises OperatorError, TransientError (LateAnswer on timeout), Cancelled.
     """
     config, credentials = by.config, by.credentials()
     register_credentials(credentials)
     environment = {**agent_environment(ours(), config.claude.environment), **credentials}
-    request, late = without_secrets(question), time.monotonic() + by.seconds
-    how = config.judge.model_copy(update={"timeout_seconds": by.seconds + _SLACK})
+    request, deadline = without_secrets(question), time.monotonic() + by.seconds
+    judge_config = config.judge.model_copy(update={"timeout_seconds": by.seconds + _SLACK})
     try:
-        answer = send(request, how, config.claude, environment, by.tag, lambda: by.stop() or time.monotonic() > late)
+        answer = send(request, judge_config, config.claude, environment, by.tag, lambda: by.stop() or time.monotonic() > deadline)
     except Cancelled as cancelled:
         if by.stop():
             raise
-        spent = priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), config.judge.model)
-        raise LateAnswer(by.seconds, spent) from cancelled
+        estimated = priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), config.judge.model)
+        raise LateAnswer(by.seconds, estimated) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})

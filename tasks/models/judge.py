@@ -1,4 +1,4 @@
-"""Asking the judge: as many votes as the rubric wants, each in a session of its own, never in the one that did the work."""
+"""Ask the judge: as many votes as the rubric requires, each in a separate session, never in the agent's."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -33,11 +33,11 @@ def ask_judge(
     keep: Callable[[JudgeRequest], None] = lambda _: None,
     stop: Callable[[], bool] = never,
 ) -> Judgement:
-    """The judgement on a question, from as many votes as its most demanding criterion asks for.
+    """Judge a question, with as many votes as its most demanding criterion requires.
 
-    `shelf` has the files that it may ask for, which it is shown once; `keep` is given each request before it is sent.
-    `credentials` are variables on top of the environment's own; `tag` is the verdict's own, for the processes that it starts.
-    Raises OperatorError, also where an answer could not be read twice; TransientError where it may be asked again; Cancelled.
+    `shelf` returns files that the judge requests, once; `keep` is called with each request before it is sent.
+    `credentials` are variables in addition to the environment's; `tag` must be unique to this verdict's processes.
+    Raises OperatorError, also if two answers were unreadable; TransientError if a retry may help; Cancelled.
     """
     register_credentials(credentials)
     started = time.monotonic()
@@ -53,18 +53,18 @@ def ask_judge(
         usages.append(answer.usage)
         return answer
 
-    # One after the other, so that all but the first find the request in the cache.
+    # Sequential, so that all but the first vote use the cached request.
     most = max(criterion.votes for criterion in config.criteria)
     votes: list[Vote] = []
     for _ in range(most):
         vote = _read_vote(ask, request, config)
-        if vote.needs:  # what it needs to tell of a criterion it is shown once; then it stands as it is
+        if vote.needs:  # show requested files once; then the vote counts as it is
             files = without_secrets(tuple(shelf(vote.needs)))
             vote = _read_vote(ask, request.with_files(vote.needs, files, SOURCE_TOKENS // 2), config)
         votes.append(vote)
     judgement = count_votes(config.criteria, votes)
-    spent = {"usage": reduce(Usage.plus, usages, Usage()), "calls": len(usages), "seconds": time.monotonic() - started}
-    return without_secrets(judgement).model_copy(update={"model": config.model, "way": way_of(config, environment), **spent})
+    totals = {"usage": reduce(Usage.plus, usages, Usage()), "calls": len(usages), "seconds": time.monotonic() - started}
+    return without_secrets(judgement).model_copy(update={"model": config.model, "way": way_of(config, environment), **totals})
 
 
 def send(
@@ -75,28 +75,28 @@ def send(
     tag: str,
     stop: Callable[[], bool],
 ) -> Reply:
-    """One request, by whichever way it goes."""
+    """Send one request, by API or Claude Code."""
     if way_of(config, environment) == "api":
         return ask_by_api(request, config, environment=environment, stop=stop)
     return ask_by_cli(request, config, claude=claude, environment=environment, tag=tag, stop=stop)
 
 
 def asks_claude_code(config: LoopConfig) -> bool:
-    """Whether there is a judge that is asked by Claude Code. What credentials a block holds is not known at the start."""
+    """Whether a judge is called through Claude Code. False if credentials in a block decide, unknown at the start."""
     judge, environment = config.judge, agent_environment(ours(), config.claude.environment)
-    unknown = judge.way == "auto" and (judge.block or config.claude.block)
-    return bool(judge.criteria) and not unknown and way_of(judge, environment) == "claude"
+    is_unknown = judge.way == "auto" and (judge.block or config.claude.block)
+    return bool(judge.criteria) and not is_unknown and way_of(judge, environment) == "claude"
 
 
 def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api", "claude"]:
-    """How the judge is asked: as configured, else by the API where a key is known."""
+    """How to call the judge: as configured, or else by the API if there is a key."""
     if config.way != "auto":
         return config.way
     return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
 
 
 def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:
-    """One answer; one that cannot be read is asked for once more, with the cause."""
+    """Get one vote; retry an unreadable answer once, with the cause."""
     names = [criterion.id for criterion in config.criteria]
     try:
         return read_vote(ask(request), names)

@@ -1,6 +1,6 @@
-"""Asking the judge by the Messages API. The answer is streamed, so that a long one keeps its connection and a wait has an end.
+"""Ask the judge by the Messages API. The answer is streamed, so that a long one keeps its connection and waiting is bounded.
 
-The form is asked for as structured output and not by forcing a tool: Opus 5.5, Sonnet 5.5 and Fable 5.1 refuse forced tools.
+Uses structured output instead of a forced tool: Opus 5.5, Sonnet 5.5 and Fable 5.1 refuse forced tools.
 """
 
 import threading
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from anthropic import Anthropic
     from anthropic.types import TextBlockParam
 
-_RETRIES = 1  # of the client's own, within seconds; after it the whole step is tried again
+_RETRIES = 1  # by the client, within seconds; after that the whole step is retried
 _CONNECT = 10.0  # seconds
-_HEED = 0.2  # seconds between two looks at whether to stop
+_POLL = 0.2  # seconds between checks of `stop`
 _WORDS = 500
 
 _CREDENTIALS = ("the judge's credentials were refused", "give a valid ANTHROPIC_API_KEY, in the environment or in a block")
@@ -37,26 +37,26 @@ _MODEL = ("the judge's model is not known to the API", "set judge.model to a mod
 _ADDRESS = ("the judge's API has no usable address", "correct ANTHROPIC_BASE_URL; it begins with https:// or http://")
 
 _BY_STATUS = {**dict.fromkeys((400, 413, 422), _REQUEST), **dict.fromkeys((401, 403), _CREDENTIALS), 402: _CREDIT, 404: _MODEL}
-"""What the operator can fix, by the status of the answer; everything else may pass by itself."""
+"""Errors that the operator can fix, by HTTP status; all others may be temporary."""
 
 
 def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Reply:
-    """One vote. Raises OperatorError, TransientError, and Cancelled soon after `stop` says so.
+    """Get one vote. Raises OperatorError, TransientError, and Cancelled soon after `stop` returns True.
 
-    The client waits in a thread of its own, because nothing wakes it between two events; once cancelled, nobody hears it.
+    The client waits in a separate thread, because it cannot be interrupted between events; after a cancel it is ignored.
     """
     outcome: Queue[Reply | Exception] = Queue()
 
     def put_answer() -> None:
         try:
-            outcome.put(_answer(request, config, environment))
-        except Exception as error:  # noqa: BLE001 - it is raised again where somebody waits for it
+            outcome.put(_request_answer(request, config, environment))
+        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.put(error)
 
     threading.Thread(target=put_answer, name="judge", daemon=True).start()
     while True:
         with suppress(Empty):
-            answer = outcome.get(timeout=_HEED)
+            answer = outcome.get(timeout=_POLL)
             if isinstance(answer, Exception):
                 raise answer
             return answer
@@ -64,13 +64,13 @@ def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[s
             raise Cancelled("cancelled while the judge was running")
 
 
-def _answer(request: Question, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
-    """One message. Up to the end of the evidence all votes on a question are alike, so it is cached."""
+def _request_answer(request: Question, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
+    """Send one message. All votes on a question have the same prefix up to the end of the evidence, which is cached."""
     deadline = time.monotonic() + config.timeout_seconds * (1 + _RETRIES)
     cached = (request.task, request.facts, request.closing)
     content: list[TextBlockParam] = [{"type": "text", "text": part, "cache_control": {"type": "ephemeral"}} for part in cached]
     with (
-        _told_by_blame(config),
+        _translating_errors(config),
         _client(config, environment) as client,
         client.messages.stream(
             model=config.model,
@@ -84,20 +84,20 @@ def _answer(request: Question, config: JudgeConfig, environment: Mapping[str, st
     ):
         for event in stream:
             if time.monotonic() > deadline:
-                raise _late(config)
+                raise _late_error(config)
             if event.type == "text" and len(event.snapshot) > LONGEST:
-                raise _broken(f"it is longer than {LONGEST:,} characters")
+                raise _broken_error(f"it is longer than {LONGEST:,} characters")
         message = stream.current_message_snapshot
     if message.stop_reason is None:
-        raise _broken("it ended before the message did")
-    counts, said = message.usage, "".join(block.text for block in message.content if block.type == "text")
+        raise _broken_error("it ended before the message did")
+    usage_counts, text = message.usage, "".join(block.text for block in message.content if block.type == "text")
     usage = Usage(
-        input_tokens=counts.input_tokens,
-        cache_creation_tokens=counts.cache_creation_input_tokens or 0,
-        cache_read_tokens=counts.cache_read_input_tokens or 0,
-        output_tokens=counts.output_tokens,
+        input_tokens=usage_counts.input_tokens,
+        cache_creation_tokens=usage_counts.cache_creation_input_tokens or 0,
+        cache_read_tokens=usage_counts.cache_read_input_tokens or 0,
+        output_tokens=usage_counts.output_tokens,
     )
-    return Reply(text=said, stop=message.stop_reason, usage=priced(usage, config.model))
+    return Reply(text=text, stop=message.stop_reason, usage=priced(usage, config.model))
 
 
 def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
@@ -120,42 +120,42 @@ def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
 
 
 @contextmanager
-def _told_by_blame(config: JudgeConfig) -> Generator[None]:
-    """Errors of the client as ours: what the operator can fix, and what may pass by itself."""
+def _translating_errors(config: JudgeConfig) -> Generator[None]:
+    """Translate the client's errors into ours: those that the operator can fix, and temporary ones."""
     from anthropic import APIError, APITimeoutError
 
     try:
         yield
     except (APITimeoutError, httpx.TimeoutException) as error:
-        raise _late(config) from error
+        raise _late_error(config) from error
     except APIError as error:
         fixing = _BY_STATUS.get(getattr(error, "status_code", 0))
         if isinstance(error.__cause__, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
             fixing = _ADDRESS
-        elif "credit balance" in error.message:  # a plain 400 by its kind
+        elif "credit balance" in error.message:  # its status is a plain 400
             fixing = _CREDIT
         if fixing:
-            raise _fixable(fixing, redact(error.message)) from error
+            raise _fixable_error(fixing, redact(error.message)) from error
         found, remedy = redact(error.message)[:_WORDS], "Helmsman asks again by itself"
         raise TransientError("the judge could not be reached", found=found, remedy=remedy) from error
-    except UnicodeEncodeError as error:  # only ASCII can stand in a header
-        raise _fixable(_CREDENTIALS, "a key with invalid characters") from error
+    except UnicodeEncodeError as error:  # headers are ASCII only
+        raise _fixable_error(_CREDENTIALS, "a key with invalid characters") from error
     except httpx.InvalidURL as error:
-        raise _fixable(_ADDRESS, str(error)) from error
-    except (httpx.HTTPError, ValueError, RuntimeError, AssertionError) as error:  # the stream broke, or is none of the API's
-        raise _broken(redact(str(error))) from error
+        raise _fixable_error(_ADDRESS, str(error)) from error
+    except (httpx.HTTPError, ValueError, RuntimeError, AssertionError) as error:  # the stream broke, or is not from the API
+        raise _broken_error(redact(str(error))) from error
 
 
-def _fixable(fixing: tuple[str, str], found: str) -> OperatorError:
+def _fixable_error(fixing: tuple[str, str], found: str) -> OperatorError:
     problem, remedy = fixing
     return OperatorError(problem, found=found[:_WORDS], remedy=remedy)
 
 
-def _broken(found: str) -> TransientError:
+def _broken_error(found: str) -> TransientError:
     return TransientError("the judge's answer was cut off", found=found[:_WORDS], remedy="Helmsman asks again by itself")
 
 
-def _late(config: JudgeConfig) -> TransientError:
+def _late_error(config: JudgeConfig) -> TransientError:
     return TransientError(
         "the judge did not answer in time",
         expected=f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)",

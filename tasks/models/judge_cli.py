@@ -1,4 +1,4 @@
-"""Asking the judge by the CLI in print mode: a session of its own, without tools, settings or files, in an empty folder."""
+"""Ask the judge by the CLI in print mode: a separate session, without tools, settings or files, in an empty folder."""
 
 import json
 import tempfile
@@ -19,14 +19,14 @@ from tasks.system.claude_binary import find_binary
 from tasks.system.process import run
 from tasks.system.secrets import redact
 
-_TURNS = 10  # of filling in the form; it is filled in in the first
+_TURNS = 10  # maximum; the first one fills in the form
 
-_ALONE = {
-    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else the CLI adds every file that the quoted text names as @path
+_ISOLATION = {
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # without it the CLI attaches every file that the text names as @path
 }
 
-_DENIED = json.dumps({"permissions": {"deny": ["Read"]}})
-"""The same for a version that does not know the variable."""
+_DENY_READ = json.dumps({"permissions": {"deny": ["Read"]}})
+"""The same for versions that do not know the variable."""
 
 _FIXABLE = {
     AgentOutcome.AUTHENTICATION: ("the judge's credentials were refused", "log in with `claude`, or give a valid key or token"),
@@ -37,7 +37,7 @@ _FIXABLE = {
     AgentOutcome.REFUSED_START: ("the judge's CLI refused to start", "fix what it says, or install a newer one"),
     AgentOutcome.BLOCKED_BY_HOOK: ("a hook stopped the judge's CLI", "let managed hooks pass for it"),
 }
-"""What the operator can fix. Every other ending without an answer may pass by itself."""
+"""Outcomes that the operator can fix. All others without an answer may be temporary."""
 
 
 def ask_by_cli(
@@ -49,7 +49,7 @@ def ask_by_cli(
     tag: str,
     stop: Callable[[], bool],
 ) -> Reply:
-    """One vote. No other process may carry `tag` meanwhile. Raises OperatorError, TransientError, Cancelled."""
+    """Get one vote. `tag` must be unique among running processes. Raises OperatorError, TransientError, Cancelled."""
     binary = find_binary(claude)
     call, answers = ClaudeReader(), CliReader()
 
@@ -63,7 +63,7 @@ def ask_by_cli(
         ended = run(
             [str(binary), *arguments(request, config)],
             cwd=Path(empty),
-            env={**environment, **_ALONE, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS)},
+            env={**environment, **_ISOLATION, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS)},
             tag=tag,
             deadline=config.timeout_seconds,
             stdin=request.prompt.encode(),
@@ -88,7 +88,7 @@ def ask_by_cli(
 
 
 def arguments(request: Question, config: JudgeConfig) -> list[str]:
-    """The command line after the program's name. Event streams say why a call failed, which the one JSON object does not."""
+    """Arguments of the CLI. Event streams contain the reason of a failure, unlike the single JSON object."""
     return [
         "-p",
         *("--output-format", "stream-json", "--verbose"),
@@ -96,7 +96,7 @@ def arguments(request: Question, config: JudgeConfig) -> list[str]:
         *("--system-prompt", request.rules),
         *("--json-schema", json.dumps(request.form)),
         *("--tools", ""),
-        *("--settings", _DENIED),
+        *("--settings", _DENY_READ),
         *("--setting-sources", ""),
         *("--permission-mode", "dontAsk"),
         *("--max-turns", str(_TURNS)),

@@ -1,4 +1,4 @@
-"""The step `plan`: what a model writes for the iteration, where the operator asked for that. Templates serve in its place."""
+"""The step `plan`: texts that a model writes for the iteration, if configured; templates are the default."""
 
 from dataclasses import replace
 from functools import partial
@@ -12,24 +12,24 @@ from tasks.repository.loop_context import LoopContext
 
 
 def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
-    """A focus and the past in short, each where it is due. Raises nothing but Cancelled."""
+    """Write the focus and the compaction, each if due. Raises only Cancelled."""
     planned, tag = Planned(), context.tag(state)
     if not state.config.prompt.written:
         return planned
     by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
     if state.worked:
-        lessons = [one.text for one in orientation.recalled.reminders]
+        lessons = [lesson.text for lesson in orientation.recalled.reminders]
         question = partial(focus_request, state, state.oversight, lessons)
         focus, writing = written(replace(by, tag=f"{tag}/focus"), question, read_focus)
-        planned = _with(planned, writing, focus=focus)
+        planned = _add_result(planned, writing, focus=focus)
     if compacts(state, orientation):
         question = partial(compaction_request, state, orientation)
-        short, writing = written(replace(by, tag=f"{tag}/compaction"), question, read_compacted)
-        planned = _with(planned, writing, compacted=short)
+        compacted, writing = written(replace(by, tag=f"{tag}/compaction"), question, read_compacted)
+        planned = _add_result(planned, writing, compacted=compacted)
     return planned
 
 
-def _with(planned: Planned, writing: Writing, **found: object) -> Planned:
-    """Charged, whether it was of use or not."""
+def _add_result(planned: Planned, writing: Writing, **fields: object) -> Planned:
+    """Add the result; its usage is charged even if it was useless."""
     reasons = (*planned.reasons, *([writing.reason] if writing.reason else ()))
-    return planned.model_copy(update={"reasons": reasons, "usage": planned.usage.plus(writing.usage), **found})
+    return planned.model_copy(update={"reasons": reasons, "usage": planned.usage.plus(writing.usage), **fields})
