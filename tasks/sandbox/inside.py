@@ -1,6 +1,6 @@
-"""The first program inside a sandbox: it forwards to the sockets that lead out, and becomes the command.
+"""First program inside a sandbox: forwards ports to the sockets that lead out, and executes the command.
 
-Run by path with the standard library alone. Each socket is named by the port that it answers at on the sandbox's loopback.
+Runs by path with the standard library alone. Each socket is named after its port on the sandbox's loopback.
 """
 
 import os
@@ -15,11 +15,11 @@ CHUNK = 64 * 1024
 
 
 def main(sockets: str, command: list[str]) -> None:
-    """Become the command. Whoever forwards is a process beside it that ends with the sandbox."""
+    """Execute the command. A second process forwards, and ends with the sandbox."""
     listeners = [(listener, str(path)) for path in sorted(Path(sockets).glob("*")) for listener in listen(int(path.name))]
     if listeners and os.fork() == 0:
         null = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):  # it keeps none of the command's pipes, or nobody would see them close
+        for number in (0, 1, 2):  # close the command's pipes here, so that they end with the command
             os.dup2(null, number)
         threads = [threading.Thread(target=serve, args=pair) for pair in listeners]
         for thread in threads:
@@ -29,7 +29,7 @@ def main(sockets: str, command: list[str]) -> None:
         os._exit(0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # ignored until here, so that bubblewrap does not end before the command
     try:
-        os.execvp(command[0], command)  # noqa: S606 - to become the command is what this is for
+        os.execvp(command[0], command)  # noqa: S606 - the purpose of this program
     except OSError as error:
         sys.stderr.write(f"{command[0]} cannot be run in the sandbox: {error.strerror}\n")
         sys.stderr.flush()
@@ -37,7 +37,7 @@ def main(sockets: str, command: list[str]) -> None:
 
 
 def listen(port: int) -> list[socket.socket]:
-    """On both loopbacks, where there are both: a name may lead to either."""
+    """Listen on both loopbacks, if available: a name may resolve to either."""
     listeners = list[socket.socket]()
     for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
         try:
@@ -53,7 +53,7 @@ def listen(port: int) -> list[socket.socket]:
 
 
 def serve(listener: socket.socket, path: str) -> None:
-    """Forward whoever connects, each by itself."""
+    """Forward each connection in its own thread."""
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=forward, args=(connection, path), daemon=True).start()
@@ -63,11 +63,11 @@ def forward(connection: socket.socket, path: str) -> None:
     outside = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with connection, outside, suppress(OSError):
         outside.connect(path)
-        both_ways(connection, outside)
+        copy_both_ways(connection, outside)
 
 
-def both_ways(one: socket.socket, other: socket.socket) -> None:
-    """Until both have ended."""
+def copy_both_ways(one: socket.socket, other: socket.socket) -> None:
+    """Copy in both directions until both have ended."""
     back = threading.Thread(target=copy, args=(other, one), daemon=True)
     back.start()
     copy(one, other)
@@ -75,7 +75,7 @@ def both_ways(one: socket.socket, other: socket.socket) -> None:
 
 
 def copy(source: socket.socket, target: socket.socket) -> None:
-    """Until one side ends; the other is told so."""
+    """Copy until the source ends, then shut down the target for writing."""
     with suppress(OSError):
         while data := source.recv(CHUNK):
             target.sendall(data)

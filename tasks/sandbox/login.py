@@ -1,4 +1,4 @@
-"""Claude Code's own folder inside a box: sessions that last as long as the loop, and the login; nothing else of the user's."""
+"""Claude Code's folder inside a sandbox: sessions for the lifetime of the loop, and the login; nothing else of the user."""
 
 import json
 import os
@@ -12,52 +12,52 @@ from tasks.system.files import remove, write_atomic
 
 FOLDER = ".claude"
 CREDENTIALS = ".credentials.json"
-COPY = "credentials.json"  # what the program writes to
-LENT = "lent.json"  # what was lent: it tells whether the user's own is still the one that was renewed
+COPY = "credentials.json"  # the copy that the program writes to
+LENT = "lent.json"  # the original: shows whether the user's login is still the one that was renewed
 LARGEST = 256 * 1024
 
 
 @contextmanager
 def lent_login(private: Path, environment: Mapping[str, str], *, renewed: bool) -> Generator[tuple[Mount, ...]]:
-    """The folder and a copy of the login of the user whose environment this is; nobody inside reaches `private` but by these.
+    """Mounts of the folder and a copy of the user's login; `private` is reachable inside only through them.
 
-    `renewed`: what the program renewed of it is given back, as an old token may be worth nothing. Else it can only be read.
+    `renewed`: copy a renewed login back, as the old token may be invalid. If False, the copy is read-only.
     """
     sessions = private / "claude"
     sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _settle(private, environment, renewed=renewed)  # of a call whose driver was killed
-    seen = f"{environment['HOME']}/{FOLDER}"
-    before = _read(_users_own(environment))
+    _return_renewed(private, environment, renewed=renewed)  # after a call whose driver was killed
+    inner_folder = f"{environment['HOME']}/{FOLDER}"
+    before = _read(_credentials_file(environment))
     if before is None:
-        yield (Mount(seen, "write", str(sessions)),)
+        yield (Mount(inner_folder, "write", str(sessions)),)
         return
-    remove(sessions / CREDENTIALS)  # nothing that was planted in an earlier call may be there
+    remove(sessions / CREDENTIALS)  # remove anything planted in an earlier call
     for name in (LENT, COPY):
         write_atomic(private / name, before, mode=0o600)
     try:
-        way = "write" if renewed else "read"
-        yield Mount(seen, "write", str(sessions)), Mount(f"{seen}/{CREDENTIALS}", way, str(private / COPY))
+        mode = "write" if renewed else "read"
+        yield Mount(inner_folder, "write", str(sessions)), Mount(f"{inner_folder}/{CREDENTIALS}", mode, str(private / COPY))
     finally:
-        _settle(private, environment, renewed=renewed)
+        _return_renewed(private, environment, renewed=renewed)
 
 
-def _settle(private: Path, environment: Mapping[str, str], *, renewed: bool) -> None:
-    """Give back what was renewed. Raises OSError where that cannot be; it is kept for the next time then.
+def _return_renewed(private: Path, environment: Mapping[str, str], *, renewed: bool) -> None:
+    """Copy a renewed login back. Raises OSError if that fails, and keeps it for the next time.
 
-    Nobody else may have renewed it meanwhile, and it has to look like what it was: the agent could write there too.
+    Only if the user's login is unchanged and the new one has the same shape: the agent could also write to the copy.
     """
-    before, after, own = _read(private / LENT), _read(private / COPY), _users_own(environment)
-    if renewed and before is not None and after is not None and after != before and _read(own) == before:
+    before, after, user_file = _read(private / LENT), _read(private / COPY), _credentials_file(environment)
+    if renewed and before is not None and after is not None and after != before and _read(user_file) == before:
         shape = _shape(after)
         if shape is not None and shape == _shape(before):
-            write_atomic(own, after, mode=0o600)
+            write_atomic(user_file, after, mode=0o600)
     for name in (COPY, LENT):
         (private / name).unlink(missing_ok=True)
 
 
-def _users_own(environment: Mapping[str, str]) -> Path:
-    named = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(named) if named else Path(environment["HOME"]) / FOLDER) / CREDENTIALS
+def _credentials_file(environment: Mapping[str, str]) -> Path:
+    configured = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(configured) if configured else Path(environment["HOME"]) / FOLDER) / CREDENTIALS
 
 
 def _read(path: Path) -> str | None:
@@ -69,15 +69,15 @@ def _read(path: Path) -> str | None:
 
 
 def _shape(text: str) -> Any:
-    """Names and kinds of what a JSON object holds; None where it is none."""
+    """Keys and types of a JSON object; None for anything else."""
 
-    def kinds(value: Any) -> Any:
+    def types_of(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: kinds(inner) for key, inner in cast("dict[str, Any]", value).items()}
+            return {key: types_of(inner) for key, inner in cast("dict[str, Any]", value).items()}
         return type(value).__name__
 
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return kinds(value) if isinstance(value, dict) else None
+    return types_of(value) if isinstance(value, dict) else None

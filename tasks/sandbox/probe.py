@@ -1,4 +1,4 @@
-"""Whether a box can be made on this machine: tried before anything is paid for, never found out in silence."""
+"""Check whether this machine can run a sandbox, before anything is paid for, and report why not."""
 
 import os
 import shutil
@@ -9,11 +9,11 @@ from pathlib import Path
 from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.box import APART, POWERLESS
-from tasks.sandbox.host_mounts import refuse_hidden_in, written_out
+from tasks.sandbox.host_mounts import expand_paths, require_not_writable
 
 PROGRAM = "bwrap"
 PATIENCE = 30
-CONTAINERS = ("/.dockerenv", "/run/.containerenv")  # what Docker and Podman leave in theirs
+CONTAINERS = ("/.dockerenv", "/run/.containerenv")  # created by Docker and Podman
 INSTEAD = 'or run Helmsman in a container (docs/sandbox.md) with sandbox.kind = "container"'
 TRIED = (*APART, "--unshare-net", *POWERLESS, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
 
@@ -28,41 +28,41 @@ _REMEDIES = (
 
 
 def require_sandbox(config: SandboxConfig) -> str:
-    """What will hold the agent, in words. Raises OperatorError where it cannot be had."""
+    """Describe the sandbox of the agent. Raises OperatorError if it is not available."""
     if config.kind == "container":
         return f"the container that this runs in ({_container()})"
     if config.kind != "bubblewrap":
         return "none: the agent may do what you may"
     home = os.environ.get("HOME", "")
-    refuse_hidden_in(config.hide, list(written_out(config.write, home)), home)
+    require_not_writable(config.hide, list(expand_paths(config.write, home)), home)
     program = find_bubblewrap()
     try:
-        tried = subprocess.run([program, *TRIED], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
+        trial = subprocess.run([program, *TRIED], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise OperatorError("bubblewrap cannot be run", expected=f"{program} that works", found=str(error)) from error
-    if tried.returncode != 0:
-        said = tried.stderr.strip()
-        remedy = next((remedy for words, remedy in _REMEDIES if words in said), f"{_ALLOW}, {INSTEAD}")
-        raise OperatorError("this machine's kernel or settings allow no sandbox", expected=PROGRAM, found=said, remedy=remedy)
+    if trial.returncode != 0:
+        stderr = trial.stderr.strip()
+        remedy = next((remedy for message, remedy in _REMEDIES if message in stderr), f"{_ALLOW}, {INSTEAD}")
+        raise OperatorError("this machine's kernel or settings allow no sandbox", expected=PROGRAM, found=stderr, remedy=remedy)
     return f"{program}; network: {config.network}"
 
 
 def find_bubblewrap() -> Path:
-    """Bubblewrap's program. Raises OperatorError."""
+    """Path of bubblewrap. Raises OperatorError if it is missing."""
     if sys.platform != "linux":
         raise OperatorError("bubblewrap is for Linux", found=sys.platform, remedy=INSTEAD.removeprefix("or "))
-    found = shutil.which(PROGRAM)
-    if found is None:
+    program = shutil.which(PROGRAM)
+    if program is None:
         raise OperatorError(
             'sandbox.kind = "bubblewrap", and bubblewrap is not installed',
             expected=f"{PROGRAM} on PATH",
             remedy=f"apt-get install bubblewrap (dnf, pacman and apk name it so too), {INSTEAD}",
         )
-    return Path(found).absolute()  # PATH may name folders from where we stand, and the command stands elsewhere
+    return Path(program).absolute()  # PATH may have relative entries, and the command has another working directory
 
 
 def _container() -> str:
-    """How the container is known. Raises OperatorError where this is none."""
+    """How the container was detected. Raises OperatorError if there is none."""
     signs = [path for path in CONTAINERS if Path(path).exists()]
     signs += [f"{name}={os.environ[name]}" for name in ("container",) if os.environ.get(name)]
     signs += ["Kubernetes"] if os.environ.get("KUBERNETES_SERVICE_HOST") else []

@@ -1,4 +1,4 @@
-"""What a sandbox reaches, from our side: sockets in the file system, each for one place, or for a proxy with a short list."""
+"""Network of a sandbox, from our side: Unix sockets, each for one port, or for a proxy with an allowlist."""
 
 import base64
 import logging
@@ -20,32 +20,32 @@ from helmsman.records.agent import Guarded
 from helmsman.records.events import ToolGuarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
 from tasks.loopback import LoopbackServer, serving
-from tasks.sandbox.inside import both_ways
+from tasks.sandbox.inside import copy_both_ways
 from tasks.system.journal import publish
 
-LARGEST_HEAD = 16 * 1024  # bytes of what a client of the proxy says before it gets an answer
-PATIENCE = 30.0  # seconds to say that, and for a connection to come about
-MOST_REPORTED = 20  # refusals of one call that are reported: an agent that tries again and again fills no journal
+LARGEST_HEAD = 16 * 1024  # maximum bytes of a proxy request
+PATIENCE = 30.0  # seconds for the request, and for connecting
+MOST_REPORTED = 20  # maximum of reported refusals for each call, so that retries do not fill the journal
 _CONNECT = re.compile(rb"CONNECT \[?([A-Za-z0-9.:-]{1,253}?)\]?:(\d{1,5}) HTTP/1\.[01]\r\n")
 _log = logging.getLogger(__name__)
 
 Connect = Callable[[socket.socket], socket.socket | None]
-"""From a connection of the sandbox to one with where it goes, or None where it is refused."""
+"""Opens the outside connection for one of the sandbox; None if it is refused."""
 
 
 @contextmanager
 def sockets(reach: Reach, fixed: tuple[int, ...], upstream: "Upstream | None") -> Generator[Path]:
-    """A folder with a socket for each port that is reached inside."""
+    """Serve a folder with a socket for each port that is reachable inside."""
     targets: dict[int, Connect] = {port: partial(_to_loopback, port) for port in (*reach.ports, *fixed)}
     if reach.proxy:
         targets[reach.proxy_port] = Proxy(reach, upstream)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
         for port, connect in targets.items():
-            stack.enter_context(serving(_Socket(Path(folder) / str(port), connect), "sandbox-socket"))
+            stack.enter_context(serving(_SocketServer(Path(folder) / str(port), connect), "sandbox-socket"))
         yield Path(folder)
 
 
-class _Socket(LoopbackServer):
+class _SocketServer(LoopbackServer):
     address_family = socket.AF_UNIX
 
     def __init__(self, path: Path, connect: Connect) -> None:
@@ -59,8 +59,8 @@ class _Socket(LoopbackServer):
         if outside is None:
             return
         with outside:
-            self.connections.add(outside)  # whoever is there may have nothing more to say, and never go
-            both_ways(request, outside)
+            self.connections.add(outside)  # to be closed on shutdown: its peer may stay silent forever
+            copy_both_ways(request, outside)
             self.connections.discard(outside)
 
 
@@ -73,7 +73,7 @@ def _to_loopback(port: int, _: socket.socket) -> socket.socket | None:
 
 @dataclass
 class Proxy:
-    """Answers CONNECT for what may be reached, and refuses everything else with a line in the journal."""
+    """Handle CONNECT to allowed hosts, and refuse everything else with an event in the journal."""
 
     reach: Reach
     upstream: "Upstream | None" = None
@@ -81,13 +81,13 @@ class Proxy:
 
     def __call__(self, inside: socket.socket) -> socket.socket | None:
         inside.settimeout(PATIENCE)
-        head = b""  # a client sends nothing more before it is answered
+        head = b""  # a client sends nothing more before the response
         while b"\r\n\r\n" not in head and len(head) < LARGEST_HEAD and (data := inside.recv(LARGEST_HEAD)):
             head += data
-        asked = _CONNECT.match(head)
-        if asked is None:
+        request = _CONNECT.match(head)
+        if request is None:
             return self._refuse(inside, clean(head.split(b"\r\n")[0].decode(errors="replace")) or "nothing", "400 Bad Request")
-        host, port = asked[1].decode().lower(), int(asked[2])
+        host, port = request[1].decode().lower(), int(request[2])
         if host in LOOPBACK or not self.reach.allows(host, port):
             return self._refuse(inside, f"{host}:{port}", "403 Forbidden")
         try:
@@ -116,15 +116,15 @@ class Upstream:
     login: str = ""  # `name:password`, or empty
 
     def connect(self, host: str, port: int) -> socket.socket:
-        """A connection through it. Raises OSError where it refuses."""
+        """Connect through the proxy. Raises OSError if it refuses."""
         outside = socket.create_connection((self.host, self.port), PATIENCE)
-        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         credentials = f"Proxy-Authorization: Basic {base64.b64encode(self.login.encode()).decode()}\r\n" if self.login else ""
         with ExitStack() as failed:
             failed.callback(outside.close)
-            outside.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{credentials}\r\n".encode())
+            outside.sendall(f"CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{credentials}\r\n".encode())
             head = b""
-            # byte by byte: what follows the head is the other side's already
+            # byte by byte: data after the head belongs to the connection
             while not head.endswith(b"\r\n\r\n") and len(head) < LARGEST_HEAD and (data := outside.recv(1)):
                 head += data
             if head.split(b" ")[1:2] != [b"200"]:
@@ -134,23 +134,23 @@ class Upstream:
 
 
 def upstream_of(environment: Mapping[str, str]) -> Upstream | None:
-    """The proxy for HTTPS that the environment names. Raises OperatorError for one that is not spoken to by HTTP."""
-    named = next((value for name in ("https_proxy", "HTTPS_PROXY") if (value := environment.get(name))), "")
-    if not named:
+    """HTTPS proxy of the environment, or None. Raises OperatorError for one without HTTP."""
+    url = next((value for name in ("https_proxy", "HTTPS_PROXY") if (value := environment.get(name))), "")
+    if not url:
         return None
     try:
-        parts = urlsplit(named if "://" in named else f"http://{named}")
+        parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port or 80
     except ValueError as error:
-        raise _refused("something that is not an address") from error
+        raise _unusable_proxy_error("something that is not an address") from error
     if parts.scheme != "http" or not parts.hostname:
-        raise _refused(parts.scheme)
+        raise _unusable_proxy_error(parts.scheme)
     login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}" if parts.username else ""
     return Upstream(parts.hostname, port, login)
 
 
-def _refused(found: str) -> OperatorError:
-    """Not with the address as it is: a password may be in it."""
+def _unusable_proxy_error(found: str) -> OperatorError:
+    """Error without the address, which may contain a password."""
     return OperatorError(
         "HTTPS_PROXY names a proxy that a sandbox cannot be led through",
         expected="http://HOST:PORT",
