@@ -94,7 +94,7 @@ class Reads(ABC):
         """Summaries, newest first."""
         return self._read(Summary, _newest_query(tables.summaries, "ended_at", limit, task_type=task_type, project=project))
 
-    def failed(self, project: str, kind: FailureClass) -> tuple[int, int]:
+    def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
         """Number of the project's stored checked iterations with this failure, and of all."""
         failed, kept = tables.failures.c, tables.episodes.c
         failing = select(func.count()).select_from(tables.failures).where(failed.project == key(project), failed.kind == kind)
