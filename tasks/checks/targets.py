@@ -110,7 +110,7 @@ class Shown(NamedTuple):
     failing: tuple[str, ...] = ()
     """Checks that pass on the work and fail there."""
     tests: tuple[str, ...] = ()
-    """Tests that fail there, 200 at most."""
+    """Tests that fail there, up to 200."""
 
 
 def check_context(context: LoopContext, state: LoopState) -> CheckContext:

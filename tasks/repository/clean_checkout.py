@@ -4,7 +4,7 @@ Each loop has one in the user's state folder. It is a separate repository with o
 attribute, exclude or manipulated file time of the agent's repository applies.
 
     checkouts/REPOSITORY/store/        objects of all loops
-    checkouts/REPOSITORY/LOOP/tree/    the files, with a small .git that borrows from the store
+    checkouts/REPOSITORY/LOOP/tree/    the files, with a small .git that uses the store as alternate
                              /home/ /cache/ /tmp/    replace the user's for commands
                              /kept/    copy of the files that set-up created
 """
@@ -51,7 +51,7 @@ class CleanCheckout:
     folder: Path
     uid: str  # of the loop: files left by another loop of the same name are not used
     branch: str
-    base: str  # the loop's first commit
+    base: str  # commit that the loop started from
     setup: tuple[str, ...] = ()  # commands, each a line for `sh`, run in the root in order
     clean: bool = True  # contains nothing that the agent could have written except its commits
     laid: Path | None = None  # folder of a hidden check, whose files are copied over those of the commit

@@ -1,4 +1,4 @@
-"""Run git hardened by its command line, with the queries that every other module uses."""
+"""Run git on the command line with hardened settings, and the queries that all other modules use."""
 
 import os
 import re

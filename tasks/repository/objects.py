@@ -112,7 +112,7 @@ def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
     with _lock:
         if key not in _open:
             os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # our own error reports a missing git
-            from tasks.repository.cat_file import CatFile  # importing GitPython takes a while; not every command needs it
+            from tasks.repository.cat_file import CatFile  # a slow import (GitPython), which not every command needs
 
             _close_all()
             _open[key] = CatFile(folder)

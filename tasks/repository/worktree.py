@@ -79,7 +79,7 @@ def first_line(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str,
 def ensure_worktree(repository: Repository, path: Path, branch: str, start: str, base: str = "") -> None:
     """Create the worktree on the loop's branch unless it exists. Raises OperatorError when the branch is in use elsewhere.
 
-    `base`: the loop's first commit. Only submodules that it declares are fetched, as an agent may name any address.
+    `base`: the commit that the loop started from. Only submodules that it declares are fetched, as an agent may name any address.
     """
     if path == repository.top and not repository.bare:
         if (current := current_branch(path)) != branch:
@@ -297,7 +297,7 @@ def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> Non
 
 
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
-    """Keep the work of a dead or cancelled attempt, committed or not, on a ref; then return to its first commit."""
+    """Keep the work of a dead or cancelled attempt, committed or not, on a ref; then return to the commit that it started from."""
     recover(repository, path, state.branch)
     for inner in submodules(path):
         _commit_leftovers(inner, state)
@@ -363,7 +363,7 @@ class Worktree:
         return self.due
 
     def setup_done(self) -> None:
-        """Set-up ran when the worktree was made."""
+        """Do nothing: set-up ran when the worktree was created."""
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         return dict(variables)
