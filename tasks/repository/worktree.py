@@ -297,7 +297,7 @@ def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> Non
 
 
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
-    """Keep the work of a dead or cancelled attempt, committed or not, on a ref; then return to the commit that it started from."""
+    """Keep the work of a dead or cancelled attempt, committed or not, on a ref; then return to its starting commit."""
     recover(repository, path, state.branch)
     for inner in submodules(path):
         _commit_leftovers(inner, state)
