@@ -1,6 +1,6 @@
-"""A group of loops, side by side or in a row, of goals or of a plan: which are due, what each may spend, and what became of them.
+"""A group of loops, in parallel or in sequence, for goals or a plan: which loops are due, their budgets, and their results.
 
-All of it is read from the states of its loops, and nothing else is kept, so nothing else can be lost.
+Everything is read from the states of the loops; nothing else is stored, so nothing else can be lost.
 """
 
 import hashlib
@@ -47,50 +47,50 @@ from tasks.system.paths import GroupFolder
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 
-MARK = 6  # characters that tell two ids apart which look alike once they are part of a loop's name
+MARK = 6  # hash characters that tell apart two ids which become equal as part of a loop's name
 
 PURPOSE = "helmsman choice 1"
 GOAL_SHOWN = 200
-LEAST_DOLLARS = 0.0001  # no limit may be nothing; with so little a loop ends after its first call at the latest
+LEAST_DOLLARS = 0.0001  # a limit must not be zero; with this one a loop ends after its first call at the latest
 SHARED = ("cost_usd", "tokens")
-"""Limits that bind all loops together, by their names in the configuration and in what a loop has spent."""
+"""Limits shared by all loops of a group, by their names in the configuration and in a loop's spending."""
 
 
 @dataclass(frozen=True)
 class WorkerExit:
-    """How the process of a loop ended. What the loop came to is in its state."""
+    """How the process of a loop ended. The loop's outcome is in its state."""
 
     loop: str
     exit_code: int | None
-    words: str  # the end of what it complained of
+    words: str  # end of its error output
 
 
 @dataclass
 class Group:
-    """What one run knows of its loops."""
+    """What one run knows about its loops."""
 
     request: ParallelRequest
     repository: Repository
     links: tuple[Link, ...]
     limits: LimitsConfig
-    config: LoopConfig  # what is the same for all of them
+    config: LoopConfig  # shared by all loops
     names: tuple[str, ...]  # ids of the loops
     items: tuple[PlanItem, ...] = ()
-    """The items of a plan that they are for, in the order of work; empty: they are for none."""
+    """The plan items of the loops, in working order; empty without a plan."""
     promised: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
-    """What each of those at work may spend: its state tells only a moment later."""
+    """Budget of each running loop: its state shows it only a moment later."""
     at_work: set[str] = field(default_factory=set[str])
     driven: Counter[str] = field(default_factory=Counter[str])
     futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
-    """Of the loops that were begun, what the engine runs."""
+    """The engine's future for each started loop."""
     departures: SimpleQueue[WorkerExit] = field(default_factory=SimpleQueue[WorkerExit])
     left: set[str] = field(default_factory=set[str])
-    """Loops whose process ended well: they have left what they leave, or cannot."""
+    """Loops whose process exited with status 0: whatever they hand over is handed over, or cannot be."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def into(self) -> str:
-        """Branch that proven work goes into."""
+        """Branch that proven work is merged into."""
         return self.config.merge.into
 
     @property
@@ -99,14 +99,14 @@ class Group:
 
     @property
     def chosen(self) -> Choice | None:
-        """The best of them, once it is known. What Helmsman did not write there chooses nothing."""
+        """The best loop, once it is known. A choice that Helmsman did not sign is ignored."""
         path = self.folder.choice
         text = authentic(self.identity, PURPOSE, path.read_bytes()) if self.request.best and path.exists() else None
         return None if text is None else Choice.model_validate_json(text)
 
     @property
     def identity(self) -> str:
-        """Whose key signs its choice."""
+        """Identity whose key signs the group's choice."""
         return f"group {self.request.group}"
 
     def cancelled(self) -> bool:
@@ -117,21 +117,21 @@ class Group:
 
 
 def _require_same_goal(name: str, state: LoopState, link: Link) -> None:
-    """Raises OperatorError where a loop was begun with another goal: whoever goes on would go on from work for something else."""
-    begun = own_goal(state.config.goal)
-    if begun.strip() != redact(link.goal).strip():
+    """Raise OperatorError where a loop was started with another goal: continuing would build on work for something else."""
+    earlier_goal = own_goal(state.config.goal)
+    if earlier_goal.strip() != redact(link.goal).strip():
         raise OperatorError(
             f"group {name} was started with other goals",
-            expected=f"for {state.loop}: {clean(begun)[:GOAL_SHOWN]}",
+            expected=f"for {state.loop}: {clean(earlier_goal)[:GOAL_SHOWN]}",
             found=clean(link.goal)[:GOAL_SHOWN],
             remedy="pass the goals that it was started with, or start another group: --name NAME",
         )
 
 
 def opened(request: ParallelRequest, repository: Repository) -> Group:
-    """Raises OperatorError where the group cannot be driven, or was started with other goals."""
-    said = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
-    config = configure(repository.top, said, consent=consent_of(repository.common)).config
+    """Open a group. Raises OperatorError where it cannot be run, or was started with other goals."""
+    shared = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
+    config = configure(repository.top, shared, consent=consent_of(repository.common)).config
     if config.workspace.in_place and not request.in_a_row:
         raise OperatorError("loops side by side need a worktree each", found="workspace.in_place = true", remedy="omit it")
     if request.in_a_row and (request.best or not request.loops):
@@ -154,50 +154,50 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     if not links:
         raise OperatorError("there is nothing to do", expected="goals, or a plan", remedy="give --goal TEXT, or --plan FILE")
     names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
-    # in a row each loop is a step of its own, which may spend what the configuration allows any loop
+    # in sequence each loop is a separate step, which may spend what the configuration allows any loop
     limits = config.limits.model_copy(update=dict.fromkeys(SHARED)) if request.in_a_row else config.limits
     group = Group(request, repository, links, limits, config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
         item: Any = link.settings.get("plan", {}).get("item", "")
-        if state is not None and not (item and state.config.plan.item == item):  # it may be worded anew, and stays the same item
+        if state is not None and not (item and state.config.plan.item == item):  # reworded, it is still the same item
             _require_same_goal(request.group, state, link)
     return group
 
 
 def due_loops(group: Group) -> list[LoopRequest]:
-    """The loops that are to be driven now, each with what it may spend."""
+    """Requests for the loops to run now, each with its budget."""
     if group.cancelled():
         return []
     states = group.states()
     members = _members(group, states)
     if (chosen := group.chosen) is not None:
-        known = zip(members, group.names, strict=True)  # whatever the others came to, nobody needs them any more
+        known = zip(members, group.names, strict=True)  # the other loops are no longer needed
         members = [member if name == chosen.loop else replace(member, settled=True) for member, name in known]
     workers, reopen = group.request.workers, group.request.reopen
-    places = due(members, workers, reopen=reopen)
-    idle = [place for place, one in enumerate(members) if not (one.begun or one.at_work or one.settled)]
-    later = [place for place in idle if place not in places and members[place].driven < MOST_DRIVES]
-    _promise(group, places, len(places) + len(later), states)
-    return [_request(group, place, states) for place in places]
+    due_places = due(members, workers, reopen=reopen)
+    idle = [place for place, member in enumerate(members) if not (member.begun or member.at_work or member.settled)]
+    later = [place for place in idle if place not in due_places and members[place].driven < MOST_DRIVES]
+    _allocate(group, due_places, len(due_places) + len(later), states)
+    return [_loop_request(group, place, states) for place in due_places]
 
 
-def departed(group: Group, gone: WorkerExit) -> None:
-    """Note how a loop's process ended. What an operator has to fix first is not tried again."""
-    group.at_work.discard(gone.loop)
-    group.left |= {gone.loop} if gone.exit_code == 0 else set()
-    state = known_state(group.repository, gone.loop)
+def record_exit(group: Group, ended: WorkerExit) -> None:
+    """Record how a loop's process ended. What an operator has to fix first is not retried."""
+    group.at_work.discard(ended.loop)
+    group.left |= {ended.loop} if ended.exit_code == 0 else set()
+    state = known_state(group.repository, ended.loop)
     if state is not None and state.ending is not None:
-        group.problems.pop(gone.loop, None)
+        group.problems.pop(ended.loop, None)
         return
-    if gone.exit_code == OPERATOR_EXIT_CODE:
-        group.driven[gone.loop] = MOST_DRIVES
-    group.problems[gone.loop] = gone.words or f"its process ended with status {gone.exit_code}"
+    if ended.exit_code == OPERATOR_EXIT_CODE:
+        group.driven[ended.loop] = MOST_DRIVES
+    group.problems[ended.loop] = ended.words or f"its process ended with status {ended.exit_code}"
 
 
-def keep(group: Group, choice: Choice) -> bool:
-    """Have the work of the chosen loop merged, where something is to be merged. Returns whether that is due now.
+def store_choice(group: Group, choice: Choice) -> bool:
+    """Store the choice and configure the chosen loop to merge its work. Return whether a merge is due now.
 
-    Done again, it goes on where it was cut off.
+    Idempotent: a second call continues where the first was interrupted.
     """
     group.folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(group.folder.choice, signed(group.identity, PURPOSE, choice.model_dump_json()))
@@ -211,14 +211,14 @@ def keep(group: Group, choice: Choice) -> bool:
             if config != state.config:
                 changed = state.model_copy(update={"config": config})
                 replace_state(group.repository, state, changed, f"chosen: {choice.reason[:60]}")
-    except OperatorError as error:  # somebody drives it in another terminal
+    except OperatorError as error:  # it runs in another terminal
         group.problems[choice.loop] = clean(str(error))
         return False
     return group.driven[choice.loop] < MOST_DRIVES
 
 
 def group_result(group: Group) -> ParallelResult:
-    """How it stands."""
+    """The result of the group so far."""
     states = group.states()
     done = done_items(group.repository, group.config, group.request.group) if group.items else frozenset[str]()
     loops = list[ParallelLoop]()
@@ -226,34 +226,34 @@ def group_result(group: Group) -> ParallelResult:
         prompt: Any = link.settings.get("prompt", {})
         approach = str(cast("Mapping[str, Any]", prompt).get("approach", "")) if isinstance(prompt, Mapping) else ""
         goal = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
-        one = ParallelLoop(loop=name, goal=goal, approach=clean(approach)[:GOAL_SHOWN])
+        entry = ParallelLoop(loop=name, goal=goal, approach=clean(approach)[:GOAL_SHOWN])
         if state is not None:
-            why = state.ending or state.waiting
-            told = {
+            decision = state.ending or state.waiting
+            fields = {
                 "outcome": state.outcome,
-                "reason": f"{why.rule}: {clean(why.reason)}" if why else "",
+                "reason": f"{decision.rule}: {clean(decision.reason)}" if decision else "",
                 "branch": state.branch,
                 "cost_usd": round(state.spending.cost_usd, 6),
                 "untold": state.untold,
                 "merged": state.merged.commit if state.merged else "",
             }
-            one = one.model_copy(update=told)
-        if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
-            one = one.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
-        loops.append(one)
-    never = {group.names[place]: "its prerequisites were not completed" for place in unreached(_members(group, states))}
+            entry = entry.model_copy(update=fields)
+        if entry.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
+            entry = entry.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
+        loops.append(entry)
+    not_started = {group.names[place]: "its prerequisites were not completed" for place in unreached(_members(group, states))}
     return ParallelResult(
         group=group.request.group,
-        completed=sum(one.outcome is Outcome.COMPLETED for one in loops),
+        completed=sum(entry.outcome is Outcome.COMPLETED for entry in loops),
         loops=tuple(loops),
         chosen=group.chosen,
         into=group.into,
-        problems=tuple(f"{loop}: {words}" for loop, words in {**never, **group.problems}.items()),
+        problems=tuple(f"{loop}: {problem}" for loop, problem in {**not_started, **group.problems}.items()),
     )
 
 
 def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
-    """As they stand. An item that the plan says is done needs no loop any more, whoever did it."""
+    """The loops of the group as they are now. An item that is ticked in the plan needs no loop, whoever did it."""
     members = list[Member]()
     for place, (name, state) in enumerate(zip(group.names, states, strict=True)):
         driven, at_work = group.driven[name], name in group.at_work
@@ -262,7 +262,7 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
             members.append(Member(at_work=at_work, driven=driven, needs=needs))
             continue
         completed = state.outcome is Outcome.COMPLETED
-        interrupted = state.outcome is Outcome.CANCELLED and not driven  # in an earlier run: a driver that is told to end says so
+        interrupted = state.outcome is Outcome.CANCELLED and not driven  # in an earlier run: a stopped driver records this
         member = Member(
             begun=True,
             at_work=at_work,
@@ -282,37 +282,38 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     ]
 
 
-def _promise(group: Group, places: Sequence[int], waiting: int, states: Sequence[LoopState | None]) -> None:
-    """Promise each of these loops a share of what all may spend. `waiting` counts them and those that begin later."""
+def _allocate(group: Group, places: Sequence[int], waiting: int, states: Sequence[LoopState | None]) -> None:
+    """Allocate each of these loops a share of the group budget. `waiting` counts these and the loops that start later."""
     for name in SHARED:
         if (budget := getattr(group.limits, name)) is None:
             continue
-        held, under_way = list[float](), set[int]()
+        allocated, under_way = list[float](), set[int]()
         for place, (loop, state) in enumerate(zip(group.names, states, strict=True)):
             spent, limit = getattr(state.spending, name) if state else 0.0, 0.0
             if loop in group.at_work:
                 limit = group.promised.get(loop, {}).get(name, 0.0)
-            elif state is not None and state.ending is None:  # one that died goes on with what it had
+            elif state is not None and state.ending is None:  # a loop whose driver died keeps its budget
                 limit = getattr(state.config.limits, name) or 0.0
                 under_way.add(place)
-            held.append(max(limit, spent))
-        for passed, place in enumerate(places):
+            allocated.append(max(limit, spent))
+        for position, place in enumerate(places):
             if place not in under_way:
-                held[place] += share(budget, held, waiting - passed)
-            group.promised.setdefault(group.names[place], {})[name] = held[place]
+                allocated[place] += share(budget, allocated, waiting - position)
+            group.promised.setdefault(group.names[place], {})[name] = allocated[place]
 
 
-def _request(group: Group, place: int, states: Sequence[LoopState | None]) -> LoopRequest:
+def _loop_request(group: Group, place: int, states: Sequence[LoopState | None]) -> LoopRequest:
+    """The request that starts or continues the loop at this place."""
     request, link, name, state = group.request, group.links[place], group.names[place], states[place]
     own: Any = link.settings.get("limits", {})
     limits = dict[str, float]()
-    for key, promised in group.promised.get(name, {}).items():  # a loop's own limit counts where it is lower than its share
+    for key, promised in group.promised.get(name, {}).items():  # the lower of its own limit and its share
         least = min(promised, own[key]) if isinstance(own.get(key), int | float) else promised
         limits[key] = max(int(least), 1) if key == "tokens" else max(least, LEAST_DOLLARS)
     attempt = request.best and (group.chosen is None or group.chosen.loop != name)
-    apart = {"limits": limits, "merge": {"into": ""}} if attempt else {"limits": limits}  # of attempts only the best is merged
-    settings = merged(merged(request.settings, link.settings), apart)
-    if state is None:  # what it begins with where that is not what is checked out: in place, the work before it is
+    overrides = {"limits": limits, "merge": {"into": ""}} if attempt else {"limits": limits}  # only the best attempt is merged
+    settings = merged(merged(request.settings, link.settings), overrides)
+    if state is None:  # the base, where it is not the checkout; in place, the checkout holds the earlier work
         before, base = states[place - 1] if place and request.in_a_row else None, ""
         if before is not None:
             base = "" if before.config.workspace.in_place else before.branch
@@ -321,14 +322,14 @@ def _request(group: Group, place: int, states: Sequence[LoopState | None]) -> Lo
         return LoopRequest(
             repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=settings, base=base
         )
-    if state.ending is None or state.outcome is Outcome.COMPLETED:  # it has its limits, or needs none any more
+    if state.ending is None or state.outcome is Outcome.COMPLETED:  # it has its limits, or no longer needs any
         return LoopRequest(repository=request.repository, loop=name)
     settings = settings if request.reopen else {"limits": limits}
     return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=True)
 
 
 def planned_items(repository: Repository, config: LoopConfig, group: str) -> tuple[PlanItem, ...]:
-    """All items in the order of work. Raises OperatorError where loops side by side cannot do them."""
+    """All plan items in working order. Raises OperatorError where parallel loops cannot do them."""
     file, into = config.plan.file, config.merge.into
     items = tuple(in_order(plan_at(repository, tip(repository, config, group), file)))
     if len(items) > MOST_ITEMS:
@@ -336,10 +337,10 @@ def planned_items(repository: Repository, config: LoopConfig, group: str) -> tup
             "the plan is too long for a group", expected=f"{MOST_ITEMS} items at most", found=f"{len(items)} in {file}",
             remedy="one loop can follow it: helmsman run --plan; or cut it",
         )  # fmt: skip
-    waits = next((items[place] for place, needs in enumerate(edges(items)) if needs and not items[place].done), None)
-    if waits is not None and not into:
+    dependent = next((items[place] for place, needs in enumerate(edges(items)) if needs and not items[place].done), None)
+    if dependent is not None and not into:
         raise OperatorError(
-            f"item {waits.id} of {file} comes after others, whose work its loop would not have",
+            f"item {dependent.id} of {file} comes after others, whose work its loop would not have",
             expected="a branch that the work of each is merged into",
             remedy="give one: --merge BRANCH; or mark what is independent with [P]",
         )
@@ -347,7 +348,7 @@ def planned_items(repository: Repository, config: LoopConfig, group: str) -> tup
 
 
 def done_items(repository: Repository, config: LoopConfig, group: str) -> frozenset[str]:
-    """Ids of what is done by now. A plan that cannot be read any more says nothing of that."""
+    """Ids of the items that are done; empty where the plan can no longer be read."""
     try:
         plan = plan_at(repository, tip(repository, config, group), config.plan.file)
     except OperatorError:
@@ -356,27 +357,27 @@ def done_items(repository: Repository, config: LoopConfig, group: str) -> frozen
 
 
 def item_names(group: str, items: Sequence[PlanItem]) -> tuple[str, ...]:
-    """Ids of their loops, which stay the same wherever an item stands in its plan."""
-    given: dict[str, None] = {}
+    """Loop ids of the items, independent of an item's position in the plan."""
+    names: dict[str, None] = {}
     for item in items:
         name = f"{group}-{re.sub(r'[^a-z0-9]+', '-', item.id.lower()).strip('-')}".strip("-")
-        if len(name) > LONGEST_LOOP_ID or name in given or name == group:
+        if len(name) > LONGEST_LOOP_ID or name in names or name == group:
             mark = hashlib.sha256(item.id.encode()).hexdigest()[:MARK]
             name = f"{name[: LONGEST_LOOP_ID - MARK - 1].strip('-')}-{mark}"
-        given[name] = None
-    return tuple(given)
+        names[name] = None
+    return tuple(names)
 
 
 def tip(repository: Repository, config: LoopConfig, group: str) -> str:
-    """The commit that a new loop begins with: of the branch that others' work is merged into, where it is merged."""
+    """The commit that a new loop starts from: the tip of the merge branch, or HEAD where nothing is merged."""
     into, remote = config.merge.into, config.remote.name
     if not into:
         return commit_and_tree(repository.top, "HEAD")[0]
     try:
         return find_target(repository, config, group).base
-    except TransientError:  # what was known of the remote last will do: nothing is merged without asking it
-        known = (f"refs/remotes/{remote}/{into}", f"refs/heads/{into}")
-        found = next((commit for ref in known if (commit := read_ref(repository.common, ref))), None)
+    except TransientError:  # the last known state of the remote is enough: a merge asks the remote again
+        refs = (f"refs/remotes/{remote}/{into}", f"refs/heads/{into}")
+        found = next((commit for ref in refs if (commit := read_ref(repository.common, ref))), None)
         if found is None:
             raise
         return found

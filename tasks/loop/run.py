@@ -1,8 +1,8 @@
-"""A loop's run: one driver, a repaired start, the checks before any work, ears for a cancel, merges, and a written end.
+"""A loop's run: one driver, repair at the start, baseline checks, cancellation, merges, and a stored ending.
 
-One merges at a time: a slot of the engine's is for all machines, a lock of the kernel's for all processes of this one. Both are
-politeness: they spare loops checks that a faster one would make void. What keeps the branch right is that it moves by
-compare-and-swap, so whoever has waited long enough goes ahead without them.
+Only one loop merges at a time: an engine slot covers all machines, a kernel lock all processes of this one. Both are optional:
+they spare loops checks that a faster merge would make void. The branch stays correct because it moves by compare-and-swap, so
+after a long wait a loop merges without them.
 """
 
 import os
@@ -68,116 +68,116 @@ from tasks.system.paths import helmsman_folder
 Stop = Callable[[], bool]
 
 LEASE_SECONDS = 60
-"""After its holder's last word; the least that the engine allows. It is renewed while the holder lives."""
+"""Lease of the merge slot, the shortest that the engine allows; it is renewed while its holder lives."""
 PATIENCE_SECONDS = 30 * 60.0
-"""Until the merge is tried beside others, which costs time and spoils nothing: a merge takes as long as the checks do."""
-ONE_TRY_SECONDS = 3.0  # how long the engine is asked at a stretch: in between a cancel is heard
+"""Wait before merging concurrently with others, which is safe but slower: a merge takes as long as the checks."""
+ONE_TRY_SECONDS = 3.0  # timeout of one request for the slot; a cancel is noticed between requests
 NAP_SECONDS = 0.2
-SLOTS = "helmsman-merge-"  # how the names of the engine's limits begin
+SLOTS = "helmsman-merge-"  # prefix of the names of the engine's limits
 _AWAY = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
 
 LONGEST_STAY = 60.0
-"""Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""
-LONGEST_NAP = 0.5  # seconds between two looks at the clock and the cancel flag while waiting
+"""Longest wait in seconds inside a worker's process: starting another takes ten, and a waiting one occupies a slot."""
+LONGEST_NAP = 0.5  # seconds between two checks of the clock and the cancel flag while waiting
 STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
-"""What ends a loop without a decision of its own. Of the system's errors, those of a disk or of a full machine."""
+"""Exceptions that end a loop without a decision. Of the OSErrors, those of a disk or a full machine."""
 STATE_TYPES = {Outcome.COMPLETED: StateType.COMPLETED, Outcome.CANCELLED: StateType.CANCELLED}
-"""How an outcome shows in the Prefect UI; any other one as failed, by its own name."""
+"""Prefect state type of an outcome; any other outcome shows as failed, under its own name."""
 
 
 @contextmanager
 def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
-    """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
+    """Open and lock the loop while the block runs. Raises OperatorError when it already runs or cannot start."""
     refuse_nested()
-    request = continued(request)
+    request = reopen_if_intended(request)
     repository = open_repository(Path(request.repository))
     with ExitStack() as stack:
         stack.callback(close_readers)
-        if request.loop:  # one that somebody drives is left as it is
+        if request.loop:  # a loop that already runs is left unchanged
             stack.enter_context(exclusive_folder(loop_folder(repository, request.loop), request.loop))
         opened = open_loop(request, str(runs.run_id()), now_utc())
         if not request.loop:
             stack.enter_context(exclusive_folder(loop_folder(repository, opened.loop), opened.loop))
         context = loop_context(request.repository, opened)
         state = repair(context, read_state(repository, opened.loop)[0])
-        state = acquire_lease(repository, _with_what_is_lost(context, state))
+        state = acquire_lease(repository, _mark_lost_call(context, state))
         stack.enter_context(pushed(repository, opened.loop))
         catch_up(context, state)
         stand_at_best(context, state)
         stack.enter_context(runs.leaving_what_others_drive())
         of_loop = {f"loop:{state.loop}", f"uid:{state.uid}"}
-        # with the tag of loops on the runs inside, a list of loops would be one of iterations
-        marks, inside = {"helmsman", *of_loop}, {"helmsman-iteration", *of_loop}
+        # if inner runs had the tag of loops, a list of loops would be a list of iterations
+        tags, inside = {"helmsman", *of_loop}, {"helmsman-iteration", *of_loop}
         stack.enter_context(
-            runs.driving_run(state.loop, state.uid, marks, context.folder.cancel, inside=inside, repository=repository.top)
+            runs.driving_run(state.loop, state.uid, tags, context.folder.cancel, inside=inside, repository=repository.top)
         )
         stack.enter_context(watched(repository, context.folder, state, get_run_logger().warning))
         stack.enter_context(listening(journal_to(context.folder.journal)))
         yield context, state
 
 
-def _with_what_is_lost(context: LoopContext, state: LoopState) -> LoopState:
-    """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing.
+def _mark_lost_call(context: LoopContext, state: LoopState) -> LoopState:
+    """The loop, with an agent call that was in flight on another machine marked as lost: its result is not known here.
 
     Raises as `require_results` does.
     """
     if not state.config.remote.push or state.ending is not None:
         return state
     call = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
-    if not require_results(state.loop) or has_begun(call):  # this machine made the call, and so knows how it stands
+    if not require_results(state.loop) or has_begun(call):  # this machine made the call, so it knows its result
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
     return lost_elsewhere(context, state, now_utc()) if in_flight else state
 
 
 def wait_if_due(context: LoopContext, state: LoopState) -> None:
-    """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting.
+    """Sleep until the moment that the loop waits for. It is part of the state, so a restart continues the wait.
 
-    A clock that is set back makes the wait no longer, and a machine that slept wakes late enough: whichever clock is there first.
+    Ends on whichever of the two clocks is first: setting the wall clock back does not prolong the wait. Raises Cancelled.
     """
     if state.waiting is None or now_utc() >= state.waiting.until:
         return
-    late = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
+    deadline = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
     folder = context.folder
     publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
     get_run_logger().warning("%s", state.waiting.reason)
-    if late - time.monotonic() > LONGEST_STAY and runs.is_under_a_worker():
+    if deadline - time.monotonic() > LONGEST_STAY and runs.is_under_a_worker():
         sleep_until(state.waiting.until, state.waiting.reason)
-    while now_utc() < state.waiting.until and (left := late - time.monotonic()) > 0:
+    while now_utc() < state.waiting.until and (left := deadline - time.monotonic()) > 0:
         if folder.cancel.exists():
             raise Cancelled("cancelled while waiting")
         time.sleep(max(min(LONGEST_NAP, left, (state.waiting.until - now_utc()).total_seconds()), 0.0))
 
 
 def end_from_outside(context: LoopContext, state: LoopState, why: BaseException) -> LoopState:
-    """Write down that the loop was cancelled or broken. `state` is the last that this driver knew.
+    """Store that the loop was cancelled or failed. `state` is the last one that this driver knows.
 
-    Of a loop that somebody else drives by now nothing is written: `why` is raised.
+    Where another driver has taken the loop over, nothing is stored and `why` is raised.
     """
     if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(context.repository, state):
         get_run_logger().error("loop %s is left to its new driver: %s", state.loop, why)
         raise why
     reason = transient_error(why) or why
-    if isinstance(reason, OSError):  # not transient: a fault of ours
+    if isinstance(reason, OSError):  # not transient: a bug in Helmsman
         raise reason
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
-    # in git stands all that came after `state`, questions, a person's words, a merge, an iteration that could not be pushed: this
-    # driver holds the lock, so it wrote that itself, unless it is the loop of another machine or of another beginning
+    # the stored state has everything after `state`: questions, answers, a merge, an iteration that could not be pushed. This
+    # driver holds the lock, so it stored that itself, unless the loop is of another machine or was created again
     stored, _ = read_state(context.repository, state.loop)
     state = stored if (stored.uid, stored.host) == (state.uid, state.host) else state
-    if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
+    if state.merged and state.outcome is Outcome.COMPLETED:  # it is merged, and nothing is left to stop
         return state
-    if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
+    if state.ending is not None and not landing_due(state):  # an ended loop stays ended, whatever failed afterwards
         publish(MemoryNoted(lines=(str(reason),)))
         return state
     known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
-    if state.ending is not None and not isinstance(known, Cancelled):  # proven, and to be merged still: that is no end
+    if state.ending is not None and not isinstance(known, Cancelled):  # proven but not merged yet: not an ending
         raise known
     return close(context, state, known, now_utc())
 
 
 def tidy(context: LoopContext, state: LoopState) -> None:
-    """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
+    """Remove a completed loop's worktree: the work is on its branch, which a worktree keeps others from checking out."""
     if state.outcome is not Outcome.COMPLETED:
         return
     tear_down(context, state)
@@ -192,21 +192,21 @@ def tidy(context: LoopContext, state: LoopState) -> None:
 
 
 def engine_state(state: LoopState) -> EndState:
-    """How the flow run ends: why, and what comes next."""
+    """The final state of the flow run, with the reason and the next step."""
     outcome = state.outcome or Outcome.WAITING
     kind, name = STATE_TYPES.get(outcome, StateType.FAILED), outcome.replace("_", " ").capitalize()
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
-    said = [f"{why.rule}: {why.reason}"] if why else []
-    said += ["Retry this run to go on with the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
-    return EndState(type=kind, name=name, message=" ".join(said), data=result.model_dump(mode="json"))
+    messages = [f"{why.rule}: {why.reason}"] if why else []
+    messages += ["Retry this run to go on with the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
+    return EndState(type=kind, name=name, message=" ".join(messages), data=result.model_dump(mode="json"))
 
 
-def continued(request: LoopRequest) -> LoopRequest:
-    """The request as a person means it, where its loop has ended: they see no other way to say that it is to go on.
+def reopen_if_intended(request: LoopRequest) -> LoopRequest:
+    """The request with `reopen` set where a retry or a new run is a person's way to continue a loop that has ended.
 
-    A retry of a run that was stopped, failed or cancelled goes on with the run's loop, as it is configured by now; a new run
-    that names a cancelled loop goes on with that. A run that the engine starts again by itself, after a crash, does not.
+    A retry of a stopped, failed or cancelled run continues the run's loop with its stored configuration; a new run that names
+    a cancelled loop continues that loop. A run that the engine restarts by itself, after a crash, does not.
     """
     name = request.loop or runs.driven_here("loop:")
     if request.reopen or not name or not runs.is_under_a_worker():
@@ -216,16 +216,16 @@ def continued(request: LoopRequest) -> LoopRequest:
         return request
     if runs.driven_here() == state.uid and runs.is_retried():
         return request.model_copy(update={"loop": name, "reopen": True, "settings": {}})
-    names_it = runs.driven_here() != state.uid and state.outcome is Outcome.CANCELLED
-    return request.model_copy(update={"reopen": True}) if names_it else request
+    names_cancelled = runs.driven_here() != state.uid and state.outcome is Outcome.CANCELLED
+    return request.model_copy(update={"reopen": True}) if names_cancelled else request
 
 
 def begun(context: LoopContext, state: LoopState) -> LoopState:
-    """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
+    """Check that the loop can run, and store the baseline of a new one. Raises SetupFailed and OperatorError."""
     if state.ending:
         return state
-    require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
-    if state.agent:  # whoever resumes it is told as well
+    require_sandbox(state.config.sandbox)  # before any costs, on every machine that continues the loop
+    if state.agent:  # shown on resume as well
         publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
     if warning := many_iterations(state.config.limits):
         publish(SignalRaised(signal=warning))
@@ -238,7 +238,7 @@ def begun(context: LoopContext, state: LoopState) -> LoopState:
 
 
 def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
-    """With the checks before any work, where they are to be tried, and what similar work took."""
+    """Run the checks before any work, if configured, and store them with an estimate from similar work."""
     begin_verification(context, state)
     _, tree = commit_and_tree(context.worktree, state.head)
     report = steps.baseline(context, state, tree) if state.config.baseline and state.config.checks else None
@@ -257,12 +257,12 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
     if after == state:
         return state
-    told = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
-    return replace_state(context.repository, state, after, told)
+    subject = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
+    return replace_state(context.repository, state, after, subject)
 
 
 def landed(context: LoopContext, state: LoopState) -> LoopState:
-    """Merge what is proven, where that is wanted. Returns the loop as it goes on: merged, with a task, or with a question."""
+    """Merge proven work where configured. Return the loop's next state: merged, with a task, or with a question."""
     while landing_due(state):
         state = begin_landing(context, state)
         with merging_alone(context.repository, context.folder.cancel.exists):
@@ -273,34 +273,34 @@ def landed(context: LoopContext, state: LoopState) -> LoopState:
 
 @contextmanager
 def merging_alone(repository: Repository, stop: Stop) -> Generator[None]:
-    """While the block runs nobody else merges in this project, as far as that can be had. Raises Cancelled."""
+    """Keep other loops of this project from merging while the block runs, as far as possible. Raises Cancelled."""
     until = time.monotonic() + PATIENCE_SECONDS
-    with ExitStack() as held:
+    with ExitStack() as stack:
         if not is_embedded():
-            hold_slot(held, slot_of(repository), until, stop)
+            hold_slot(stack, slot_of(repository), until, stop)
         path = helmsman_folder(repository.common) / "merge.lock"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        held.callback(os.close, handle)
+        stack.callback(os.close, handle)
         _wait(lambda: locked_within(handle, NAP_SECONDS), f"the lock {path}", until, stop)
         yield
 
 
 def slot_of(repository: Repository) -> str:
-    """The name of the engine's limit: the same for every clone of a project."""
+    """Name of the engine's limit, the same for every clone of a project."""
     return f"{SLOTS}{project_of(repository)}"
 
 
 def hold_slot(held: ExitStack, name: str, until: float, stop: Stop) -> None:
-    """Take the engine's only slot of that name. Its lease ends with its holder, however that one dies."""
+    """Take the engine's only slot of that name. Its lease expires when the holder dies."""
     try:
         with get_client(sync_client=True) as client, suppress(ObjectAlreadyExists):
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
-        _wait(lambda: _taken(held, name), f"the slot {name}", until, stop)
-    except _AWAY as error:  # an engine that is away holds nobody up
+        _wait(lambda: _try_slot(held, name), f"the slot {name}", until, stop)
+    except _AWAY as error:  # an unreachable engine does not block the merge
         get_run_logger().warning("the engine gave no slot %s, merging without it: %s", name, error)
 
 
-def _taken(held: ExitStack, name: str) -> bool:
+def _try_slot(held: ExitStack, name: str) -> bool:
     slot = concurrency(
         name,
         timeout_seconds=ONE_TRY_SECONDS,
@@ -319,12 +319,12 @@ def _taken(held: ExitStack, name: str) -> bool:
 def give_back(slot: AbstractContextManager[object], name: str) -> None:
     try:
         slot.__exit__(None, None, None)
-    except _AWAY as error:  # its lease ends by itself
+    except _AWAY as error:  # its lease expires
         get_run_logger().warning("the slot %s was not given back: %s", name, error)
 
 
 def _wait(take: Callable[[], bool], what: str, until: float, stop: Stop) -> None:
-    """Until it is taken, or the time is over."""
+    """Wait until `take` returns True or the time is over. Raises Cancelled."""
     while not take():
         if stop():
             raise Cancelled("cancelled while waiting for other merges")

@@ -1,6 +1,6 @@
-"""The steps of an iteration as Prefect tasks, and those around it: each takes where it works and the state of its loop.
+"""The steps of an iteration, and those before and after it, as Prefect tasks on a loop's context and state.
 
-A step's name and key are how a run that died finds its result again (tasks/engine/step.py): they stay as they are.
+A step's name and key let a run that died find its result again (tasks/engine/step.py): do not change them.
 """
 
 import hashlib
@@ -73,20 +73,20 @@ from tasks.trackers.pull_request import open_pull_request as request_pull
 
 
 def by_step(run: TaskRunContext, inputs: dict[str, Any]) -> str:
-    """The key of a step's result, by value. Its fields, argued.
+    """The key of a step's result, by value. Its fields, with their reasons.
 
-    uid          two repositories may have loops of one name
-    iteration    the loop does the same steps again and again
-    attempt      an attempt whose agent call died is done anew, with another prompt
+    uid          two repositories may have loops of the same name
+    iteration    the loop repeats the same steps
+    attempt      an attempt whose agent call died is repeated with another prompt
     step         two steps of one iteration may have equal arguments
     """
     return step_key(inputs["state"], run.task.name)
 
 
 def by_tree(_run: TaskRunContext, inputs: dict[str, Any]) -> str | None:
-    """The key of a check report: a tree that was checked already is not checked again, in whichever iteration.
+    """The key of a check report: a tree is checked only once, across all iterations.
 
-    None where processes of the agent ran beside the checks: what those say then holds for no other iteration.
+    None where processes of the agent ran during the checks: their report is not valid for other iterations.
     """
     if "execution" in inputs and inputs["execution"].call.survivors:
         return None
@@ -96,15 +96,15 @@ def by_tree(_run: TaskRunContext, inputs: dict[str, Any]) -> str | None:
 
 
 def checks_fingerprint(config: LoopConfig) -> str:
-    """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
-    asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config)]
-    told = json.dumps([*asked, [config.workspace.clean, config.workspace.setup]], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    """A hash of the checks and of the tests they require: a report is valid only for the checks that made it."""
+    checks = [[check.model_dump(mode="json") for check in config.checks], required_tests(config)]
+    text = json.dumps([*checks, [config.workspace.clean, config.workspace.setup]], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @step(by_tree)
 def baseline(context: LoopContext, state: LoopState, tree: str) -> CheckReport:
-    """The checks on what the loop begins with. Raises SetupFailed."""
+    """Run the checks on the loop's first commit. Raises SetupFailed."""
     return run_for_loop(context, state, Target(state.head, tree, state.config), run_checks)
 
 
@@ -125,7 +125,7 @@ def prompt(context: LoopContext, state: LoopState, orientation: Orientation, pla
 
 @step(by_step)
 def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
-    """Have the agent work, then commit what it left and measure what it changed."""
+    """Run the agent, then commit its work and measure its changes."""
     start = orientation.start_commit
     session = session_to_resume(state, orientation.started_at)
     credentials, stop = agent_credentials(state.config), context.folder.cancel.exists
@@ -136,31 +136,31 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
     take_over_work(context, state)
     change = settle_work(context.repository, context.worktree, state, start)
     if state.researching:
-        put_back = take_back(context, state, start)
+        reverted = take_back(context, state, start)
     else:
-        put_back = revert_protected(context, state, change.commit) if state.config.invariants.revert else ()
-    touched = None if state.researching else put_back_plan(context, state, start)
-    if put_back or touched:
+        reverted = revert_protected(context, state, change.commit) if state.config.invariants.revert else ()
+    plan_change = None if state.researching else put_back_plan(context, state, start)
+    if reverted or plan_change:
         change = measure_change(context.worktree, start)
     transcript = str(folder.packed.relative_to(context.folder.root)) if folder.packed.exists() else ""
-    if state.config.remote.push:  # before the result is known: whoever finds that elsewhere finds the work, too
+    if state.config.remote.push:  # before the result is stored: a machine that finds the result must find the work, too
         push_loop(context.repository, state)
-    return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
+    return Execution(call=call, change=change, put_back=reverted, transcript=transcript, plan=plan_change)
 
 
 def checking(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], CheckReport]:
-    """The checks step; asked anew where the last report told nothing for sure (a timeout, a command that did not start)."""
+    """The checks step, run again where the last report was inconclusive (a timeout, a command that did not start)."""
     return again_if(state.checks is not None and not state.checks.conclusive, checks)
 
 
 @step(by_tree)
 def checks(context: LoopContext, state: LoopState, execution: Execution) -> CheckReport:
-    """The checks on the tree that the iteration ended with."""
+    """Run the checks on the tree at the end of the iteration."""
     change = execution.change
     report = run_for_loop(context, state, Target(change.commit, change.tree, state.config))
-    promise, told = state.config.completion.promise, execution.call.final_text
-    done = read_ending(told, promise, only_at_end=prints_text(state.agent)).wants_to_finish
-    if not (report.clean and report.failures and report.conclusive and done):
+    promise, message = state.config.completion.promise, execution.call.final_text
+    is_done = read_ending(message, promise, only_at_end=prints_text(state.agent)).wants_to_finish
+    if not (report.clean and report.failures and report.conclusive and is_done):
         return report
     try:
         return explained(check_context(context, state), context.worktree, change.commit, report, state.config)
@@ -183,7 +183,7 @@ def claims(
     report: CheckReport | None,
     findings: tuple[Finding, ...],
 ) -> Evidence:
-    """What the agent says of its work and what holds of that; compared with the loop's start where the work may be done."""
+    """The agent's claims and their verification, compared with the loop's start where the work may be done."""
     evidence = Evidence(
         execution=execution,
         memory=read_notes(context, state, execution.put_back),
@@ -202,29 +202,31 @@ def claims(
 
 
 def compared_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
-    """The evidence with what is different from the loop's start, where the work is in question as done."""
+    """The evidence with its differences from the loop's start, where the work may be done."""
     report = evidence.checks
     if report is None or not new_tests.in_question(state, evidence):
         return evidence
     since = since_start(context, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
-    empty = without_test(report, state.most_tests, state.without_test_at_start)
-    copy, found = _outcomes(context, state, evidence, report, since)
-    bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
-    told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
-    known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty, **told})
+    untested = without_test(report, state.most_tests, state.without_test_at_start)
+    copy, outcome = _outcomes(context, state, evidence, report, since)
+    without_output = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
+    details = {"changed_expectations": outcome.changed, "tests_of_start": without_output, "table": outcome.table}
+    comparison = since.model_copy(
+        update={"needs_test": new_tests.needs_test(state, evidence), "without_test": untested, **details}
+    )
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
-    commit, turned = evidence.execution.change.commit, found.table.of("proves")
-    if may_complete and turned and report.passed and state.config.workspace.clean:
+    commit, proving = evidence.execution.change.commit, outcome.table.of("proves")
+    if may_complete and proving and report.passed and state.config.workspace.clean:
         work = work_of(context, state, commit)
-        cannot_fail = that_cannot_fail(check_context(context, state), work, report, turned)
-        known = known.model_copy(update={"cannot_fail": cannot_fail})
+        cannot_fail = that_cannot_fail(check_context(context, state), work, report, proving)
+        comparison = comparison.model_copy(update={"cannot_fail": cannot_fail})
     name = f"{state.due:05d}-{state.attempt}-{commit[:12]}"
     hidden = check_hidden(context, state, commit, name) if may_complete and state.config.hidden else ()
-    compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
-    evidence = evidence.model_copy(update=compared)
+    update = {"since_start": comparison, "findings": (*evidence.findings, *outcome.findings), "hidden": hidden}
+    evidence = evidence.model_copy(update=update)
     if not (may_complete and state.config.proof.probes):
         return evidence
-    # probes cost money: only where nothing else denies that the work is done; what is left of a plan is told by its item
+    # probes cost money: run them only where nothing else denies that the work is done; the item reports the rest of a plan
     proof = prove(state.config, state.done, evidence)
     if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
         return evidence
@@ -233,7 +235,7 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
 
 
 def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
-    """Those checks on the work with the tests of the loop's start, where any of these has changed."""
+    """Run the given checks on the work with the tests of the loop's start, where any of these has changed."""
     work = work_of(context, state, execution.change.commit, checks)
     return run_trusted(work, execution.change.tree, partial(run_for_loop, context, state))
 
@@ -241,28 +243,28 @@ def trusted_run(context: LoopContext, state: LoopState, execution: Execution, ch
 def _outcomes(
     context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, since: SinceStart
 ) -> tuple[TrustedRun, Outcomes]:
-    """What the tests of the start say of the work, in the own check of the item in hand as well, and what all runs come to."""
+    """Run the start's tests on the work, also for the current item's check, and combine the outcomes of all runs."""
     config, own = state.config, evidence.own.results if evidence.own else ()
-    copy = TrustedRun()
+    trusted = TrustedRun()
     if since.tests_changed or evidence.own is not None:
         checks = (*config.checks, *(CheckConfig(command=result.command) for result in own))
-        copy = trusted_run(context, state, evidence.execution, checks)
-    whole = report.model_copy(update={"results": (*report.results, *own)})
-    red = failing_at_start(state.history)
-    if red is not None or own:  # the own check is taken to have failed at the start
-        red = frozenset((red or frozenset[str]()) | {result.name for result in own})
-    found = outcomes(whole, copy, red, config.goal, config.invariants, since.on_start)
-    return copy, found._replace(findings=weigh(found.findings, config.invariants))
+        trusted = trusted_run(context, state, evidence.execution, checks)
+    combined = report.model_copy(update={"results": (*report.results, *own)})
+    failing = failing_at_start(state.history)
+    if failing is not None or own:  # the item's check is assumed to have failed at the start
+        failing = frozenset((failing or frozenset[str]()) | {result.name for result in own})
+    found = outcomes(combined, trusted, failing, config.goal, config.invariants, since.on_start)
+    return trusted, found._replace(findings=weigh(found.findings, config.invariants))
 
 
 def since_start(context: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
-    """What differs from the start; where that is to be shown, by the work's tests on the source of the start."""
+    """What differs from the start; with `run`, shown by the work's tests on the source of the start."""
     change = execution.change
     work = work_of(context, state, change.commit)
     shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run else Shown()
-    asked = state.config.workspace.clean and bool(work.changed)
-    answers = looked_up_in(check_context(context, state), work) if asked and state.config.proof.neighbours else ()
-    mutants = mutants_in(check_context(context, state), work, report) if asked and state.config.proof.mutants else None
+    can_probe = state.config.workspace.clean and bool(work.changed)
+    answers = looked_up_in(check_context(context, state), work) if can_probe and state.config.proof.neighbours else ()
+    mutants = mutants_in(check_context(context, state), work, report) if can_probe and state.config.proof.mutants else None
     return SinceStart(
         unchanged=not work.changed,
         tests_changed=bool(work.tests_as_they_were),
@@ -282,7 +284,7 @@ def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidenc
 
 @step(by_step)
 def learn(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Learned:
-    """Keep what the iteration teaches, now that verdict and checks are known."""
+    """Store the lessons of the iteration, now that verdict and checks are known."""
     if not state.config.memory.use:
         return Learned()
     check_lease(context.repository, state)
@@ -301,12 +303,12 @@ def decide(context: LoopContext, state: LoopState, evidence: Evidence, overseen:
 
 @step(by_step)
 def record(context: LoopContext, state: LoopState, what: IterationRecord) -> IterationRecord:
-    """Take work back or tick the plan, which changes nothing when it is done again, then write down what happened."""
+    """Roll the work back or tick the plan, both idempotent, then store the iteration's record."""
     decision = what.decision
     failed = roll_back(context, state, what.execution, decision) if decision.back_to else None
-    stays = not decision.back_to and not decision.repeat and decision.outcome is not Outcome.EJECTED
+    is_kept = not decision.back_to and not decision.repeat and decision.outcome is not Outcome.EJECTED
     proven = what.item is not None and what.item.proven
-    what = with_its_end(what, failed, tick(context, state, what, decision) if proven and stays else None)
+    what = with_its_end(what, failed, tick(context, state, what, decision) if proven and is_kept else None)
     check_lease(context.repository, state)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"
@@ -318,7 +320,7 @@ def record(context: LoopContext, state: LoopState, what: IterationRecord) -> Ite
 
 
 def checked_for_merge(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
-    """The checks on what would be merged and, where these pass, the hidden checks that do not."""
+    """The report on a merge candidate and, where it passes, the hidden checks that fail."""
     report = merge_checks(context, state, commit, tree)
     hidden = check_hidden(context, state, commit, f"merge-{commit[:12]}") if report.passed and state.config.hidden else ()
     failing = tuple(result for result in hidden if not result.passed)
@@ -327,7 +329,7 @@ def checked_for_merge(context: LoopContext, state: LoopState, commit: str, tree:
 
 @step(by_tree)
 def merge_checks(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
-    """The checks on what would be merged, a commit that the loop is not at."""
+    """Run the checks on a merge candidate, a commit other than the loop's head."""
     return run_for_loop(context, state, Target(commit, tree, state.config, stay=state.head))
 
 
@@ -342,7 +344,7 @@ def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
 
 
 def check_hidden(context: LoopContext, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
-    """Which of the hidden checks pass on a commit; what they are and print is kept under `name`, for people alone."""
+    """Run the hidden checks on a commit; their commands and output are stored under `name`, for people only."""
     require_known(state)
     results = run_hidden(check_context(context, state), work_of(context, state, commit))
     keep_output(state.uid, name, results)

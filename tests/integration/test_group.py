@@ -11,8 +11,8 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.request import Choice, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState, Spending
 from tasks.groups import members as gathering
-from tasks.groups.members import heard
-from tasks.groups.parallel import Group, WorkerExit, departed, due_loops, group_result, keep, opened
+from tasks.groups.members import next_exit
+from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, opened, record_exit, store_choice
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import known_state, replace_state
@@ -54,7 +54,7 @@ def end(group: Group, loop: str, outcome: Outcome | None, *, rule: str = "over",
     if outcome is not None:
         ending = Decision(kind="stop", rule=rule, reason="why", at=NOW, outcome=outcome)
         changed(group, loop, ending=ending, spending=Spending(cost_usd=cost))
-    departed(group, WorkerExit(loop, status, "words"))
+    record_exit(group, WorkerExit(loop, status, "words"))
 
 
 def changed(group: Group, loop: str, **changes: Any) -> LoopState:
@@ -93,7 +93,7 @@ def test_attempts_at_one_goal_never_merge_by_themselves_and_the_chosen_one_does(
     end(group, "g-2", Outcome.COMPLETED)
     for _ in range(2):  # whoever is killed in between goes on there
         again = group_of(request(tmp_path, 2, **merging))
-        assert keep(again, again.chosen or Choice(loop="g-2", reason="small"))
+        assert store_choice(again, again.chosen or Choice(loop="g-2", reason="small"))
     kept = known_state(group.repository, "g-2")
     assert kept is not None
     assert kept.config.merge.into == "main"
@@ -149,7 +149,7 @@ def test_a_loop_whose_task_the_engine_ended_before_it_began_is_heard_of(reposito
     future = Future[Any]()
     group.futures[due.loop] = future
     future.set_result(None)
-    assert "is it away?" in heard(group).words
+    assert "is it away?" in next_exit(group).words
 
 
 def test_loops_side_by_side_do_not_work_in_the_checkout_itself(repository: Path, tmp_path: Path) -> None:

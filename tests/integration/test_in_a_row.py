@@ -12,7 +12,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import ChainRequest, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState
-from tasks.groups.parallel import Group, WorkerExit, departed, due_loops, group_result, opened
+from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, opened, record_exit
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_context
@@ -91,9 +91,9 @@ def test_a_question_that_is_open_is_asked_before_the_next_loop_begins(top: Path)
 def test_a_loop_whose_process_ended_well_is_not_driven_again_whatever_it_could_not_leave(top: Path) -> None:
     group = in_a_row(top)
     completed(group, gate=QUESTION)
-    departed(group, WorkerExit("num-1", 1, "killed"))
+    record_exit(group, WorkerExit("num-1", 1, "killed"))
     assert due(group).loop == "num-1"
-    departed(group, WorkerExit("num-1", 0, ""))
+    record_exit(group, WorkerExit("num-1", 0, ""))
     assert due(group).loop == "num-2"
 
 
@@ -110,7 +110,7 @@ def test_in_place_a_loop_begins_with_what_the_one_before_it_has_left_checked_out
     group = in_a_row(top, settings={"workspace": {"in_place": True}})
     first = completed(group)
     assert due(group).loop == "num-1"  # nothing shows there that it has left
-    departed(group, WorkerExit("num-1", 0, ""))
+    record_exit(group, WorkerExit("num-1", 0, ""))
     assert due(group).base == ""
     second = begun(group)
     assert (second.branch, second.base_commit) == ("main", first.head)
