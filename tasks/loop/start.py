@@ -1,4 +1,4 @@
-"""Start of a loop: an existing one is opened, a new one's first state made of a configuration and a commit, and written once."""
+"""Start of a loop: open an existing one, or create a new one's first state from a configuration and a commit, once."""
 
 import hashlib
 import secrets
@@ -45,7 +45,7 @@ from tasks.system.trust import consent_of
 from tasks.trackers.thread import forget
 
 SUFFIXES = 6, 12, 24
-"""Digits that make a loop's id its own; more of them where another run's loop has the shorter id already."""
+"""Hash digits that make a loop id unique; more of them where another run's loop has the shorter id."""
 
 
 def create_loop(
@@ -58,9 +58,9 @@ def create_loop(
     run: str = "",
     new: bool = False,
 ) -> LoopState:
-    """Write the first state of a loop, unless the same flow run has written it before. It keeps preset and agent as they are now.
+    """Write the first state of a loop, unless the same flow run wrote it before. The state stores preset and agent.
 
-    `run`: id of that flow run. `new`: one that is there already is somebody else's; raises OperatorError.
+    `run`: id of that flow run. `new`: raise OperatorError where a loop of that name exists.
     """
     if (known := known_state(repository, name)) is not None:
         if new:
@@ -76,18 +76,15 @@ def create_loop(
 
 
 def state_from_here(repository: Repository, resolved: LoopSettings, name: str, now: datetime, begin_with: str = "") -> LoopState:
-    """The first state of a loop that begins with what is checked out, or with that: aligned, and with what is left to know.
-
-    Nothing is written.
-    """
+    """The first state of a loop from HEAD or `begin_with`, with its alignment and what earlier loops left. Writes nothing."""
     if resolved.agent is None and (kind := find_agent(repository.top, resolved.config.agent)):
         resolved = replace(resolved, agent=Agent(kind=kind))
-    commit, branch = _beginning(repository, resolved.config, begin_with, name)
-    on_a_loop, file = begin_with.startswith(OWN_BRANCHES), resolved.config.alignment
-    config = aligned(repository, resolved.config, others=on_a_loop)
-    before = known_state(repository, begin_with.removeprefix(OWN_BRANCHES)) if on_a_loop else None
-    if before is not None:  # it tells all of those before it, whatever the file says
-        inherited = inherited_from(before)
+    commit, branch = _base_and_branch(repository, resolved.config, begin_with, name)
+    is_on_a_loop, file = begin_with.startswith(OWN_BRANCHES), resolved.config.alignment
+    config = aligned(repository, resolved.config, others=is_on_a_loop)
+    earlier_loop = known_state(repository, begin_with.removeprefix(OWN_BRANCHES)) if is_on_a_loop else None
+    if earlier_loop is not None:  # it includes the handoffs of all loops before it, whatever the file says
+        inherited = inherited_from(earlier_loop)
     else:
         inherited = left_at(repository, commit, file) if begin_with or repository.bare else left_in(repository, file)
     state = first_state(
@@ -99,7 +96,7 @@ def state_from_here(repository: Repository, resolved: LoopSettings, name: str, n
 def first_state(
     repository: Repository, resolved: LoopSettings, now: datetime, *, loop: str, branch: str, commit: str
 ) -> LoopState:
-    """The state of a loop that begins with a commit. Raises OperatorError where it could not be driven as it is configured."""
+    """The state of a loop that starts from a commit. Raises OperatorError where its configuration cannot run."""
     config = resolved.config
     require_no_secret(config)
     require_outside(repository, config)
@@ -125,7 +122,7 @@ def first_state(
 
 
 def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
-    """Write it. Returns False, and touches nothing, where another run for the same event was faster."""
+    """Write a loop's first state. Return False, changing nothing, where another run for the same event was faster."""
     if known_state(repository, state.loop) is not None:
         return False
     folder = loop_folder(repository, state.loop)
@@ -138,24 +135,24 @@ def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
 
 
 def _forget_earlier(folder: LoopFolder) -> None:
-    """What a loop of that name left that was removed (docs/what-lasts.md): it would pass for this one's."""
-    for left in (folder.answers, folder.words, folder.calls, folder.notes, git_folder(folder)):
-        shutil.rmtree(left, ignore_errors=True)
+    """Delete the files of a removed loop with the same name (docs/what-lasts.md): they would count as this one's."""
+    for leftover in (folder.answers, folder.words, folder.calls, folder.notes, git_folder(folder)):
+        shutil.rmtree(leftover, ignore_errors=True)
     forget(folder)
 
 
 def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
     if not config.checks and not config.allow_no_checks:
-        fitting = f"; for a {preset.name}: {'; '.join(preset.sheet.checks)}" if preset and preset.sheet.checks else ""
+        suggestion = f"; for a {preset.name}: {'; '.join(preset.sheet.checks)}" if preset and preset.sheet.checks else ""
         raise OperatorError(
             "no check is configured, so nothing can be verified",
-            expected=f"at least one command whose exit code proves the goal{fitting}",
+            expected=f"at least one command whose exit code proves the goal{suggestion}",
             remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
         )
 
 
 def require_no_secret(config: LoopConfig) -> None:
-    """The state keeps the configuration, and is pushed with the branch. A secret in the goal is redacted: it is only a text."""
+    """Raise OperatorError where the configuration, which is stored and pushed, has a secret. Those in the goal are redacted."""
     if keys := settings_with_secrets(config):
         raise OperatorError(
             "the configuration holds a secret, which would be stored in the loop's state and pushed with it",
@@ -165,8 +162,8 @@ def require_no_secret(config: LoopConfig) -> None:
         )
 
 
-def _beginning(repository: Repository, config: LoopConfig, begin_with: str, name: str) -> tuple[str, str]:
-    """Commit that a new loop begins with, and its branch."""
+def _base_and_branch(repository: Repository, config: LoopConfig, begin_with: str, name: str) -> tuple[str, str]:
+    """Commit that a new loop starts from, and its branch. Raises OperatorError."""
     in_place = config.workspace.in_place
     if begin_with and in_place:
         raise OperatorError(
@@ -197,36 +194,37 @@ def _beginning(repository: Repository, config: LoopConfig, begin_with: str, name
 
 
 def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
-    """The state to drive from: a new loop's, or the last one of a loop that exists.
+    """The state to continue from: a new loop's, or the last one of an existing loop.
 
-    `run`: id of the flow run that drives it. Without `request.loop` it has a loop of its own, also after a crash.
+    `run`: id of the flow run. Without `request.loop` each run has its own loop, also after a crash.
     """
     repository = open_repository(Path(request.repository))
-    name, held = request.loop, bool(request.loop)
+    name, is_locked = request.loop, bool(request.loop)
     if name and (known := known_state(repository, name)):
-        pull_state(repository, name, known.config.remote, held=held)
-        return _existing(repository, request, now)
+        pull_state(repository, name, known.config.remote, held=is_locked)
+        return _reopen_existing(repository, request, now)
     resolved = configure(repository.top, request, consent=consent_of(repository.common))
-    if not name:  # the ids of scheduled runs begin with the time, so their hash tells apart what fires together
+    if not name:  # the ids of scheduled runs begin with the time; their hash tells apart those that start together
         hashed = hashlib.sha256(run.encode()).hexdigest()
         names = (loop_id(resolved.config.goal, hashed[:length]) for length in SUFFIXES)
-        others = ((own, known_state(repository, own)) for own in names)
-        name = next(own for own, known in others if known is None or known.run == run)
-    pull_state(repository, name, resolved.config.remote, held=held)
-    if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has begun with it
-        return _existing(repository, request, now)
+        candidates = ((own, known_state(repository, own)) for own in names)
+        name = next(own for own, known in candidates if known is None or known.run == run)
+    pull_state(repository, name, resolved.config.remote, held=is_locked)
+    if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has started it
+        return _reopen_existing(repository, request, now)
     return create_loop(repository, resolved, name, now, request.base, run=run)
 
 
-def _existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:
+def _reopen_existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:
+    """The state of an existing loop, reopened with the changed configuration where the request says so."""
     state, _ = read_state(repository, request.loop)
     if not request.reopen or state.outcome is Outcome.COMPLETED:
         return state
     config = without_secrets(reconfigured(state, request.changes))
     require_no_secret(config)
-    asking = state.model_copy(update={"config": config})
-    if gate_due(asking, now) is not None:  # the question comes first, asked or not, and its answer says how to go on
-        return replace_state(repository, state, asking, "resume")
+    updated = state.model_copy(update={"config": config})
+    if gate_due(updated, now) is not None:  # the question comes first, asked or not: its answer decides how to continue
+        return replace_state(repository, state, updated, "resume")
     require_budget(state, config)
     if state.ending is None and config == state.config:
         return state
