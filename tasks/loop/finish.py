@@ -1,6 +1,6 @@
-"""What a loop that has ended leaves: lessons to later loops, a handoff, a proposal for AGENTS.md, pages of the wiki.
+"""Finishing a loop that has ended: lessons for later loops, a handoff, a proposal for AGENTS.md, wiki pages.
 
-Its work is done and proven, so nothing here changes how it ended; what goes wrong is told.
+The work is done and proven, so nothing here changes the loop's outcome; errors are reported.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tasks.approvals.ask import passed
 from tasks.engine.step import with_retries
 from tasks.loop import steps
 from tasks.loop.handoff import PATCH, commit_lines, hand_over, propose
-from tasks.loop.remember import conclude, learnt, to_be_asked
+from tasks.loop.remember import conclude, known_lessons, needs_model_lessons
 from tasks.loop.wiki import keep_up
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
@@ -28,45 +28,45 @@ from tasks.trackers.thread import tell_news
 
 
 def finish(context: LoopContext, state: LoopState) -> LoopState:
-    """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile.
+    """Finish a loop. Idempotent for the same end. Return the loop with a person's answers so far.
 
-    Whatever goes wrong in one part is told and keeps no other from being done. Raises Fenced where somebody else drives the loop.
+    An error in one part is reported and does not prevent the other parts. Raises Fenced where another driver has the loop.
     """
     problems = list[str]()
-    for what, leave in (LESSONS, *(LEFT if state.outcome is Outcome.COMPLETED else ())):
+    for problem, finish_part in (LESSONS, *(LEFT if state.outcome is Outcome.COMPLETED else ())):
         try:
-            state = leave(context, state) or state
+            state = finish_part(context, state) or state
         except Fenced:
             raise
         except Exception as error:  # noqa: BLE001 - the loop is done, whatever breaks behind its end
-            told = error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
-            problems.append(f"{what.format(loop=state.loop, folder=context.folder.root)}: {one_line(told)[:500]}")
-    _tell(problems)
+            message = error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
+            problems.append(f"{problem.format(loop=state.loop, folder=context.folder.root)}: {one_line(message)[:500]}")
+    _report(problems)
     if state.issue is not None:
         tell_news(state, context)
     return state
 
 
-def _concluded(context: LoopContext, state: LoopState) -> LoopState | None:
-    """A model may be asked what the loop teaches; it is paid for by the loop."""
-    drawn, asked = ExtractedLessons(), to_be_asked(state)
+def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
+    """Conclude the loop's memory, asking a model for lessons where configured; the loop pays for that."""
+    drawn, is_asked = ExtractedLessons(), needs_model_lessons(state)
     try:
-        drawn = steps.draw_lessons(context, state) if asked else drawn
-    finally:  # whoever cancels wants to wait no more; the rules say what it teaches
+        drawn = steps.draw_lessons(context, state) if is_asked else drawn
+    finally:  # after a cancel nobody waits for the model; the rules draw lessons without it
         conclude(context, state, asked=drawn.observations)
-    if not asked:
+    if not is_asked:
         return None
-    _tell([drawn.reason])
+    _report([drawn.reason])
     spent, used = state.spending, drawn.usage
-    more = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
-    after = state.model_copy(update={"spending": spent.model_copy(update=more), "updated_at": now_utc()})
+    increased = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
+    after = state.model_copy(update={"spending": spent.model_copy(update=increased), "updated_at": now_utc()})
     return replace_state(context.repository, state, after, "lessons drawn by a model")
 
 
-def _proposed(context: LoopContext, state: LoopState) -> LoopState | None:
-    if state.proposed:  # a person is being asked, or was
+def _propose(context: LoopContext, state: LoopState) -> LoopState | None:
+    if state.proposed:  # a person is being asked, or has been
         return None
-    lines = propose(context, state, *learnt(context, state))
+    lines = propose(context, state, *known_lessons(context, state))
     if not lines:
         return None
     publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {context.folder.root / PATCH}:", *lines)))
@@ -74,48 +74,48 @@ def _proposed(context: LoopContext, state: LoopState) -> LoopState | None:
     return replace_state(context.repository, state, after, "learnings proposed for AGENTS.md")
 
 
-def _noted(context: LoopContext, state: LoopState) -> None:
-    """What a person has agreed to of it, on the loop's branch."""
-    if state.gate is None and any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers):
+def _commit_learnings(context: LoopContext, state: LoopState) -> None:
+    """Commit the proposed lines that a person approved to the loop's branch."""
+    if state.gate is None and any(a.kind is GateKind.LEARNINGS and a.choice is Choice.APPROVE for a in state.answers):
         commit_lines(context, state)
 
 
-def _pushed(context: LoopContext, state: LoopState) -> None:
+def _push(context: LoopContext, state: LoopState) -> None:
     if state.config.remote.push:
         push_loop(context.repository, state)
 
 
-def _delivered(context: LoopContext, state: LoopState) -> LoopState | None:
-    """A loop that was started for an issue, with its pull request, or with the reason why it has none."""
+def _open_pull_request(context: LoopContext, state: LoopState) -> LoopState | None:
+    """For a loop that was started for an issue, open the pull request, or store the reason why that failed."""
     link = state.issue
     if link is None or link.pull_request:
         return None
     try:
-        made = with_retries(steps.open_pull_request, state.config.retry)(context, state)
-        after = link.model_copy(update={"pull_request": made.url or f"#{made.number}", "problem": ""})
+        opened = with_retries(steps.open_pull_request, state.config.retry)(context, state)
+        after = link.model_copy(update={"pull_request": opened.url or f"#{opened.number}", "problem": ""})
     except HelmsmanError as error:
         after = link.model_copy(update={"problem": clean(error.in_a_line)})
-        _tell([f"issue #{link.number} got no pull request: {error}\n{by_hand(state)}"])
-    told = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
+        _report([f"issue #{link.number} got no pull request: {error}\n{by_hand(state)}"])
+    subject = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
     changed = state.model_copy(update={"issue": after, "updated_at": now_utc()})
-    return None if after == link else replace_state(context.repository, state, changed, told)
+    return None if after == link else replace_state(context.repository, state, changed, subject)
 
 
-def _tell(problems: list[str]) -> None:
-    told = tuple(problem for problem in problems if problem)
-    if told:
-        publish(MemoryNoted(lines=told))
+def _report(problems: list[str]) -> None:
+    lines = tuple(problem for problem in problems if problem)
+    if lines:
+        publish(MemoryNoted(lines=lines))
 
 
 Leave = Callable[[LoopContext, LoopState], LoopState | None]
-LESSONS: tuple[str, Leave] = "not all that the loop teaches is kept", _concluded
+LESSONS: tuple[str, Leave] = "not all that the loop teaches is kept", _conclude
 LEFT: tuple[tuple[str, Leave], ...] = (
     ("the handoff is kept in {folder}/handoff.md", hand_over),
-    ("nothing was proposed for AGENTS.md", _proposed),
+    ("nothing was proposed for AGENTS.md", _propose),
     ("the question about AGENTS.md was skipped", passed),
-    ("AGENTS.md was not changed", _noted),
+    ("AGENTS.md was not changed", _commit_learnings),
     ("the wiki is out of date", keep_up),
-    ("not pushed; push it again with: helmsman resume {loop}", _pushed),
-    ("the pull request was not noted", _delivered),
+    ("not pushed; push it again with: helmsman resume {loop}", _push),
+    ("the pull request was not noted", _open_pull_request),
 )
-"""What a completed loop leaves, in this order, and what is said where one of it cannot be had."""
+"""The parts of finishing a completed loop, in this order, each with the message for its failure."""

@@ -1,4 +1,4 @@
-"""What an iteration finds: a worktree that is set up, own files laid out, facts for the prompt; and showing what it is told."""
+"""Preparation of an iteration: worktree set-up, the loop's own files, facts for the prompt; and display of the prompt."""
 
 import logging
 import os
@@ -42,18 +42,18 @@ from tasks.repository.worktree import Worktree, commits_between
 from tasks.system.files import open_up, read_within, remove
 from tasks.system.secrets import redact, without_secrets
 
-NAME_END = "0000"  # of a loop that is not there yet; chance makes another one
+NAME_END = "0000"  # suffix of a loop that does not exist yet; a real one is random
 
-READY = "helmsman-set-up"  # file in git's own folder of a worktree: it goes where the worktree goes
+READY = "helmsman-set-up"  # marker file in a worktree's git folder, removed together with the worktree
 _log = logging.getLogger(__name__)
 OWN_FOLDER = ".helmsman"
-_BYTES = 4  # of one character in UTF-8 at most
-HISTORY_COMMITS = 10  # commits of the branch that are shown
+_BYTES = 4  # most bytes of one UTF-8 character
+HISTORY_COMMITS = 10  # commits of the branch in the prompt
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
 
 
 def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientation:
-    """Facts for the prompt, and the working memory laid out for the agent."""
+    """Write the working memory's files for the agent, and return the facts for the prompt."""
     remembered = recalled(context, state, now)
     folder = context.worktree / OWN_FOLDER
     if folder.is_symlink() or not folder.is_dir():
@@ -61,25 +61,25 @@ def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientatio
         folder.mkdir()
     open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
-    _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
-    _write_anew(folder / "progress.md", render(planned_anew(state.memory, state)))
+    _replace_file(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
+    _replace_file(folder / "progress.md", render(planned_anew(state.memory, state)))
     if state.researching:
-        remove(folder / RESEARCH_FILE)  # what it says was found now
-    _write_anew(folder / "guardrails.md", render_guardrails(remembered.guardrails))
+        remove(folder / RESEARCH_FILE)  # its content has to be new
+    _replace_file(folder / "guardrails.md", render_guardrails(remembered.guardrails))
     remove(context.worktree / LOGS)
     (context.worktree / LOGS).mkdir()
     reported = (*(state.checks.results if state.checks else ()), *((state.plan.own,) if state.plan.own else ()))
-    for path, text in logs(reported).items():  # for an agent that needs more than a line of each failure
-        _write_anew(context.worktree / path, text)
+    for path, text in logs(reported).items():  # for an agent that needs more than one line per failure
+        _replace_file(context.worktree / path, text)
     if state.config.judge.criteria:
-        _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
-        _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
+        _replace_file(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
+        _replace_file(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
     lay_out_wiki(context, state)
     return facts_at(context, state, commit_and_tree(context.worktree)[0], remembered, now)
 
 
 def facts_at(context: LoopContext, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
-    """Facts for an iteration that begins with that commit. It only looks, at the repository."""
+    """Facts for an iteration that starts from that commit. Read only."""
     common = context.repository.common
     return Orientation(
         started_at=now,
@@ -93,22 +93,22 @@ def facts_at(context: LoopContext, state: LoopState, start: str, remembered: Rec
 
 
 def read_notes(context: LoopContext, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
-    """Read progress.md as the agent left it, and research.md where that was its task. A missing file keeps what was known.
+    """Read the agent's progress.md, and research.md where that was its task. A missing file keeps the earlier memory.
 
-    `changed`: files that it changed although it was to look only.
+    `changed`: files that it changed although research must not change any.
     """
     found = state.memory.research
     if state.researching:
         found = research_of(state, own_file(context, RESEARCH_FILE) or "", changed)
     text = own_file(context, "progress.md")
     if text is None:
-        gone = ("the file was gone; it has been written again",)
-        return state.memory.model_copy(update={"problems": gone, "research": found})
+        problems = ("the file was gone; it has been written again",)
+        return state.memory.model_copy(update={"problems": problems, "research": found})
     return read(text).model_copy(update={"research": found})
 
 
 def own_file(context: LoopContext, name: str) -> str | None:
-    """A file that the agent was to write. A link to somewhere else is no file of ours."""
+    """Text of a file that the agent was asked to write; None for a missing file or a link."""
     folder = context.worktree / OWN_FOLDER
     path = folder / name
     if folder.is_symlink() or path.is_symlink() or not path.is_file():
@@ -118,7 +118,7 @@ def own_file(context: LoopContext, name: str) -> str | None:
 
 
 def keep_notes(context: LoopContext, state: LoopState) -> None:
-    """What judge and research wrote down, for people: it outlives the worktree. A disk that is full does not matter."""
+    """Copy the judge's and the research notes out of the worktree, for people. A full disk is ignored."""
     notes = {
         "JUDGE_FEEDBACK.md": feedback_file(state.judge) if state.judge.feedback else "",
         "JUDGE_EVOLUTION.md": evolution_file(state.judge) if state.judge.notes else "",
@@ -131,21 +131,21 @@ def keep_notes(context: LoopContext, state: LoopState) -> None:
                 (context.folder.notes / name).write_text(text, encoding="utf-8")
 
 
-def _write_anew(path: Path, text: str) -> None:
-    """Write a file of our own where the agent may have put anything: a link leads out of the worktree, a pipe blocks."""
+def _replace_file(path: Path, text: str) -> None:
+    """Write one of our files, replacing whatever the agent put there: a link leads out of the worktree, a pipe blocks."""
     remove(path)
     with path.open("x", encoding="utf-8") as file:
         file.write(text)
 
 
 def begin_verification(context: LoopContext, state: LoopState) -> None:
-    """What holds from now on: programs on PATH, files that are included, what the repository borrows from."""
+    """Record what is fixed from now on: programs on PATH, included files, and the repository's alternates."""
     if state.config.workspace.clean:
         clean_checkout(context, state).begin()
 
 
 def ready_worktree(context: LoopContext, state: LoopState) -> None:
-    """Run set-up in a fresh worktree. Raises SetupFailed. Somebody's own checkout (--in-place) is theirs to set up."""
+    """Run set-up in a fresh worktree; a person's own checkout (--in-place) is skipped. Raises SetupFailed."""
     workspace = state.config.workspace
     mark = own_folder(context.worktree) / READY if context.worktree.exists() else None
     if workspace.in_place or mark is None or mark.exists():
@@ -161,13 +161,13 @@ def ready_worktree(context: LoopContext, state: LoopState) -> None:
 
 
 def tear_down(context: LoopContext, state: LoopState) -> None:
-    """Run teardown where set-up ran, and remove the clean checkout. What fails is logged: the work is done."""
+    """Run teardown where set-up ran, and remove the clean checkout. Failures are only logged: the work is done."""
     checkout = clean_checkout(context, state)
     contexts = [check_context(context, state)] if checkout.root.exists() else []
     contexts += [] if state.config.workspace.in_place or not context.worktree.exists() else [_set_up_context(context, state, ())]
     try:
-        for one in contexts:
-            run_teardown(one, state.config)
+        for check in contexts:
+            run_teardown(check, state.config)
         remove(checkout.folder)
     except (HelmsmanError, OSError) as error:
         _log.warning("the clean checkout %s could not be removed: %s", os.fspath(checkout.folder), error)
@@ -180,27 +180,27 @@ def _set_up_context(context: LoopContext, state: LoopState, due: tuple[str, ...]
 
 @dataclass(frozen=True)
 class ShownPrompt:
-    """What was sent in an iteration, or what would be."""
+    """The prompt that was sent in an iteration, or would be."""
 
     loop: str
     iteration: int
     attempt: int
     sent: bool
     briefing: Briefing
-    notes: tuple[str, ...] = ()  # what is not in it
+    notes: tuple[str, ...] = ()  # what it does not contain
 
 
 def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, judge: bool) -> ShownPrompt:
-    """What was sent in an iteration, at its last attempt. Raises OperatorError where nothing is kept of that."""
+    """The prompt that was sent in an iteration's last attempt. Raises OperatorError where it is not stored."""
     folder = loop_folder(repository, state.loop)
-    found = (path.name.rpartition("-")[2] for path in folder.calls.glob(f"{folder.call(iteration, 0).name[:-1]}*"))
-    for attempt in sorted((int(number) for number in found if number.isdecimal()), reverse=True):
+    numbers = (path.name.rpartition("-")[2] for path in folder.calls.glob(f"{folder.call(iteration, 0).name[:-1]}*"))
+    for attempt in sorted((int(number) for number in numbers if number.isdecimal()), reverse=True):
         briefing = kept(CallFolder(folder.call(iteration, attempt), state.uid), judge=judge)
         if briefing is not None:
             return ShownPrompt(state.loop, iteration, attempt, sent=True, briefing=briefing)
-    asked = "judge" if judge else "agent"
+    recipient = "judge" if judge else "agent"
     raise OperatorError(
-        f"nothing is kept here of what the {asked} was sent in iteration {iteration} of loop {state.loop}",
+        f"nothing is kept here of what the {recipient} was sent in iteration {iteration} of loop {state.loop}",
         expected="an iteration in which it was asked, on this machine, by this version or a later one",
         found=f"iterations 1 to {state.iteration}" if state.iteration else "no finished iteration",
         remedy=f"helmsman log {state.loop}",
@@ -208,8 +208,8 @@ def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, jud
 
 
 def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge: bool) -> ShownPrompt:
-    """What the iteration that is due would be sent, or was, where its call has begun."""
-    # without a worktree: what is looked at is committed, and an agent may be at work there
+    """The prompt of the next iteration, or the one that was sent where its call has started."""
+    # without a worktree: everything needed is committed, and an agent may be working there
     place = LoopContext(repository, repository.common, loop_folder(repository, state.loop))
     if judge:
         if not state.config.judge.criteria:
@@ -221,9 +221,9 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
         briefing = without_secrets(request_for(place, state).briefing)
         note = "the work as it stands on the branch; the iteration that is due is not in it"
         return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=(note,))
-    begun = kept(CallFolder(place.folder.call(state.due, state.attempt), state.uid), judge=False)
-    if begun is not None:
-        return ShownPrompt(state.loop, state.due, state.attempt, sent=True, briefing=begun)
+    already_sent = kept(CallFolder(place.folder.call(state.due, state.attempt), state.uid), judge=False)
+    if already_sent is not None:
+        return ShownPrompt(state.loop, state.due, state.attempt, sent=True, briefing=already_sent)
     orientation = without_secrets(facts_at(place, state, state.head, recalled(place, state, now, only_look=True), now))
     config, notes = state.config, list[str]()
     if not state.iteration and state.checks is None and config.baseline and config.checks:
@@ -235,6 +235,6 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
 
 
 def first_prompt(repository: Repository, resolved: LoopSettings, now: datetime, *, judge: bool) -> ShownPrompt:
-    """What the first iteration of a loop would be sent that is started with this configuration."""
+    """The prompt of the first iteration of a loop that starts with this configuration."""
     name = loop_id(resolved.config.goal, NAME_END)
     return due_prompt(repository, state_from_here(repository, resolved, name, now), now, judge=judge)

@@ -1,7 +1,7 @@
-"""What outlives a loop, beside its steps: recalled before an iteration, kept after it, concluded at the loop's end.
+"""A loop's use of the memory store: recall before an iteration, remember after it, conclude at the loop's end.
 
-Nothing here stops an iteration: what cannot be read or kept is named, and the loop goes on without it. Whoever ends a loop hears
-of what cannot be concluded, and goes on as well.
+Nothing here stops an iteration: read and write errors are reported, and the loop continues without memory. An error at the
+loop's end is reported to the caller, which continues as well.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -44,28 +44,28 @@ from tasks.repository.loop_context import LoopContext
 from tasks.system.journal import publish
 
 CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
-"""Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
+"""Outcomes that say something about the work: a waiting loop continues, and a cancelled one is no longer wanted."""
 
-LOOKED_AT = 100  # iterations that one looks back at: what an iteration costs must not grow with the loop
+LOOKED_AT = 100  # earlier iterations that are read: the cost of an iteration must not grow with the loop
 
 
 def with_estimate(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
-    """The loop with what similar work took, as far as anybody knows."""
+    """The loop with an estimate from similar work, as far as the memory has any."""
     found = recalled(context, state, now)
     kind = found.subject.task_type if found.subject else None
     return state.model_copy(update={"estimate": found.estimate, "task_type": kind, "updated_at": now})
 
 
 def recalled(context: LoopContext, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
-    """What memory says to the iteration that is due. What a person wrote into guardrails.md since the last one counts.
+    """Recall the memory for the next iteration, after syncing a person's edits of guardrails.md.
 
-    `only_look`: nothing is made, repaired or written, and what a person wrote into guardrails.md waits.
+    `only_look`: read only; nothing is created, repaired or written, and edits of guardrails.md are not synced.
     """
     config = state.config.memory
     if not config.use:
         return Recalled()
     problems = list[str]()
-    with _observed("recall", problems), looking(chosen_url(config.url)) if only_look else _store(state, now) as store:
+    with _reporting_errors("recall", problems), looking(chosen_url(config.url)) if only_look else _store(state, now) as store:
         if store is None:
             return Recalled()
         subject = _subject(context, state)
@@ -76,35 +76,35 @@ def recalled(context: LoopContext, state: LoopState, now: datetime, *, only_look
 
 
 def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> Learned:
-    """Keep an iteration and what it teaches, and return the lessons. Called again for the same one, it changes nothing.
+    """Store an iteration and its lessons, and return these. Idempotent.
 
-    `recalled`: what its prompt carried. What the overseer makes of the iteration is found out as it will be in its own step,
-    without what only that step reads: a lesson does not rest on it.
+    `recalled`: the memory in its prompt. The overseer's result is computed as in its own step, without the input that only
+    that step reads: lessons do not depend on it.
     """
     learned, state = Learned(), view.state
-    with _observed("remember"), _store(state, view.now) as store:
-        kept = episode(view, oversee(view, Observed()), recalled.subject or _subject(context, state), recalled)
+    with _reporting_errors("remember"), _store(state, view.now) as store:
+        current = episode(view, oversee(view, Observed()), recalled.subject or _subject(context, state), recalled)
         with store.change() as change:
-            now = kept.iteration, kept.attempt
-            earlier = [one for one in change.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < now]
-            observations = after_iteration(kept, earlier)
-            learned = Learned(lessons=tuple(one.text for one in observations))
-            if not change.put_episode(kept):
+            key = current.iteration, current.attempt
+            earlier = [past for past in change.episodes(current.uid, LOOKED_AT) if (past.iteration, past.attempt) < key]
+            observations = after_iteration(current, earlier)
+            learned = Learned(lessons=tuple(observation.text for observation in observations))
+            if not change.put_episode(current):
                 return learned
-            for one in observations:
-                _observe(change, one, kept.at, _told((*earlier, kept)))
-            notes = _guarded(change, context, state, kept, kept.at)
-        write_down(context.repository, store, kept.subject.project, kept.at)
-        _note(notes)
+            for observation in observations:
+                _observe(change, observation, current.at, _prompted_lessons((*earlier, current)))
+            notes = _update_guardrails(change, context, state, current, current.at)
+        write_down(context.repository, store, current.subject.project, current.at)
+        _publish(notes)
     return learned
 
 
 def conclude(context: LoopContext, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
-    """Keep what a loop that has ended teaches as a whole. `asked`: what a model made of it.
+    """Store the lessons of a whole loop that has ended. `asked`: those that a model drew.
 
-    Of one that had ended before and was resumed, only what came since says what lessons and guardrails were worth.
+    For a resumed loop only the iterations since its last end count for the worth of lessons and guardrails.
     """
-    if state.ending is None or not _ends(state):
+    if state.ending is None or not _is_concluded(state):
         return
     now = state.ending.at
     with _store(state, now) as store:
@@ -114,35 +114,35 @@ def conclude(context: LoopContext, state: LoopState, *, asked: Sequence[Observat
             if not change.put_summary(ended):
                 return
             episodes = change.episodes(state.uid)
-            for one in (*after_loop(state, ended), *asked):
-                _observe(change, one, now, _told(episodes))
-            _credit(change, _told(new), new, now, good=ended.outcome is Outcome.COMPLETED)
-            judged = _put_changed(change, ended.subject.project, lambda one: concluded(one, new, now))
+            for observation in (*after_loop(state, ended), *asked):
+                _observe(change, observation, now, _prompted_lessons(episodes))
+            _credit(change, _prompted_lessons(new), new, now, good=ended.outcome is Outcome.COMPLETED)
+            judged = _put_changed(change, ended.subject.project, lambda guardrail: concluded(guardrail, new, now))
         write_down(context.repository, store, ended.subject.project, now)
-        _note(_told_of(one for one in judged if one.retired))
+        _publish(_guardrail_lines(guardrail for guardrail in judged if guardrail.retired))
 
 
-def to_be_asked(state: LoopState) -> bool:
-    """Whether a model is to be asked what this loop teaches: once for each end that iterations led to, where that is wanted."""
-    if state.config.memory.extraction != "model" or not _ends(state):
+def needs_model_lessons(state: LoopState) -> bool:
+    """Whether to ask a model for this loop's lessons: with `memory.extraction = "model"`, once per end reached by iterations."""
+    if state.config.memory.extraction != "model" or not _is_concluded(state):
         return False
     with _store(state, state.updated_at) as store:
         return store.summary(state.uid) is None or bool(_since_its_end(store, state.uid))
 
 
-def drawn(context: LoopContext, state: LoopState, credentials: Credentials) -> ExtractedLessons:
-    """What a model says of it."""
+def lessons_from_model(context: LoopContext, state: LoopState, credentials: Credentials) -> ExtractedLessons:
+    """Ask a model for the lessons of the loop."""
     with _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
         ended = summary(state, _subject(context, state))
-        by = Asking(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
+        asking = Asking(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
         read = partial(read_lessons, summary=ended, episodes=episodes)
-        found, writing = written(by, partial(lessons_request, state, ended, episodes), read)
+        found, writing = written(asking, partial(lessons_request, state, ended, episodes), read)
         return ExtractedLessons(observations=found or (), usage=writing.usage, reason=writing.reason)
 
 
-def learnt(context: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
-    """Everything that is known of the loop's project."""
+def known_lessons(context: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
+    """All lessons and guardrails of the loop's project."""
     if not state.config.memory.use:
         return [], []
     with _store(state, state.updated_at) as store:
@@ -150,96 +150,96 @@ def learnt(context: LoopContext, state: LoopState) -> tuple[list[Lesson], list[G
         return store.lessons(project), store.guardrails(project)
 
 
-def _ends(state: LoopState) -> bool:
+def _is_concluded(state: LoopState) -> bool:
     return state.config.memory.use and state.ending is not None and state.outcome in CONCLUDED
 
 
 def _since_its_end(reads: Reads, uid: str) -> Sequence[Episode]:
-    """Iterations since the loop ended last, all where it never did. The one that led to an end was kept before it."""
+    """Iterations since the loop last ended, or all. The iteration that led to an end was stored before it."""
     before = reads.summary(uid)
-    return [one for one in reads.episodes(uid) if before is None or one.at > before.ended_at]
+    return [episode for episode in reads.episodes(uid) if before is None or episode.at > before.ended_at]
 
 
 def _subject(context: LoopContext, state: LoopState) -> Subject:
     return subject_of(state, project_of(context.repository), state.task_type)
 
 
-def _told(episodes: Iterable[Episode]) -> frozenset[str]:
-    """Lessons that their prompts carried."""
-    return frozenset(lesson for one in episodes for lesson in one.told)
+def _prompted_lessons(episodes: Iterable[Episode]) -> frozenset[str]:
+    """Ids of the lessons in the episodes' prompts."""
+    return frozenset(lesson for episode in episodes for lesson in episode.told)
 
 
-def _observe(change: Change, seen: Observation, now: datetime, told: frozenset[str]) -> None:
-    """Merge it into the lesson that says the same, or make one of it."""
-    subject = seen.subject
-    known = change.similar(seen.text, seen.kind, subject.project, subject.task_type)
-    change.put_lesson(learn(known, seen, uuid4().hex[:12], now, told))
+def _observe(change: Change, observation: Observation, now: datetime, prompted: frozenset[str]) -> None:
+    """Merge an observation into the lesson that says the same, or create one."""
+    subject = observation.subject
+    known = change.similar(observation.text, observation.kind, subject.project, subject.task_type)
+    change.put_lesson(learn(known, observation, uuid4().hex[:12], now, prompted))
 
 
-def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], now: datetime, *, good: bool) -> None:
-    """The loop has shown what the lessons were worth that it was told of."""
-    failed = {error.kind for one in episodes for error in one.errors}
-    for name in sorted(told):
+def _credit(change: Change, prompted: Iterable[str], episodes: Sequence[Episode], now: datetime, *, good: bool) -> None:
+    """Credit or discredit the lessons in the loop's prompts by its outcome."""
+    failed = {error.kind for episode in episodes for error in episode.errors}
+    for name in sorted(prompted):
         lesson = change.lesson(name)
         if lesson is None:
             continue
-        warned = lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None  # worth what it kept from failing again
-        well = lesson.failure not in failed if warned else good
-        change.put_lesson(reviewed(credited(lesson, good=well, now=now), now))
+        is_warning = lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None  # useful if the failure did not recur
+        helped = lesson.failure not in failed if is_warning else good
+        change.put_lesson(reviewed(credited(lesson, good=helped, now=now), now))
 
 
-def _guarded(change: Change, context: LoopContext, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
-    """Count what the guardrails did in an iteration, and make those that are due. Returns what people should hear."""
+def _update_guardrails(change: Change, context: LoopContext, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
+    """Count the guardrails' effects in an iteration, and create those that are due. Return lines for people."""
     project = kept.subject.project
-    _put_changed(change, project, lambda one: with_effect(one, kept))
+    _put_changed(change, project, lambda guardrail: with_effect(guardrail, kept))
     known = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
-    orders = read_orders(context.worktree, state.config)
-    made = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, orders, MOST_GUARDRAILS, now)
-    for one in made.guardrails:
-        change.put_guardrail(one)
-    # told where it failed once more; what was refused before stays so without a word
-    refused = [clean(one.why) for one in made.refused if one.guardrail.failure in failed(kept)]
-    return (*_told_of(made.guardrails), *(f"no guardrail was made: {why}" for why in refused))
+    instructions = read_orders(context.worktree, state.config)
+    created = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, instructions, MOST_GUARDRAILS, now)
+    for guardrail in created.guardrails:
+        change.put_guardrail(guardrail)
+    # reported only where the failure recurred; earlier refusals are not repeated
+    refused = [clean(refusal.why) for refusal in created.refused if refusal.guardrail.failure in failed(kept)]
+    return (*_guardrail_lines(created.guardrails), *(f"no guardrail was made: {why}" for why in refused))
 
 
 def _put_changed(change: Change, project: str, judge: Callable[[Guardrail], Guardrail]) -> list[Guardrail]:
-    """Those of the project's active guardrails that are another one now."""
-    changed = [after for one in change.guardrails(project) if (after := judge(one)) != one]
-    for one in changed:
-        change.put_guardrail(one)
+    """Apply `judge` to the project's active guardrails; store and return those that it changes."""
+    changed = [after for guardrail in change.guardrails(project) if (after := judge(guardrail)) != guardrail]
+    for guardrail in changed:
+        change.put_guardrail(guardrail)
     return changed
 
 
-def _told_of(guardrails: Iterable[Guardrail]) -> Iterator[str]:
-    for one in guardrails:
-        what = f"retired ({clean(one.retired)})" if one.retired else "made"
-        yield f"guardrail {one.id} {what}: {clean(one.trigger)}: {clean(one.instruction)}"
+def _guardrail_lines(guardrails: Iterable[Guardrail]) -> Iterator[str]:
+    for guardrail in guardrails:
+        what = f"retired ({clean(guardrail.retired)})" if guardrail.retired else "made"
+        yield f"guardrail {guardrail.id} {what}: {clean(guardrail.trigger)}: {clean(guardrail.instruction)}"
 
 
 @contextmanager
 def _store(state: LoopState, now: datetime) -> Generator[Store]:
     config = state.config.memory
     with opening(chosen_url(config.url), now) as store:
-        _note(store.warnings)
+        _publish(store.warnings)
         yield store
 
 
 @contextmanager
-def _observed(what: str, problems: list[str] | None = None) -> Generator[None]:
-    """An observer: what breaks in the block is told, and the loop goes on."""
+def _reporting_errors(what: str, problems: list[str] | None = None) -> Generator[None]:
+    """Report errors in the block, so that the loop continues. Raises Cancelled."""
     try:
         yield
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - memory must never stop the work
-        told = clean(error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
-        _note((f"nothing could be done ({what}): {told}",))
+        message = clean(error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
+        _publish((f"nothing could be done ({what}): {message}",))
         if problems is not None:
-            problems.append(told)
+            problems.append(message)
 
 
-def _note(lines: Iterable[str]) -> None:
-    said = tuple(lines)
-    if said:
-        publish(MemoryNoted(lines=said))
+def _publish(lines: Iterable[str]) -> None:
+    noted = tuple(lines)
+    if noted:
+        publish(MemoryNoted(lines=noted))

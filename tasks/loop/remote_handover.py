@@ -1,7 +1,7 @@
-"""A loop between machines: fetched before somebody drives it, claimed on the remote, and left alone by whoever lost it.
+"""Handing a loop over between machines: fetch it before running, acquire its lease on the remote, stop when that is lost.
 
-The state's ref on the remote is the fence. Every driver begins with a commit of its own on it. From then on git refuses each
-push of an earlier driver, which has not got that commit.
+The state's ref on the remote is the fence. Every driver starts by pushing its own commit to it. From then on git rejects each
+push of an earlier driver, which lacks that commit.
 """
 
 import logging
@@ -26,20 +26,20 @@ from tasks.system.keys import VARIABLE
 from tasks.system.lock import exclusive_driver
 
 FETCHED = "refs/helmsman-fetched/"
-"""Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
+"""Refs of fetched loops, until it is known whether they are newer. Not below the refs that are listed as loops."""
 AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
-"""Waits between tries to reach the remote at the start: a machine whose link comes back has it within these."""
+"""Delays between attempts to reach the remote at the start, long enough for a network link to come back."""
 SECONDS_AT_AN_END = 10.0
-"""How long a remote is waited for that does not answer: whoever cancels a loop waits as long. Nearly all was pushed before."""
+"""Timeout for a remote at a loop's end, which delays a cancel by as much. Nearly everything was pushed before."""
 
 _log = logging.getLogger(__name__)
 
 
 def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held: bool) -> None:
-    """Have a loop that travels here as the remote has it, unless what is here came after that.
+    """Fetch the remote's state of a loop with `remote.push`, unless the local one is newer.
 
-    What this machine did after somebody else had gone on is kept below refs/helmsman/<loop>/. `held`: the caller has the lock.
-    Raises OperatorError without such a remote or while somebody drives the loop here, TransientError where it cannot be reached.
+    Work that diverged here from another machine's is saved below refs/helmsman/<loop>/. `held`: the caller has the lock.
+    Raises OperatorError without such a remote or while the loop runs here, TransientError where it cannot be reached.
     """
     if not remote.push:
         return
@@ -49,14 +49,14 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held:
         return
     ours = read_ref(repository.common, state_ref(loop))
     with nullcontext() if held else exclusive_driver(loop_folder(repository, loop).lock, loop):
-        if ours is not None and contains(repository.common, ours, theirs):  # what is here came after that
-            _follow(repository, loop, remote)
+        if ours is not None and contains(repository.common, ours, theirs):  # the local state is newer
+            _fast_forward(repository, loop, remote)
         else:
             _replace(repository, loop, remote, ours, theirs)
 
 
 def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
-    """Raises OperatorError where a loop that travels has the name of one on the remote, and TransientError as `pull_state`."""
+    """Raise OperatorError where the remote already has a loop of this name, and TransientError as `pull_state`."""
     if not remote.push:
         return
     require_remote(repository, remote.name)
@@ -68,38 +68,39 @@ def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> Non
 
 
 def acquire_lease(repository: Repository, state: LoopState) -> LoopState:
-    """Have the remote know that this process drives the loop. Raises Fenced where somebody else was faster."""
+    """Record on the remote that this process runs the loop. Raises Fenced where another process was faster."""
     if not state.config.remote.push or state.ending is not None:
         return state
     _, commit = read_state(repository, state.loop)
     here = socket.gethostname()
-    elsewhere = state.host not in {"", here}
-    after = state.model_copy(update={"host": here, **({"session": None} if elsewhere else {})})  # a session lies on its machine
-    told = f"driven on {here}" + (f", after {state.host}" if elsewhere else "")
-    told += f" [{secrets.token_hex(4)}]"  # two clones on one host, in one second, would write the very same commit
-    write_state(repository, after, over=commit, record=None, subject=told)
+    was_elsewhere = state.host not in {"", here}
+    # a session is stored on its machine
+    after = state.model_copy(update={"host": here, **({"session": None} if was_elsewhere else {})})
+    subject = f"driven on {here}" + (f", after {state.host}" if was_elsewhere else "")
+    subject += f" [{secrets.token_hex(4)}]"  # two clones on one host would write the same commit within one second
+    write_state(repository, after, over=commit, record=None, subject=subject)
     patiently(lambda: push_loop(repository, after), AGAIN_SECONDS)
     return after
 
 
 def check_lease(repository: Repository, state: LoopState, seconds: float = TIMEOUT_SECONDS) -> None:
-    """Raises Fenced when somebody else has claimed the loop on the remote since, and TransientError when that cannot be asked."""
+    """Raise Fenced when another process has claimed the loop on the remote, TransientError when that cannot be checked."""
     if not state.config.remote.push:
         return
     theirs = _on_remote(repository, state.config.remote, state_ref(state.loop), seconds)
     ours = read_ref(repository.common, state_ref(state.loop))
     if theirs and not (ours and contains(repository.common, ours, theirs)):
-        look = f"git fetch {state.config.remote.name} {state_ref(state.loop)}"
+        command = f"git fetch {state.config.remote.name} {state_ref(state.loop)}"
         raise Fenced(
             f"loop {state.loop} has another driver now, so this process stops writing",
             expected=f"the remote's {state_ref(state.loop)} to be one that this process has written",
             found=theirs,
-            remedy=f"nothing; fetch what the other driver wrote with: {look}",
+            remedy=f"nothing; fetch what the other driver wrote with: {command}",
         )
 
 
 def is_ours(repository: Repository, state: LoopState) -> bool:
-    """Whether nobody else is known to have claimed the loop. A remote that is gone or does not answer soon tells nothing."""
+    """Whether no other process is known to have claimed the loop. An unreachable or slow remote counts as yes."""
     try:
         check_lease(repository, state, SECONDS_AT_AN_END)
     except Fenced:
@@ -110,8 +111,8 @@ def is_ours(repository: Repository, state: LoopState) -> bool:
 
 
 @contextmanager
-def pushed(repository: Repository, loop: str) -> Generator[None]:
-    """However the block ends, the remote has the loop as it stands then. What fails, the next push makes up for."""
+def pushing_at_end(repository: Repository, loop: str) -> Generator[None]:
+    """Push the loop's state when the block ends, however it ends. A failed push is logged; the next push includes it."""
     try:
         yield
     finally:
@@ -124,41 +125,41 @@ def pushed(repository: Repository, loop: str) -> Generator[None]:
 
 
 def push_state(repository: Repository, state: LoopState) -> None:
-    """Have the remote hold the loop as it stands here. Raises Fenced where somebody else went on, TransientError as `pull_state`.
+    """Push the loop's state. Raises Fenced where another machine continued the loop, TransientError as `pull_state`.
 
-    One that nobody has driven yet has no branch: where the remote has not heard of it either, there is nobody to tell.
+    A loop that never ran has no branch: where the remote does not have it either, nothing is pushed.
     """
     if not state.config.remote.push:
         return
-    there = patiently(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)), AGAIN_SECONDS)
-    begun = there or read_ref(repository.common, f"refs/heads/{state.branch}")
-    if begun and there != read_ref(repository.common, state_ref(state.loop)):
+    remote_commit = patiently(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)), AGAIN_SECONDS)
+    has_started = remote_commit or read_ref(repository.common, f"refs/heads/{state.branch}")
+    if has_started and remote_commit != read_ref(repository.common, state_ref(state.loop)):
         patiently(lambda: push_loop(repository, state), AGAIN_SECONDS)
 
 
 def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
-    """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
+    """Replace the local state and branch by the remote's; local commits that these do not contain are saved on refs."""
     shown, ref = shown_at(repository, loop, f"{FETCHED}{loop}/state"), state_ref(loop)
-    if shown.unverified and not ours:  # to be looked at, and accepted; until then nothing else is done with it
+    if shown.unverified and not ours:  # a person has to accept it first; until then only the ref is set
         git(repository.common, "update-ref", ref, theirs, "0" * len(theirs))
         return
     before, state = read_state(repository, loop)[0] if ours else None, shown.state
-    _require_ours(repository, remote, before, shown)
+    _require_same_loop(repository, remote, before, shown)
     head = fetch_ref(repository, remote.name, f"refs/heads/{state.branch}", f"{FETCHED}{loop}/branch")
     worktree = worktree_of(repository, loop, state.config.workspace)
     if before is not None:
-        _leave(repository, before, theirs, head)
+        _save_local_work(repository, before, theirs, head)
     if head is not None and (worktree / ".git").exists():
         stand_on(worktree, state.branch, head)
-    elif head is not None:  # git refuses it, and names the place, where somebody has the branch checked out
+    elif head is not None:  # where the branch is checked out, git refuses and names that worktree
         git(repository.common, "worktree", "prune")
         git(repository.common, "fetch", "--quiet", ".", f"+{FETCHED}{loop}/branch:refs/heads/{state.branch}")
     note_next(repository, loop, Tip(uid=state.uid, commit=theirs))
     git(repository.common, "update-ref", ref, theirs, ours or "0" * len(theirs))
 
 
-def _require_ours(repository: Repository, remote: RemoteConfig, before: LoopState | None, shown: Shown) -> None:
-    """Raises where the remote's loop is not verified, works in somebody's checkout, or is another one than ours."""
+def _require_same_loop(repository: Repository, remote: RemoteConfig, before: LoopState | None, shown: Shown) -> None:
+    """Raise where the remote's loop is not verified, works in a person's checkout, or is not the same loop as ours."""
     state, branch, commit = shown.state, shown.state.branch, shown.commit[:12]
     ref = state_ref(state.loop)
     if shown.unverified:
@@ -169,7 +170,7 @@ def _require_ours(repository: Repository, remote: RemoteConfig, before: LoopStat
             remedy=f"give all machines one {VARIABLE}; or look at it (git show {commit}:state.json) and take it: "
             f"git fetch {remote.name} +{ref}:{ref}, then helmsman resume {state.loop} --accept-state {commit}",
         )
-    if state.config.workspace.in_place:  # its tree would come in the place of a person's, with what lies there uncommitted
+    if state.config.workspace.in_place:  # its tree would replace a person's checkout with its uncommitted changes
         raise OperatorError(
             f"loop {state.loop} works in a checkout of its own, and went on in another one",
             expected=f"the checkout on {state.host or 'the machine'} that it works in",
@@ -186,8 +187,8 @@ def _require_ours(repository: Repository, remote: RemoteConfig, before: LoopStat
         )
 
 
-def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
-    """Have the branch as far as the remote's, which a call of the agent moves before the state. Not where work lies about."""
+def _fast_forward(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+    """Fast-forward the branch to the remote's, which an agent call moves before the state. Skipped with uncommitted work."""
     state, _ = read_state(repository, loop)
     branch = f"refs/heads/{state.branch}"
     head = None if state.config.workspace.in_place else fetch_ref(repository, remote.name, branch, f"{FETCHED}{loop}/branch")
@@ -196,13 +197,13 @@ def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
         return
     worktree = worktree_of(repository, loop, state.config.workspace)
     if not (worktree / ".git").exists():
-        succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # not where it is checked out
+        succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # fails where it is checked out
     elif head != tip and not dirty_paths(worktree):
         stand_on(worktree, state.branch, head)
 
 
-def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
-    """What this machine has of the loop and nobody else: work in flight, commits, a state."""
+def _save_local_work(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
+    """Save what only this machine has of the loop: work in flight, commits, a state."""
     context = loop_context(str(repository.top), state)
     end_processes(state)
     if (context.worktree / ".git").exists():

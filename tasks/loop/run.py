@@ -46,7 +46,7 @@ from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
 from tasks.loop.recover import close, lost_elsewhere, repair, stand_at_best
 from tasks.loop.remember import with_estimate
-from tasks.loop.remote_handover import acquire_lease, is_ours, pushed
+from tasks.loop.remote_handover import acquire_lease, is_ours, pushing_at_end
 from tasks.loop.start import open_loop
 from tasks.memory import project_of
 from tasks.observers.telemetry import watched
@@ -101,7 +101,7 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         context = loop_context(request.repository, opened)
         state = repair(context, read_state(repository, opened.loop)[0])
         state = acquire_lease(repository, _mark_lost_call(context, state))
-        stack.enter_context(pushed(repository, opened.loop))
+        stack.enter_context(pushing_at_end(repository, opened.loop))
         catch_up(context, state)
         stand_at_best(context, state)
         stack.enter_context(runs.leaving_what_others_drive())

@@ -56,7 +56,7 @@ from tasks.engine.step import again_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
 from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.recover import roll_back, take_back
-from tasks.loop.remember import drawn, remember
+from tasks.loop.remember import lessons_from_model, remember
 from tasks.loop.remote_handover import check_lease
 from tasks.models.planning import write as write_plan
 from tasks.repository.hidden import keep_output, require_known
@@ -335,7 +335,7 @@ def merge_checks(context: LoopContext, state: LoopState, commit: str, tree: str)
 
 @step(by_step)
 def draw_lessons(context: LoopContext, state: LoopState) -> ExtractedLessons:
-    return drawn(context, state, lambda: judge_credentials(state.config))
+    return lessons_from_model(context, state, lambda: judge_credentials(state.config))
 
 
 @step(by_step)

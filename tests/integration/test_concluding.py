@@ -12,7 +12,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Episode, Lesson, LessonKind
 from helmsman.records.state import LoopState
-from tasks.loop.remember import conclude, to_be_asked
+from tasks.loop.remember import conclude, needs_model_lessons
 from tasks.memory import URL, opening, project_of
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import Work
@@ -97,15 +97,15 @@ def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: Work, u
     config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": {"extraction": "model"}})
     put(url, kept(work, 1, TEST))
     stopped = ended(work, Outcome.STOPPED, NOW, 1, config=config)
-    assert to_be_asked(stopped)
+    assert needs_model_lessons(stopped)
     conclude(work.place, stopped)
-    assert not to_be_asked(stopped)
-    assert not to_be_asked(ended(work, Outcome.FAILED, LATER, 1, config=config))  # nothing was done since
+    assert not needs_model_lessons(stopped)
+    assert not needs_model_lessons(ended(work, Outcome.FAILED, LATER, 1, config=config))  # nothing was done since
     put(url, kept(work, 2, at=LATER))
     completed = ended(work, Outcome.COMPLETED, LATER, 2, config=config)
-    assert to_be_asked(completed)
+    assert needs_model_lessons(completed)
     conclude(work.place, completed)
-    assert not to_be_asked(completed)
+    assert not needs_model_lessons(completed)
 
 
 @pytest.mark.feature("L1", "L2")

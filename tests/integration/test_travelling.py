@@ -10,7 +10,7 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.records.agent import KeptSession
 from tasks.loop import remote_handover
 from tasks.loop.recover import lost_elsewhere
-from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushed
+from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushing_at_end
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context, loop_folder
 from tasks.repository.remote import push_loop
@@ -120,7 +120,7 @@ def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Rep
     state = begun(one)
 
     def asked() -> None:
-        with pushed(one, LOOP):
+        with pushing_at_end(one, LOOP):
             replace_state(one, state, state.model_copy(update={"gates_asked": 1}), "ask")
             raise RuntimeError("suspended")
 

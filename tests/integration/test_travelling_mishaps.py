@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.loop import remote_handover
 from tasks.loop.recover import go_back, lost_elsewhere
-from tasks.loop.remote_handover import acquire_lease, pull_state, pushed, refuse_taken
+from tasks.loop.remote_handover import acquire_lease, pull_state, pushing_at_end, refuse_taken
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import push_loop
@@ -112,7 +112,7 @@ def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     state = begun(one)
     git(one.common, "remote", "set-url", "origin", silent)
     assert remote_handover.is_ours(one, state)
-    with pushed(one, LOOP):
+    with pushing_at_end(one, LOOP):
         pass
     (told,) = caplog.records
     assert "no answer within 0.5 s" in told.getMessage()
