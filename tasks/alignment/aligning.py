@@ -20,11 +20,11 @@ from helmsman.records.iteration import Question
 from helmsman.records.request import LoopRequest
 from tasks.loop.alignment_file import (
     align_folder,
+    alignment_path,
     another_goal,
-    place_of,
+    parse_alignment,
     read_alignment,
     read_text,
-    understood,
     with_kept,
     write_alignment,
 )
@@ -59,7 +59,7 @@ class Work:
 
     @property
     def path(self) -> Path:
-        return place_of(self.repository.top, self.file)
+        return alignment_path(self.repository.top, self.file)
 
     @property
     def folder(self) -> AlignFolder:
@@ -112,7 +112,7 @@ def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None
     """Write the file. Returns where its text is kept if that is neither `over` nor what is written now."""
     text, known = read_text(work.path), False
     with suppress(OperatorError):  # what is no alignment is somebody else's text
-        known = text is None or understood(work.path, text) in (over, alignment)
+        known = text is None or parse_alignment(work.path, text) in (over, alignment)
     kept = None
     if text is not None and not known:
         work.folder.root.mkdir(parents=True, exist_ok=True)
@@ -146,7 +146,7 @@ def propose(
 def configured(request: AlignRequest) -> LoopConfig:
     """What holds for an alignment. A goal that nobody names now is that of the file which is gone on with."""
     repository = open_repository(Path(request.repository))
-    found = None if request.goal else read_alignment(place_of(repository.top, request.out))
+    found = None if request.goal else read_alignment(alignment_path(repository.top, request.out))
     said = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
     stronger = [Layer(request.out, {"goal": found.goal})] if found else []
     config = configure(repository.top, said, consent=consent_of(repository.common), stronger=stronger).config

@@ -1,4 +1,4 @@
-"""The alignment file: read with bounds, written in one step and never over what somebody wrote; what it means to a loop."""
+"""The alignment file: bounded reads, atomic writes that never overwrite a person's text, and its effect on a loop."""
 
 import hashlib
 import os
@@ -23,23 +23,24 @@ from tasks.system.paths import AlignFolder, helmsman_folder
 QUESTIONS_SHOWN = 5
 
 
-def place_of(top: Path, file: str) -> Path:
-    """Where the file lies. Raises OperatorError where that leads out of the repository."""
+def alignment_path(top: Path, file: str) -> Path:
+    """Path of the alignment file. Raises OperatorError where it leads out of the repository."""
     return resolve_inside(top, file, "the alignment file")
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text; None where there is no such file. Raises OperatorError where it cannot be read."""
+    """The file's text; None without such a file. Raises OperatorError where it cannot be read."""
     return read_whole(path, "a Markdown file") if os.path.lexists(path) else None
 
 
 def read_alignment(path: Path) -> Alignment | None:
-    """What the file says; None where there is none. Raises OperatorError where it is no alignment, with the line."""
+    """Read an alignment; None without a file. Raises OperatorError, with the line, where the file is not an alignment."""
     text = read_text(path)
-    return None if text is None else understood(path, text)
+    return None if text is None else parse_alignment(path, text)
 
 
-def understood(path: Path, text: str) -> Alignment:
+def parse_alignment(path: Path, text: str) -> Alignment:
+    """Parse an alignment. Raises OperatorError where the text is none."""
     found = read(text)
     if isinstance(found, str):
         kind = "cannot be read" if is_alignment(text) else "is no alignment"
@@ -49,7 +50,7 @@ def understood(path: Path, text: str) -> Alignment:
 
 
 def write_alignment(path: Path, alignment: Alignment) -> None:
-    """Put it in the place of whatever is there, in one step."""
+    """Write the alignment atomically, replacing the file. Raises OperatorError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, render(alignment), mode=FOR_ALL)
@@ -60,7 +61,7 @@ def write_alignment(path: Path, alignment: Alignment) -> None:
 
 
 def align_name(file: str, checkout: Path | None = None) -> str:
-    """How an alignment is called in the engine, where loops have their ids. `checkout`: where it is not the main one."""
+    """Name of an alignment in the engine, where a loop has its id. `checkout`: a checkout other than the main one."""
     if checkout is None:
         return loop_id(f"align {file}", hashlib.sha256(file.encode()).hexdigest()[:6])
     unique = hashlib.sha256(os.fsencode(checkout / file)).hexdigest()[:12]
@@ -68,13 +69,13 @@ def align_name(file: str, checkout: Path | None = None) -> str:
 
 
 def align_folder(repository: Repository, file: str) -> AlignFolder:
-    # a checkout that is not the main one has a file of its own, and so an alignment of its own
+    # a linked worktree has its own file, and so its own alignment
     linked = None if repository.common.parent == repository.top else repository.top
     return AlignFolder(helmsman_folder(repository.common) / "alignments" / align_name(file, linked))
 
 
 def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignment:
-    """The checkout's alignment with what loops left while it was in no commit: that is kept beside it, the file is a person's."""
+    """The checkout's alignment with handoffs stored next to it while it was in no commit: the file itself is a person's."""
     kept = read_text(align_folder(repository, file).left)
     return alignment.model_copy(update={"more": joined(alignment.more, kept)}) if kept else alignment
 
@@ -84,10 +85,10 @@ def another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:
     return OperatorError(f"{path} is about another goal", found=goal, remedy=remedy)
 
 
-def aligned(repository: Repository, config: LoopConfig, *, others: bool = False) -> LoopConfig:
-    """The configuration whose goal holds what was agreed on in its file; unchanged where there is nothing to hold to.
+def with_alignment(repository: Repository, config: LoopConfig, *, others: bool = False) -> LoopConfig:
+    """The configuration with the alignment file's content added to its goal; unchanged without an alignment.
 
-    `others`: an alignment about another goal is another loop's, and says nothing of this one.
+    `others`: ignore an alignment about another goal, as it belongs to another loop.
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
     found = refuse_open_questions(repository, config.alignment)
@@ -103,7 +104,7 @@ def aligned(repository: Repository, config: LoopConfig, *, others: bool = False)
 
 
 def refuse_open_questions(repository: Repository, file: str) -> Alignment | None:
-    """What a loop that starts has to hold to; None for nothing. Raises OperatorError while a question is open."""
+    """The alignment that a starting loop has to follow, or None. Raises OperatorError while a question is open."""
     alignment = None if repository.bare or not file else _for_a_loop(repository.top, file)
     if alignment is not None and alignment.open:
         raise OperatorError(
@@ -116,7 +117,7 @@ def refuse_open_questions(repository: Repository, file: str) -> Alignment | None
 
 
 def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
-    """The goal of the alignment file, for a loop to which nobody else gives one."""
+    """The goal of the alignment file, for a loop without another goal."""
     if any("goal" in layer.values for layer in layers):
         return []
     file = next((layer.values["alignment"] for layer in layers if "alignment" in layer.values), ALIGNMENT)
@@ -125,12 +126,12 @@ def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
 
 
 def _for_a_loop(top: Path, file: str) -> Alignment | None:
-    """A file of the usual name that is a document of somebody's own says nothing about loops."""
-    text = read_text(place_of(top, file))
+    """Read the alignment for a loop; None where the default file is another document. Raises OperatorError."""
+    text = read_text(alignment_path(top, file))
     if file == ALIGNMENT and not is_alignment(text or ""):
         return None
     if text is None:
         raise OperatorError(
             "the alignment file is not there", found=str(top / file), remedy="correct `alignment`, or make it: helmsman align"
         )
-    return understood(top / file, text)
+    return parse_alignment(top / file, text)

@@ -18,7 +18,7 @@ from tasks.engine.step import with_retries
 from tasks.loop import steps
 from tasks.loop.handoff import PATCH, commit_lines, hand_over, propose
 from tasks.loop.remember import conclude, known_lessons, needs_model_lessons
-from tasks.loop.wiki import keep_up
+from tasks.loop.wiki import update_wiki
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, replace_state
@@ -38,7 +38,7 @@ def finish(context: LoopContext, state: LoopState) -> LoopState:
             state = finish_part(context, state) or state
         except Fenced:
             raise
-        except Exception as error:  # noqa: BLE001 - the loop is done, whatever breaks behind its end
+        except Exception as error:  # noqa: BLE001 - the loop is done, whatever fails after its end
             message = error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
             problems.append(f"{problem.format(loop=state.loop, folder=context.folder.root)}: {one_line(message)[:500]}")
     _report(problems)
@@ -114,7 +114,7 @@ LEFT: tuple[tuple[str, Leave], ...] = (
     ("nothing was proposed for AGENTS.md", _propose),
     ("the question about AGENTS.md was skipped", passed),
     ("AGENTS.md was not changed", _commit_learnings),
-    ("the wiki is out of date", keep_up),
+    ("the wiki is out of date", update_wiki),
     ("not pushed; push it again with: helmsman resume {loop}", _push),
     ("the pull request was not noted", _open_pull_request),
 )

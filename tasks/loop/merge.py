@@ -21,8 +21,8 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, Prepared, Trouble
 from helmsman.texts import plural
 from helmsman.verify.completion import unseen_tests
-from tasks.loop.handoff import handed_on
-from tasks.loop.merge_work import FILES_TOLD, Joined, intents, join, merge_commit, place_on
+from tasks.loop.handoff import commit_handoff
+from tasks.loop.merge_work import FILES_TOLD, Joined, intents, merge_commit, move_loop_branch, rebase_or_merge
 from tasks.repository.branch_files import move_branch
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, current_branch, git, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
@@ -89,7 +89,7 @@ def catch_up(context: LoopContext, state: LoopState) -> LoopState:
     """Move the branch to where the state says, if the driver that stored the trouble died before moving it."""
     trouble = state.merging.trouble
     if trouble and state.head == trouble.head:
-        place_on(context, state, trouble.head, trouble.work)
+        move_loop_branch(context, state, trouble.head, trouble.work)
     return state
 
 
@@ -102,12 +102,12 @@ def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopStat
         return known
     ensure_worktree(context.repository, context.worktree, state.branch, state.head, state.base_commit)
     salvage(context.repository, context.worktree, state, state.head)  # whatever was left there besides the loop's last commit
-    joined = join(context, state, target.base)
+    joined = rebase_or_merge(context, state, target.base)
     if joined.conflicts:
         return _store_trouble(context, state, target, joined)
     if target.holds(joined.commit):
         return _store_merged(context, state, target, Prepared(base=target.base, head=joined.commit, commit=target.base))
-    commit = handed_on(context, state, joined.commit)  # with the loop's handoff, where that passes
+    commit = commit_handoff(context, state, joined.commit)  # with the loop's handoff, where that passes
     report = check(commit, commit_and_tree(context.worktree, commit)[1])
     problem = _problem(state, report)
     if problem and commit != joined.commit:
@@ -157,7 +157,7 @@ def _store_merged(
     """Store that the branch contains the work. Move the loop's branch to it, and the local branch of a remote's target."""
     notes = [*known, bring_along(target, prepared.commit)]
     try:
-        if not place_on(context, state, prepared.head, state.head):
+        if not move_loop_branch(context, state, prepared.head, state.head):
             notes.append(f"{state.branch} has moved since and was not changed")
     except HelmsmanError as error:  # what is merged stays merged
         notes.append(f"{state.branch} was not changed: {error.problem}")
@@ -205,7 +205,7 @@ def _store_failure(context: LoopContext, before: LoopState, after: LoopState) ->
     publish(MergeFailed(into=after.config.merge.into, why=why))
     after = _store(context, before, after, f"not merged: {why[:150]}")
     if after.head != before.head:
-        place_on(context, after, after.head, before.head)
+        move_loop_branch(context, after, after.head, before.head)
     return after
 
 

@@ -1,7 +1,7 @@
-"""The loop's work on top of what the other branch holds by now: rebased, else joined, else with the conflict written down.
+"""The loop's work on top of the target branch: rebased, or merged, or merged with conflict markers.
 
-All of it happens in the loop's own worktree, which holds what the checks need beside the tree (installed packages, caches). The
-loop's branch stays where it is until what comes of it is wanted.
+Everything happens in the loop's own worktree, which has what the checks need besides the tree (installed packages, caches). The
+loop's branch does not move until the result is used.
 """
 
 import os
@@ -24,7 +24,7 @@ from tasks.repository.state_ref import PREFIX
 from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore, stand_on
 from tasks.system.secrets import redact
 
-REBASED_AT_MOST = 200  # commits; more of them are joined by one merge, which takes a moment however many there are
+REBASED_AT_MOST = 200  # commits; more of them are merged, which is fast for any number
 FILES_TOLD = 50
 COMMITS_TOLD = 10
 IN_THE_WORKTREE = ", verified in the agent's folder"
@@ -33,7 +33,7 @@ PLAINLY = (
     "-c", "submodule.recurse=false", "-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false",
     "-c", "rebase.autoSquash=false",
 )  # fmt: skip
-"""No setting of a user changes what comes of it, or moves anything else along."""
+"""Options that keep a user's git settings from changing the result or moving other refs."""
 REBASE = (
     "--quiet", "--reapply-cherry-picks", "--no-autostash", "--no-autosquash", "--no-gpg-sign", "--no-stat", "--no-fork-point",
 )  # fmt: skip
@@ -46,39 +46,40 @@ HOW: Mapping[str, str] = {
     "DU": "deleted here, changed there",
     "UU": "changed on both sides",
 }
-"""What `git status` says of a path in conflict; here is the loop's branch."""
+"""Meaning of the codes of `git status` for a path in conflict; "here" is the loop's branch."""
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A commit that holds both sides."""
+    """A commit that contains both sides."""
 
     commit: str
-    conflicts: tuple[Conflicted, ...] = ()  # where its files hold conflict markers
-    notes: tuple[str, ...] = ()  # what a person should know of it
+    conflicts: tuple[Conflicted, ...] = ()  # files with conflict markers
+    notes: tuple[str, ...] = ()  # remarks for people
 
 
-def join(context: LoopContext, state: LoopState, base: str) -> Joined:
-    """The loop's work with what the base holds. The branch and the worktree are as before, afterwards."""
+def rebase_or_merge(context: LoopContext, state: LoopState, base: str) -> Joined:
+    """Combine the loop's work with the base. The branch and the worktree are unchanged afterwards."""
     if contains(context.repository.common, state.head, base):
         return Joined(state.head)
     try:
-        rebased = _rebased(context.worktree, state.head, base)
-        return Joined(rebased) if rebased else _merged(context, state, base)
+        rebased = _rebase(context.worktree, state.head, base)
+        return Joined(rebased) if rebased else _merge(context, state, base)
     finally:
-        put_back(context, state)
+        reset_worktree(context, state)
 
 
-def put_back(context: LoopContext, state: LoopState) -> None:
+def reset_worktree(context: LoopContext, state: LoopState) -> None:
+    """Abort unfinished git operations and check out the loop's branch at its head."""
     recover(context.repository, context.worktree, state.branch)
     succeeds(context.worktree, "merge", "--quit")
     stand_on(context.worktree, state.branch, state.head, held=False)
 
 
-def _rebased(worktree: Path, head: str, base: str) -> str:
-    """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again."""
-    between = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
-    if len(between) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in between):  # noqa: PLR2004 - itself, one parent
+def _rebase(worktree: Path, head: str, base: str) -> str:
+    """The rebased commit; empty where the rebase fails. A branch with merges, whose conflicts would recur, is not rebased."""
+    lines = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
+    if len(lines) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in lines):  # noqa: PLR2004 - itself, one parent
         return ""
     if not succeeds(worktree, *PLAINLY, "rebase", *REBASE, base, head):
         succeeds(worktree, "rebase", "--abort")
@@ -86,76 +87,77 @@ def _rebased(worktree: Path, head: str, base: str) -> str:
     return commit_and_tree(worktree)[0]
 
 
-def _merged(context: LoopContext, state: LoopState, base: str) -> Joined:
+def _merge(context: LoopContext, state: LoopState, base: str) -> Joined:
+    """Merge the base into the loop's work. Raises TransientError where git fails without a conflict."""
     worktree, into = context.worktree, state.config.merge.into
-    put_back(context, state)
+    reset_worktree(context, state)
     problem = ""
     try:
         git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
     except GitError as error:
         problem = error.stderr
-    only = "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
-    listed = git_bytes(worktree, "status", "--porcelain", "-z", *only).split(b"\0")
-    marked = ((entry, HOW.get(entry[:2].decode("ascii", "replace"))) for entry in listed)
+    options = "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
+    entries = git_bytes(worktree, "status", "--porcelain", "-z", *options).split(b"\0")
+    marked = ((entry, HOW.get(entry[:2].decode("ascii", "replace"))) for entry in entries)
     conflicts = tuple(Conflicted(path=os.fsdecode(entry[3:]), how=how) for entry, how in marked if how)
     if problem and not conflicts:
         raise TransientError(f"{into} cannot be merged into the loop's work", found=problem)
-    conflicts, notes = _without_plan(context, state, base, conflicts)
+    conflicts, notes = _resolve_plan(context, state, base, conflicts)
     if conflicts:
-        names = b"\0".join(os.fsencode(one.path) for one in conflicts)  # with markers or, without a text to mark, as one side
+        names = b"\0".join(os.fsencode(conflict.path) for conflict in conflicts)  # with markers, or one side for a binary file
         how = "--all", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"
         git(worktree, "--literal-pathspecs", "add", *how, stdin=names)
     tree = git(worktree, "write-tree").strip()
     subject = f"Bring in {into}, with {plural(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
-    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
-    commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *said).strip()
+    messages = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
+    commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *messages).strip()
     return Joined(commit, conflicts, notes)
 
 
-def _without_plan(
+def _resolve_plan(
     context: LoopContext, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
 ) -> tuple[tuple[Conflicted, ...], tuple[str, ...]]:
-    """The conflicts other than that in the plan, which is settled here: nobody could go on from markers in it."""
+    """Resolve a conflict in the plan, where markers would block all further work; return the other conflicts and notes."""
     path = state.config.plan.file
-    taken = plan_taken(context.repository, state, base) if any(one.path == path for one in conflicts) else None
-    if taken is None:
+    resolved = plan_taken(context.repository, state, base) if any(conflict.path == path for conflict in conflicts) else None
+    if resolved is None:
         return conflicts, ()
-    held, note = taken
-    if held is None:
+    content, note = resolved
+    if content is None:
         git(context.worktree, "update-index", "--force-remove", "--", path)
     else:
-        blob = git(context.worktree, "hash-object", "-w", "--stdin", stdin=held.content).strip()
-        git(context.worktree, "update-index", "--add", "--cacheinfo", f"{held.mode},{blob},{path}")
-    return tuple(one for one in conflicts if one.path != path), (note,) if note else ()
+        blob = git(context.worktree, "hash-object", "-w", "--stdin", stdin=content.content).strip()
+        git(context.worktree, "update-index", "--add", "--cacheinfo", f"{content.mode},{blob},{path}")
+    return tuple(conflict for conflict in conflicts if conflict.path != path), (note,) if note else ()
 
 
 def intents(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
-    """Commits that one side has and the other has not, newest first: those that touch these paths, or any where none is named."""
+    """Commits of one side that the other lacks, newest first: those that touch these paths, or all without paths."""
     what = "log", "-z", "--no-merges", "--format=%H %s", f"--max-count={COMMITS_TOLD}"
-    printed = git(repository.common, "--literal-pathspecs", *what, commit, "--not", but, "--", *paths)
-    found = (entry.partition(" ") for entry in printed.split("\0") if entry)
+    output = git(repository.common, "--literal-pathspecs", *what, commit, "--not", but, "--", *paths)
+    found = (entry.partition(" ") for entry in output.split("\0") if entry)
     return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in found)
 
 
-def place_on(context: LoopContext, state: LoopState, commit: str, before: str) -> bool:
-    """Put the loop's branch and its worktree on a commit. False: the branch is at neither of the two.
+def move_loop_branch(context: LoopContext, state: LoopState, commit: str, before: str) -> bool:
+    """Move the loop's branch and worktree from `before` to a commit. Return False where the branch is at neither.
 
-    Files come first and the branch last, so that whoever dies in between leaves no file that looks like somebody's change. What
-    the branch held stays on a ref.
+    Files change first and the branch last, so that a crash in between leaves no file that looks like a person's change. Commits
+    that leave the branch are saved on a ref.
     """
-    repository, full = context.repository, f"refs/heads/{state.branch}"
-    tip = read_ref(repository.common, full)
+    repository, ref = context.repository, f"refs/heads/{state.branch}"
+    tip = read_ref(repository.common, ref)
     if tip not in {before, commit}:
         return False
     if tip == commit:
         return True
-    there = context.worktree.exists()
-    if there:
+    has_worktree = context.worktree.exists()
+    if has_worktree:
         restore(context.worktree, commit)
     if not contains(repository.common, commit, before):
         git(repository.common, "update-ref", f"{PREFIX}{state.loop}/rebased/{before[:12]}", before)
-    git(repository.common, "update-ref", "-m", f"helmsman: bring in {state.config.merge.into}", full, commit, before)
-    if there:
+    git(repository.common, "update-ref", "-m", f"helmsman: bring in {state.config.merge.into}", ref, commit, before)
+    if has_worktree:
         hold_branch(context.worktree, state.branch, commit)
     return True
 
@@ -163,16 +165,16 @@ def place_on(context: LoopContext, state: LoopState, commit: str, before: str) -
 def merge_commit(
     context: LoopContext, state: LoopState, base: str, head: str, report: CheckReport, notes: tuple[str, ...]
 ) -> str:
-    """The commit that `git merge --no-ff` would make of a head that holds the base: its tree is the head's, which was checked."""
+    """The commit that `git merge --no-ff` would create for a head on top of the base, with the head's tree, which was checked."""
     _, tree = commit_and_tree(context.worktree, head)
     goal, proven = clean(own_goal(state.config.goal).strip().splitlines()[0]), state.merging.proven
-    told = (
+    lines = (
         f"Loop {state.loop}, {plural(state.iteration, 'iteration')}.",
         *((f"Proven by {proven.rule}: {clean(proven.reason)[:500]}",) if proven else ()),
         f"Every check passes on exactly this tree{IN_THE_WORKTREE if report.clean is False else ''}:",
         *(f"  {clean(result.command)[:200]}" for result in report.results),
         *notes,
     )
-    body = "\n".join((*map(redact, told), "", f"Helmsman-Loop: {state.loop}"))
-    said = "-m", f"Merge {state.branch}: {goal}"[:SUBJECT_SHOWN], "-m", body
-    return git(context.repository.common, "commit-tree", tree, "-p", base, "-p", head, *said).strip()
+    body = "\n".join((*map(redact, lines), "", f"Helmsman-Loop: {state.loop}"))
+    messages = "-m", f"Merge {state.branch}: {goal}"[:SUBJECT_SHOWN], "-m", body
+    return git(context.repository.common, "commit-tree", tree, "-p", base, "-p", head, *messages).strip()

@@ -1,4 +1,4 @@
-"""The step `oversee`: what has to be read for it, then the pure part. What cannot be read is named and left out."""
+"""The step `oversee`: reads its input, then calls the pure part. Input that cannot be read is reported and left out."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,19 +26,19 @@ T = TypeVar("T")
 
 
 def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
-    """What the overseer makes of the iteration."""
-    overseen = conclude(IterationView(state, evidence, orientation.started_at, now_utc()), _observed(context, state, evidence))
+    """The overseer's result for the iteration, with its signals published."""
+    overseen = conclude(IterationView(state, evidence, orientation.started_at, now_utc()), _observe(context, state, evidence))
     for signal in overseen.signals:
         publish(SignalRaised(signal=signal))
     return overseen
 
 
-def _observed(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
-    """What the overseer has to know beside the evidence. Where nothing was checked nothing is read."""
+def _observe(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
+    """The overseer's input besides the evidence. Where no checks ran, only secrets are looked for."""
     call = evidence.execution.call
     faults: list[str] = []
     read, config, change = partial(_read, faults), state.config, evidence.execution.change
-    # the watch over the session has seen it, which knew where the shell stood
+    # reported by the session's watch, which knows the shell's working directory
     destroyed = (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
     scanned = read(
         "secrets", Scanned(), lambda: secrets_in(context.worktree, change) if "secrets" not in config.pain.off else Scanned()
@@ -59,15 +59,15 @@ def _observed(context: LoopContext, state: LoopState, evidence: Evidence) -> Obs
 
 
 def _scan(context: LoopContext, state: LoopState, commit: str) -> Scan | None:
-    """Raises TransientError for a scan that told nothing: nothing may be compared with it."""
+    """Run the security scan. Raises TransientError for one without a result: nothing may be compared with it."""
     command = state.config.pain.scan
     if not command:
         return None
-    room = check_context(context, state)
+    checks = check_context(context, state)
     try:
-        scan = security_findings(command, room, commit)
-    finally:  # a command that takes the worktree from its repository must not take the next iteration along
-        if not room.checkout.clean:
+        scan = security_findings(command, checks, commit)
+    finally:  # a command that breaks the worktree's link to its repository must not break the next iteration
+        if not checks.checkout.clean:
             recover(context.repository, context.worktree, state.branch)
             stand_on(context.worktree, state.branch, commit)
     if scan.error:
@@ -76,6 +76,7 @@ def _scan(context: LoopContext, state: LoopState, commit: str) -> Scan | None:
 
 
 def _read(faults: list[str], part: str, default: T, look: Callable[[], T]) -> T:
+    """The result of `look`; the default, with the error added to `faults`, where it fails. Raises Cancelled."""
     try:
         return look()
     except Cancelled:

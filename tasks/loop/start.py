@@ -24,9 +24,9 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from tasks.agents.catalogue import LoopSettings, find_agent
 from tasks.agents.project_settings import require_project_settings
-from tasks.loop.alignment_file import aligned
+from tasks.loop.alignment_file import with_alignment
 from tasks.loop.configure import configure
-from tasks.loop.handoff import left_at, left_in
+from tasks.loop.handoff import handoffs_at_commit, handoffs_in_checkout
 from tasks.loop.merge import require_target
 from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref, require_head
@@ -81,12 +81,16 @@ def state_from_here(repository: Repository, resolved: LoopSettings, name: str, n
         resolved = replace(resolved, agent=Agent(kind=kind))
     commit, branch = _base_and_branch(repository, resolved.config, begin_with, name)
     is_on_a_loop, file = begin_with.startswith(OWN_BRANCHES), resolved.config.alignment
-    config = aligned(repository, resolved.config, others=is_on_a_loop)
+    config = with_alignment(repository, resolved.config, others=is_on_a_loop)
     earlier_loop = known_state(repository, begin_with.removeprefix(OWN_BRANCHES)) if is_on_a_loop else None
     if earlier_loop is not None:  # it includes the handoffs of all loops before it, whatever the file says
         inherited = inherited_from(earlier_loop)
     else:
-        inherited = left_at(repository, commit, file) if begin_with or repository.bare else left_in(repository, file)
+        inherited = (
+            handoffs_at_commit(repository, commit, file)
+            if begin_with or repository.bare
+            else handoffs_in_checkout(repository, file)
+        )
     state = first_state(
         repository, replace(resolved, config=config), now, loop=name, branch=current_branch(repository.top), commit=commit
     )

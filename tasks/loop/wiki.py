@@ -1,7 +1,7 @@
-"""The wiki beside the loops: pages that are kept up to date, an archive of every completed loop, a copy for the agent to read.
+"""The wiki of a repository's loops: current pages, an archive of every completed loop, and a read-only copy for the agent.
 
-It only tells: whatever is wrong with it is said in words, and no loop stops for it. Loops that complete at the same time need no
-lock: each page and each archive is written whole, and INDEX.md is made anew of what lies there.
+It is informational: its errors are reported, and no loop stops for them. Loops that complete at the same time need no lock:
+each page and each archive file is written atomically, and INDEX.md is generated from the files present.
 """
 
 import os
@@ -20,20 +20,20 @@ from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
 
 READ_ONLY = 0o444
-LAID_BYTES = 1_000_000  # of all that is laid out for an agent
+LAID_BYTES = 1_000_000  # total size of an agent's copy
 
 
 def wiki_folder(repository: Repository) -> Path:
-    """Beside the loops, so that all of them have the same one."""
+    """Next to the loops' folders, so that all loops share it."""
     return helmsman_folder(repository.common) / "wiki"
 
 
-def keep_up(context: LoopContext, state: LoopState) -> None:
-    """Archive a completed loop for ever, unless that was done already, and renew our parts of the pages."""
+def update_wiki(context: LoopContext, state: LoopState) -> None:
+    """Archive a completed loop, once, and update the generated parts of the pages."""
     if not state.config.memory.wiki:
         return
     folder = wiki_folder(context.repository)
-    # of an archive's files the summary comes last
+    # the summary is written last
     if not (folder / "loops" / wiki.archive_name(state) / wiki.SUMMARY).exists():
         records = list(islice(read_records(context.repository, state.loop), wiki.MOST_ITERATIONS))
         for name, text in wiki.archive_files(state, records[::-1]).items():
@@ -49,24 +49,24 @@ def _pages(folder: Path, context: LoopContext, state: LoopState) -> Mapping[str,
     pages = {
         wiki.SPEC: wiki.spec_page(state),
         wiki.MAP: wiki.map_page([os.fsdecode(name) for name in listed if name]),
-        wiki.INDEX: wiki.index_page([one.name for one in loops], [one.stem for one in decisions]),
+        wiki.INDEX: wiki.index_page([path.name for path in loops], [path.stem for path in decisions]),
     }
-    if context.worktree.exists():  # else it was tidied away at the end before this one, and the documents in it
+    if context.worktree.exists():  # removed with its documents after an earlier end of the loop
         pages[wiki.CONSTRAINTS] = wiki.constraints_page(read_orders(context.worktree, state.config))
     return pages
 
 
 def lay_out(context: LoopContext, state: LoopState) -> None:
-    """A read-only copy in the worktree, bounded: INDEX first, then what was written last, in the place of whatever lies there.
+    """Replace the worktree's read-only copy, of limited size: INDEX first, then the newest pages.
 
-    Helmsman's own folder in the worktree is there already, and can be written to.
+    Helmsman's own folder in the worktree already exists and is writable.
     """
     if not state.config.memory.wiki:
         return
-    source, laid, room = wiki_folder(context.repository), context.worktree / ".helmsman" / "wiki", LAID_BYTES
-    remove(laid)
-    laid.mkdir()
-    (laid / ".gitignore").write_text("*\n")
+    source, copy, room = wiki_folder(context.repository), context.worktree / ".helmsman" / "wiki", LAID_BYTES
+    remove(copy)
+    copy.mkdir()
+    (copy / ".gitignore").write_text("*\n")
     pages = sorted(source.rglob("*.md"), key=lambda page: (page.name == wiki.INDEX, os.lstat(page).st_mtime), reverse=True)
     for page in pages:
         name = page.relative_to(source)
@@ -75,9 +75,9 @@ def lay_out(context: LoopContext, state: LoopState) -> None:
         if room < 0:
             return
         if content:
-            (laid / name).parent.mkdir(parents=True, exist_ok=True)
-            (laid / name).write_bytes(content)
-            (laid / name).chmod(READ_ONLY)
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_bytes(content)
+            (copy / name).chmod(READ_ONLY)
 
 
 def _write(path: Path, text: str, mode: int = FOR_ALL) -> None:

@@ -21,9 +21,9 @@ from helmsman.parsers.pushes import Allowed, made_by_us, matches_branch, push_lo
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import Ignored, Push
 from tasks.agents.catalogue import LoopSettings
-from tasks.loop.alignment_file import aligned
+from tasks.loop.alignment_file import with_alignment
 from tasks.loop.configure import configure, read_toml
-from tasks.loop.handoff import left_at
+from tasks.loop.handoff import handoffs_at_commit
 from tasks.loop.start import first_state, require_checks, write_first
 from tasks.repository.git import GitError, Repository, contains, git, git_bytes, open_repository, read_ref, succeeds
 from tasks.repository.loop_context import loop_folder
@@ -62,8 +62,8 @@ def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
         if pushed is None:
             return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
         require_checks(pushed.config)
-        config = aligned(replace(repository, top=folder, bare=False), pushed.config)
-    inherited = left_at(repository, push.commit, config.alignment)
+        config = with_alignment(replace(repository, top=folder, bare=False), pushed.config)
+    inherited = handoffs_at_commit(repository, push.commit, config.alignment)
     begun = {"loop": push_loop_id(push), "branch": push.branch, "commit": push.commit}
     state = first_state(repository, replace(pushed, config=config), now, **begun).model_copy(update={"inherited": inherited})
     write_first(repository, state, f"start: push of {push.commit[:12]}")  # or another run for the same push did

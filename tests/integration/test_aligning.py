@@ -23,10 +23,10 @@ from tasks.checks.project import LONGEST_TEXT, MOST_NAMES, gather_facts
 from tasks.loop.alignment_file import (
     align_folder,
     align_name,
-    aligned,
     goal_layer,
     read_alignment,
     refuse_open_questions,
+    with_alignment,
     write_alignment,
 )
 from tasks.repository.git import Repository, open_repository
@@ -194,7 +194,7 @@ def test_a_goal_that_is_said_wins_over_the_files_and_the_files_over_the_configur
 def test_a_loop_does_not_start_while_a_question_is_open_and_is_told_the_ways_out(top: Path) -> None:
     write_alignment(top / ALIGNMENT, OPEN)
     with pytest.raises(OperatorError) as told:
-        aligned(opened(top), config(GOAL))
+        with_alignment(opened(top), config(GOAL))
     for part in (str(top / ALIGNMENT), "1 question ", "Which separator?", "helmsman align", "--set alignment="):
         assert part in str(told.value)
 
@@ -203,7 +203,7 @@ def test_a_loop_does_not_start_while_a_question_is_open_and_is_told_the_ways_out
 def test_a_repository_without_an_alignment_starts_loops_as_ever(top: Path, text: str | None) -> None:
     if text:
         (top / ALIGNMENT).write_text(text)
-    assert aligned(opened(top), config(GOAL)) == config(GOAL)
+    assert with_alignment(opened(top), config(GOAL)) == config(GOAL)
     assert goal_layer(top, [Layer("a file", {})]) == []
 
 

@@ -14,8 +14,8 @@ from helmsman.parsers.pushes import made_by_us
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.loop.alignment_file import align_folder, aligned
-from tasks.loop.handoff import NAME, hand_over, left_at, left_in
+from tasks.loop.alignment_file import align_folder, with_alignment
+from tasks.loop.handoff import NAME, hand_over, handoffs_at_commit, handoffs_in_checkout
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import remove_worktree
@@ -91,11 +91,11 @@ def test_who_died_between_the_file_and_the_commit_is_gone_on_with(tmp_path: Path
 def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_an_order_or_a_question(tmp_path: Path) -> None:
     work = begun(tmp_path)
     hand_over(work.place, completed(work))
-    assert left_in(work.repository, ALIGNMENT) == left_at(work.repository, work.start, ALIGNMENT) == ""
-    assert "You must mend the printer." in left_at(work.repository, BRANCH, ALIGNMENT)
+    assert handoffs_in_checkout(work.repository, ALIGNMENT) == handoffs_at_commit(work.repository, work.start, ALIGNMENT) == ""
+    assert "You must mend the printer." in handoffs_at_commit(work.repository, BRANCH, ALIGNMENT)
     remove_worktree(work.repository, work.path)
     sh(work.repository.top, "merge", "--quiet", BRANCH)
-    told = whole(handoff_section(left_in(work.repository, ALIGNMENT)))
+    told = whole(handoff_section(handoffs_in_checkout(work.repository, ALIGNMENT)))
     assert "Loop the-loop (2026-11-22)" in told
     assert "\n```\nLoop the-loop" in told
     assert "You must mend the printer." in told
@@ -139,7 +139,7 @@ def test_a_file_that_is_in_no_commit_is_not_touched_and_the_branch_can_be_merged
     assert (work.repository.top / ALIGNMENT).read_text() == render(AGREED)
     assert work.sh("rev-parse", BRANCH) == state.head
     sh(work.repository.top, "merge", "--quiet", BRANCH)
-    assert "the parser" in left_in(work.repository, ALIGNMENT)
+    assert "the parser" in handoffs_in_checkout(work.repository, ALIGNMENT)
 
 
 def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_start(tmp_path: Path) -> None:
@@ -147,9 +147,9 @@ def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_s
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     another = LoopConfig(goal="print it", checks=work.state.config.checks)
     with pytest.raises(OperatorError, match="about another goal"):
-        aligned(work.repository, another)
+        with_alignment(work.repository, another)
     hand_over(work.place, completed(work))
-    assert aligned(work.repository, another) == another
+    assert with_alignment(work.repository, another) == another
 
 
 @pytest.mark.usefixtures("umask_of_a_recluse")
@@ -168,7 +168,7 @@ def test_a_file_that_was_committed_after_the_loop_began_is_left_as_it_is(tmp_pat
     hand_over(work.place, state)
     assert (work.place.folder.root / NAME).read_text().startswith(HEADING)
     assert sh(work.repository.top, "status", "--porcelain") == ""
-    assert "the parser" in left_in(work.repository, ALIGNMENT)
+    assert "the parser" in handoffs_in_checkout(work.repository, ALIGNMENT)
 
 
 def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: 
     state = completed(work)
     hand_over(work.place, state)
     assert work.sh("rev-parse", BRANCH) == state.head
-    assert left_at(work.repository, BRANCH, ALIGNMENT) == left_in(inside(work), ALIGNMENT) == left_in(inside(work), "") == ""
+    assert handoffs_at_commit(work.repository, BRANCH, ALIGNMENT) == handoffs_in_checkout(inside(work), ALIGNMENT) == handoffs_in_checkout(inside(work), "") == ""
 
 
 def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> None:
@@ -246,8 +246,8 @@ def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> 
     assert after.count(b"\n") == after.count(b"\r\n")
     assert work.sh("ls-tree", BRANCH, ALIGNMENT).startswith("100755")
     assert work.sh("status", "--porcelain") == ""
-    assert "Loop the-loop" in left_at(work.repository, BRANCH, ALIGNMENT)
-    assert "Loop the-loop" in left_in(inside(work), ALIGNMENT)
+    assert "Loop the-loop" in handoffs_at_commit(work.repository, BRANCH, ALIGNMENT)
+    assert "Loop the-loop" in handoffs_in_checkout(inside(work), ALIGNMENT)
 
 
 def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP
 from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.loop.prepare import prepare
-from tasks.loop.wiki import keep_up, lay_out, wiki_folder
+from tasks.loop.wiki import lay_out, update_wiki, wiki_folder
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import dirty_paths, remove_worktree, settle_work
 from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, shell
@@ -63,7 +63,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Work) -> None:
-    keep_up(work.place, completed(work))
+    update_wiki(work.place, completed(work))
     assert wiki(work) == work.repository.common / "helmsman" / "wiki"
     pages = pages_of(work)
     assert set(pages) == {INDEX, SPEC, MAP, CONSTRAINTS}
@@ -75,7 +75,7 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Wor
 
 def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
     state = work.state.model_copy(update={"ending": STOP})
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     lay_out(work.place, state)
     assert not wiki(work).exists()
     assert not (work.path / ".helmsman").exists()
@@ -83,14 +83,14 @@ def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
 
 def test_a_persons_edits_stay_and_our_parts_are_renewed(work: Work) -> None:
     state = completed(work)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     page = wiki(work) / MAP
     page.write_text("# Our map\n\nMine.\n" + page.read_text()[page.read_text().index(BEGIN) :] + "\nMine too.\n")
     (wiki(work) / SPEC).write_text("All of it is mine.\n")
     (wiki(work) / "mine.md").write_text("Mine.\n")
     (wiki(work) / CONSTRAINTS).chmod(0o400)
     head = commit(work.path, "more", {"web/package.json": "{}", "AGENTS.md": "Never write tests last.\n"})
-    keep_up(work.place, state.model_copy(update={"head": head}))
+    update_wiki(work.place, state.model_copy(update={"head": head}))
     assert (wiki(work) / SPEC).read_text() == "All of it is mine.\n"
     assert page.read_text().startswith("# Our map\n\nMine.\n" + BEGIN)
     assert page.read_text().endswith(END + "\n\nMine too.\n")
@@ -100,10 +100,10 @@ def test_a_persons_edits_stay_and_our_parts_are_renewed(work: Work) -> None:
 
 def test_a_page_that_cannot_be_read_is_told_and_left(work: Work) -> None:
     state = completed(work)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     (wiki(work) / INDEX).write_bytes(b"\xff\n")
     with pytest.raises(OperatorError, match="not UTF-8"):
-        keep_up(work.place, state)
+        update_wiki(work.place, state)
     assert (wiki(work) / INDEX).read_bytes() == b"\xff\n"
 
 
@@ -111,7 +111,7 @@ def test_no_secret_gets_into_the_wiki(work: Work, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
     head = commit(work.path, "leak", {"s3cr3t-of-the-shop/README.md": "It is here.\n"})
     state = completed(work, "s3cr3t-of-the-shop as it is").model_copy(update={"head": head})
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     assert not any(b"s3cr3t" in content for content in everything(wiki(work)).values())
     assert "[SHOP_TOKEN]" in (wiki(work) / MAP).read_text()
 
@@ -120,7 +120,7 @@ def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: Work) -> N
     (work.path / os.fsdecode(b"\xff")).mkdir()
     (work.path / os.fsdecode(b"\xff") / "README.md").write_text("x")
     head = commit(work.path, "odd", {"a\nb/README.md": "Odd.\n", "-x/README.md": "Dashed.\n", ":(top)/README.md": ""})
-    keep_up(work.place, completed(work).model_copy(update={"head": head}))
+    update_wiki(work.place, completed(work).model_copy(update={"head": head}))
     assert "- `-x/` (1 file)\n" in (wiki(work) / MAP).read_text()
 
 
@@ -130,7 +130,7 @@ def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: Work) -> N
 def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_index(work: Work) -> None:
     state = completed(work, "A table", "One file")
     name = f"{LOOP}-{state.uid[:8]}"
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     pages = everything(wiki(work))
     assert set(pages) - {INDEX, SPEC, MAP, CONSTRAINTS} == {
         *(f"loops/{name}/{SUMMARY}", f"loops/{name}/{ITERATIONS}", f"decisions/{name}.md"),
@@ -139,33 +139,33 @@ def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_i
     assert b"## Iteration 1\n" in pages[f"loops/{name}/{ITERATIONS}"]
     assert f"[{name}](loops/{name}/{SUMMARY})\n" in pages[INDEX].decode()
     assert f"[{name}](decisions/{name}.md)" in pages[INDEX].decode()
-    keep_up(work.place, state.model_copy(update={"iteration": 7}))
+    update_wiki(work.place, state.model_copy(update={"iteration": 7}))
     assert everything(wiki(work)) == pages
 
 
 def test_an_archive_is_never_written_again_whatever_became_of_it(work: Work) -> None:
     state = completed(work)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     (wiki(work) / "loops" / f"{LOOP}-{state.uid[:8]}" / ITERATIONS).unlink()
     before = everything(wiki(work))
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     assert everything(wiki(work)) == before
 
 
 def test_who_died_between_archive_and_index_goes_on_also_without_the_worktree(work: Work) -> None:
     state = completed(work)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     whole = everything(wiki(work))
     (wiki(work) / INDEX).unlink()
     remove_worktree(work.repository, work.path)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     assert everything(wiki(work)) == whole
 
 
 def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: Work) -> None:
     first = completed(work)
-    keep_up(work.place, first)
-    keep_up(work.place, first.model_copy(update={"uid": "another0uid"}))
+    update_wiki(work.place, first)
+    update_wiki(work.place, first.model_copy(update={"uid": "another0uid"}))
     index = (wiki(work) / INDEX).read_text()
     assert f"(loops/{LOOP}-{first.uid[:8]}/{SUMMARY})" in index
     assert f"(loops/{LOOP}-another0/{SUMMARY})" in index
@@ -177,7 +177,7 @@ def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: Work) -> 
 def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: Work) -> None:
     state = completed(work)
     prepare(work.place, state, NOW)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     lay_out(work.place, state)
     laid = work.path / ".helmsman" / "wiki"
     copied = everything(laid)
@@ -205,7 +205,7 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "precious.md").write_text("x")
     state = completed(work)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     shell(work.path, LAID[deed].format(outside=tmp_path / "outside"))
     prepare(work.place, state, NOW)
     assert everything(tmp_path / "outside") == {"precious.md": b"x"}
@@ -217,7 +217,7 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
 
 def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work: Work) -> None:
     state = completed(work)
-    keep_up(work.place, state)
+    update_wiki(work.place, state)
     (wiki(work) / "link.md").symlink_to("/etc/hostname")
     for number in range(10):
         (wiki(work) / f"mine-{number}.md").write_text("x" * 200_000)
