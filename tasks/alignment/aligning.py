@@ -1,4 +1,4 @@
-"""Aligning: an alignment that is being made, and asking a model for it."""
+"""An alignment in progress: its file, its id, and asking a model for it."""
 
 import json
 import os
@@ -36,12 +36,12 @@ from tasks.system.paths import AlignFolder
 from tasks.system.process import never
 from tasks.system.trust import consent_of
 
-THOUGHT_SECONDS = 3 * WRITING_SECONDS  # that one answer may take: it reads and writes more than a focus
+THOUGHT_SECONDS = 3 * WRITING_SECONDS  # limit for one answer: it reads and writes more than a focus
 
 
 @dataclass(frozen=True)
 class Work:
-    """An alignment, its place and its id."""
+    """An alignment in progress, with its file and its id."""
 
     repository: Repository
     config: LoopConfig
@@ -67,7 +67,7 @@ class Work:
 
 
 def attempt_id(folder: AlignFolder, goal: str) -> str:
-    """The id under which the last attempt at the same goal was broken off, else a new one, written down before it is used."""
+    """The id of the last interrupted attempt at the same goal, or a new one, stored before it is used."""
     try:
         known = json.loads(folder.attempt.read_text(encoding="utf-8"))
         if same_goal(known["goal"], goal):
@@ -89,7 +89,7 @@ def with_checkout(repository: Repository) -> Repository:
 
 
 def present(work: Work) -> Alignment | None:
-    """What the file says now; None where there is none. Raises OperatorError for another's file, or one about another goal."""
+    """The alignment in the file; None without a file. Raises OperatorError for another document or another goal."""
     found = read_alignment(work.path)
     if found is not None and not same_goal(found.goal, work.goal):
         if spent(with_kept(work.repository, work.file, found)):
@@ -100,8 +100,8 @@ def present(work: Work) -> Alignment | None:
     return found
 
 
-def readable(work: Work) -> Alignment | None:
-    """The same; None as well while somebody is writing, or has made it unreadable for now."""
+def present_if_readable(work: Work) -> Alignment | None:
+    """The alignment in the file; None also while a person's edit makes it unreadable."""
     try:
         return present(work)
     except OperatorError:
@@ -109,19 +109,19 @@ def readable(work: Work) -> Alignment | None:
 
 
 def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None:
-    """Write the file. Returns where its text is kept if that is neither `over` nor what is written now."""
-    text, known = read_text(work.path), False
-    with suppress(OperatorError):  # what is no alignment is somebody else's text
-        known = text is None or parse_alignment(work.path, text) in (over, alignment)
-    kept = None
-    if text is not None and not known:
+    """Write the file. Return the path of a backup where the file's content is neither `over` nor `alignment`."""
+    text, is_expected = read_text(work.path), False
+    with suppress(OperatorError):  # text that is not an alignment is a person's
+        is_expected = text is None or parse_alignment(work.path, text) in (over, alignment)
+    backup = None
+    if text is not None and not is_expected:
         work.folder.root.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix="before-", suffix=".md", dir=work.folder.root)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        kept = Path(name)
+        backup = Path(name)
     write_alignment(work.path, alignment)
-    return kept
+    return backup
 
 
 def propose(
@@ -133,7 +133,7 @@ def propose(
     stop: Callable[[], bool] = never,
     seconds: float = THOUGHT_SECONDS,
 ) -> Reply:
-    """A model's answer, unread. One that did not come in time is charged as such and not asked for again by itself.
+    """A model's unparsed answer. A late one is charged and not asked for again automatically.
 
     Raises OperatorError, TransientError where it may be asked again, Cancelled.
     """
@@ -144,12 +144,12 @@ def propose(
 
 
 def configured(request: AlignRequest) -> LoopConfig:
-    """What holds for an alignment. A goal that nobody names now is that of the file which is gone on with."""
+    """The configuration for an alignment. Without a goal in the request, that of the existing file is used."""
     repository = open_repository(Path(request.repository))
     found = None if request.goal else read_alignment(alignment_path(repository.top, request.out))
-    said = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
+    loop_request = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
     stronger = [Layer(request.out, {"goal": found.goal})] if found else []
-    config = configure(repository.top, said, consent=consent_of(repository.common), stronger=stronger).config
+    config = configure(repository.top, loop_request, consent=consent_of(repository.common), stronger=stronger).config
     if len(config.goal) > LONGEST_GOAL:
         raise OperatorError(
             "the goal is too long to be aligned",

@@ -1,6 +1,6 @@
-"""The frame around an alignment that is being made: held by one process, drafted, asked for, written down, and ended.
+"""The run of an alignment: lock it, draft it, ask people, write the file, and end the flow run.
 
-All that is agreed so far stands in the file, which is written after every step. Whatever dies, the next run goes on from there.
+The file has everything agreed on so far and is written after every step, so the next run continues there after a crash.
 """
 
 import hashlib
@@ -44,13 +44,13 @@ from tasks.system.process import end_tagged
 
 P = ParamSpec("P")
 R = TypeVar("R")
-TRIES = 2  # answers that are asked for in one round; the second time the model is told what was wrong with the first
+TRIES = 2  # answers per round; the second question says what was wrong with the first answer
 RETRIES_BEFORE_A_PERSON = 2
-"""Where the run does not pause for people, somebody waits for it: it does not bridge half an hour of outage then."""
+"""Retries of a run that does not pause for people: a person waits for it, so it does not wait out a long outage."""
 
 
-class LeftOpen(Exception):  # noqa: N818 - what a person chose, not a failure
-    """Questions were left open in a form: the run ends, and asks them again when it is retried."""
+class LeftOpen(Exception):  # noqa: N818 - a person's choice, not a failure
+    """A person left questions open in a form: the run ends, and asks them again when it is retried."""
 
 
 class UnansweredError(Exception):
@@ -58,17 +58,17 @@ class UnansweredError(Exception):
 
 
 STOPPED = (LeftOpen, UnansweredError, Cancelled, KeyboardInterrupt, TerminationSignal)
-"""What ends the flow without being an error."""
+"""Exceptions that end the flow without being an error."""
 
 _log = logging.getLogger(__name__)
 
 
 def _by_value(run: TaskRunContext, inputs: dict[str, Any]) -> str:
-    """The key of a result, by value. Its fields, argued.
+    """The key of a result, by value. Its fields, with their reasons.
 
-    uid      whoever begins anew wants another answer, and two repositories may have the same goal
+    uid      a new attempt needs a new answer, and two repositories may have the same goal
     step     two steps may have equal arguments
-    values   all that is asked, and which try it is: an answer is one to these words
+    values   the whole question and the attempt: an answer belongs to this exact text
     """
     values = repr({name: value for name, value in inputs.items() if name != "work"})
     digest = hashlib.sha256(values.encode(errors="replace")).hexdigest()[:20]
@@ -76,7 +76,7 @@ def _by_value(run: TaskRunContext, inputs: dict[str, Any]) -> str:
 
 
 def _step(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """A task that is called like the function, and shown by that name."""
+    """A task with the function's name, whose runs are shown by the given name."""
     policy = CachePolicy.from_cache_key_fn(_by_value)
     options: dict[str, Any] = {"persist_result": True, "result_serializer": "json", "cache_policy": policy}
     return lambda function: Step(function, name=function.__name__, task_run_name=name, **options)
@@ -95,7 +95,7 @@ def ask(work: Work, question: Question, number: int, attempt: int) -> Reply:
 
 @_step("open {key}")
 def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
-    """Once for these questions: the time to answer them runs on whatever dies meanwhile."""
+    """Open the gate for these questions, once: its deadline is unaffected by crashes."""
     gates, now = work.config.gates, now_utc()
     return Gate(
         key=key,
@@ -109,7 +109,7 @@ def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
 
 @contextmanager
 def making(request: AlignRequest) -> Generator[Work]:
-    """Hold the alignment while the block runs. Raises OperatorError where it cannot be made, or is made already."""
+    """Lock the alignment while the block runs. Raises OperatorError where it cannot run, or already runs."""
     refuse_nested()
     repository = aligning.with_checkout(open_repository(Path(request.repository)))
     config = configured(request)
@@ -118,15 +118,15 @@ def making(request: AlignRequest) -> Generator[Work]:
         stack.enter_context(exclusive_folder(folder, f"the alignment {request.out}", "wait for it, or end that process"))
         work = Work(repository, config, request.out, aligning.attempt_id(folder, config.goal), asks=request.ask)
         end_tagged(f"align-{work.uid}/", prefix=True)
-        marks = {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
-        stack.enter_context(driving_run(work.name, work.uid, marks, folder.cancel))
+        tags = {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
+        stack.enter_context(driving_run(work.name, work.uid, tags, folder.cancel))
         yield work
 
 
 def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, Any]]:
-    """How the flow run ends. Whoever cancelled it goes on with what is paid for; every other end is one."""
+    """The final state of the flow run. After a cancel the next run reuses paid answers; every other end is final."""
     why = None if isinstance(why, LeftOpen) else why
-    found = aligning.present(work) if why is None else aligning.readable(work)
+    found = aligning.present(work) if why is None else aligning.present_if_readable(work)
     alignment = found or Alignment(goal=work.goal)
     if why is None:
         result = result_of(alignment, work.file)
@@ -142,80 +142,84 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
 
 
 def started(work: Work) -> Alignment:
-    """What stands in the file; where there is none, what a model says first, with what loops left behind the one before it."""
+    """The alignment in the file, or a model's first draft, with the handoffs of an alignment that it replaces."""
     present = aligning.present(work)
     if present is not None:
         return present
-    drafted, replaced = _drafted(work, None), read_alignment(work.path)
-    if replaced is not None and not drafted.more:
-        drafted = drafted.model_copy(update={"more": with_kept(work.repository, work.file, replaced).more})
-    return _written(work, drafted, over=None)
+    draft, replaced = _draft(work, None), read_alignment(work.path)
+    if replaced is not None and not draft.more:
+        draft = draft.model_copy(update={"more": with_kept(work.repository, work.file, replaced).more})
+    return _write(work, draft, over=None)
 
 
 def advanced(work: Work, alignment: Alignment) -> Alignment:
-    """One step further: people are asked, or their answers worked in. Raises LeftOpen, UnansweredError, Cancelled."""
+    """The alignment after the next step: asking people, or a draft with their answers.
+
+    Raises LeftOpen, UnansweredError, Cancelled.
+    """
     if alignment.due == "answers":
-        after = _written(work, answered(work, alignment), over=alignment)
+        after = _write(work, ask_people(work, alignment), over=alignment)
         if after.open:
             raise LeftOpen
         return after
-    enough = alignment.made.round >= ROUNDS
-    folded = settled(alignment, f"a model has been asked {ROUNDS} times") if enough else _drafted(work, alignment)
-    return _written(work, folded, over=alignment)
+    is_last_round = alignment.made.round >= ROUNDS
+    revised = settled(alignment, f"a model has been asked {ROUNDS} times") if is_last_round else _draft(work, alignment)
+    return _write(work, revised, over=alignment)
 
 
-def _drafted(work: Work, before: Alignment | None) -> Alignment:
-    """By a model. Without one, by the template or as it was, with the reason."""
+def _draft(work: Work, before: Alignment | None) -> Alignment:
+    """A model's draft; without a model, the template or the earlier alignment, with the reason."""
     facts, made = gather(work), before.made if before else Made()
-    number, cost, complaint, retry = made.round + 1, made.cost_usd, "", work.config.retry
+    number, cost, problem, retry = made.round + 1, made.cost_usd, "", work.config.retry
     if not work.asks:
         retry = retry.model_copy(update={"attempts": min(retry.attempts, RETRIES_BEFORE_A_PERSON)})
     for attempt in range(1, TRIES + 1):
-        question = align_question(work.goal, facts, before, complaint)
+        question = align_question(work.goal, facts, before, problem)
         try:
             reply = with_retries(ask, retry)(work, question, number, attempt)
-        except TransientError as away:
-            # without the judge's remedies: the way is the judge's, the work is not
-            parts = away.problem.replace("the judge", "the model"), away.expected, away.found
-            complaint = f"no model could be asked: {'; '.join(filter(None, parts))}"
+        except TransientError as error:
+            # reached like the judge, but the judge's remedies do not apply
+            parts = error.problem.replace("the judge", "the model"), error.expected, error.found
+            problem = f"no model could be asked: {'; '.join(filter(None, parts))}"
             break
         cost += reply.usage.cost_usd
         found = read_proposal(reply, work.goal, before)
         if isinstance(found, Alignment):
             by = Made(by="model", model=work.config.judge.model[:200], round=number, commit=facts.commit, cost_usd=cost)
             return found.model_copy(update={"made": by})
-        complaint = found
-    without = settled(before, complaint) if before else by_template(work.goal, facts, complaint)
-    return without.model_copy(update={"made": without.made.model_copy(update={"round": number, "cost_usd": cost})})
+        problem = found
+    fallback = settled(before, problem) if before else by_template(work.goal, facts, problem)
+    return fallback.model_copy(update={"made": fallback.made.model_copy(update={"round": number, "cost_usd": cost})})
 
 
-def _written(work: Work, alignment: Alignment, over: Alignment | None) -> Alignment:
-    kept = aligning.put(work, alignment, over)
-    if kept is not None:
-        _log.warning("%s had been changed meanwhile; its earlier content is kept in %s", work.file, kept)
+def _write(work: Work, alignment: Alignment, over: Alignment | None) -> Alignment:
+    """Write the file, logging where an unexpected earlier content is stored."""
+    backup = aligning.put(work, alignment, over)
+    if backup is not None:
+        _log.warning("%s had been changed meanwhile; its earlier content is kept in %s", work.file, backup)
     return alignment
 
 
-def answered(work: Work, alignment: Alignment) -> Alignment:
-    """With answers to what is open, as much as a form answers. Raises UnansweredError and Cancelled."""
-    questions = alignment.open  # the key says which: an answer to others is none to these
+def ask_people(work: Work, alignment: Alignment) -> Alignment:
+    """The alignment with a form's answers to the open questions. Raises UnansweredError and Cancelled."""
+    questions = alignment.open  # the gate's key identifies them, so answers to other questions do not count
     fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
     gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
-    seen = render_markdown("questions", alignment=alignment, file=str(work.path))
+    page = render_markdown("questions", alignment=alignment, file=str(work.path))
     form, problem = answers_form(gate.questions), ""
     for given in pause.earlier_inputs(work.uid, gate.key):
         after, why = _from_form(work, alignment, gate, given)
         if after is not None:
             return after
-        problem = problem or why  # of all that cannot be taken, what is wrong with the newest
+        problem = problem or why  # the problem of the newest rejected answer
     while not lapsed(gate, now_utc()):
         if problem:
             pause.warn_not_taken(problem)
-        gate = gate.model_copy(update={"refused": problem, "evidence": seen})
-        description = form_text(gate, seen)
+        gate = gate.model_copy(update={"refused": problem, "evidence": page})
+        description = form_text(gate, page)
         if is_under_a_worker():
             pause.suspend(gate, form, description)
-        given = pause.pause(gate.key, form, description, _waker(work, gate))
+        given = pause.pause(gate.key, form, description, _wake_function(work, gate))
         after, problem = (None, "") if given is None else _from_form(work, alignment, gate, given)
         if after is not None:
             return after
@@ -223,17 +227,17 @@ def answered(work: Work, alignment: Alignment) -> Alignment:
 
 
 def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
-    """The alignment after a filled-in form, or what is wrong with it."""
+    """The alignment with a form's answers, or None and the problem with the form."""
     try:
         answers = read_answers(gate.questions, given)
-        latest = aligning.readable(work)  # somebody may have changed it while the form was open
+        latest = aligning.present_if_readable(work)  # a person may have edited it while the form was open
         return with_answers(latest or alignment, answers), ""
     except OperatorError as error:
         return None, refusal(error)
 
 
-def _waker(work: Work, gate: Gate) -> Callable[[], str]:
-    """What else may end the wait for a form: a cancel, or the lapse of time."""
+def _wake_function(work: Work, gate: Gate) -> Callable[[], str]:
+    """A function that ends the wait for a form on a cancel or at the deadline."""
 
     def wake() -> str:
         if work.folder.cancel.exists():

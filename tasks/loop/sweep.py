@@ -1,7 +1,7 @@
-"""Loops without a process that may go on: after a crash, because a question is settled, or because their worker died.
+"""Restarting loops without a process: after a crash, after the answer to a question, or after their worker died.
 
-`helmsman approve` and a form in the UI wake a loop by themselves. But an answer may have come while the engine was away,
-and nobody there knows that the time for a question has run out.
+`helmsman approve` and a form in the UI resume a loop directly. But an answer may come while the engine is unreachable, and the
+engine does not know a question's deadline.
 """
 
 import logging
@@ -36,43 +36,43 @@ OF_A_DEPLOYMENT: dict[str, Any] = {**OURS, "deployment_id": {"is_null_": False}}
 CRASHED = "Crashed"
 RETRIED = "AwaitingRetry"
 SETTLED_SECONDS = 30.0
-"""A worker may tell of one crash twice, seconds apart (8 were seen); the second time must not strike the run that goes on."""
-FORGOTTEN = timedelta(days=1)  # what crashed before that was seen by somebody, or nobody minds
-UNSTARTED_SECONDS = 600.0  # a process needs seconds to begin; one that has not begun after this long is dead
-MOST_TIMES = 3  # whatever is not there after that is no accident: its run stays pending for a person to look at
-PENDING = "Pending"  # a worker that waits for a container says so by another name (`InfrastructurePending`)
+"""A worker may report one crash twice, seconds apart (8 were seen); the second report must not stop the restarted run."""
+FORGOTTEN = timedelta(days=1)  # older crashes were noticed by a person, or do not matter
+UNSTARTED_SECONDS = 600.0  # a process starts within seconds; one that has not started after this long is dead
+MOST_TIMES = 3  # restarts of an unstarted run; after that it stays pending for a person to look at
+PENDING = "Pending"  # a worker that waits for a container uses another name (`InfrastructurePending`)
 AGAIN = "Rescheduled"
 
 
 def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
-    """Start again whatever can go on. Returns the state that the sweep's own run ends in. Raises TransientError."""
+    """Restart every loop that can continue. Returns the final state of the sweep's run. Raises TransientError."""
     with get_client(sync_client=True) as client:
         revived = revive_crashed(client, settled_seconds)
         unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
-        asleep = runs_where(client, **OURS, state={"name": {"any_": ["Suspended"]}})  # they have left their processes
-        woken = [words for run in asleep if (words := _woken(run, now_utc()))]
-    found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
-    told = f"{found['waiting']} wait for a person; woken: {_listed(woken)}; revived after a crash: {_listed(revived)}"
-    told += f"; restarted, because no process was started: {_listed(unstarted)}" if unstarted else ""
+        asleep = runs_where(client, **OURS, state={"name": {"any_": ["Suspended"]}})  # they have no process
+        woken = [summary for run in asleep if (summary := _wake(run, now_utc()))]
+    data = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
+    message = f"{data['waiting']} wait for a person; woken: {_join_names(woken)}; revived after a crash: {_join_names(revived)}"
+    message += f"; restarted, because no process was started: {_join_names(unstarted)}" if unstarted else ""
     name = "Woken" if woken or revived or unstarted else IDLE
-    return State(type=StateType.COMPLETED, name=name, message=told, data=found)
+    return State(type=StateType.COMPLETED, name=name, message=message, data=data)
 
 
 def forget_idle(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - as Prefect calls it
-    """Once a sweep has ended: one that did nothing would only fill the list of runs, hundreds of times a day."""
+    """Delete the run of a sweep that did nothing: hundreds of them a day would only fill the list of runs."""
     if state.name == IDLE and flow_run.deployment_id is not None:
         with get_client(sync_client=True) as client:
             client.delete_flow_run(flow_run.id)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(map(clean, names)) or "none"
 
 
-def _woken(run: FlowRun, now: datetime) -> str:
-    """Have a run go on whose question is settled. Returns in words what was done; empty where nothing was.
+def _wake(run: FlowRun, now: datetime) -> str:
+    """Resume a run whose question has an answer. Return a summary; empty where nothing was done.
 
-    Nothing is done where somebody drives its loop, or where the loop is not here.
+    Does nothing where the loop is running, or is not on this machine.
     """
     place, loop = _loop_of(run)
     try:
@@ -93,41 +93,43 @@ def _woken(run: FlowRun, now: datetime) -> str:
 
 
 def _loop_of(run: FlowRun) -> tuple[str, str]:
-    """Where the loop of a run is, and its name."""
+    """Repository path and name of a run's loop."""
     return str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
 
 
 def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_SECONDS) -> list[str]:
-    """Have runs that may go on after a crash started again, the newest too once it is settled. Returns their names."""
-    if not (found := _may_be_revived(client)):
+    """Restart runs that may continue after a crash, waiting until the newest has settled. Returns their names."""
+    if not (found := _revivable_runs(client)):
         return []
     newest = max(run.end_time.timestamp() if run.end_time else 0.0 for run in found)
     time.sleep(max(newest + settled_seconds - now_utc().timestamp(), 0))
     settled, revived = {run.id for run in found}, list[str]()
-    for run in _may_be_revived(client):
+    for run in _revivable_runs(client):
         if run.id in settled:
-            told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and continues by itself."))
-            _log.info("run %s crashed and continues: %s", run.name, told.status)
-            revived += [run.name] if told.status is SetStateStatus.ACCEPT else []
+            result = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and continues by itself."))
+            _log.info("run %s crashed and continues: %s", run.name, result.status)
+            revived += [run.name] if result.status is SetStateStatus.ACCEPT else []
     return revived
 
 
-def _may_be_revived(client: SyncPrefectClient) -> list[FlowRun]:
-    """Those whose loop has finished an iteration since we or a person had them started again last, as the engine remembers."""
+def _revivable_runs(client: SyncPrefectClient) -> list[FlowRun]:
+    """Crashed runs whose loop finished an iteration since the last restart, by the engine's records."""
     crashed: dict[str, Any] = {"state": {"name": {"any_": [CRASHED]}}, "parent_task_run_id": {"is_null_": True}}
     done: dict[str, Any] = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}
     found = list[FlowRun]()
     for run in runs_where(client, **OF_A_DEPLOYMENT, **crashed, end_time={"after_": now_utc() - FORGOTTEN}):
         retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
         ours = {"all_": [f"uid:{tagged(run, 'uid:')}"]}
-        got_on = not retried or (tagged(run, "uid:") and runs_where(client, tags=ours, end_time={"after_": max(retried)}, **done))
-        if got_on and not is_driven(run):
+        has_progressed = not retried or (
+            tagged(run, "uid:") and runs_where(client, tags=ours, end_time={"after_": max(retried)}, **done)
+        )
+        if has_progressed and not is_driven(run):
             found.append(run)
     return found
 
 
 def is_driven(run: FlowRun) -> bool:
-    """Whether somebody drives its loop here, after all: a machine that slept was only silent."""
+    """Whether the run's loop is running on this machine: after sleep, a machine only seems to have crashed."""
     place, loop = _loop_of(run)
     try:
         return bool(place and loop) and holder(loop_folder(open_repository(Path(place)), loop).lock) is not None
@@ -136,19 +138,19 @@ def is_driven(run: FlowRun) -> bool:
 
 
 def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds: float = UNSTARTED_SECONDS) -> list[str]:
-    """Have a worker take up anew what has been pending for so long. Returns the names of the runs."""
-    late, rescheduled = now - timedelta(seconds=after_seconds), list[str]()
+    """Reschedule runs that have been pending for `after_seconds`. Returns their names."""
+    limit, rescheduled = now - timedelta(seconds=after_seconds), list[str]()
     for run in runs_where(client, **OF_A_DEPLOYMENT, state={"name": {"any_": [PENDING]}}):
-        # a container, which has no mere number, may wait for its image for long
-        contained = bool(run.infrastructure_pid) and not str(run.infrastructure_pid).isdecimal()
-        if run.state is None or run.state.timestamp > late or contained or is_driven(run):
+        # a container, whose id is not a plain number, may wait long for its image
+        is_container = bool(run.infrastructure_pid) and not str(run.infrastructure_pid).isdecimal()
+        if run.state is None or run.state.timestamp > limit or is_container or is_driven(run):
             continue
-        times = [state.name for state in client.read_flow_run_states(run.id)].count(AGAIN)
-        if times >= MOST_TIMES:
-            stays = "run %s stays pending: it was claimed %d times and had no process; see the worker's log, then cancel it"
-            _log.warning(stays, run.name, times + 1)
+        restarts = [state.name for state in client.read_flow_run_states(run.id)].count(AGAIN)
+        if restarts >= MOST_TIMES:
+            warning = "run %s stays pending: it was claimed %d times and had no process; see the worker's log, then cancel it"
+            _log.warning(warning, run.name, restarts + 1)
             continue
-        told = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker claimed it, but started no process."))
-        _log.info("run %s had no process and is restarted: %s", run.name, told.status)
-        rescheduled += [run.name] if told.status is SetStateStatus.ACCEPT else []
+        result = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker claimed it, but started no process."))
+        _log.info("run %s had no process and is restarted: %s", run.name, result.status)
+        rescheduled += [run.name] if result.status is SetStateStatus.ACCEPT else []
     return rescheduled

@@ -1,6 +1,6 @@
-"""From an event at an issue to what follows: a loop's first state written, a running loop told or stopped; or why nothing does.
+"""Handling an event of an issue: start a loop, pass words to a running one or stop it, or report why nothing happens.
 
-Everything is looked at again here, on the machine that runs the loop: whoever reaches the engine can start a run.
+Everything is checked again here, on the machine that runs the loop: anyone who reaches the engine can start a run.
 """
 
 from dataclasses import dataclass, replace
@@ -38,9 +38,9 @@ Found = LoopRequest | Ignored | Handled
 
 
 def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
-    """What an event comes to. Raises OperatorError where the configuration is wrong, TransientError where git cannot fetch.
+    """Handle an event. Raises OperatorError where the configuration is wrong, TransientError where git cannot fetch.
 
-    `driven`: uid of the loop that this very run has driven before, under whatever event; it goes on with that.
+    `driven`: uid of the loop that this run has driven before, for any event; the run continues that loop.
     """
     where = find_repository(event.location)
     repository = open_repository(where)
@@ -49,24 +49,24 @@ def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
         if event.happened != "labelled":
             return Ignored(reason=f"{event.what}: it has no loop here")
         return _start(repository, str(where), event, now)
-    at = _At(repository, str(where), event, state)
+    issue = _IssueLoop(repository, str(where), event, state)
     if state.uid == driven:
-        return at.request
+        return issue.request
     match event.happened:
         case "labelled":
-            return _go_on(at)
+            return _go_on(issue)
         case "said":
-            return _said(at)
+            return _handle_comment(issue)
         case "withdrawn":
-            return _stopped(at, f"issue #{event.number} was closed, or its label taken away, by {event.by}")
+            return _stop(issue, f"issue #{event.number} was closed, or its label taken away, by {event.by}")
 
 
 @dataclass(frozen=True)
-class _At:
-    """An issue's loop as it is now, and what has happened at the issue."""
+class _IssueLoop:
+    """An issue's loop as it is now, and the event at the issue."""
 
     repository: Repository
-    where: str  # the repository as the flow is told of it
+    where: str  # the repository's path in the flow's request
     event: IssueEvent
     state: LoopState
 
@@ -84,21 +84,21 @@ class _At:
 
     @property
     def is_through(self) -> bool:
-        """Whether the loop has ended, and has brought its result: one that died before, or could not bring it, has not."""
+        """Whether the loop has ended and delivered its result, which a crash or an error may have prevented."""
         undelivered = self.state.issue is not None and not self.state.issue.pull_request
         return self.state.outcome is Outcome.COMPLETED and not undelivered and is_finished(self.where, self.state)
 
 
-def _go_on(at: _At) -> Found:
-    """With a loop whose driver died, be it while it brought its result. An end is no reason to begin again."""
-    state, loop = at.state, f"loop {at.state.loop}"
-    if at.is_driven:
-        return Ignored(reason=f"{loop} is already working on {at.event.what}")
+def _go_on(issue: _IssueLoop) -> Found:
+    """Continue a loop whose driver died, even while delivering its result. A loop that has ended is not started again."""
+    state, loop = issue.state, f"loop {issue.state.loop}"
+    if issue.is_driven:
+        return Ignored(reason=f"{loop} is already working on {issue.event.what}")
     if state.gate is not None:
         return Ignored(reason=f"{loop} was started for it before and waits for an answer")
-    if state.ending is not None and (state.outcome is not Outcome.COMPLETED or at.is_through):
+    if state.ending is not None and (state.outcome is not Outcome.COMPLETED or issue.is_through):
         return Ignored(reason=f"{loop} was started for it before and has ended: {state.ending.rule}")
-    return at.request
+    return issue.request
 
 
 def _start(repository: Repository, where: str, event: IssueEvent, now: datetime) -> Found:
@@ -124,141 +124,149 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     state = state.model_copy(update={"issue": link})
     if write_first(repository, state, f"start: issue #{event.number} at {commit[:12]}"):
         return LoopRequest(repository=where, loop=loop)
-    return _go_on(_At(repository, where, event, read_state(repository, loop)[0]))
+    return _go_on(_IssueLoop(repository, where, event, read_state(repository, loop)[0]))
 
 
-def _said(at: _At) -> Found:
-    command, state = command_in(at.event.said), at.state
+def _handle_comment(issue: _IssueLoop) -> Found:
+    command, state = command_in(issue.event.said), issue.state
     if command is None:
-        return Ignored(reason=f"{at.event.what}: it contains no command for the loop")
+        return Ignored(reason=f"{issue.event.what}: it contains no command for the loop")
     try:
-        told, found = _followed(at, command)
+        reply_text, found = _follow_command(issue, command)
     except TransientError:
         raise
     except HelmsmanError as error:
-        told = "\n\n".join([refused(str(error), state.gate), COMMANDS]) if state.gate else _not_done(error)
-        found = Ignored(reason=f"{at.event.what}: {clean(error.problem)}")
-    reply(state, at.event.comment, told)
+        reply_text = "\n\n".join([refused(str(error), state.gate), COMMANDS]) if state.gate else _error_reply(error)
+        found = Ignored(reason=f"{issue.event.what}: {clean(error.problem)}")
+    reply(state, issue.event.comment, reply_text)
     return found
 
 
-def _followed(at: _At, command: Command) -> tuple[str, Found]:
-    """What is replied, and what follows. Raises OperatorError for what cannot be followed."""
-    state, words = at.state, "\n".join(filter(None, (command.rest, command.below)))
+def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Found]:
+    """Follow a command. Return the reply and the result. Raises OperatorError for a command that cannot be followed."""
+    state, words = issue.state, "\n".join(filter(None, (command.rest, command.below)))
     if command.verb == TELL:
-        _keep_words(at, words)
+        _keep_words(issue, words)
         when = "when the loop goes on" if state.ending or state.gate else "at its start"
-        return f"The next iteration gets it, {when}.", Handled(what=f"loop {state.loop} is told what {at.event.by} says")
+        return f"The next iteration gets it, {when}.", Handled(what=f"loop {state.loop} is told what {issue.event.by} says")
     if command.verb == CANCEL:
-        found = _stopped(at, f"{at.event.by} says so in issue #{at.event.number}")
+        found = _stop(issue, f"{issue.event.by} says so in issue #{issue.event.number}")
         return "The loop stops; its work and its state are kept.", found
     if command.verb == RESUME:
-        return _resumed(at, words)
+        return _resume(issue, words)
     if state.gate is None:
         raise OperatorError("the loop asks nothing now", found=f"/helmsman {clean(command.verb)}")
-    answer = answer_in(command, state, by=at.event.by, at=at.event.received_at)
-    if answer.choice is Choice.STOP and not at.is_driven:  # it comes before an answer that nobody has read
-        return understood(answer, state.gate), _stopped(at, f"{at.event.by} says so in issue #{at.event.number}")
-    first = _first_heard(at, answer)
-    return understood(answer, state.gate) if first == answer else _counts(first), _woken(at, state.gate, first)
+    answer = answer_in(command, state, by=issue.event.by, at=issue.event.received_at)
+    if answer.choice is Choice.STOP and not issue.is_driven:  # it precedes an answer that is not read yet
+        return understood(answer, state.gate), _stop(issue, f"{issue.event.by} says so in issue #{issue.event.number}")
+    first = _store_answer(issue, answer)
+    return understood(answer, state.gate) if first == answer else _earlier_answer_reply(first), _wake(issue, state.gate, first)
 
 
-def _resumed(at: _At, words: str) -> tuple[str, Found]:
-    state = at.state
+def _resume(issue: _IssueLoop, words: str) -> tuple[str, Found]:
+    state = issue.state
     if state.gate is not None:
         raise OperatorError("the loop waits for an answer", expected="one of its choices")
-    if at.is_driven:
+    if issue.is_driven:
         raise OperatorError("the loop is running", remedy="`tell` reaches it while it is")
-    if at.is_through:
+    if issue.is_through:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
     require_budget(state, state.config)
     if words:
-        _keep_words(at, words)
-    return "The loop continues.", at.request.model_copy(update={"reopen": True})
+        _keep_words(issue, words)
+    return "The loop continues.", issue.request.model_copy(update={"reopen": True})
 
 
-def _first_heard(at: _At, answer: Answer) -> Answer:
-    """Leave an answer, and return the one that counts now: the first, over which whoever brought it may have died.
+def _store_answer(issue: _IssueLoop, answer: Answer) -> Answer:
+    """Store an answer, and return the one that counts: the first, whose handling a crash may have interrupted.
 
     Raises OperatorError where a driver is about to read another one.
     """
-    first = answers.put(at.folder.answers, at.state.uid, answer)
+    first = answers.put(issue.folder.answers, issue.state.uid, answer)
     if first is None:
         raise OperatorError("the question was answered in the meantime", remedy="look again")
-    if first != answer and at.is_driven:
+    if first != answer and issue.is_driven:
         raise OperatorError("the question has an answer already", found=f"{first.choice} by {first.by or first.via}")
     return first
 
 
-def _counts(answer: Answer) -> str:
+def _earlier_answer_reply(answer: Answer) -> str:
     by = code(answer.by or answer.via)
     return f"The question has an answer already, and that one counts: **{answer.choice}**, says {by}. It is followed."
 
 
-def _keep_words(at: _At, words: str) -> None:
+def _keep_words(issue: _IssueLoop, words: str) -> None:
     if not words:
         raise OperatorError("nothing is said", expected="text after the command, or below it")
-    if at.state.outcome is Outcome.COMPLETED:
+    if issue.state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
-    answers.put_words(at.folder.words, at.state.uid, at.event.comment, words)
+    answers.put_words(issue.folder.words, issue.state.uid, issue.event.comment, words)
 
 
-def _woken(at: _At, gate: Gate, answer: Answer) -> Found:
-    """Whoever drives the loop finds the answer; one that waits without a process is woken, or goes on in this run."""
-    heard = Handled(what=f"loop {at.state.loop}: {answer.choice}, says {answer.by}")
-    if at.is_driven:
-        return heard
+def _wake(issue: _IssueLoop, gate: Gate, answer: Answer) -> Found:
+    """Continue the loop with the answer: a driver reads it, a suspended run is resumed, or this run continues the loop."""
+    handled = Handled(what=f"loop {issue.state.loop}: {answer.choice}, says {answer.by}")
+    if issue.is_driven:
+        return handled
     from tasks.approvals.pause import resume_paused, stand_in
 
-    if resume_paused(at.state.uid, stand_in(form_for(gate.kind), answer.choice), answer.at):
-        return heard
-    return at.request.model_copy(update={"reopen": True})
+    if resume_paused(issue.state.uid, stand_in(form_for(gate.kind), answer.choice), answer.at):
+        return handled
+    return issue.request.model_copy(update={"reopen": True})
 
 
-def _not_done(error: HelmsmanError) -> str:
+def _error_reply(error: HelmsmanError) -> str:
     return "\n\n".join([f"Not done: {prose(error.in_a_line, 1000)}", COMMANDS])
 
 
-def _stopped(at: _At, why: str) -> Found:
-    """Stop a loop, whoever drives it or nobody, here or elsewhere. Its work and state are kept.
+def _stop(issue: _IssueLoop, why: str) -> Found:
+    """Stop a loop, running here, elsewhere or not at all. Its work and state are kept.
 
-    A stop that did not reach the remote is told at the issue as one that is not done.
+    A stop that does not reach the remote is reported at the issue as not done.
     """
-    loop = f"loop {at.state.loop}"
+    loop = f"loop {issue.state.loop}"
     try:
-        with exclusive_driver(at.folder.lock, at.state.loop):
-            state, answer, after = _stop_on_top(at, why)
+        with exclusive_driver(issue.folder.lock, issue.state.loop):
+            state, answer, after = _stop_locked(issue, why)
     except DrivenElsewhere:
-        at.folder.cancel.touch()
+        issue.folder.cancel.touch()
         return Handled(what=f"{loop} is asked to stop: {why}")
     except HelmsmanError as error:
-        reply(at.state, at.event.comment or at.event.delivery, _not_done(error))
+        reply(issue.state, issue.event.comment or issue.event.delivery, _error_reply(error))
         raise
     if state.gate is not None and answer is not None:
-        return _woken(replace(at, state=state), state.gate, answer)
-    tell_news(after, loop_context(at.where, after))  # also of an end that a run before this one could not bring to the remote
+        return _wake(replace(issue, state=state), state.gate, answer)
+    tell_news(after, loop_context(issue.where, after))  # also an end that an earlier run could not push
     if after is state:
         return Ignored(reason=f"{loop} has ended already: {after.ending.rule if after.ending else ''}")
     return Handled(what=f"{loop} was stopped: {why}")
 
 
-def _stop_on_top(at: _At, why: str) -> tuple[LoopState, Answer | None, LoopState]:
-    """With the lock held: on top of what the remote has by now, which fences whoever drives the loop elsewhere.
+def _stop_locked(issue: _IssueLoop, why: str) -> tuple[LoopState, Answer | None, LoopState]:
+    """Stop a loop on top of the remote's state, which fences a driver elsewhere. The caller holds the lock.
 
-    Returns the loop as it was by then, the answer that was left for one that asks, which comes before any that nobody has read,
-    and the loop as it is now. Raises Fenced where a driver elsewhere pushed meanwhile.
+    Returns the loop before the stop, the answer that was stored if it asks a question, which precedes any unread answer, and
+    the loop after the stop. Raises Fenced where a driver elsewhere pushed meanwhile.
     """
-    loop = at.state.loop
-    now = read_state(at.repository, loop)[0]
-    if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
-        return now, None, now
-    pull_state(at.repository, loop, now.config.remote, held=True)
-    now = read_state(at.repository, loop)[0]
-    if now.gate is not None:  # whoever reads the answer claims the loop first, so nothing is pushed
-        said = {"gate": now.gate.key, "kind": now.gate.kind, "by": at.event.by, "via": "tracker", "at": at.event.received_at}
-        answer = Answer.model_validate({**said, "choice": Choice.STOP})
-        answers.replace(at.folder.answers, now.uid, answer)
-        return now, answer, now
-    after = now if now.ending is not None else close(loop_context(at.where, now), now, Cancelled(why), now_utc())
-    push_state(at.repository, after)
-    return now, None, after
+    loop = issue.state.loop
+    current = read_state(issue.repository, loop)[0]
+    if current.outcome is Outcome.COMPLETED and current.gate is None:  # final, whatever the remote says
+        return current, None, current
+    pull_state(issue.repository, loop, current.config.remote, held=True)
+    current = read_state(issue.repository, loop)[0]
+    if current.gate is not None:  # the reader of the answer acquires the lease first, so nothing is pushed
+        fields = {
+            "gate": current.gate.key,
+            "kind": current.gate.kind,
+            "by": issue.event.by,
+            "via": "tracker",
+            "at": issue.event.received_at,
+        }
+        answer = Answer.model_validate({**fields, "choice": Choice.STOP})
+        answers.replace(issue.folder.answers, current.uid, answer)
+        return current, answer, current
+    after = (
+        current if current.ending is not None else close(loop_context(issue.where, current), current, Cancelled(why), now_utc())
+    )
+    push_state(issue.repository, after)
+    return current, None, after
