@@ -1,4 +1,4 @@
-"""Credentials of agent, judge and tracker from Prefect blocks, where the operator keeps them there."""
+"""Credentials of agent, judge and tracker from Prefect blocks, where the operator stores them."""
 
 from typing import cast
 
@@ -13,16 +13,16 @@ from helmsman.errors import OperatorError, TransientError
 from tasks.system.secrets import register
 
 PUBLIC = frozenset({"ANTHROPIC_BASE_URL"})
-"""All else that a block holds is a secret."""
+"""Variables of a block that are not secrets."""
 
 
 def agent_credentials(config: LoopConfig) -> dict[str, str]:
-    """Variables of the ClaudeCode block that `claude.block` names; none where it names none."""
+    """Variables of the ClaudeCode block that `claude.block` names; empty without one."""
     return of_block(ClaudeCode, config.claude.block, "claude.block")
 
 
 def judge_credentials(config: LoopConfig) -> dict[str, str]:
-    """Variables of the Judge block that `judge.block` names, else the agent's."""
+    """Variables of the Judge block that `judge.block` names, or the agent's."""
     return of_block(Judge, config.judge.block, "judge.block") if config.judge.block else agent_credentials(config)
 
 

@@ -1,4 +1,4 @@
-"""Small servers of our own, to which a program that we run speaks: none of their connections outlives them."""
+"""Small loopback servers for programs that Helmsman runs; none of their connections outlives them."""
 
 import socket
 import threading
@@ -11,14 +11,14 @@ _S = TypeVar("_S", bound="LoopbackServer")
 
 
 class LoopbackServer(ThreadingTCPServer):  # not HTTPServer, which asks the name service for the name of 127.0.0.1
-    """A thread for each connection. It knows all that are open."""
+    """A server with one thread per connection, which tracks its open connections."""
 
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 64  # many may come at once
+    request_queue_size = 64  # many may connect at once
 
     def __init__(self, address: Any, exchange: Any) -> None:
-        """`exchange` is called with a connection, its address and this server."""
+        """Bind to the address. `exchange` is called with a connection, its address and this server."""
         self.connections: set[socket.socket] = set()
         super().__init__(address, exchange)
 
@@ -33,18 +33,18 @@ class LoopbackServer(ThreadingTCPServer):  # not HTTPServer, which asks the name
         super().shutdown_request(request)
 
     def close_all(self) -> None:
-        """Whoever reads or writes on a connection finds it ended."""
+        """Shut down all connections, which ends blocked reads and writes."""
         for connection in list(self.connections):
-            with suppress(OSError):  # it has just ended by itself
+            with suppress(OSError):  # it has just been closed
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
-        """A client that goes away or sends nonsense is its own problem; nothing of it may reach the loop's terminal."""
+        """Ignore errors of clients that disconnect or send invalid data: nothing may reach the loop's terminal."""
 
 
 @contextmanager
 def serving(server: _S, name: str) -> Generator[_S]:
-    """Have it answer while the block runs, in a thread of that name."""
+    """Run the server while the block runs, in a thread of that name."""
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), name=name, daemon=True)
     thread.start()
     try:

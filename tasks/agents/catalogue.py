@@ -82,7 +82,7 @@ class Catalogue(NamedTuple):
 AGENTS = Catalogue("agent", ".helmsman/agents", Path(__file__).parent / "presets", ".toml", "a file in TOML")
 
 
-def settled(resolved: LoopSettings, top: Path) -> LoopSettings:
+def with_agent(resolved: LoopSettings, top: Path) -> LoopSettings:
     """With the agent that a loop keeps, and without what that cannot do. Raises OperatorError."""
     kind = find_agent(top, resolved.config.agent)
     if resolved.config.agent.kind != TEMPLATE:

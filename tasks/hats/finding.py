@@ -1,4 +1,4 @@
-"""Finding presets and hats."""
+"""Presets and hats: look-up, the loop's choice, and new preset files."""
 
 import os
 import re
@@ -16,15 +16,15 @@ from tasks.agents.catalogue import Catalogue, LoopSettings
 from tasks.system.files import read_text, resolve_inside
 
 BUILT_IN = "built in"
-INTEGRATOR = "integrator"  # any loop's work may have to be put together with that of others
+INTEGRATOR = "integrator"  # any loop's work may have to be merged with that of others
 FORM = "a file with TOML between two lines of +++, and Markdown below"
 _OURS = Path(__file__).parent
 PRESETS = Catalogue("preset", ".helmsman/presets", _OURS / "presets", ".md", FORM)
 HATS = Catalogue("hat", ".helmsman/hats", _OURS / "personas", ".md", FORM)
 
 
-def chosen(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer], user: Sequence[Layer]) -> Preset | None:
-    """The preset that the strongest layer names. A file that comes with the repository names one inside of it."""
+def choose_preset(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer], user: Sequence[Layer]) -> Preset | None:
+    """The preset that the strongest layer names. A file of the repository can only name one inside the repository."""
     for layers, anywhere in ((by_hand, True), (files, False), (user, True)):
         for layer in layers:
             named: Any = layer.values.get("preset")
@@ -33,33 +33,33 @@ def chosen(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer], user: Se
     return None
 
 
-def settled(resolved: LoopSettings, preset: Preset | None, top: Path) -> LoopSettings:
-    """With the preset that a loop keeps. What the operator said of models by hand comes before what any hat says."""
+def with_preset(resolved: LoopSettings, preset: Preset | None, top: Path) -> LoopSettings:
+    """The settings with the loop's preset. Models that the operator sets by hand take precedence over any hat's."""
     if preset is None:
         return resolved
     config, origins = resolved.config, resolved.origins
     known = sorted({*HATS.all(top), *(hat.name for hat in preset.hats)})
-    for name in config.hats.models:  # a slip in the name of a hat would go unnoticed for ever
+    for name in config.hats.models:  # a typo in a hat's name would go unnoticed
         if name not in known:
             raise OperatorError(
                 f"hats.models names an unknown hat: {display(name)}{did_you_mean(name, known)}",
                 expected=f"one of {', '.join(known)}",
             )
-    by_hand = origins["claude.model"] == COMMAND_LINE
-    if by_hand:
+    is_by_hand = origins["claude.model"] == COMMAND_LINE
+    if is_by_hand:
         hats = tuple(hat.model_copy(update={"model": ""}) for hat in preset.hats)
         preset = preset.model_copy(update={"hats": hats})
-    stays = by_hand and origins["hats.models"] != COMMAND_LINE
-    return replace(resolved, preset=preset.model_copy(update={"replaces": None if stays else config.claude.model}))
+    keeps_model = is_by_hand and origins["hats.models"] != COMMAND_LINE
+    return replace(resolved, preset=preset.model_copy(update={"replaces": None if keeps_model else config.claude.model}))
 
 
 def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
-    """By its name, or by a path. Raises OperatorError. `anywhere`: whether a path may lead out of the repository."""
+    """The preset of a name or path. `anywhere`: whether a path may lead out of the repository. Raises OperatorError."""
     if is_path(named):
-        path = top / os.path.expanduser(named)  # noqa: PTH111 - a Path raises where nobody has that name
+        path = top / os.path.expanduser(named)  # noqa: PTH111 - a Path raises for an unknown user
         inside = path if anywhere else resolve_inside(top, path.relative_to(top) if path.is_relative_to(top) else path, named)
-        sheet = read_sheet(read_text(inside, FORM), _called(path, top))
-        return _dressed(sheet, top, _called(path, top))
+        sheet = read_sheet(read_text(inside, FORM), _display_path(path, top))
+        return _with_hats(sheet, top, _display_path(path, top))
     known = known_presets(top)
     if named not in known:
         names = list(known)
@@ -68,7 +68,7 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
             expected=f"one of {', '.join(names)}, or the path of a file",
             remedy="`helmsman presets list` shows them; `helmsman presets new` makes one",
         )
-    return _dressed(PRESETS.read(PRESETS.all(top)[named], top, read_sheet), top, known[named])
+    return _with_hats(PRESETS.read(PRESETS.all(top)[named], top, read_sheet), top, known[named])
 
 
 def is_path(named: str) -> bool:
@@ -76,17 +76,17 @@ def is_path(named: str) -> bool:
 
 
 def known_presets(top: Path) -> dict[str, str]:
-    """By name where each comes from; one of the repository's takes the place of ours. Any of these files may be none."""
+    """Source of each preset by name; the repository's replace ours. The files may be invalid."""
     files = PRESETS.all(top).items()
     return {name: BUILT_IN if path.is_relative_to(PRESETS.built_in) else PRESETS.where(path) for name, path in files}
 
 
-def _dressed(sheet: Sheet, top: Path, source: str) -> Preset:
-    """With its hats, and those that any loop may need. Whom the ladder asks for by name waits until it does."""
+def _with_hats(sheet: Sheet, top: Path, source: str) -> Preset:
+    """The preset with its hats and those that any loop may need. Hats that the ladder calls by name have no other triggers."""
     own = [_hat(name, top, sheet, source) for name in dict.fromkeys((sheet.usual, *sheet.hats))]
-    there = {hat.name for hat in own}
-    called = [_hat(name, top, sheet, source).model_copy(update={"when": ()}) for name in CALLED.values() if name not in there]
-    always = [_hat(name, top, sheet, source) for name in (INTEGRATOR,) if name not in there]
+    names = {hat.name for hat in own}
+    called = [_hat(name, top, sheet, source).model_copy(update={"when": ()}) for name in CALLED.values() if name not in names]
+    always = [_hat(name, top, sheet, source) for name in (INTEGRATOR,) if name not in names]
     return Preset(sheet=sheet, hats=(*own, *called, *always), source=source)
 
 
@@ -101,20 +101,20 @@ def _hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
     return HATS.read(known[name], top, read_hat)
 
 
-def _called(path: Path, top: Path) -> str:
-    """How a file is called in messages and in the loop's state: from the top of the repository where it lies there."""
+def _display_path(path: Path, top: Path) -> str:
+    """A file's path in messages and in the loop's state: relative to the repository's top where it is inside."""
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else str(path)
 
 
 def preset_text(top: Path, named: str, name: str) -> str:
-    """The text of a preset's file, under another name. Raises OperatorError."""
+    """The text of a preset's file, with another name in it. Raises OperatorError."""
     find_preset(top, named)
     path = top / os.path.expanduser(named) if is_path(named) else PRESETS.all(top)[named]  # noqa: PTH111 - as find_preset
     return re.sub(r"(?m)^name\b.*$", f'name = "{name}"', read_text(path, FORM), count=1)
 
 
 def add_preset(top: Path, name: str, text: str) -> Path:
-    """Write its file. Raises OperatorError where one is there, or the folder leads out of the repository."""
+    """Write a preset's file. Raises OperatorError where it exists, or the folder leads out of the repository."""
     path = top / PRESETS.folder / f"{name}.md"
     resolve_inside(top, path.relative_to(top), "the folder for presets")
     try:

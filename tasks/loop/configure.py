@@ -22,9 +22,8 @@ from helmsman.records.alignment import ALIGNMENT
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.toml_of import line_of, toml_of
-from tasks.agents.catalogue import AGENTS, LoopSettings, named_in
-from tasks.agents.catalogue import settled as with_agent
-from tasks.hats.finding import BUILT_IN, HATS, chosen, find_preset, is_path, known_presets, settled
+from tasks.agents.catalogue import AGENTS, LoopSettings, named_in, with_agent
+from tasks.hats.finding import BUILT_IN, HATS, choose_preset, find_preset, is_path, known_presets, with_preset
 from tasks.loop.alignment_file import goal_layer
 from tasks.system.environment import ours
 from tasks.system.files import BrokenFile, read_text, resolve_inside
@@ -106,7 +105,7 @@ def configure(
     """
     by_hand = [Layer(COMMAND_LINE, request.said), *stronger, Layer("environment", from_environment(ours()))]
     file_layers, user_layers = [*read_layers(repository), *brought_layers(repository)], read_user_layer()
-    preset = chosen(repository, by_hand, file_layers, user_layers)
+    preset = choose_preset(repository, by_hand, file_layers, user_layers)
     preset_layers = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
     file_layers = [_with_preset_patterns(layer, preset) for layer in file_layers]
     known_layers = [*by_hand, *file_layers, *user_layers]
@@ -119,7 +118,9 @@ def configure(
         *in_agent(repository, merged_settings.config.agent.kind),
     )
     require_agreed(requested, consent)
-    resolved = with_agent(settled(LoopSettings(merged_settings.config, merged_settings.origins), preset, repository), repository)
+    resolved = with_agent(
+        with_preset(LoopSettings(merged_settings.config, merged_settings.origins), preset, repository), repository
+    )
     return replace(resolved, config=without_secrets(resolved.config))  # before a loop is named after its goal
 
 

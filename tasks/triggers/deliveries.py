@@ -1,6 +1,6 @@
-"""What webhooks have delivered, in a file: what was accepted is not forgotten before its run exists, and nothing counts twice.
+"""Webhook deliveries, stored in a file: an accepted event is kept until its run exists, and no event counts twice.
 
-Any number of receivers may share the file. Each call is one transaction on a connection of its own.
+Any number of receivers may share the file. Each call is one transaction on its own connection.
 """
 
 import os
@@ -20,8 +20,8 @@ from tasks.system.paths import closed, state_home
 from tasks.system.secrets import without_secrets
 
 FORGET_AFTER = timedelta(days=30)
-"""A message that comes again after that long finds its loop in the repository, which starts none twice either."""
-MOST_AT_ONCE = 100  # events that are handed out in one go
+"""A message that is repeated later finds its loop in the repository, which does not start one twice either."""
+MOST_AT_ONCE = 100  # events returned by one call of `waiting`
 PATIENCE_SECONDS = 10  # for another process to end its transaction
 
 TABLES = """
@@ -33,11 +33,11 @@ CREATE INDEX IF NOT EXISTS waiting ON pushes (at) WHERE run = '';
 
 Event = Push | IssueEvent
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
-"""Neither can be read as the other: each requires what the other lacks."""
+"""The two types are unambiguous: each requires fields that the other lacks."""
 
 
 def key_of(event: Event) -> str:
-    """The same for every message about the same event."""
+    """Key of an event, the same for every message about it."""
     return push_key(event) if isinstance(event, Push) else event_key(event)
 
 
@@ -46,25 +46,22 @@ def deliveries_file() -> Path:
 
 
 class Deliveries:
-    """Every method raises TransientError where the file cannot be used: a full disk, a lock that is never let go."""
+    """The store of deliveries. Every method raises TransientError where the file cannot be used: a full disk, a stuck lock."""
 
     def __init__(self, file: Path) -> None:
-        """Make the file where it is missing."""
+        """Create the file where it is missing."""
         self._file = file
-        with self._usable():
+        with self._transient_errors():
             closed(file.parent)
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            os.fchmod(handle, 0o600)  # one that an earlier version made
+            os.fchmod(handle, 0o600)  # also for a file of an earlier version
             os.close(handle)
         with self._transaction() as database:
             for statement in filter(str.strip, TABLES.split(";")):
                 database.execute(statement)
 
     def accept(self, delivery: str, events: Sequence[Event], now: datetime) -> list[Event]:
-        """Keep the events of a delivery, and return the new ones; of a delivery that came before, none is looked at.
-
-        When this returns, they are on the disk.
-        """
+        """Store the events of a delivery durably, and return the new ones; a repeated delivery is ignored."""
         moment = now.timestamp()
         with self._transaction() as database:
             before = (moment - FORGET_AFTER.total_seconds(),)
@@ -73,9 +70,9 @@ class Deliveries:
             if not database.execute("INSERT OR IGNORE INTO deliveries VALUES (?, ?)", (delivery, moment)).rowcount:
                 return []
             new, statement = list[Event](), "INSERT OR IGNORE INTO pushes (key, at, push) VALUES (?, ?, ?)"
-            for one in map(without_secrets, events):
-                if database.execute(statement, (key_of(one), moment, one.model_dump_json())).rowcount:
-                    new.append(one)
+            for event in map(without_secrets, events):
+                if database.execute(statement, (key_of(event), moment, event.model_dump_json())).rowcount:
+                    new.append(event)
             return new
 
     def waiting(self) -> list[Event]:
@@ -85,19 +82,22 @@ class Deliveries:
         return [_EVENTS.validate_json(text) for (text,) in found]
 
     def started(self, event: Event, run: str) -> None:
-        """Remember the run of an event: it waits no longer."""
+        """Store the run of an event, which is no longer waiting."""
         with self._transaction() as database:
             database.execute("UPDATE pushes SET run = ? WHERE key = ?", (run, key_of(event)))
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
-        with self._usable(), closing(sqlite3.connect(self._file, timeout=PATIENCE_SECONDS, isolation_level=None)) as database:
+        with (
+            self._transient_errors(),
+            closing(sqlite3.connect(self._file, timeout=PATIENCE_SECONDS, isolation_level=None)) as database,
+        ):
             database.execute("BEGIN IMMEDIATE")
             yield database
-            database.execute("COMMIT")  # without it, closing takes everything back
+            database.execute("COMMIT")  # without it, closing rolls everything back
 
     @contextmanager
-    def _usable(self) -> Generator[None]:
+    def _transient_errors(self) -> Generator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:

@@ -1,4 +1,4 @@
-"""Pushes and issues, and the engine: one run for each event, one of the engine's own for people, and how a short run ends."""
+"""Engine runs for pushes and issues: one run and one engine event per push or issue, and the state of a short run."""
 
 import logging
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ _log = logging.getLogger(__name__)
 
 
 def start_run(event: Event) -> str:
-    """Have the deployment run for an event, and return the run's id. The same event asked for again gives the same run.
+    """Start a run of the deployment for an event, and return its id. Idempotent for the same event.
 
     Raises TransientError where the engine cannot be reached, OperatorError where it has no such deployment or refuses the run.
     """
     if isinstance(event, Push):
         deployment, parameter, kind, tag = "on_push/on-push", "push", "git.push", "push"
-        name, told = f"push {event.commit[:10]} {event.branch}", {"repository", "branch", "commit", "before", "source"}
-    else:  # of an issue nothing is told that anybody wrote
+        name, fields = f"push {event.commit[:10]} {event.branch}", {"repository", "branch", "commit", "before", "source"}
+    else:  # without any text that a person wrote in the issue
         deployment, parameter, kind, tag = "on_issue/on-issue", "event", f"issue.{event.happened}", "issue"
-        name, told = f"issue {event.number} {event.happened}", {"repository", "number", "happened", "by", "source"}
+        name, fields = f"issue {event.number} {event.happened}", {"repository", "number", "happened", "by", "source"}
     try:
         with get_client(sync_client=True) as client:
             run = client.create_flow_run_from_deployment(
@@ -37,12 +37,12 @@ def start_run(event: Event) -> str:
                 tags=[tag],
                 idempotency_key=key_of(event),
             )
-            _tell(client, event, kind, str(run.id), event.model_dump(mode="json", include=told))
+            _emit_event(client, event, kind, str(run.id), event.model_dump(mode="json", include=fields))
             return str(run.id)
     except ObjectNotFound as error:
-        named = deployment.partition("/")[2]
+        name_part = deployment.partition("/")[2]
         raise OperatorError(
-            f"the engine has no deployment {deployment}", remedy=f"deploy it: prefect --no-prompt deploy --name {named}"
+            f"the engine has no deployment {deployment}", remedy=f"deploy it: prefect --no-prompt deploy --name {name_part}"
         ) from error
     except httpx.HTTPStatusError as error:
         raise OperatorError(
@@ -52,9 +52,9 @@ def start_run(event: Event) -> str:
         raise TransientError("the engine cannot be reached", found=repr(error)) from error
 
 
-def _tell(client: SyncPrefectClient, event: Event, kind: str, run: str, payload: Mapping[str, Any]) -> None:
+def _emit_event(client: SyncPrefectClient, event: Event, kind: str, run: str, payload: Mapping[str, Any]) -> None:
     """An event that automations and people may listen to. The run does not hang on it: an event may be lost, a run may not."""
-    told = {
+    body = {
         "id": str(uuid5(NAMESPACE_URL, key_of(event))),
         "occurred": event.received_at.isoformat(),
         "event": kind,
@@ -63,12 +63,12 @@ def _tell(client: SyncPrefectClient, event: Event, kind: str, run: str, payload:
         "payload": payload,
     }
     try:
-        client.request("POST", "/events", json=[told])
+        client.request("POST", "/events", json=[body])
     except (httpx.HTTPError, PrefectHTTPStatusError):
         _log.warning("the event of a run could not be sent; the run exists anyway", exc_info=True)
 
 
 def nothing_to_do(found: Ignored | Handled) -> State[dict[str, Any]]:
-    """How a run ends that drives no loop: well, and with the reason for all to see."""
+    """The final state of a run that runs no loop: completed, with the reason as its message."""
     name, message = ("NothingToDo", found.reason) if isinstance(found, Ignored) else ("Heeded", found.what)
     return State(type=StateType.COMPLETED, name=name, message=message, data=found.model_dump(mode="json"))
