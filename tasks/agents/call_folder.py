@@ -1,9 +1,9 @@
-"""The folder of one call of the agent: what is known of the call on disk, and how it is read back after a crash.
+"""The folder of one agent call: the call's files on disk, and reading them back after a crash.
 
-`started.json` says that it began, from which commit and with which session of an earlier call it went on,
-`transcript.jsonl` grows as it goes, `call.json` says that it ended. A call that ended is never made again.
+`started.json` records its start, its first commit and the resumed session, `transcript.jsonl` grows during the call, and
+`call.json` records its end. A call that ended is never made again.
 
-The two notes are signed with the loop's key, for one iteration and attempt: a call that somebody else noted did not happen.
+The two JSON files are signed with the loop's key, for one iteration and attempt: unsigned ones are ignored.
 """
 
 import gzip
@@ -35,13 +35,13 @@ STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOu
 class CallFolder:
     root: Path
     uid: str
-    """Of the loop."""
+    """The loop's uid."""
 
     prompt = Within("prompt.md")
     briefing = Within("briefing.json")
-    """What the prompt was made of."""
+    """The parts of the prompt."""
     judge = Within("judge.json")
-    """What the judge of this call's work was sent."""
+    """The prompt of the judge of this call's work."""
     started = Within("started.json")
     transcript = Within("transcript.jsonl")
     packed = Within("transcript.jsonl.gz")
@@ -49,17 +49,17 @@ class CallFolder:
 
 
 def interrupted_call(folder: CallFolder) -> Interrupted | None:
-    """A call that began and never ended, or None when there is none."""
-    note = _note(folder)
-    if note is None or finished_call(folder) is not None:
+    """The call that started and never ended, or None."""
+    start_record = _read_start(folder)
+    if start_record is None or finished_call(folder) is not None:
         return None
-    begun = datetime.fromisoformat(note["at"])
+    started_at = datetime.fromisoformat(start_record["at"])
     usage = _read(folder).usage if folder.transcript.exists() else Usage()
-    return Interrupted(start=note["start"], started_at=begun, ended_at=begun + _at_work(folder), usage=usage)
+    return Interrupted(start=start_record["start"], started_at=started_at, ended_at=started_at + _duration(folder), usage=usage)
 
 
 def finished_call(folder: CallFolder) -> AgentCall | None:
-    """The call as it ended, also when the process died before it could note so: a result event is an end."""
+    """The ended call, or None. A result event is an end, also where the process died before recording it."""
     ended = _authentic(folder, folder.call)
     if ended is not None:
         return AgentCall.model_validate_json(ended)
@@ -68,31 +68,31 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
     reader = _read(folder)
     if not reader.finished:
         return None
-    seconds = _at_work(folder).total_seconds()
+    seconds = _duration(folder).total_seconds()
     if isinstance(reader, DialectReader):
         return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds)
     return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
 
 
 def session_asked_for(folder: CallFolder) -> KeptSession | None:
-    """The session that the call in this folder was to go on with."""
-    said = (_note(folder) or {}).get("session")
-    return KeptSession.model_validate(said) if said else None
+    """The session that the call in this folder was asked to resume."""
+    session = (_read_start(folder) or {}).get("session")
+    return KeptSession.model_validate(session) if session else None
 
 
 def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | None, agent: AgentKind | None = None) -> None:
-    """Note that a call begins; `start` is the commit that it begins with, `agent` the one that is called, if not Claude Code."""
+    """Record the start of a call. `start`: its first commit; `agent`: the called agent, if not Claude Code."""
     folder.root.mkdir(parents=True, exist_ok=True)
     folder.prompt.write_text(prompt, encoding="utf-8")
     folder.transcript.unlink(missing_ok=True)
     resumed = session.model_dump(mode="json") if session else None
     other = {"agent": agent.model_dump(mode="json")} if agent else {}
-    note = {"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed, **other}
-    write_atomic(folder.started, _signed(folder, folder.started, json.dumps(note)))
+    start_record = {"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed, **other}
+    write_atomic(folder.started, _signed(folder, folder.started, json.dumps(start_record)))
 
 
 def finish(folder: CallFolder, call: AgentCall) -> None:
-    """Note the end, durably and first; then pack the transcript."""
+    """Record the end durably, then compress the transcript."""
     if _authentic(folder, folder.call) is None:
         write_atomic(folder.call, _signed(folder, folder.call, call.model_dump_json(indent=1)))
     if folder.transcript.exists():
@@ -101,15 +101,15 @@ def finish(folder: CallFolder, call: AgentCall) -> None:
 
 
 def set_aside(folder: CallFolder) -> None:
-    """A call that ended before it did anything is no call; its transcript is kept for people."""
+    """Discard a call that ended before it did anything; its transcript is kept for people."""
     folder.started.unlink(missing_ok=True)
     if folder.transcript.exists():
-        with (folder.root / "transcript.failed.jsonl").open("wb") as kept:
-            _move(folder.transcript, kept)
+        with (folder.root / "transcript.failed.jsonl").open("wb") as failed:
+            _move(folder.transcript, failed)
 
 
 def _move(transcript: Path, to: BinaryIO | gzip.GzipFile) -> None:
-    """Without secrets: the program has ended, and from now on only people read it. Whatever it printed is kept as it is."""
+    """Move the transcript, with secrets redacted: from now on only people read it. Invalid UTF-8 is preserved."""
     with transcript.open("rb") as lines:
         for line in lines:
             to.write(redact(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape"))
@@ -117,10 +117,10 @@ def _move(transcript: Path, to: BinaryIO | gzip.GzipFile) -> None:
 
 
 def has_begun(folder: CallFolder) -> bool:
-    return _note(folder) is not None
+    return _read_start(folder) is not None
 
 
-def _note(folder: CallFolder) -> dict[str, Any] | None:
+def _read_start(folder: CallFolder) -> dict[str, Any] | None:
     text = _authentic(folder, folder.started)
     return None if text is None else json.loads(text)
 
@@ -130,7 +130,7 @@ def _signed(folder: CallFolder, file: Path, text: str) -> str:
 
 
 def _authentic(folder: CallFolder, file: Path) -> str | None:
-    """The text of a note; None where there is none that Helmsman wrote for this call."""
+    """The text of a record; None without one that Helmsman signed for this call."""
     try:
         return authentic(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", file.read_bytes())
     except FileNotFoundError:
@@ -138,8 +138,8 @@ def _authentic(folder: CallFolder, file: Path) -> str | None:
 
 
 def _read(folder: CallFolder) -> ClaudeReader | DialectReader:
-    """What is known of a call by what its program printed."""
-    agent = (_note(folder) or {}).get("agent")
+    """Read the transcript with the reader of the called agent."""
+    agent = (_read_start(folder) or {}).get("agent")
     with folder.transcript.open("rb") as lines:
         if agent:
             reader = reader_of(AgentKind.model_validate(agent))
@@ -152,14 +152,14 @@ def _read(folder: CallFolder) -> ClaudeReader | DialectReader:
     return claude
 
 
-def _at_work(folder: CallFolder) -> timedelta:
-    """From the note that a call began to the last thing that was heard of it."""
+def _duration(folder: CallFolder) -> timedelta:
+    """Time from the start of the call to its last output."""
     if not folder.transcript.exists():
         return timedelta(0)
     return timedelta(seconds=max(folder.transcript.stat().st_mtime - folder.started.stat().st_mtime, 0.0))
 
 
-# --- what agent and judge were sent: kept for people, and nothing is decided by it ------------------------------------------
+# --- the prompts of agent and judge: stored for people, and nothing depends on them -----------------------------------------
 
 
 def keep_briefing(folder: CallFolder, briefing: Briefing) -> None:
@@ -168,13 +168,13 @@ def keep_briefing(folder: CallFolder, briefing: Briefing) -> None:
 
 
 def keep_request(folder: CallFolder, request: JudgeRequest) -> None:
-    """Keep what the judge is sent; of several requests the last, which says all that the first one did."""
+    """Store the judge's prompt; of several requests the last, which contains the first."""
     folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.judge, without_secrets(request).briefing.model_dump_json(indent=1))
 
 
-def kept(folder: CallFolder, *, judge: bool) -> Briefing | None:
-    """What was sent to the agent, or to the judge of its work; None where nothing was, or by an earlier version."""
+def stored_briefing(folder: CallFolder, *, judge: bool) -> Briefing | None:
+    """The stored prompt of the agent, or of the judge of its work; None where none was sent, or by an earlier version."""
     try:
         return Briefing.model_validate_json((folder.judge if judge else folder.briefing).read_bytes())
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Files by which people describe hats, presets and agents: a repository's own first, then those that come with Helmsman.
+"""Catalogues of the files that define hats, presets and agents: a repository's own first, then the built-in ones.
 
-Here agents are found as well, and their programs.
+Also finds agents and their programs.
 
-Files of others are read with bounds, and none of them by a link that leads out of the repository.
+A repository's files are read with size limits, and never through a link that leads out of the repository.
 """
 
 import os
@@ -25,36 +25,36 @@ OF_A_TEMPLATE = "command", "prompt", "output"
 OF_ANY_OTHER = "binary", "model", "arguments", "environment"
 
 MOST_FILES = 100
-"""Of a folder's files those that are looked at."""
+"""Files read per folder."""
 T = TypeVar("T", Hat, Sheet, AgentKind)
 
 
 @dataclass(frozen=True)
 class LoopSettings(Resolved):
-    """The resolved configuration of a loop, with the preset and the agent that it keeps."""
+    """The resolved configuration of a loop, with the preset and the agent that it stores."""
 
     preset: Preset | None = None
     agent: Agent | None = None
-    """None: Claude Code. What another agent cannot do is taken out of the configuration."""
+    """None: Claude Code. For another agent, settings that it does not support are removed from the configuration."""
 
 
 class Catalogue(NamedTuple):
-    """The files of one kind."""
+    """The definition files of one kind."""
 
     kind: str
     folder: str
-    """Of a repository."""
+    """Folder in a repository."""
     built_in: Path
     ending: str
     form: str
-    """In words."""
+    """Description of the format, for messages."""
 
     def ours(self) -> dict[str, Path]:
-        """Those that come with Helmsman, by name."""
+        """The built-in files, by name."""
         return {path.stem: path for path in sorted(self.built_in.glob(f"*{self.ending}"))}
 
     def theirs(self, top: Path) -> dict[str, Path]:
-        """The repository's own; each takes the place of ours."""
+        """The repository's own files, by name; each replaces a built-in one."""
         place = top / self.folder
         files = sorted(place.glob(f"*{self.ending}"))[:MOST_FILES] if place.is_dir() else []
         return {path.stem: path for path in files if is_name(path.stem)}
@@ -63,11 +63,11 @@ class Catalogue(NamedTuple):
         return dict(sorted((self.ours() | self.theirs(top)).items()))
 
     def where(self, path: Path) -> str:
-        """How messages name one of these files."""
+        """The name of one of these files in messages."""
         return path.name if path.is_relative_to(self.built_in) else f"{self.folder}/{path.name}"
 
     def read(self, path: Path, top: Path | None, make: Callable[[str, str], T]) -> T:
-        """What one of these files describes. Raises OperatorError where it is none, or is called otherwise than it says."""
+        """Read a definition. Raises OperatorError where it is invalid, or its name differs from the file's."""
         where = self.where(path)
         if top is not None and not path.is_relative_to(self.built_in):
             path = resolve_inside(top, path.relative_to(top), where)
@@ -83,7 +83,7 @@ AGENTS = Catalogue("agent", ".helmsman/agents", Path(__file__).parent / "presets
 
 
 def with_agent(resolved: LoopSettings, top: Path) -> LoopSettings:
-    """With the agent that a loop keeps, and without what that cannot do. Raises OperatorError."""
+    """The settings with the loop's agent, without what that does not support. Raises OperatorError."""
     kind = find_agent(top, resolved.config.agent)
     if resolved.config.agent.kind != TEMPLATE:
         remedy = f"set it, or remove them; for changes to a kind write {AGENTS.folder}/NAME.toml"
@@ -103,7 +103,7 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
         return None
     if config.kind == TEMPLATE:
         return template(config)
-    path = (AGENTS.ours() | named_in(top)).get(config.kind)
+    path = (AGENTS.ours() | repository_agents(top)).get(config.kind)
     if path is None:
         names = agent_names(top)
         raise OperatorError(
@@ -115,16 +115,16 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
 
 
 def agent_names(top: Path) -> list[str]:
-    return [CLAUDE, *sorted({*AGENTS.ours(), *named_in(top)}), TEMPLATE]
+    return [CLAUDE, *sorted({*AGENTS.ours(), *repository_agents(top)}), TEMPLATE]
 
 
 def built_in() -> Iterator[AgentKind]:
-    """The agents that come with Helmsman, by name."""
+    """The built-in agents, by name."""
     return (AGENTS.read(path, None, read_kind) for path in AGENTS.ours().values())
 
 
 def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
-    """`agent.binary`, else the kind's own name: on PATH, a path from the repository's top. Raises OperatorError."""
+    """Path of `agent.binary`, or of the kind's program: from PATH or relative to the repository. Raises OperatorError."""
     named = config.binary or kind.program
     path = os.path.expanduser(named)  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
     found = shutil.which(str(top / path) if "/" in path else path)
@@ -139,13 +139,13 @@ def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
 
 
 def _refuse(resolved: LoopSettings, names: Sequence[str], owner: str, expected: str, remedy: str) -> None:
-    """What is meant for another agent would be passed over in silence."""
-    said = [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
-    if said:
-        problem = f"{' and '.join(said)}: only {owner} has that, and agent.kind is {resolved.config.agent.kind}"
+    """Raise OperatorError for settings of another agent, which would be ignored silently."""
+    keys = [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
+    if keys:
+        problem = f"{' and '.join(keys)}: only {owner} has that, and agent.kind is {resolved.config.agent.kind}"
         raise OperatorError(problem, expected=expected, remedy=remedy)
 
 
-def named_in(top: Path) -> dict[str, Path]:
-    """Those of the repository; two names are taken."""
+def repository_agents(top: Path) -> dict[str, Path]:
+    """The repository's agent files, by name, without the two reserved names."""
     return {name: path for name, path in AGENTS.theirs(top).items() if name not in {CLAUDE, TEMPLATE}}

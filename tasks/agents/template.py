@@ -1,4 +1,4 @@
-"""The adapter for any program that takes a prompt and works in a folder until it ends: its command, a reader of its output."""
+"""The adapter for any program that takes a prompt and works in a folder until it exits: its command and its output reader."""
 
 from pathlib import Path
 
@@ -20,16 +20,16 @@ from tasks.system.environment import inner_depth, other_environment, ours
 
 
 def call_agent(order: Order) -> AgentCall:
-    """Make the call that is due, or read back the one that was made. Raises TransientError, Cancelled, OperatorError.
+    """Make the due call, or read back the one that was made. Raises TransientError, Cancelled, OperatorError.
 
-    No session is kept of an agent that cannot go on with one, and Claude Code's credentials are nobody else's.
+    These agents have no sessions to resume, and do not get Claude Code's credentials.
     """
     kind, folder, worktree = kind_of(order.state), order.folder, order.place.worktree
 
     def did_nothing(call: AgentCall) -> bool:
         if Capability.TOOLS in kind.tells:
             return call.tool_calls == 0
-        take_over_work(order.place, order.state)  # of a program that does not tell what it did, the tree tells
+        take_over_work(order.place, order.state)  # a program that does not report its actions is judged by the tree
         return commit_and_tree(worktree)[0] == order.start and not dirty_paths(worktree)
 
     call = finished_call(folder) or _make_call(order, environment_of(order.place, order.state))
@@ -43,10 +43,10 @@ def kind_of(state: LoopState) -> AgentKind:
 
 
 def environment_of(context: LoopContext, state: LoopState) -> dict[str, str]:
-    """What the program may see: what any may, its own variables, and those that the operator names."""
+    """The program's environment: common variables, its own, and those that the operator names."""
     identity = {} if has_identity(context.worktree) else IDENTITY
-    seen = other_environment(ours(), kind_of(state).environment, state.config.agent.environment)
-    return {**seen, **inner_depth(state.config), **identity}
+    variables = other_environment(ours(), kind_of(state).environment, state.config.agent.environment)
+    return {**variables, **inner_depth(state.config), **identity}
 
 
 def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
@@ -66,17 +66,17 @@ def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
 
     def hear(line: bytes) -> None:
         reader.hear(line)
-        heard = list(reader.news())
-        listener.meter.read(reader.usage, goes_on=bool(heard))
-        listener.tell(heard)
+        events = list(reader.news())
+        listener.meter.read(reader.usage, goes_on=bool(events))
+        listener.tell(events)
 
     agent, stdin = Agent(Path(command[0]), is_claude=False), prompt.encode() if kind.prompt == "stdin" else b""
-    stop = lambda: order.stop() or listener.must_end  # noqa: E731 - what it says is all
-    # silence is no sign of a hang where a program speaks only at its end
+    stop = lambda: order.stop() or listener.must_end  # noqa: E731 - shorter than a function
+    # no idle timeout for a program that prints only at its end
     idle = config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.tells else None
     with agent_box(config.box, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
         ended = run_program(order, boxed, stdin=stdin, idle=idle, on_line=hear, stop=stop)
-    by = listener.ended_by(ended)
-    call = reader.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
-    said = without_prompt(call.final_text, prompt) if kind.output == "text" else call.final_text
-    return listener.conclude(call, ended).model_copy(update={"final_text": said})
+    ended_by = listener.ended_by(ended)
+    call = reader.conclude(exit_code=ended.exit_code, ended_by=ended_by, stderr=ended.stderr, seconds=ended.seconds)
+    final_text = without_prompt(call.final_text, prompt) if kind.output == "text" else call.final_text
+    return listener.conclude(call, ended).model_copy(update={"final_text": final_text})

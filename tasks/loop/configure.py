@@ -22,7 +22,7 @@ from helmsman.records.alignment import ALIGNMENT
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.toml_of import line_of, toml_of
-from tasks.agents.catalogue import AGENTS, LoopSettings, named_in, with_agent
+from tasks.agents.catalogue import AGENTS, LoopSettings, repository_agents, with_agent
 from tasks.hats.finding import BUILT_IN, HATS, choose_preset, find_preset, is_path, known_presets, with_preset
 from tasks.loop.alignment_file import goal_layer
 from tasks.system.environment import ours
@@ -72,7 +72,7 @@ def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) 
 
 def in_agent(top: Path, kind: str) -> Iterator[Requested]:
     """Operator settings that an agent's file requests: the whole file, as it names a program, arguments and environment."""
-    path = named_in(top).get(kind)
+    path = repository_agents(top).get(kind)
     if path is not None:
         yield Requested(AGENTS.where(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
 
@@ -80,7 +80,7 @@ def in_agent(top: Path, kind: str) -> Iterator[Requested]:
 def in_repository(top: Path) -> list[Requested]:
     """All operator settings that the files in a checkout could request, for every preset and agent."""
     layers = [*read_layers(top), *brought_layers(top)]
-    found = [*in_layers(top, layers), *(request for kind in named_in(top) for request in in_agent(top, kind))]
+    found = [*in_layers(top, layers), *(request for kind in repository_agents(top) for request in in_agent(top, kind))]
     for name in known_presets(top):
         try:
             found += in_preset(top, find_preset(top, name))

@@ -23,7 +23,7 @@ from helmsman.parsers.progress_file import LONGEST_FILE, read, render
 from helmsman.records.iteration import Briefing, Orientation, WorkingMemory
 from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState
-from tasks.agents.call_folder import CallFolder, kept
+from tasks.agents.call_folder import CallFolder, stored_briefing
 from tasks.agents.catalogue import LoopSettings
 from tasks.checks.judging import request_for
 from tasks.checks.run import CheckContext, set_up
@@ -195,7 +195,7 @@ def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, jud
     folder = loop_folder(repository, state.loop)
     numbers = (path.name.rpartition("-")[2] for path in folder.calls.glob(f"{folder.call(iteration, 0).name[:-1]}*"))
     for attempt in sorted((int(number) for number in numbers if number.isdecimal()), reverse=True):
-        briefing = kept(CallFolder(folder.call(iteration, attempt), state.uid), judge=judge)
+        briefing = stored_briefing(CallFolder(folder.call(iteration, attempt), state.uid), judge=judge)
         if briefing is not None:
             return ShownPrompt(state.loop, iteration, attempt, sent=True, briefing=briefing)
     recipient = "judge" if judge else "agent"
@@ -221,7 +221,7 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
         briefing = without_secrets(request_for(place, state).briefing)
         note = "the work as it stands on the branch; the iteration that is due is not in it"
         return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=(note,))
-    already_sent = kept(CallFolder(place.folder.call(state.due, state.attempt), state.uid), judge=False)
+    already_sent = stored_briefing(CallFolder(place.folder.call(state.due, state.attempt), state.uid), judge=False)
     if already_sent is not None:
         return ShownPrompt(state.loop, state.due, state.attempt, sent=True, briefing=already_sent)
     orientation = without_secrets(facts_at(place, state, state.head, recalled(place, state, now, only_look=True), now))

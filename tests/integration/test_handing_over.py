@@ -232,7 +232,12 @@ def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: 
     state = completed(work)
     hand_over(work.place, state)
     assert work.sh("rev-parse", BRANCH) == state.head
-    assert handoffs_at_commit(work.repository, BRANCH, ALIGNMENT) == handoffs_in_checkout(inside(work), ALIGNMENT) == handoffs_in_checkout(inside(work), "") == ""
+    assert (
+        handoffs_at_commit(work.repository, BRANCH, ALIGNMENT)
+        == handoffs_in_checkout(inside(work), ALIGNMENT)
+        == handoffs_in_checkout(inside(work), "")
+        == ""
+    )
 
 
 def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import DoneSignals, JudgeMemory, PastVerdict, SinceStart
-from tasks.agents.call_folder import CallFolder, keep_request, kept
+from tasks.agents.call_folder import CallFolder, keep_request, stored_briefing
 from tasks.checks.judging import adjudicate
 from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
@@ -96,7 +96,7 @@ def test_a_file_that_it_needs_is_read_from_the_commit_and_nothing_from_beyond_th
         assert (verdict.judgement.approved, verdict.judgement.calls) == (True, 2)
         assert "file docs/odd.md\n1\tOdd numbers are refused.\n>>>" in api.requests[1].prompt
         assert "known to nobody" not in api.requests[1].prompt
-        sent = kept(CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid), judge=True)
+        sent = stored_briefing(CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid), judge=True)
     assert sent is not None
     assert (sent.prompt, sent.system) == (api.requests[1].prompt, api.requests[1].body["system"][0]["text"])
     assert [name for name, _ in sent.sections] == ["rubric", "work", "evidence", "asked again"]
