@@ -1,6 +1,6 @@
-"""One call of an agent, whichever adapter makes it: what is ordered, how the program is run, what is heard of it and kept.
+"""One call of an agent by any adapter: the order, running the program, its tool calls, and recording the result.
 
-What is heard is told to people, counted against the call's money, and watched for what must end it.
+Tool calls are published for people, counted against the call's budget, and watched for reasons to abort.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,33 +28,33 @@ from tasks.system.secrets import redact, without_secrets
 from tasks.system.supervised import still_alive
 
 LEAST = 0.01
-"""US dollars that any call may cost, so that one which is due can be made."""
+"""Smallest budget of a call in US dollars, so that a due call can be made."""
 LONGEST_ID = 100
 Follower = ToolPatience | Steering | Watch
-"""Who hears of tool calls beside people."""
+"""Objects that follow tool calls."""
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
-"""Outcomes that may pass by themselves."""
+"""Transient outcomes."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """One call of the agent that is due."""
+    """A due call of the agent."""
 
     place: LoopContext
     state: LoopState
     prompt: str
     start: str
-    """Commit that it begins with."""
+    """Commit that the call starts from."""
     session: KeptSession | None = None
-    """The session that it should go on with, where the agent can."""
+    """The session to resume, where the agent supports that."""
     credentials: dict[str, str] = field(default_factory=dict[str, str])
     """Variables for Claude Code, from its block."""
     stop: Callable[[], bool] = never
     item: str = ""
-    """The own check of the plan's item in hand, where it has one."""
+    """The check of the current plan item, if any."""
     system: str = ""
-    """Appended to its system text, where its program takes that; else the prompt begins with it."""
+    """Appended to the system prompt; for programs without one, the start of the prompt."""
 
     @property
     def folder(self) -> CallFolder:
@@ -70,15 +70,15 @@ def run_program(
     on_line: Callable[[bytes], None],
     stop: Callable[[], bool],
 ) -> Ended:
-    """Run the agent's program in the loop's worktree, with what it prints in the call's folder.
+    """Run the agent's program in the loop's worktree, with its output in the call's folder.
 
-    For as long as its own timeout, or what is left of the loop's wall clock, lets it.
+    Limited by its own timeout and by the rest of the loop's wall clock. Raises TransientError.
     """
     state, folder, limits = order.state, order.folder, order.state.config.limits
     own, hours = state.config.claude.timeout_minutes * 60, limits.wall_clock_hours
     processes: list[int] = []
 
-    def begun(process: int) -> None:
+    def on_start(process: int) -> None:
         processes.append(process)
         publish(
             AgentStarted(
@@ -102,17 +102,17 @@ def run_program(
                 stdin=stdin,
                 output_file=folder.transcript,
                 on_line=on_line,
-                on_start=begun,
+                on_start=on_start,
                 stop=stop,
             )
     except TransientError:
-        if not processes:  # it has cost nothing, and is no call
+        if not processes:  # it did not start, cost nothing, and is not a call
             set_aside(folder)
         raise
 
 
-def kept(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall], bool]) -> AgentCall:
-    """The call, noted as ended. Raises TransientError where the model could not be reached and the call can be made again."""
+def record_end(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall], bool]) -> AgentCall:
+    """Record the call as ended. Raises TransientError where the model was unreachable and the call can be repeated."""
     call = without_secrets(call)
     if call.outcome in IN_WORLD and did_nothing(call):
         set_aside(folder)
@@ -123,29 +123,29 @@ def kept(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall],
 
 
 def allowed_cost(state: LoopState, of_call: float | None = None) -> float | None:
-    """US dollars that the call which is due may cost: its own limit, or what is left of the loop's; None without either."""
+    """Budget of the due call in US dollars: its own limit, or the rest of the loop's; None without either."""
     limit = state.config.limits.cost_usd
     left = None if limit is None else limit - state.spending.cost_usd
     costs = [cost for cost in (of_call, left) if cost is not None]
     return max(min(costs), LEAST) if costs else None
 
 
-def worded(detail: str, worktree: str) -> str:
-    """As people are told of it: paths from the top of the worktree, and no secret."""
+def display_detail(detail: str, worktree: str) -> str:
+    """The text for people: with paths relative to the worktree and secrets redacted."""
     return redact(detail.replace(f"{worktree}/", ""))
 
 
 class Meter:
-    """Counts one call. The CLI would hold a limit by itself, but then tells the agent after each tool call what is left."""
+    """Meters one call. The CLI has its own limit, but then tells the agent its remaining budget after each tool call."""
 
     def __init__(self, allowed: float | None) -> None:
-        """Nothing is used yet. `allowed`: US dollars."""
+        """Start at zero. `allowed`: budget in US dollars."""
         self.used_up = ""
-        """Why the session must end; empty where it may go on."""
+        """Why the session must end; empty while it may continue."""
         self._allowed, self._usage = allowed, Usage()
 
     def read(self, usage: Usage, *, goes_on: bool) -> None:
-        """It has used so much. `goes_on`: it is about to ask its model again; a session that ends its turn needs no end."""
+        """Take the usage so far. `goes_on`: the session calls its model again; only then it has to be ended."""
         if usage != self._usage:
             self._usage = usage
             publish(UsageCounted(usage=usage))
@@ -153,19 +153,19 @@ class Meter:
             self.used_up = f"used {money(usage.cost_usd)} of the {money(self._allowed)} that this call is allowed to cost"
 
     def conclude(self, call: AgentCall) -> AgentCall:
-        """The call under its own name where its money was what ended it."""
+        """The call, with the outcome CALL_BUDGET where its budget ended it."""
         if not self.used_up or call.outcome not in STOPPED:
             return call
         return call.model_copy(update={"outcome": AgentOutcome.CALL_BUDGET, "error": self.used_up})
 
 
 class Listener:
-    """Hears of the tool calls of one call, whichever program makes them."""
+    """Handles the tool calls of one call, for any program."""
 
     def __init__(
         self, order: Order, environment: Mapping[str, str], reader: ClaudeReader | DialectReader, allowed: float | None
     ) -> None:
-        """Nothing has been said yet. `allowed`: US dollars."""
+        """Set up meter and watch. `allowed`: budget in US dollars."""
         state, worktree = order.state, str(order.place.worktree)
         since, home = state.created_at.timestamp(), environment.get("HOME", "")
         self.meter = Meter(allowed)
@@ -178,22 +178,26 @@ class Listener:
         return bool(self.watch.pain or self.meter.used_up)
 
     def tell(self, heard: Sequence[Called | ToolResult]) -> None:
-        for one in heard:
-            if isinstance(one, Called):
-                detail = detail_of(without_secrets(one.arguments))  # which cuts
-                publish(ToolCalled(tool=one.tool, detail=worded(detail, self._worktree), id=redact(one.identity[:LONGEST_ID])))
+        for event in heard:
+            if isinstance(event, Called):
+                detail = detail_of(without_secrets(event.arguments))  # redact before it is truncated
+                publish(
+                    ToolCalled(
+                        tool=event.tool, detail=display_detail(detail, self._worktree), id=redact(event.identity[:LONGEST_ID])
+                    )
+                )
             else:
-                publish(ToolReturned(id=redact(one.identity[:LONGEST_ID]), failed=one.failed))
+                publish(ToolReturned(id=redact(event.identity[:LONGEST_ID]), failed=event.failed))
             for follower in self.followers:
-                follower.announce(one) if isinstance(one, Called) else follower.conclude(one)
+                follower.announce(event) if isinstance(event, Called) else follower.conclude(event)
 
     def ended_by(self, ended: Ended) -> EndedBy:
-        """How a call ended, as a record has it. Raises Cancelled where it was stopped and there is no end to record."""
+        """How a call ended, for its record. Raises Cancelled where it was stopped without an end to record."""
         if ended.by == "stop" and not (self._reader.finished or self.must_end):
             raise Cancelled("cancelled while the agent was working")
         return "itself" if ended.by == "stop" else ended.by
 
     def conclude(self, call: AgentCall, ended: Ended) -> AgentCall:
-        """With what ended it, and the processes of this call and of earlier ones that could not be ended."""
+        """The call with its end's reason, and processes of this and earlier calls that could not be killed."""
         survivors = (*ended.survivors, *still_alive(self._order.state.survivors))
         return self.meter.conclude(call).model_copy(update={"pain": self.watch.pain, "survivors": survivors})

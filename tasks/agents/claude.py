@@ -1,6 +1,6 @@
-"""The port to the agent: one call for an iteration, by the adapter of the loop's agent; and the adapter for Claude Code.
+"""Calling the agent for an iteration, by the adapter of the loop's agent; and the adapter for Claude Code.
 
-That one runs the real command line in print mode, folds its event stream and names its ending.
+The latter runs the real CLI in print mode, reads its event stream and classifies its ending.
 """
 
 import json
@@ -20,7 +20,7 @@ from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
 from tasks.agents import template
-from tasks.agents.call import Listener, Order, allowed_cost, kept, run_program
+from tasks.agents.call import Listener, Order, allowed_cost, record_end, run_program
 from tasks.agents.call_folder import STOPPED, begin, finished_call, interrupted_call, session_asked_for, set_aside
 from tasks.agents.hooks import TOKEN, settings, steering, stop_seconds, window_of
 from tasks.agents.project_settings import pinned
@@ -32,13 +32,13 @@ from tasks.system.environment import agent_environment, inner_depth, ours
 from tasks.system.faults import raising_transient_errors
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
-"""Switches the command line's own telemetry on, which then belongs into our trace."""
+"""Enables the CLI's own telemetry, which then joins our trace."""
 
 
 def call_agent(order: Order) -> AgentCall:
-    """One call of the loop's agent: made, or read back where it was made: one that ended is never made again, not after a crash.
+    """Call the loop's agent, or read back a call that ended, which is never repeated, even after a crash.
 
-    Raises CallInterrupted where it broke off at work, TransientError before that, Cancelled where somebody stopped it.
+    Raises CallInterrupted where the call broke off while working, TransientError before that, Cancelled where it was stopped.
     """
     try:
         with raising_transient_errors():
@@ -50,26 +50,26 @@ def call_agent(order: Order) -> AgentCall:
 
 
 def _call_claude(order: Order) -> AgentCall:
-    """Make the call that is due, or read back the one that was made. Raises TransientError, Cancelled.
+    """Make the due call, or read back the one that was made. Raises TransientError, Cancelled.
 
-    It goes on with the order's session, where there is one that the command line still knows.
+    Resumes the order's session where the CLI still knows it.
     """
     state, config, folder = order.state, order.state.config, order.folder
-    identity, known = {} if has_identity(order.place.worktree) else IDENTITY, as_it_is_called(config)
-    traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}
-    environment = {**known, **traced, **inner_depth(config), **identity, **order.credentials}
+    identity, variables = {} if has_identity(order.place.worktree) else IDENTITY, as_it_is_called(config)
+    trace = trace_context(state.uid, state.due, state.attempt) if variables.get(OWN_TELEMETRY) else {}
+    environment = {**variables, **trace, **inner_depth(config), **identity, **order.credentials}
     call = finished_call(folder) or _make_call(order, environment, order.session)
-    unknown = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
-    if unknown and session_asked_for(folder) is not None:  # it is gone; the folder tells, also after a crash
+    is_unknown_session = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
+    if is_unknown_session and session_asked_for(folder) is not None:  # the session is gone; also detected after a crash
         set_aside(folder)
         call = _make_call(order, environment, None)
-    return kept(folder, call, lambda call: call.tool_calls == 0)
+    return record_end(folder, call, lambda call: call.tool_calls == 0)
 
 
 def arguments(
     config: ClaudeConfig, *, max_cost: float | None = None, system: str = "", session: KeptSession | None = None
 ) -> list[str]:
-    """The command line after the program's name. The prompt goes by standard input: arguments are limited to 128 KiB."""
+    """The CLI's arguments. The prompt goes to standard input: arguments are limited to 128 KiB."""
     options = (
         ("--permission-mode", config.permission_mode),
         ("--setting-sources", ",".join(config.setting_sources)),
@@ -80,12 +80,12 @@ def arguments(
         ("--max-budget-usd", "" if max_cost is None else f"{max_cost:.4f}"),
         ("--resume", session.id if session else ""),
     )
-    named = [part for name, value in options if value or name == "--setting-sources" for part in (name, value)]
-    return ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config", *named]
+    flags = [part for name, value in options if value or name == "--setting-sources" for part in (name, value)]
+    return ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config", *flags]
 
 
 def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
-    """The CLI does not bypass permissions for root; say so before a loop starts."""
+    """Raise OperatorError before a loop starts as root: the CLI does not bypass permissions for root."""
     if config.permission_mode == "bypassPermissions" and os.geteuid() == 0 and environment.get("IS_SANDBOX") != "1":
         raise OperatorError(
             "the agent refuses to bypass permissions for the root user",
@@ -100,18 +100,22 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
     begin(order.folder, order.prompt, order.start, session)
-    config, own = claude_config(state), pinned(environment, state.config)
-    allowed, here = allowed_cost(state, config.max_cost_usd), prices_known(config, state, environment)
+    config, variables = claude_config(state), pinned(environment, state.config)
+    allowed, is_priced = allowed_cost(state, config.max_cost_usd), prices_known(config, state, environment)
     reader = ClaudeReader(session, config.disallowed_tools)
-    options = arguments(config, max_cost=None if here else allowed, system=order.system, session=session)
-    steers, ports, token, said = None, (), dict[str, str](), json.dumps({"env": own})
+    options = arguments(config, max_cost=None if is_priced else allowed, system=order.system, session=session)
+    session_steering, ports, token, settings_json = None, (), dict[str, str](), json.dumps({"env": variables})
     with ExitStack() as stack:
         if state.config.steering.hooks:
-            steered = steering(place, state, order.start, home, order.stop, order.item)
-            steers, server = stack.enter_context(steered)
-            ports, token, said = (server.port,), {TOKEN: server.token}, settings(server, stop_seconds(state, order.item), own)
-        listener = ClaudeListener(order, environment, reader, allowed if here else None, steers)
-        command = Command([str(binary), "--settings", said, *options], {**environment, **token})
+            steering_context = steering(place, state, order.start, home, order.stop, order.item)
+            session_steering, server = stack.enter_context(steering_context)
+            ports, token, settings_json = (
+                (server.port,),
+                {TOKEN: server.token},
+                settings(server, stop_seconds(state, order.item), variables),
+            )
+        listener = ClaudeListener(order, environment, reader, allowed if is_priced else None, session_steering)
+        command = Command([str(binary), "--settings", settings_json, *options], {**environment, **token})
         boxed = stack.enter_context(agent_box(state.config.box, place.worktree, place.folder, Agent(binary, ports), command))
         ended = run_program(
             order,
@@ -131,20 +135,20 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
                 " steering.hooks = false to do without guard rails"
             ),
         )
-    if steers and steers.overdue:
+    if session_steering and session_steering.overdue:
         ended = replace(ended, by="itself")
-    by, now = listener.ended_by(ended), datetime.now(UTC)
-    call = reader.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=now)
+    ended_by, now = listener.ended_by(ended), datetime.now(UTC)
+    call = reader.conclude(exit_code=ended.exit_code, ended_by=ended_by, stderr=ended.stderr, seconds=ended.seconds, now=now)
     call = listener.conclude(call, ended)
-    if steers is None:
+    if session_steering is None:
         return call
-    if steers.ending and call.outcome in STOPPED:  # it was us that stopped it
+    if session_steering.ending and call.outcome in STOPPED:  # Helmsman stopped it
         call = call.model_copy(update={"outcome": AgentOutcome.ROTATED, "error": ""})
-    return call.model_copy(update={"rotated": steers.ending, **steers.account(call.outcome)})
+    return call.model_copy(update={"rotated": session_steering.ending, **session_steering.account(call.outcome)})
 
 
 class ClaudeListener(Listener):
-    """Hears the event stream of one call: folds it, and has the guard rails follow it."""
+    """Reads the event stream of one call, and passes its events to meter and guardrails."""
 
     def __init__(
         self,
@@ -154,20 +158,20 @@ class ClaudeListener(Listener):
         allowed: float | None,
         steers: Steering | None = None,
     ) -> None:
-        """Nothing has been said yet."""
+        """Set up the followers of tool calls."""
         super().__init__(order, environment, reader, allowed)
         self.reader, self._steers, self._state = reader, steers, order.state
         self.patience = ToolPatience(claude_config(order.state).idle_timeout_minutes * 60, environment)
         self.followers[:0] = [self.patience, steers] if steers else [self.patience]
         self.deaf = False
-        """Whether the model spoke before any hook had heard its prompt: a CLI passes over hooks that it does not know in silence.
+        """Whether the model answered before a hook received its prompt: a CLI silently ignores hooks that it does not know.
 
-        The prompt comes first, so what is posted later in its place changes nothing.
+        The prompt comes first, so a forged event that is posted later changes nothing.
         """
 
     @property
     def is_at_end(self) -> bool:
-        """Whether its program is to be stopped. Where it is steered, hooks end it for its money, and only then is it overdue."""
+        """Whether to stop the program. With steering, hooks end it at its budget, and it is stopped only when overdue."""
         return bool(self.watch.pain) or self._steers.overdue or self.deaf if self._steers else self.must_end
 
     def hear(self, line: bytes) -> None:
@@ -177,23 +181,23 @@ class ClaudeListener(Listener):
         self.reader.feed(event)
         if self._steers and not self._steers.heard and spoken_by_model(event):
             self.deaf = True
-        heard = (*tool_calls(event), *tool_results(event))
-        self.meter.read(self.reader.usage, goes_on=bool(heard))
+        events = (*tool_calls(event), *tool_results(event))
+        self.meter.read(self.reader.usage, goes_on=bool(events))
         if self._steers and self.meter.used_up:
             self._steers.end(self.meter.used_up)
-        self.tell(heard)
+        self.tell(events)
         if self._steers:
             self._steers.follow(event)
             self._steers.observe(self.reader.context(window_of(self._state, self.reader.model)))
 
 
 def as_it_is_called(config: LoopConfig) -> dict[str, str]:
-    """What it may see of our environment, and whether it is held."""
+    """The CLI's environment: the allowed variables of ours, and whether it is sandboxed."""
     boxed = {BOXED: "1"} if config.sandbox.kind != "none" else {}
     return {**agent_environment(ours(), config.claude.environment), **boxed}
 
 
 def prices_known(config: ClaudeConfig, state: LoopState, environment: Mapping[str, str]) -> bool:
-    """Whether its dollars can be counted from its tokens: by the models that it is told to use, and those that it has used."""
+    """Whether its cost follows from its tokens: the prices of all configured and used models are known."""
     names = (config.model, environment.get("ANTHROPIC_MODEL", ""), *state.windows)
     return all(known_price(name) for name in names if name)

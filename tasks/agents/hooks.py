@@ -1,9 +1,9 @@
-"""What steering needs of one call: its rules, the files they look at, and the server that the agent's CLI asks.
+"""The input of steering for one call: its rules, the files that they read, and the server for the CLI's hooks.
 
-The server listens on loopback, inside of the process that runs the agent. Every event is a POST of one JSON object with the run's
-token; the answer is one JSON object, empty where there is nothing to say. A thread serves each connection, so parallel tool calls
-and subagents do not wait for one another here; whoever answers takes its own lock. The server never raises into the agent: what
-it cannot read is answered with an error, which a hook that must not fail open turns into a denial (`onFailure: block`).
+The server listens on loopback, in the process that runs the agent. Every event is a POST of one JSON object with the run's token;
+the answer is one JSON object, empty without a message. Each connection has its own thread, so parallel tool calls and subagents
+do not block each other here; the answering function takes its own lock. The server never raises into the agent: an unreadable
+event is answered with an error, which a hook that must not fail open turns into a denial (`onFailure: block`).
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from helmsman.parsers.test_files import is_test_file
 from helmsman.records.agent import Guarded
 from helmsman.records.events import StopAnswered, ToolGuarded
 from helmsman.records.state import LoopState
-from tasks.agents.call import worded
+from tasks.agents.call import display_detail
 from tasks.agents.steering import Steering
 from tasks.agents.stop import StopGate, Stops
 from tasks.checks.targets import clean_checkout
@@ -40,30 +40,30 @@ from tasks.system.files import read_plain
 from tasks.system.journal import publish
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""From an event to the hook's output; raises nothing."""
+"""A function from an event to the hook's output; raises nothing."""
 
 TIMEOUT = 10
-"""Seconds that the CLI waits for an answer. It comes within milliseconds, or the process that gives it is gone."""
+"""Seconds that the CLI waits for an answer, which takes milliseconds unless the answering process is dead."""
 MARGIN = 60
-"""Seconds that the CLI waits for the answer to a stop beyond those that checks may take: files are laid out for them first."""
+"""Seconds that the CLI waits for the answer to a stop beyond the checks' limit: their files are checked out first."""
 TOKEN = "HELMSMAN_HOOK_TOKEN"  # noqa: S105 - the name of a variable
 HEADER = "X-Helmsman-Token"
 LARGEST_EVENT = 32 * 1024 * 1024
 """Bytes; an event carries whole files that are written."""
 _DIGITS = 20
-"""Python reads no number with thousands of them."""
+"""Python refuses numbers with thousands of digits."""
 PATIENCE = 10
-"""Seconds that a connection may take to send what it announced."""
+"""Seconds that a connection may take to send its announced body."""
 
 LARGEST_CONTENT = 4 * 1024 * 1024
-"""Bytes of a file whose content is compared with what it was; such a file is not written by hand."""
+"""Largest file, in bytes, whose content is compared; larger files are not written by hand."""
 SHARE_OF_IDLE = 0.5
-"""Of the time without a line of output that counts as a hang: the agent is silent while it waits for the checks."""
+"""Share of the idle timeout that checks at a stop may take: the agent prints nothing while it waits for them."""
 
 
 @dataclass
 class HookServer:
-    """Where the CLI sends its events, and the token that it has to show."""
+    """Port that the CLI sends its events to, and the token that it has to send."""
 
     port: int
     token: str
@@ -77,19 +77,19 @@ class HookServer:
 def steering(
     context: LoopContext, state: LoopState, start: str, home: str, stop: Callable[[], bool], item: str = ""
 ) -> Generator[tuple[Steering, HookServer]]:
-    """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more.
+    """Guardrails for a call that starts from this commit, and their server. Everything is stopped at the end of the block.
 
-    `item`: the own check of the plan's item in hand.
+    `item`: the check of the current plan item.
     """
     gate, stops, worktree = None, None, str(context.worktree)
     if seconds := stop_seconds(state, item):
-        allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
-        config = state.config.model_copy(update={"steering": allowed})
+        limited = state.config.steering.model_copy(update={"stop_seconds": seconds})
+        config = state.config.model_copy(update={"steering": limited})
         gate = StopGate(clean_checkout(context, state), start, context.tag(state), config, state.checks, stop, item)
         stops = Stops(gate.run, lambda attempt: publish(StopAnswered(attempt=attempt)))
 
     def tell(guarded: Guarded) -> None:
-        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": worded(guarded.detail, worktree)})))
+        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": display_detail(guarded.detail, worktree)})))
 
     steers = Steering(_rules(context, state, start, home), tell, partial(_content, context.worktree), stops)
     with hook_server(steers.answer) as server:
@@ -101,9 +101,9 @@ def steering(
 
 
 def stop_seconds(state: LoopState, item: str = "") -> float:
-    """Seconds that checks may take when the agent wants to stop; 0 where none runs then.
+    """Seconds that checks may take when the agent wants to stop; 0 where none run.
 
-    Without a clean checkout none does: it would change the files that the agent works on.
+    Without a clean checkout none run: they would change the files that the agent works on.
     """
     config = state.config
     due = (config.checks or item) and config.workspace.clean and not state.researching
@@ -111,13 +111,13 @@ def stop_seconds(state: LoopState, item: str = "") -> float:
 
 
 def window_of(state: LoopState, model: str) -> int:
-    """Tokens that the context window of a model holds. The messages do not repeat the `[1m]` that a large one is asked for by."""
+    """Size of a model's context window in tokens. The events do not repeat the `[1m]` that requests a large one."""
     configured = claude_config(state).model
     return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
 
 
 def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rules:
-    """For the iteration that is due."""
+    """The guardrail rules for the current iteration."""
     config = state.config
 
     @cache
@@ -138,25 +138,25 @@ def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rul
         home=home,
         resolve=os.path.realpath,
         exists=os.path.lexists,
-        tests=lambda path: is_test_file(path) and path in tests_before(),  # those that the loop wrote are its own to change
+        tests=lambda path: is_test_file(path) and path in tests_before(),  # the loop may change tests that it wrote
     )
 
 
 def _content(worktree: Path, path: str) -> str | None:
-    """Digest of a file's content; empty where there is no file, None for one that cannot be read at once."""
+    """Digest of a file's content; empty without a file, None for one that is too large or unreadable."""
     try:
-        whole = worktree / path
-        if not os.path.lexists(whole):
+        file = worktree / path
+        if not os.path.lexists(file):
             return ""
-        found = read_plain(whole, LARGEST_CONTENT + 1)
-        return None if len(found) > LARGEST_CONTENT else hashlib.sha256(found).hexdigest()
+        content = read_plain(file, LARGEST_CONTENT + 1)
+        return None if len(content) > LARGEST_CONTENT else hashlib.sha256(content).hexdigest()
     except (OSError, ValueError):
         return None
 
 
 @contextmanager
 def hook_server(answer: Answer) -> Generator[HookServer]:
-    """Listen on a port of the system's choice while the block runs; every connection is closed at its end."""
+    """Listen on a free port while the block runs; every connection is closed at its end."""
     with serving(_Server(answer), "hooks") as server:
         yield server.known
 
@@ -171,17 +171,17 @@ class _Exchange(BaseHTTPRequestHandler):
     timeout = PATIENCE
     protocol_version = "HTTP/1.1"  # the CLI keeps its connections
     disable_nagle_algorithm = True
-    wbufsize = 64 * 1024  # head and body leave together
+    wbufsize = 64 * 1024  # head and body are sent together
 
     def do_POST(self) -> None:
         server, length = cast("_Server", self.server), self.headers.get("content-length", "")
         if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), server.known.token.encode()):
-            self.close_connection = True  # what it sent is not read, and would pass for its next request
+            self.close_connection = True  # the body is not read, and would be taken for the next request
             self._send(HTTPStatus.FORBIDDEN, {})
             return
         event: Any = None
         if not length.isdecimal() or len(length) > _DIGITS or int(length) > LARGEST_EVENT:
-            self.close_connection = True  # what follows cannot be read past
+            self.close_connection = True  # the body cannot be skipped
         else:
             with suppress(ValueError, RecursionError):
                 event = json.loads(self.rfile.read(int(length)))
@@ -199,14 +199,14 @@ class _Exchange(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-        """Keep the terminal to the loop."""
+        """Log nothing: the terminal belongs to the loop."""
 
 
 def settings(server: HookServer, stop_seconds: float = 0, env: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The CLI's settings that send its events to us. A tool call that cannot be judged is denied; nothing else waits for us.
+    """The CLI's settings that send its events to us. Only a tool call is denied where our server does not answer.
 
-    `env`: variables that outrank those of the project's settings.
-    What came of a call that succeeded is read from the event stream: a hook after each would double what steering costs.
+    `env`: variables that override those of the project's settings.
+    Results of successful calls are read from the event stream: a hook after each call would double the cost of steering.
     """
     hook = {"type": "http", "url": server.url, "headers": {HEADER: f"${TOKEN}"}, "allowedEnvVars": [TOKEN], "timeout": TIMEOUT}
     hooks = {
@@ -215,4 +215,4 @@ def settings(server: HookServer, stop_seconds: float = 0, env: Mapping[str, str]
         "PostToolUseFailure": hook,
         **({"Stop": {**hook, "timeout": round(stop_seconds) + MARGIN}} if stop_seconds else {}),
     }
-    return json.dumps({"hooks": {name: [{"hooks": [one]}] for name, one in hooks.items()}, "env": dict(env)})
+    return json.dumps({"hooks": {name: [{"hooks": [definition]}] for name, definition in hooks.items()}, "env": dict(env)})

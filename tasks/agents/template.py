@@ -9,7 +9,7 @@ from helmsman.parsers.agent_dialects import reader_of, without_prompt
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability
 from helmsman.records.state import LoopState
-from tasks.agents.call import Listener, Order, allowed_cost, kept, run_program
+from tasks.agents.call import Listener, Order, allowed_cost, record_end, run_program
 from tasks.agents.call_folder import begin, finished_call
 from tasks.agents.catalogue import find_program
 from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
@@ -33,7 +33,7 @@ def call_agent(order: Order) -> AgentCall:
         return commit_and_tree(worktree)[0] == order.start and not dirty_paths(worktree)
 
     call = finished_call(folder) or _make_call(order, environment_of(order.place, order.state))
-    return kept(folder, call, did_nothing)
+    return record_end(folder, call, did_nothing)
 
 
 def kind_of(state: LoopState) -> AgentKind:
