@@ -1,9 +1,9 @@
-"""The watch that ends a session in which something was destroyed.
+"""The watch that aborts a session which destroyed something.
 
-Guard rails deny far more, and deny it beforehand. What counts here is what cannot be taken back: folders outside the working
-tree or its .git removed, a branch on a remote overwritten, a package published. The text of a command tells what it may have
-done. Whether a folder is gone the file system tells, what came of a push git, and of the rest the way the command ended; where
-they do not tell, nothing is said: a false alarm ejects honest work.
+Guardrails deny far more, and deny it beforehand. Only irreversible damage counts here: a folder outside the working tree or its
+.git removed, a branch on a remote overwritten, a package published. A command's text shows what it may have done. The file system
+confirms a removed folder, git's output a push, and the exit status the rest; without confirmation nothing is reported, because a
+false alarm ejects honest work.
 """
 
 import glob
@@ -32,35 +32,35 @@ from tasks.system.environment import ours
 
 DESTROYED = "a destructive command ran: "
 _CACHE = ("cache", "node_modules")
-"""Parts of the names of folders that fill up again by themselves."""
+"""Parts of the names of folders that are recreated automatically."""
 _ANYWHERE = word_set("localhost 127.0.0.1 [::1] 0.0.0.0 testpypi test.pypi file:")
-"""In the words of a command that publishes for a trial."""
+"""Words in a command that publishes only for a test."""
 _REVIEWED = ("gh pr",)
-"""What a person still has to agree to."""
+"""Commands whose result a person still has to approve."""
 _FORCES = "-f --force --force-with-lease --mirror"
 _BRINGS = word_set("fetch pull remote")
-"""Verbs of git that tell of forced updates too: here, of what others did."""
+"""git subcommands that also report forced updates, made by others."""
 _UPDATED = "(forced update)"
 _MOST_TARGETS = 20
-"""Of one command, and of one pattern."""
+"""Targets per command and per pattern."""
 _MOST_NAMES = 5000
-"""In a folder, of which one may be from before."""
+"""Entries of a folder that are searched for an older one."""
 _PENDING = 200
 
 
 class _Noted(NamedTuple):
-    """A command that has begun."""
+    """A command that has started."""
 
     called: Called
     script: Sequence[Command]
     targets: tuple[str, ...]
-    """Paths that are there and that it would be a loss to miss."""
+    """Existing paths whose removal would be a loss."""
 
 
 class Watch:
-    """Hears the tool calls of a running session and says when it must end now.
+    """Follows the tool calls of a running session and reports when it must be aborted.
 
-    A secret in a file is no reason: it may be gone before the commit.
+    A secret in a file is not a reason: it may be gone before the commit.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class Watch:
         exists: Callable[[str], bool] = os.path.lexists,
         standing: Callable[[str, float], Iterable[str]] | None = None,
     ) -> None:
-        """`used` gives the tokens of this call so far; where they reach `most`, the budget is blown (see `tokens_left`).
+        """`used` returns the tokens of this call so far; at `most` the budget is blown (see `tokens_left`).
 
-        What was made after `since`, in seconds since 1970, is the session's own to remove; without it, after now.
+        The session may remove files created after `since`, a Unix time in seconds; the default is now.
         """
         self._watches, self._rules = "destructive" not in config.off, _rules(worktree, home)
         self._used, self._most = used, most
@@ -89,7 +89,7 @@ class Watch:
 
     @property
     def pain(self) -> str:
-        """Why the session must end now; empty where it may go on."""
+        """Why the session must be aborted; empty while it may continue."""
         if not self._reason and self._most is not None and self._used() >= self._most:
             self._reason = (
                 f"this call has used {self._used():,} tokens; with what was used before, that is {BLOWN_AT:.0%} of limits.tokens"
@@ -97,11 +97,11 @@ class Watch:
         return self._reason
 
     def announce(self, called: Called) -> None:
-        """A tool is called; what came of it is told by `conclude`. What is there now of what it may remove is noted."""
+        """Record a tool call before it runs, with the existing paths that it may remove; `conclude` gets its result."""
         command = called.arguments.get("command")
         if called.tool != "Bash" or not called.identity or not isinstance(command, str) or not self._watches:
             return
-        # Where the session's shell stands is not followed: what is named from elsewhere is not there, and cannot go.
+        # The shell's working directory is not tracked: a path relative to another folder does not exist, and is ignored.
         script = commands(command, self._rules.worktree, self._rules.home)
         found: dict[str, None] = {}
         for path in islice(_removed(script, self._rules), _MOST_TARGETS):
@@ -115,40 +115,40 @@ class Watch:
             del self._pending[next(iter(self._pending))]
 
     def conclude(self, result: ToolResult) -> None:
-        """A tool has answered."""
+        """Record the result of a tool call, and detect damage."""
         noted = self._pending.pop(result.identity, None)
         if noted is None or self._reason:
             return
         gone = next((path for path in noted.targets if not self._exists(path)), None)  # however the command ended
-        done = ""
+        damage = ""
         if gone is not None:
             place = locate(gone, "/", self._rules)
             if place is not None and place.kind == "inside":
-                done = "it removed the working tree's .git" if place.path else "it removed the entire working tree"
+                damage = "it removed the working tree's .git" if place.path else "it removed the entire working tree"
             else:
-                above = place is not None and place.holds_worktree
-                done = f"it removed {gone}, {'which holds the working tree' if above else 'outside the working tree'}"
+                is_above = place is not None and place.holds_worktree
+                damage = f"it removed {gone}, {'which holds the working tree' if is_above else 'outside the working tree'}"
         elif not result.failed and not noted.called.arguments.get("run_in_background"):
-            # git tells whether a push overwrote something; where its words were thrown away, nothing does
-            overwrote = _UPDATED in result.output and not any(git_of(one).verb in _BRINGS for one in noted.script)
-            if overwrote and any(_forced(command, self._rules) for command in noted.script):
-                done = "it overwrote what a remote holds, by a forced git push"
-            elif published := next(filter(None, (_published_by(one, self._rules) for one in noted.script)), ""):
-                done = f"it published something ({published})"
-        self._reason = f"{DESTROYED}{done}" if done else ""
+            # git's output shows whether a push overwrote something; without it nothing is reported
+            has_overwritten = _UPDATED in result.output and not any(git_of(command).verb in _BRINGS for command in noted.script)
+            if has_overwritten and any(_forced(command, self._rules) for command in noted.script):
+                damage = "it overwrote what a remote holds, by a forced git push"
+            elif published := next(filter(None, (_published_by(command, self._rules) for command in noted.script)), ""):
+                damage = f"it published something ({published})"
+        self._reason = f"{DESTROYED}{damage}" if damage else ""
 
 
 def tokens_left(state: LoopState) -> float | None:
-    """Tokens of a call that is about to begin, from which on the loop's budget is blown; None where there is no limit."""
+    """Tokens that the next call may use before the loop's budget is blown; None without a limit."""
     limit = state.config.limits.tokens
     return None if limit is None else BLOWN_AT * limit - state.spending.tokens
 
 
 def standing_since(pattern: str, moment: float) -> tuple[str, ...]:
-    """Paths, or what a pattern of the shell's stands for, that hold something from before a moment.
+    """Paths matching a shell pattern that are, or contain, something older than `moment`.
 
-    By the time of the inode's change, which nothing can set back: a copied, unpacked or cloned file is new. One level is enough:
-    a folder that was there has something in it that was there, unless all of it was written anew.
+    Uses the inode's change time, which cannot be set back: a copied, unpacked or cloned file is new. One level is enough: an old
+    folder has an old entry unless all entries were rewritten.
     """
 
     def is_older(path: str) -> bool:
@@ -159,10 +159,10 @@ def standing_since(pattern: str, moment: float) -> tuple[str, ...]:
             return any(entry.stat(follow_symlinks=False).st_ctime < moment for entry in islice(entries, _MOST_NAMES))
 
     every = "{*,.*}"
-    found = glob.iglob(pattern.replace(every, "*"), include_hidden=every in pattern)  # noqa: PTH207 - hides what the shell does
+    found = glob.iglob(pattern.replace(every, "*"), include_hidden=every in pattern)  # noqa: PTH207 - hides as the shell does
     try:
         return tuple(filter(is_older, islice(found, _MOST_TARGETS)))
-    except (OSError, ValueError):  # half a character has no name in a file system
+    except (OSError, ValueError):  # a lone surrogate is not a valid file name
         return ()
 
 
@@ -172,12 +172,12 @@ def _rules(worktree: str, home: str) -> Rules:
         worktree,
         home=home or ours().get("HOME", ""),
         temporary=(tempfile.gettempdir(), os.path.realpath(tempfile.gettempdir())),
-        resolve=lambda path: real if path == normpath(worktree) else path,  # `rm` removes a link, not what it leads to
+        resolve=lambda path: real if path == normpath(worktree) else path,  # `rm` removes a link, not its target
     )
 
 
 def _removed(script: Sequence[Command], rules: Rules) -> Iterator[str]:
-    """Paths and patterns that commands remove with all that is below them, in the order in which they stand there."""
+    """Paths and patterns that commands remove recursively, in order."""
     for command in script:
         recursive = command.program == "rm" and has_flag(command.arguments, "-rR --recursive")
         for word in operands(command.arguments) if recursive else ():
@@ -187,17 +187,17 @@ def _removed(script: Sequence[Command], rules: Rules) -> Iterator[str]:
 
 
 def _published_by(command: Command, rules: Rules) -> str:
-    """What it published, if it surely ran to a good end where the whole script did; empty for nothing."""
-    rule = next((one.rule for one in findings((replace(command, wrappers=()),), rules)), None)
+    """What a command published, if it certainly succeeded in a script that succeeded; empty for nothing."""
+    rule = next((finding.rule for finding in findings((replace(command, wrappers=()),), rules)), None)
     words = [word for word in command.arguments if not word.startswith("-")][:1]
-    named = " ".join((command.program, *words))[:60]
+    label = " ".join((command.program, *words))[:60]
     local = any(name in word for word in command.arguments for name in _ANYWHERE)
     published = rule == "publish" and command.sure and not command.background and not local
-    return named if published and named not in _REVIEWED else ""
+    return label if published and label not in _REVIEWED else ""
 
 
 def _forced(command: Command, rules: Rules) -> bool:
-    """Whether it is a forced push, not for a trial: from or to a repository in a temporary folder or in the working tree."""
+    """Whether a command is a forced push, except from or to a repository in a temporary folder or in the working tree."""
     git = git_of(command, rules.home)
     names = list(operands(git.words))
     if git.verb != "push" or not (has_flag(git.words, _FORCES) or any(name.startswith("+") for name in names)):

@@ -21,25 +21,25 @@ PENDING_KEPT = 500
 AGENTS_KEPT = 50
 STOPS_KEPT = 10
 UNJUDGED = "unjudged"
-"""In place of a rule: the guard rails themselves broke on this call."""
+"""Pseudo-rule: the guardrails failed on this call."""
 FORGED_STOP = "forged_stop"
-"""In place of a rule: a Stop came that the event stream does not bear out. Noted once in a session."""
+"""Pseudo-rule: a Stop event that the event stream does not confirm. Recorded once per session."""
 GRACE = 5
-"""Messages with tool calls that the main thread may still send once its session is to end."""
+"""Messages with tool calls that the main thread may still send once its session has to end."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class _Thread:
-    """The main thread of a session, or one of its subagents: each has its own troubles and hears its own advice."""
+    """The main thread of a session or one of its subagents, with its own failures and pending advice."""
 
     trouble: Trouble = field(default_factory=Trouble)
     advice: list[str] = field(default_factory=list[str])
 
 
 class Steering:
-    """Answers the hooks of one call of the agent. Events may come from several threads."""
+    """Answers the hooks of one agent call. Thread-safe."""
 
     def __init__(
         self,
@@ -48,9 +48,9 @@ class Steering:
         content: Callable[[str], str | None],
         stops: Stops | None = None,
     ) -> None:
-        """Nothing has been heard yet. `content`: digest of a file, empty where there is none, None where that can't be told."""
+        """Start without events. `content`: digest of a file, empty without a file, None where it is unknown."""
         self.heard = False
-        """Whether the CLI has told of its prompt, as it does before the model is asked."""
+        """Whether the CLI has sent its prompt event, which precedes the first model call."""
         self.guarded: list[Guarded] = []
         self.errors: tuple[ErrorVector, ...] = ()
         self._rules, self._tell, self._content = rules, tell, content
@@ -70,23 +70,23 @@ class Steering:
 
     @property
     def ending(self) -> str:
-        """Why the session is to end; empty where it is not."""
+        """Why the session has to end; empty while it may continue."""
         return self._full or gutter(self._thread("").trouble)
 
     @property
     def overdue(self) -> bool:
-        """Whether a session that is to end goes on without asking: calls that are wrong in form reach no hook."""
+        """Whether a session that has to end continues without hooks: malformed calls reach none."""
         late = self._due_at is not None and self._turns > self._due_at + 2 * GRACE
         return late or (bool(self._over) and self._turns > self._over_at + GRACE)
 
     @property
     def stops(self) -> tuple[StopAttempt, ...]:
-        """The agent's attempts to end its turn that the gate judged."""
+        """The agent's attempts to stop that the gate judged."""
         return tuple(self._stops.attempts[:STOPS_KEPT]) if self._stops else ()
 
     def account(self, outcome: AgentOutcome) -> Mapping[str, Any]:
-        """What a record of the call, which ended so, holds of it."""
-        # hooks that the CLI had to call and did not: settings that change in mid-session turn them off without a word
+        """Fields for the record of the call, which ended with this outcome."""
+        # hooks that the CLI failed to call: settings that change in mid-session disable them silently
         silent = ["PreToolUse"] if self._unasked else []
         if self._stops and not self._stops.asked and not (self.ending or self._over) and outcome is AgentOutcome.FINISHED:
             silent.append("Stop")
@@ -110,114 +110,116 @@ class Steering:
                     error = ends(event.get("error"), LONGEST_OUTPUT)
                     self.conclude(ToolResult(text(event.get("tool_use_id")), failed=True, output=error))
                     with self._lock:
-                        return self._advised("PostToolUseFailure", text(event.get("agent_id")))
+                        return self._flush_advice("PostToolUseFailure", text(event.get("agent_id")))
                 case "Stop":
                     return self._stop(event)
                 case _:
                     pass
-        except Exception:  # noqa: BLE001 - a fault of ours must not keep an agent from all of its tools
+        except Exception:  # noqa: BLE001 - a bug of ours must not block all tools of an agent
             with self._lock:
-                self._note(_call(event), UNJUDGED, denied=False)
+                self._record(_call(event), UNJUDGED, denied=False)
         return {}
 
     def announce(self, called: Called) -> None:
-        """The model has called a tool; whether a hook is asked about it is not yet known."""
+        """Record a tool call of the model, before it is known whether a hook is asked."""
         with self._lock:
-            _keep(self._announced, called.identity, called, PENDING_KEPT)
+            _put_bounded(self._announced, called.identity, called, PENDING_KEPT)
             if not called.parent and called.message != self._message:
                 self._message = called.message
                 self._turns += 1
 
     def end(self, why: str) -> None:
-        """No thread makes a further call: the session has used up what it may."""
+        """Deny all further calls: the session has used up its budget."""
         with self._lock:
             if not self._over:
                 self._over, self._over_at = why, self._turns
 
     def follow(self, event: Mapping[str, Any]) -> None:
-        """An event of the stream, which shows when a turn has ended."""
+        """Pass an event of the stream to the stop gate, which detects the end of a turn."""
         if self._stops:
             self._stops.hear(event)
 
     def conclude(self, result: ToolResult) -> None:
-        """A call has come to an end, by whichever way that is heard first."""
-        with self._lock, suppress(Exception):  # it is only counted less well
+        """Record the result of a call, from the hook or the stream, whichever comes first."""
+        with self._lock, suppress(Exception):  # an error only makes the counts less exact
             announced = self._announced.pop(result.identity, None)
             thread, call = self._pending.pop(result.identity, ("", None))
-            # What failed may have been refused before any hook; what succeeded has run.
+            # A failed call may have been rejected before any hook; a successful one has run.
             self._unasked |= announced is not None and not result.failed and result.identity not in self._asked
             if call is not None:
-                self._fold(thread, call, result)
+                self._record_result(thread, call, result)
             elif announced is not None and result.output.startswith(_NEVER_ASKED):
-                self._fold(announced.parent, ToolCall(announced.tool, announced.arguments, self._rules.worktree), result)
+                self._record_result(announced.parent, ToolCall(announced.tool, announced.arguments, self._rules.worktree), result)
 
     def observe(self, use: ContextUse) -> None:
-        """The context of the main thread has grown, or was compacted."""
+        """Record the context use of the main thread after it grew or was compacted."""
         with self._lock:
             self._full = self._full or rotation(use)
-            filling = filled(use.tokens, use.window) >= WARN_AT
-            if filling and not self._filling and not self.ending:
-                said = advice(use)
-                self._advise("", Advise("context", said), _session_itself(said))
-            self._filling = filling
-            self._heed_ending()
+            is_filling = filled(use.tokens, use.window) >= WARN_AT
+            if is_filling and not self._filling and not self.ending:
+                message = advice(use)
+                self._advise("", Advise("context", message), _session_itself(message))
+            self._filling = is_filling
+            self._announce_ending()
 
     def _before(self, event: Mapping[str, Any]) -> Output:
+        """Judge a tool call before it runs."""
         call, identity, agent = _call(event), text(event.get("tool_use_id")), text(event.get("agent_id"))
         with self._lock:
-            _keep(self._asked, identity, None, PENDING_KEPT)
+            _put_bounded(self._asked, identity, None, PENDING_KEPT)
             thread = self._thread(agent)
             late = self._due_at is not None and self._turns > self._due_at + GRACE
-            # a subagent that gets nowhere ends alone
+            # a stuck subagent ends without the session
             if why := self._over or (gutter(thread.trouble) if agent else self.ending if late else ""):
                 return {"continue": False, "stopReason": why, **_output("PreToolUse", **_denial(why))}
             judgement = judge(call, self._session, replace(self._rules, broken=thread.trouble.broken))
             self._session = before(self._session, call)
             if isinstance(judgement, Deny):
-                self._note(call, judgement.rule, denied=True)
+                self._record(call, judgement.rule, denied=True)
                 return _output("PreToolUse", **_denial(judgement.reason))
-            # what a file holds is looked at before each edit only: when an edit is heard of, the next one may have been made
-            _keep(self._pending, identity, (agent, call), PENDING_KEPT)
+            # read a file's content only before each edit: after one, the next edit may have happened already
+            _put_bounded(self._pending, identity, (agent, call), PENDING_KEPT)
             content = self._content(call.path) if call.path else None
             if content is not None:
-                self._take(agent, saw(self._thread(agent).trouble, call.path, content), call)
+                self._update_trouble(agent, saw(self._thread(agent).trouble, call.path, content), call)
             if isinstance(judgement, Advise):
                 self._advise(agent, judgement, call)
-            return self._advised("PreToolUse", agent)
+            return self._flush_advice("PreToolUse", agent)
 
     def _stop(self, event: Mapping[str, Any]) -> Output:
-        """The lock is free meanwhile: checks take their time."""
+        """Answer a Stop event, without holding the lock: checks take long."""
         if self._stops is None or self.ending or self._over:
             return {}
         output = self._stops.answer(event, full=self._filling)
         if output is None:
             with self._lock:
-                if all(one.rule != FORGED_STOP for one in self.guarded):
-                    self._note(_session_itself("a Stop event that the event stream contradicts"), FORGED_STOP, denied=False)
+                if all(guarded.rule != FORGED_STOP for guarded in self.guarded):
+                    self._record(_session_itself("a Stop event that the event stream contradicts"), FORGED_STOP, denied=False)
         return output or {}
 
-    def _fold(self, agent: str, call: ToolCall, result: ToolResult) -> None:
-        broke = result.failed or (bool(call.command) and failed_by_output(call.command, result.output))
+    def _record_result(self, agent: str, call: ToolCall, result: ToolResult) -> None:
+        """Update session and thread with the result of a call."""
+        has_failed = result.failed or (bool(call.command) and failed_by_output(call.command, result.output))
         outcome = fingerprint(result.output) if call.command else ""
         self._session = after(self._session, call, failed=result.failed, changed=False, outcome=outcome)
         thread = self._thread(agent)
-        if broke:
-            output = result.output.replace(f"{self._rules.worktree}/", "")  # the same failure in another worktree is the same
+        if has_failed:
+            output = result.output.replace(f"{self._rules.worktree}/", "")  # independent of the worktree
             error = failure_of(call.tool, call.command or call.path, output)
             self.errors = merge(self.errors, error)
-            self._take(agent, failed(thread.trouble, call, error), call)
+            self._update_trouble(agent, failed(thread.trouble, call, error), call)
         else:
             thread.trouble = succeeded(thread.trouble, call)
-        self._heed_ending()
+        self._announce_ending()
 
-    def _take(self, agent: str, found: Told, call: ToolCall) -> None:
+    def _update_trouble(self, agent: str, found: Told, call: ToolCall) -> None:
         thread = self._thread(agent)
-        thread.trouble, said = found
-        for one in said:
-            self._advise(agent, one, call)
+        thread.trouble, advices = found
+        for each in advices:
+            self._advise(agent, each, call)
 
-    def _heed_ending(self) -> None:
-        """Tell the main thread once that its session is to end, and take it back where a success came in time."""
+    def _announce_ending(self) -> None:
+        """Advise the main thread once that its session has to end; withdraw that where a success came in time."""
         why = self.ending
         if bool(why) == (self._due_at is not None):
             return
@@ -227,29 +229,30 @@ class Steering:
 
     def _thread(self, agent: str) -> _Thread:
         if agent not in self._threads:
-            _keep(self._threads, agent, _Thread(), AGENTS_KEPT)
+            _put_bounded(self._threads, agent, _Thread(), AGENTS_KEPT)
         return self._threads[agent]
 
-    def _advise(self, agent: str, said: Advise, call: ToolCall) -> None:
-        """It reaches the thread with the next answer that can carry it."""
-        self._thread(agent).advice.append(said.text)
-        self._note(call, said.rule, denied=False)
+    def _advise(self, agent: str, message: Advise, call: ToolCall) -> None:
+        """Queue advice for the thread's next answer that can carry it."""
+        self._thread(agent).advice.append(message.text)
+        self._record(call, message.rule, denied=False)
 
-    def _advised(self, event: str, agent: str) -> Output:
+    def _flush_advice(self, event: str, agent: str) -> Output:
+        """A hook's output with the thread's queued advice."""
         thread = self._thread(agent)
-        said, thread.advice = thread.advice, []
-        return _output(event, additionalContext="\n".join(said)) if said else {}
+        lines, thread.advice = thread.advice, []
+        return _output(event, additionalContext="\n".join(lines)) if lines else {}
 
-    def _note(self, call: ToolCall, rule: str, *, denied: bool) -> None:
+    def _record(self, call: ToolCall, rule: str, *, denied: bool) -> None:
         guarded = Guarded(rule=str(rule), tool=call.tool, detail=detail_of(call.arguments), denied=denied)
         if len(self.guarded) < GUARDED_KEPT:
             self.guarded.append(guarded)
-        with suppress(Exception):  # who is told must not decide
+        with suppress(Exception):  # an observer must not affect the answer
             self._tell(guarded)
 
 
 _NEVER_ASKED = "<tool_use_error>"
-"""How the CLI answers a call that is wrong in form, before it would ask a hook."""
+"""Start of the CLI's answer to a malformed call, which reaches no hook."""
 
 
 def _call(event: Mapping[str, Any]) -> ToolCall:
@@ -257,18 +260,18 @@ def _call(event: Mapping[str, Any]) -> ToolCall:
 
 
 def _session_itself(what: str) -> ToolCall:
-    """In place of a tool call, where what is said is about the session as a whole."""
+    """A pseudo tool call for advice about the whole session."""
     return ToolCall("session", {"description": what})
 
 
-def _keep(kept: dict[str, T], identity: str, value: T, most: int) -> None:
-    if len(kept) >= most:
-        kept.pop(next(one for one in kept if one))  # the main thread, which has no id, is never forgotten
-    kept[identity] = value
+def _put_bounded(entries: dict[str, T], identity: str, value: T, most: int) -> None:
+    if len(entries) >= most:
+        entries.pop(next(key for key in entries if key))  # the main thread has no id and is never dropped
+    entries[identity] = value
 
 
 def _denial(reason: str) -> Mapping[str, str]:
-    """The CLI runs a tool whose hook only says that the session shall not go on."""
+    """Fields that deny a call: the CLI runs a tool whose hook only ends the session."""
     return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 
 
