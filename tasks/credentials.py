@@ -27,7 +27,7 @@ def judge_credentials(config: LoopConfig) -> dict[str, str]:
 
 
 def of_block(kind: type[ClaudeCode] | type[Judge] | type[Tracker], block: str, key: str) -> dict[str, str]:
-    """Variables of the block that a key of the configuration names. Raises OperatorError when there is no such block."""
+    """Variables of the block named by a configuration key. Raises OperatorError without such a block, TransientError."""
     if not block:
         return {}
     try:

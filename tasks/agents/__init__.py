@@ -1,1 +1,1 @@
-"""Agents: which there are, one call for an iteration, and how it is steered while it runs."""
+"""Agents: their definitions, one call per iteration, and steering of a running call."""

@@ -98,7 +98,7 @@ def with_agent(resolved: LoopSettings, top: Path) -> LoopSettings:
 
 
 def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
-    """The configured agent; None for Claude Code, which has an adapter of its own. Raises OperatorError."""
+    """The configured agent; None for Claude Code, which has its own adapter. Raises OperatorError."""
     if config.kind == CLAUDE:
         return None
     if config.kind == TEMPLATE:
@@ -125,14 +125,14 @@ def built_in() -> Iterator[AgentKind]:
 
 def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
     """Path of `agent.binary`, or of the kind's program: from PATH or relative to the repository. Raises OperatorError."""
-    named = config.binary or kind.program
-    path = os.path.expanduser(named)  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
+    program = config.binary or kind.program
+    path = os.path.expanduser(program)  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
     found = shutil.which(str(top / path) if "/" in path else path)
     if found is None:
         raise OperatorError(
             f"the program of {kind.name} was not found",
             expected="agent.binary, or its usual name on PATH",
-            found=display(named),
+            found=display(program),
             remedy=f"install it{f' ({kind.install})' if kind.install else ''}, or set agent.binary",
         )
     return Path(found).absolute()

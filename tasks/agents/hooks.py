@@ -49,7 +49,7 @@ MARGIN = 60
 TOKEN = "HELMSMAN_HOOK_TOKEN"  # noqa: S105 - the name of a variable
 HEADER = "X-Helmsman-Token"
 LARGEST_EVENT = 32 * 1024 * 1024
-"""Bytes; an event carries whole files that are written."""
+"""Bytes; an event contains the full text of written files."""
 _DIGITS = 20
 """Python refuses numbers with thousands of digits."""
 PATIENCE = 10
@@ -122,8 +122,8 @@ def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rul
 
     @cache
     def tests_before() -> frozenset[str]:
-        found = git(context.worktree, "ls-tree", "-r", "-z", "--name-only", state.base_commit).split("\0")
-        return frozenset(filter(is_test_file, found))
+        names = git(context.worktree, "ls-tree", "-r", "-z", "--name-only", state.base_commit).split("\0")
+        return frozenset(filter(is_test_file, names))
 
     return Rules(
         worktree=os.path.realpath(context.worktree),
@@ -198,7 +198,7 @@ class _Exchange(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - name of the overridden method's parameter
         """Log nothing: the terminal belongs to the loop."""
 
 

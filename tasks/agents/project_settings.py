@@ -63,10 +63,10 @@ def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]
 def _parse_request(file: str, text: str) -> Requested:
     """The request of a settings file, key by key; for one that is not a JSON object, its whole text."""
     try:
-        found: Any = json.loads(text)
+        settings: Any = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        settings = None
+    if not isinstance(settings, dict):
         return Requested(file, (Setting("content", as_json(text)),))
-    table = cast("dict[str, Any]", found)
+    table = cast("dict[str, Any]", settings)
     return Requested(file, tuple(Setting(key, as_json(value)) for key, value in sorted(table.items()) if key not in HARMLESS))

@@ -82,7 +82,7 @@ class Watch:
         self._watches, self._rules = "destructive" not in config.off, _rules(worktree, home)
         self._used, self._most = used, most
         self._since = time.time() if since is None else since
-        self._exists, self._standing = exists, standing or standing_since
+        self._exists, self._standing = exists, standing or existing_since
         self._held = tuple(filter(exists, (worktree, join(worktree, ".git"))))
         self._pending: dict[str, _Noted] = {}
         self._reason = ""
@@ -103,14 +103,14 @@ class Watch:
             return
         # The shell's working directory is not tracked: a path relative to another folder does not exist, and is ignored.
         script = commands(command, self._rules.worktree, self._rules.home)
-        found: dict[str, None] = {}
+        targets: dict[str, None] = {}
         for path in islice(_removed(script, self._rules), _MOST_TARGETS):
             place = locate(path, "/", self._rules)
-            if place and place.holds_worktree:  # the loop made the working tree itself
-                found[path] = None
+            if place and place.holds_worktree:  # the loop created the working tree itself
+                targets[path] = None
             elif place and place.kind == "outside":
-                found.update(dict.fromkeys(self._standing(path, self._since)))
-        self._pending[called.identity] = _Noted(called, script, (*filter(self._exists, found), *self._held))
+                targets.update(dict.fromkeys(self._standing(path, self._since)))
+        self._pending[called.identity] = _Noted(called, script, (*filter(self._exists, targets), *self._held))
         if len(self._pending) > _PENDING:
             del self._pending[next(iter(self._pending))]
 
@@ -144,7 +144,7 @@ def tokens_left(state: LoopState) -> float | None:
     return None if limit is None else BLOWN_AT * limit - state.spending.tokens
 
 
-def standing_since(pattern: str, moment: float) -> tuple[str, ...]:
+def existing_since(pattern: str, moment: float) -> tuple[str, ...]:
     """Paths matching a shell pattern that are, or contain, something older than `moment`.
 
     Uses the inode's change time, which cannot be set back: a copied, unpacked or cloned file is new. One level is enough: an old
@@ -152,16 +152,16 @@ def standing_since(pattern: str, moment: float) -> tuple[str, ...]:
     """
 
     def is_older(path: str) -> bool:
-        found = os.lstat(path)
-        if found.st_ctime < moment or not S_ISDIR(found.st_mode):
-            return found.st_ctime < moment
+        info = os.lstat(path)
+        if info.st_ctime < moment or not S_ISDIR(info.st_mode):
+            return info.st_ctime < moment
         with os.scandir(path) as entries:
             return any(entry.stat(follow_symlinks=False).st_ctime < moment for entry in islice(entries, _MOST_NAMES))
 
     every = "{*,.*}"
-    found = glob.iglob(pattern.replace(every, "*"), include_hidden=every in pattern)  # noqa: PTH207 - hides as the shell does
+    matches = glob.iglob(pattern.replace(every, "*"), include_hidden=every in pattern)  # noqa: PTH207 - hides as the shell does
     try:
-        return tuple(filter(is_older, islice(found, _MOST_TARGETS)))
+        return tuple(filter(is_older, islice(matches, _MOST_TARGETS)))
     except (OSError, ValueError):  # a lone surrogate is not a valid file name
         return ()
 

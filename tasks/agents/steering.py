@@ -1,4 +1,4 @@
-"""Steering inside an iteration: the agent's CLI asks before a tool call and at its stop, and the loop's own process answers."""
+"""Steering within an iteration: the loop's process answers the hooks of the agent's CLI before tool calls and at its stop."""
 
 import threading
 from collections.abc import Callable, Mapping

@@ -73,15 +73,15 @@ class StopGate:
         self._known = last
         self._lock, self._closed = threading.Lock(), threading.Event()
 
-    def run(self, before: Sequence[StopAttempt], active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
-        """Judge an attempt to stop; also return the text for a blocked agent. `said`: its last message. Raises nothing."""
+    def run(self, before: Sequence[StopAttempt], active: bool, full: bool, message: str) -> tuple[StopAttempt, str]:
+        """Judge an attempt to stop; also return the text for a blocked agent. `message`: its last message. Raises nothing."""
         with self._lock:
             started = time.monotonic()
             try:
                 why = allow_stop(before, active=active, full=full)
                 results: list[CheckResult] = []
                 if not why:
-                    results, why = self._check(len(before) + 1, said, started + self._config.steering.stop_seconds)
+                    results, why = self._check(len(before) + 1, message, started + self._config.steering.stop_seconds)
                 attempt = judge_stop(results, why, time.monotonic() - started)
                 return attempt, reason(results) if attempt.blocked else ""
             except Exception as error:  # noqa: BLE001 - a bug of ours must not keep an agent from stopping
@@ -93,10 +93,10 @@ class StopGate:
         with self._lock:
             pass
 
-    def _check(self, number: int, said: str, until: float) -> tuple[list[CheckResult], str]:
+    def _check(self, number: int, message: str, until: float) -> tuple[list[CheckResult], str]:
         """Run the checks that fit before `until`. Return their results, or the reason why none ran."""
         checks = self._item or self._config.checks
-        if obstacle := self._skip_reason(said, checks, until):
+        if obstacle := self._skip_reason(message, checks, until):
             return [], obstacle
         # whether flaky tests are tolerated is decided when the checks run on a commit; here they block no stop
         lenient = [check.model_copy(update={"tolerate_flaky": True}) for check in checks]
@@ -123,9 +123,9 @@ class StopGate:
         self._known = CheckReport(tree="", results=tuple(failures(results)))
         return results, ""
 
-    def _skip_reason(self, said: str, checks: Sequence[CheckConfig], until: float) -> str:
+    def _skip_reason(self, message: str, checks: Sequence[CheckConfig], until: float) -> str:
         """Why no checks are needed: the agent does not claim completion, or no check can run."""
-        claims = read_ending(said, self._config.completion.promise)
+        claims = read_ending(message, self._config.completion.promise)
         reasons = (
             (not claims.wants_to_finish and bool(claims.blocked), "it says that it is blocked"),
             (not claims.wants_to_finish and claims.goes_on, "it says that work remains"),
@@ -212,7 +212,7 @@ class Stops:
         with self._changed:
             if not self._changed.wait_for(is_over, self._catch_up):
                 return None
-            turn, said = self._turn, self._said
+            turn, message = self._turn, self._said
         self.asked = True
         with self._answering:
             if turn <= self._judged:  # the same turn, which has its answer
@@ -220,7 +220,7 @@ class Stops:
             if self._judged and self._judged not in self._sent_back:  # it continued without an answer: that Stop was forged
                 self.attempts = self.attempts[:-1]
             self._judged = turn
-            attempt, reason = self._gate(self.attempts, active, full, said)
+            attempt, reason = self._gate(self.attempts, active, full, message)
             self.attempts = [*self.attempts, attempt][:MOST_ATTEMPTS]
             with suppress(Exception):  # an observer must not affect the answer
                 self._tell(attempt)

@@ -1,1 +1,1 @@
-"""Alignment: what nobody has said yet is found, asked for and written down before a loop starts."""
+"""Alignment: find, ask and write down what a goal leaves open before a loop starts."""

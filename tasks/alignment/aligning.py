@@ -69,9 +69,9 @@ class Work:
 def attempt_id(folder: AlignFolder, goal: str) -> str:
     """The id of the last interrupted attempt at the same goal, or a new one, stored before it is used."""
     try:
-        known = json.loads(folder.attempt.read_text(encoding="utf-8"))
-        if same_goal(known["goal"], goal):
-            return str(known["uid"])
+        attempt = json.loads(folder.attempt.read_text(encoding="utf-8"))
+        if same_goal(attempt["goal"], goal):
+            return str(attempt["uid"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         pass
     uid = secrets.token_hex(8)
@@ -90,14 +90,14 @@ def with_checkout(repository: Repository) -> Repository:
 
 def present(work: Work) -> Alignment | None:
     """The alignment in the file; None without a file. Raises OperatorError for another document or another goal."""
-    found = read_alignment(work.path)
-    if found is not None and not same_goal(found.goal, work.goal):
-        if spent(with_kept(work.repository, work.file, found)):
+    alignment = read_alignment(work.path)
+    if alignment is not None and not same_goal(alignment.goal, work.goal):
+        if spent(with_kept(work.repository, work.file, alignment)):
             return None
         raise another_goal(
-            work.path, found, f"remove it, or give --out FILE, or align its own goal: helmsman align --out {work.file}"
+            work.path, alignment, f"remove it, or give --out FILE, or align its own goal: helmsman align --out {work.file}"
         )
-    return found
+    return alignment
 
 
 def present_if_readable(work: Work) -> Alignment | None:
@@ -146,9 +146,9 @@ def propose(
 def configured(request: AlignRequest) -> LoopConfig:
     """The configuration for an alignment. Without a goal in the request, that of the existing file is used."""
     repository = open_repository(Path(request.repository))
-    found = None if request.goal else read_alignment(alignment_path(repository.top, request.out))
+    alignment = None if request.goal else read_alignment(alignment_path(repository.top, request.out))
     loop_request = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
-    stronger = [Layer(request.out, {"goal": found.goal})] if found else []
+    stronger = [Layer(request.out, {"goal": alignment.goal})] if alignment else []
     config = configure(repository.top, loop_request, consent=consent_of(repository.common), stronger=stronger).config
     if len(config.goal) > LONGEST_GOAL:
         raise OperatorError(

@@ -54,7 +54,7 @@ class LeftOpen(Exception):  # noqa: N818 - a person's choice, not a failure
 
 
 class UnansweredError(Exception):
-    """Nobody answered in time."""
+    """No answer came in time."""
 
 
 STOPPED = (LeftOpen, UnansweredError, Cancelled, KeyboardInterrupt, TerminationSignal)
@@ -126,8 +126,8 @@ def making(request: AlignRequest) -> Generator[Work]:
 def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, Any]]:
     """The final state of the flow run. After a cancel the next run reuses paid answers; every other end is final."""
     why = None if isinstance(why, LeftOpen) else why
-    found = aligning.present(work) if why is None else aligning.present_if_readable(work)
-    alignment = found or Alignment(goal=work.goal)
+    alignment_in_file = aligning.present(work) if why is None else aligning.present_if_readable(work)
+    alignment = alignment_in_file or Alignment(goal=work.goal)
     if why is None:
         result = result_of(alignment, work.file)
         kind, name = (StateType.FAILED, "Waiting") if result.questions else (StateType.COMPLETED, "Aligned")
@@ -169,8 +169,8 @@ def advanced(work: Work, alignment: Alignment) -> Alignment:
 
 def _draft(work: Work, before: Alignment | None) -> Alignment:
     """A model's draft; without a model, the template or the earlier alignment, with the reason."""
-    facts, made = gather(work), before.made if before else Made()
-    number, cost, problem, retry = made.round + 1, made.cost_usd, "", work.config.retry
+    facts, last = gather(work), before.made if before else Made()
+    number, cost, problem, retry = last.round + 1, last.cost_usd, "", work.config.retry
     if not work.asks:
         retry = retry.model_copy(update={"attempts": min(retry.attempts, RETRIES_BEFORE_A_PERSON)})
     for attempt in range(1, TRIES + 1):
@@ -183,11 +183,11 @@ def _draft(work: Work, before: Alignment | None) -> Alignment:
             problem = f"no model could be asked: {'; '.join(filter(None, parts))}"
             break
         cost += reply.usage.cost_usd
-        found = read_proposal(reply, work.goal, before)
-        if isinstance(found, Alignment):
+        proposal = read_proposal(reply, work.goal, before)
+        if isinstance(proposal, Alignment):
             by = Made(by="model", model=work.config.judge.model[:200], round=number, commit=facts.commit, cost_usd=cost)
-            return found.model_copy(update={"made": by})
-        problem = found
+            return proposal.model_copy(update={"made": by})
+        problem = proposal
     fallback = settled(before, problem) if before else by_template(work.goal, facts, problem)
     return fallback.model_copy(update={"made": fallback.made.model_copy(update={"round": number, "cost_usd": cost})})
 

@@ -1,1 +1,1 @@
-"""Several loops: one after the other, or side by side."""
+"""Groups of loops, run in sequence or in parallel."""

@@ -165,7 +165,7 @@ def drive(group: Group, due: LoopRequest, name: str) -> int | None:
 
 @task(name="choose", task_run_name="choose of {group}", persist_result=False, cache_policy=NO_CACHE)
 def compare(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
-    """The best of these loops."""
+    """Choose the best of these loops."""
     repo = open_repository(Path(repository))
     states = [state for loop in loops if (state := known_state(repo, loop))]
     return best_of(repo, states, f"{_uid(repo, group)}/choice", group_folder(repo, group).cancel.exists)
@@ -216,12 +216,12 @@ def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop:
     if not config.judge.criteria:
         return by_rule(candidates)
     asking = Asking(config, lambda: judge_credentials(config), tag, stop)
-    (one, first), (other, second) = (
+    (choice, first), (reverse_choice, second) = (
         written(asking, partial(compare_request, config, order), partial(read_choice, candidates=order))
         for order in (candidates, candidates[::-1])
     )
     spent = first.usage.cost_usd + second.usage.cost_usd
-    return agreed(one or first.reason, other or second.reason, candidates).model_copy(update={"cost_usd": spent})
+    return agreed(choice or first.reason, reverse_choice or second.reason, candidates).model_copy(update={"cost_usd": spent})
 
 
 def _candidate(repository: Repository, state: LoopState) -> Candidate:

@@ -171,8 +171,8 @@ def due_loops(group: Group) -> list[LoopRequest]:
     states = group.states()
     members = _members(group, states)
     if (chosen := group.chosen) is not None:
-        known = zip(members, group.names, strict=True)  # the other loops are no longer needed
-        members = [member if name == chosen.loop else replace(member, settled=True) for member, name in known]
+        member_names = zip(members, group.names, strict=True)  # the other loops are no longer needed
+        members = [member if name == chosen.loop else replace(member, settled=True) for member, name in member_names]
     workers, reopen = group.request.workers, group.request.reopen
     due_places = due(members, workers, reopen=reopen)
     idle = [place for place, member in enumerate(members) if not (member.begun or member.at_work or member.settled)]
@@ -377,7 +377,7 @@ def tip(repository: Repository, config: LoopConfig, group: str) -> str:
         return find_target(repository, config, group).base
     except TransientError:  # the last known state of the remote is enough: a merge asks the remote again
         refs = (f"refs/remotes/{remote}/{into}", f"refs/heads/{into}")
-        found = next((commit for ref in refs if (commit := read_ref(repository.common, ref))), None)
-        if found is None:
+        last_known = next((commit for ref in refs if (commit := read_ref(repository.common, ref))), None)
+        if last_known is None:
             raise
-        return found
+        return last_known

@@ -1,1 +1,1 @@
-"""Hats and presets: the files that come with Helmsman, and how those of a repository are found."""
+"""Hats and presets: the built-in files, and finding a repository's own."""

@@ -1,1 +1,1 @@
-"""One loop from start to merge: configured, opened, run step by step, merged and finished."""
+"""One loop from start to finish: configuration, start, steps, merge and end."""

@@ -41,12 +41,12 @@ def read_alignment(path: Path) -> Alignment | None:
 
 def parse_alignment(path: Path, text: str) -> Alignment:
     """Parse an alignment. Raises OperatorError where the text is none."""
-    found = read(text)
-    if isinstance(found, str):
+    parsed = read(text)
+    if isinstance(parsed, str):
         kind = "cannot be read" if is_alignment(text) else "is no alignment"
         remedy = "fix the file" if is_alignment(text) else "move it away, or give another path"
-        raise OperatorError(f"{path} {kind}", found=found, remedy=f"{remedy}; docs/align.md shows its form")
-    return found
+        raise OperatorError(f"{path} {kind}", found=parsed, remedy=f"{remedy}; docs/align.md shows its form")
+    return parsed
 
 
 def write_alignment(path: Path, alignment: Alignment) -> None:
@@ -76,8 +76,8 @@ def align_folder(repository: Repository, file: str) -> AlignFolder:
 
 def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignment:
     """The checkout's alignment with handoffs stored next to it while it was in no commit: the file itself is a person's."""
-    kept = read_text(align_folder(repository, file).left)
-    return alignment.model_copy(update={"more": joined(alignment.more, kept)}) if kept else alignment
+    stored = read_text(align_folder(repository, file).left)
+    return alignment.model_copy(update={"more": joined(alignment.more, stored)}) if stored else alignment
 
 
 def another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:

@@ -41,20 +41,20 @@ PROMPTS = ".ralph/PROMPT.md", "PROMPT.md"
 PLANS = "fix_plan.md", "@fix_plan.md"  # next to the prompt
 
 PYPROJECT = "pyproject.toml"
-LISTS = "protect", "allow", "trusted"  # of patterns
+LISTS = "protect", "allow", "trusted"  # lists of patterns
 LISTED = list, tuple
 
 
 def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[Requested]:
     """Operator settings that the layers of `read_layers` request, by file."""
     for layer in layers:
-        found = violations(pairs(layer.values))
+        settings = violations(pairs(layer.values))
         file = layer.source.split(" ")[0]
-        if found and file.endswith(".toml"):
+        if settings and file.endswith(".toml"):
             text, table = read_text(top / file, "a TOML file"), "tool.helmsman." if file == PYPROJECT else ""
-            found = tuple(setting._replace(line=line_of(text, f"{table}{setting.key}")) for setting in found)
-        if found:
-            yield Requested(file, tuple(found))
+            settings = tuple(setting._replace(line=line_of(text, f"{table}{setting.key}")) for setting in settings)
+        if settings:
+            yield Requested(file, tuple(settings))
 
 
 def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) -> Iterator[Requested]:
@@ -62,8 +62,8 @@ def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) 
     if preset is None:
         return
     if preset.source != BUILT_IN and not named_by_hand:
-        found = violations(pairs(preset.sheet.settings))
-        yield Requested(preset.source, tuple(setting._replace(key=f"settings.{setting.key}") for setting in found))
+        settings = violations(pairs(preset.sheet.settings))
+        yield Requested(preset.source, tuple(setting._replace(key=f"settings.{setting.key}") for setting in settings))
     own = HATS.theirs(top)
     for hat in preset.hats:
         if hat.name in own and hat.allowed_tools:
@@ -79,14 +79,14 @@ def in_agent(top: Path, kind: str) -> Iterator[Requested]:
 
 def in_repository(top: Path) -> list[Requested]:
     """All operator settings that the files in a checkout could request, for every preset and agent."""
-    layers = [*read_layers(top), *brought_layers(top)]
-    found = [*in_layers(top, layers), *(request for kind in repository_agents(top) for request in in_agent(top, kind))]
+    layers = [*read_layers(top), *foreign_layers(top)]
+    requests = [*in_layers(top, layers), *(request for kind in repository_agents(top) for request in in_agent(top, kind))]
     for name in known_presets(top):
         try:
-            found += in_preset(top, find_preset(top, name))
+            requests += in_preset(top, find_preset(top, name))
         except HelmsmanError:
             continue  # a broken preset requests nothing; choosing it reports the error
-    return [request for request in dict.fromkeys(found) if request.settings]
+    return [request for request in dict.fromkeys(requests) if request.settings]
 
 
 def configure(
@@ -104,7 +104,7 @@ def configure(
     `stronger` layers come right after the request, `weaker` ones after the preset and before the defaults.
     """
     by_hand = [Layer(COMMAND_LINE, request.said), *stronger, Layer("environment", from_environment(ours()))]
-    file_layers, user_layers = [*read_layers(repository), *brought_layers(repository)], read_user_layer()
+    file_layers, user_layers = [*read_layers(repository), *foreign_layers(repository)], read_user_layer()
     preset = choose_preset(repository, by_hand, file_layers, user_layers)
     preset_layers = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
     file_layers = [_with_preset_patterns(layer, preset) for layer in file_layers]
@@ -121,7 +121,7 @@ def configure(
     resolved = with_agent(
         with_preset(LoopSettings(merged_settings.config, merged_settings.origins), preset, repository), repository
     )
-    return replace(resolved, config=without_secrets(resolved.config))  # before a loop is named after its goal
+    return replace(resolved, config=without_secrets(resolved.config))  # before a loop gets its name from the goal
 
 
 def _with_preset_patterns(layer: Layer, preset: Preset | None) -> Layer:
@@ -160,8 +160,8 @@ def read_layers(repository: Path) -> list[Layer]:
     if path.exists() and (file := read_rubric_file(path)).ours:
         if file.flaws:
             raise flawed(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
-        found = Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))
-        layers += [layer for layer in found if layer.values]
+        rubric_layers = Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))
+        layers += [layer for layer in rubric_layers if layer.values]
     if _inside(repository, AUTOCHECKS).is_file():  # used without stronger checks: a list replaces weaker ones
         layers.append(Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]}))
     return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
@@ -276,7 +276,7 @@ def _refuse_bombs(path: Path, text: str) -> None:
             raise BrokenFile(path, f"line {line} has an alias or a tag; front matter is plain YAML", line)
 
 
-def brought_layers(repository: Path) -> Iterator[Layer]:
+def foreign_layers(repository: Path) -> Iterator[Layer]:
     """Layers that apply to every goal: gulf-loop's alignment, where there is no alignment file of ours."""
     if _inside(repository, GULF).is_file() and not _inside(repository, ALIGNMENT).is_file():
         yield Layer(GULF, {"alignment": GULF})

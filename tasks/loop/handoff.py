@@ -46,15 +46,15 @@ def hand_over(context: LoopContext, state: LoopState) -> None:
     write_atomic(own_copy, f"{handoff.text}\n", mode=FOR_ALL)
     name, repository = inside(state.config.alignment), context.repository
     tip = work_of(repository, state)
-    held = held_in(repository, tip, name)
-    if held is None:
-        found = None if repository.bare else read_text(alignment_path(repository.top, name))
-        if found is not None:
-            _store_separately(repository, name, found, handoff)
-        if found is not None or name == ALIGNMENT:
+    present = held_in(repository, tip, name)
+    if present is None:
+        in_checkout = None if repository.bare else read_text(alignment_path(repository.top, name))
+        if in_checkout is not None:
+            _store_separately(repository, name, in_checkout, handoff)
+        if in_checkout is not None or name == ALIGNMENT:
             return
     new = Alignment(goal=own_goal(state.config.goal))
-    after = _with_handoff(name, text_of(held.content, name) if held else render(new), handoff)
+    after = _with_handoff(name, text_of(present.content, name) if present else render(new), handoff)
     if after is not None:
         put_on_branch(repository, state, tip, name, after, SUBJECT.format(state.loop))
 
@@ -63,8 +63,8 @@ def commit_handoff(context: LoopContext, state: LoopState, tip: str) -> str:
     """A commit on top of `tip`, on no branch yet, with the loop's handoff; `tip` where no file can take it."""
     try:
         name = inside(state.config.alignment) if state.config.alignment else ""
-        held = held_in(context.repository, tip, name) if name else None
-        after = _with_handoff(name, text_of(held.content, name), handoff_of(state)) if held else None
+        present = held_in(context.repository, tip, name) if name else None
+        after = _with_handoff(name, text_of(present.content, name), handoff_of(state)) if present else None
         return tip if after is None else commit_with(context.repository, state, tip, name, after, SUBJECT.format(state.loop))
     except (HelmsmanError, OSError, ValueError):  # repeated, and reported, once the loop has ended
         return tip
@@ -83,8 +83,8 @@ def handoffs_at_commit(repository: Repository, commit: str, file: str) -> str:
     """The handoffs of earlier loops in a commit, for a loop that starts from another loop's unmerged work."""
     if not file:
         return ""
-    held = held_in(repository, commit, alignment_path(repository.top, file).relative_to(repository.top.resolve()).as_posix())
-    text = text_of(held.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if held else ""
+    present = held_in(repository, commit, alignment_path(repository.top, file).relative_to(repository.top.resolve()).as_posix())
+    text = text_of(present.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if present else ""
     return handed_down(parse_alignment(Path(file), text).more) if is_alignment(text) else ""
 
 
@@ -124,9 +124,9 @@ def propose(
     path.unlink(missing_ok=True)  # from an earlier attempt
     mode, present = _read_agents_md(repository, state.head)
     project_commands = {candidate.command for candidate in find_commands(read_project(repository)).candidates}
-    found = learnings(state, lessons, guardrails, present, commands=project_commands)
+    candidates = learnings(state, lessons, guardrails, present, commands=project_commands)
     # lines that only look like a secret are dropped too: nobody misses them
-    lines = tuple(line for line in found if redact(line) == line and not any(shapes_in(line)))
+    lines = tuple(line for line in candidates if redact(line) == line and not any(shapes_in(line)))
     if lines:
         tree = tree_with(repository, state.head, AGENTS, with_lines(present, lines).encode(), mode)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,5 +150,5 @@ def commit_lines(context: LoopContext, state: LoopState) -> str:
 
 def _read_agents_md(repository: Repository, commit: str) -> tuple[str, str]:
     """Mode and text of a commit's file. Raises OperatorError where nothing can be added to it."""
-    held = held_in(repository, commit, AGENTS)
-    return (held.mode, text_of(held.content, AGENTS)) if held else (NEW_FILE, "")
+    present = held_in(repository, commit, AGENTS)
+    return (present.mode, text_of(present.content, AGENTS)) if present else (NEW_FILE, "")

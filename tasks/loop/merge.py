@@ -22,7 +22,7 @@ from helmsman.records.tracking import Merged, Prepared, Trouble
 from helmsman.texts import plural
 from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import commit_handoff
-from tasks.loop.merge_work import FILES_TOLD, Joined, intents, merge_commit, move_loop_branch, rebase_or_merge
+from tasks.loop.merge_work import FILES_TOLD, Joined, merge_commit, move_loop_branch, rebase_or_merge, unshared_commits
 from tasks.repository.branch_files import move_branch
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, current_branch, git, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
@@ -39,7 +39,7 @@ RACED = ("cannot lock ref", "failed to update ref", "reference already exists", 
 Check = Callable[[str, str], CheckReport]
 """Every check on a commit and its tree."""
 RACES = 20  # times that another process may move the branch first
-NAMED = 3  # files, checks or tests that a clause names
+NAMED = 3  # files, checks or tests listed in a message
 NAP_SECONDS = 0.5  # between two polls of a branch that is being moved
 
 
@@ -49,7 +49,7 @@ class Target:
 
     repository: Repository
     branch: str
-    base: str  # its commit
+    base: str  # tip of the branch
     remote: str  # the remote whose branch is merged into; empty for the local branch
 
     @property
@@ -97,9 +97,9 @@ def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopStat
     """One attempt to merge. The merge is still due afterwards where another process moved the branch."""
     delays, nap = delays_of(state.config.retry), partial(_nap, context)
     target = patiently(lambda: find_target(context.repository, state.config, state.loop), delays, nap)
-    known = _without_merge(context, state, target)
-    if known is not None:
-        return known
+    already_merged = _without_merge(context, state, target)
+    if already_merged is not None:
+        return already_merged
     ensure_worktree(context.repository, context.worktree, state.branch, state.head, state.base_commit)
     salvage(context.repository, context.worktree, state, state.head)  # whatever was left there besides the loop's last commit
     joined = rebase_or_merge(context, state, target.base)
@@ -121,7 +121,7 @@ def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopStat
     merge = merge_commit(context, state, target.base, commit, report, joined.notes)
     prepared = Prepared(base=target.base, head=commit, commit=merge)  # found again after a crash behind the move
     state = _store(context, state, ready(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}")
-    moved = patiently(lambda: move_on(target, merge), delays, nap)
+    moved = patiently(lambda: move_target(target, merge), delays, nap)
     return _store_merged(context, state, target, prepared, joined.notes) if moved else state
 
 
@@ -152,14 +152,14 @@ def _problem(state: LoopState, report: CheckReport) -> str:
 
 
 def _store_merged(
-    context: LoopContext, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()
+    context: LoopContext, state: LoopState, target: Target, prepared: Prepared, notes_so_far: tuple[str, ...] = ()
 ) -> LoopState:
     """Store that the branch contains the work. Move the loop's branch to it, and the local branch of a remote's target."""
-    notes = [*known, bring_along(target, prepared.commit)]
+    notes = [*notes_so_far, fast_forward_local(target, prepared.commit)]
     try:
         if not move_loop_branch(context, state, prepared.head, state.head):
             notes.append(f"{state.branch} has moved since and was not changed")
-    except HelmsmanError as error:  # what is merged stays merged
+    except HelmsmanError as error:  # the merge itself is done
         notes.append(f"{state.branch} was not changed: {error.problem}")
     merged = Merged(
         into=target.branch,
@@ -192,8 +192,8 @@ def _store_trouble(
         head=joined.commit,
         # a state is JSON, and a file name may be any bytes
         files=tuple(file.model_copy(update={"path": os.fsencode(file.path).decode(errors="replace")}) for file in files),
-        ours=() if problem else intents(context.repository, state.head, target.base, paths),
-        theirs=intents(context.repository, target.base, state.head, paths),
+        ours=() if problem else unshared_commits(context.repository, state.head, target.base, paths),
+        theirs=unshared_commits(context.repository, target.base, state.head, paths),
         why="; ".join((why, *joined.notes)),
     )
     return _store_failure(context, state, troubled(state, trouble, report, now_utc()))
@@ -234,8 +234,8 @@ def require_target(repository: Repository, config: LoopConfig) -> None:
         raise _cannot_merge(
             f"there is no remote {clean(remote)!r} to push to", "add it, name another with remote.name, or leave merge.push out"
         )
-    known = [f"refs/heads/{merge.into}", *([f"refs/remotes/{remote}/{merge.into}"] if merge.push else ())]
-    if not any(read_ref(repository.common, ref) for ref in known):
+    refs = [f"refs/heads/{merge.into}", *([f"refs/remotes/{remote}/{merge.into}"] if merge.push else ())]
+    if not any(read_ref(repository.common, ref) for ref in refs):
         raise _cannot_merge(
             f"there is no branch {merge.into}", f"create it: git branch {shlex.quote(merge.into)}; or name another"
         )
@@ -259,7 +259,7 @@ def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target
     return Target(repository, branch, base, remote)
 
 
-def move_on(target: Target, commit: str) -> bool:
+def move_target(target: Target, commit: str) -> bool:
     """Move the branch to a descendant commit. Return False where another process moved the branch first.
 
     Raises OperatorError where a person has to act first, and TransientError where a retry may succeed.
@@ -285,7 +285,7 @@ def move_on(target: Target, commit: str) -> bool:
     return True
 
 
-def bring_along(target: Target, commit: str) -> str:
+def fast_forward_local(target: Target, commit: str) -> str:
     """Move the local branch after the remote's. Return the reason why it stays behind; empty where it does not."""
     ref, repository = target.ref, target.repository
     local = read_ref(repository.common, ref)

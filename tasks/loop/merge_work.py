@@ -131,12 +131,12 @@ def _resolve_plan(
     return tuple(conflict for conflict in conflicts if conflict.path != path), (note,) if note else ()
 
 
-def intents(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
+def unshared_commits(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
     """Commits of one side that the other lacks, newest first: those that touch these paths, or all without paths."""
     what = "log", "-z", "--no-merges", "--format=%H %s", f"--max-count={COMMITS_TOLD}"
     output = git(repository.common, "--literal-pathspecs", *what, commit, "--not", but, "--", *paths)
-    found = (entry.partition(" ") for entry in output.split("\0") if entry)
-    return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in found)
+    entries = (entry.partition(" ") for entry in output.split("\0") if entry)
+    return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in entries)
 
 
 def move_loop_branch(context: LoopContext, state: LoopState, commit: str, before: str) -> bool:

@@ -81,6 +81,6 @@ def _read(faults: list[str], part: str, default: T, look: Callable[[], T]) -> T:
         return look()
     except Cancelled:
         raise
-    except Exception as error:  # noqa: BLE001 - an observer that fails must not stop the loop; it is named in the record
+    except Exception as error:  # noqa: BLE001 - an observer that fails must not stop the loop; the error is recorded
         faults.append(f"{part}: {type(error).__name__}: {error}"[:200])
         return default

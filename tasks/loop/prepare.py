@@ -97,17 +97,17 @@ def read_notes(context: LoopContext, state: LoopState, changed: Sequence[str] = 
 
     `changed`: files that it changed although research must not change any.
     """
-    found = state.memory.research
+    research = state.memory.research
     if state.researching:
-        found = research_of(state, own_file(context, RESEARCH_FILE) or "", changed)
-    text = own_file(context, "progress.md")
+        research = research_of(state, read_agent_file(context, RESEARCH_FILE) or "", changed)
+    text = read_agent_file(context, "progress.md")
     if text is None:
         problems = ("the file was gone; it has been written again",)
-        return state.memory.model_copy(update={"problems": problems, "research": found})
-    return read(text).model_copy(update={"research": found})
+        return state.memory.model_copy(update={"problems": problems, "research": research})
+    return read(text).model_copy(update={"research": research})
 
 
-def own_file(context: LoopContext, name: str) -> str | None:
+def read_agent_file(context: LoopContext, name: str) -> str | None:
     """Text of a file that the agent was asked to write; None for a missing file or a link."""
     folder = context.worktree / OWN_FOLDER
     path = folder / name
@@ -122,7 +122,7 @@ def keep_notes(context: LoopContext, state: LoopState) -> None:
     notes = {
         "JUDGE_FEEDBACK.md": feedback_file(state.judge) if state.judge.feedback else "",
         "JUDGE_EVOLUTION.md": evolution_file(state.judge) if state.judge.notes else "",
-        RESEARCH_FILE: own_file(context, RESEARCH_FILE) or "",
+        RESEARCH_FILE: read_agent_file(context, RESEARCH_FILE) or "",
     }
     with suppress(OSError):
         for name, text in notes.items():

@@ -39,7 +39,7 @@ def end_processes(state: LoopState) -> None:
     end_tagged(f"{state.uid}/", prefix=True)
 
 
-def keep_work(context: LoopContext, state: LoopState, start: str) -> Salvage | None:
+def save_work(context: LoopContext, state: LoopState, start: str) -> Salvage | None:
     """Save the agent's work since `start`, in its sandbox or outside, on a ref; reset the worktree to `start`."""
     take_over_work(context, state)
     return salvage(context.repository, context.worktree, state, start)
@@ -60,7 +60,7 @@ def mark_interrupted(context: LoopContext, state: LoopState) -> LoopState:
     attempt = interrupted_call(folder)
     if attempt is None:
         return state
-    salvaged = keep_work(context, state, attempt.start)
+    salvaged = save_work(context, state, attempt.start)
     after = interrupt(state, attempt, salvaged)
     outcome = f"work kept at {salvaged.ref} ({plural(salvaged.files, 'file')})" if salvaged else "nothing to keep"
     what = f"iteration {state.due} attempt {state.attempt} was interrupted: {outcome}"
@@ -68,7 +68,7 @@ def mark_interrupted(context: LoopContext, state: LoopState) -> LoopState:
     return replace_state(context.repository, state, after, what)
 
 
-def lost_elsewhere(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
+def mark_lost(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """Make the next attempt due after an agent call on another machine whose result is unknown."""
     salvaged = salvage(context.repository, context.worktree, state, state.head)
     after = interrupt(state, Interrupted(start=state.head, started_at=now, ended_at=now), salvaged)
@@ -100,20 +100,20 @@ def roll_back(context: LoopContext, state: LoopState, execution: Execution, deci
     ref = free_ref(context.repository, state.loop, "failed", f"{state.due}-{state.attempt}", commit)
     if read_ref(context.repository.common, ref) != commit:
         git(context.worktree, "update-ref", ref, commit)
-    go_back(context, state, back_to)
+    reset_branch(context, state, back_to)
     files = changed_between(context, back_to, commit)
     rule = decision.rule if decision.rule.startswith(PAIN) else REGRESSING
     why = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
     return Failed(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
 
 
-def take_back(context: LoopContext, state: LoopState, start: str) -> tuple[str, ...]:
+def undo_changes(context: LoopContext, state: LoopState, start: str) -> tuple[str, ...]:
     """Reset the branch to `start` and return the changed files. Idempotent: after a crash the files are still returned."""
     commit = git(context.worktree, "rev-parse", "HEAD").strip()
     ref = f"{PREFIX}{state.loop}/failed/{state.due}-{state.attempt}"
     if commit != start:
         git(context.worktree, "update-ref", ref, commit)
-        go_back(context, state, start)
+        reset_branch(context, state, start)
     saved = read_ref(context.repository.common, ref)
     return changed_between(context, start, saved) if saved else ()
 
@@ -123,7 +123,7 @@ def changed_between(context: LoopContext, start: str, commit: str) -> tuple[str,
     return tuple(name for name in names if name)[:FILES_TOLD]
 
 
-def go_back(context: LoopContext, state: LoopState, back_to: str) -> None:
+def reset_branch(context: LoopContext, state: LoopState, back_to: str) -> None:
     """Reset the branch and the worktree to that commit; a commit on no other branch is saved on a ref first."""
     tip = read_ref(context.worktree, f"refs/heads/{state.branch}")
     keep(context.repository, context.worktree, state, [tip] if tip else [], back_to)
@@ -152,7 +152,7 @@ def _logging_errors(what: str) -> Generator[None]:
         _log.warning("%s: %s", what, error)
 
 
-def stand_at_best(context: LoopContext, state: LoopState) -> None:
+def move_to_best(context: LoopContext, state: LoopState) -> None:
     """Move the branch to where the state says that the loop was left, if its driver died before moving it."""
     left = state.failed
     if left is None or left.rule != LATER or state.head != left.back_to or not context.worktree.exists():

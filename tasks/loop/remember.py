@@ -51,9 +51,9 @@ LOOKED_AT = 100  # earlier iterations that are read: the cost of an iteration mu
 
 def with_estimate(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """The loop with an estimate from similar work, as far as the memory has any."""
-    found = recalled(context, state, now)
-    kind = found.subject.task_type if found.subject else None
-    return state.model_copy(update={"estimate": found.estimate, "task_type": kind, "updated_at": now})
+    memory = recalled(context, state, now)
+    kind = memory.subject.task_type if memory.subject else None
+    return state.model_copy(update={"estimate": memory.estimate, "task_type": kind, "updated_at": now})
 
 
 def recalled(context: LoopContext, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
@@ -137,8 +137,8 @@ def lessons_from_model(context: LoopContext, state: LoopState, credentials: Cred
         ended = summary(state, _subject(context, state))
         asking = Asking(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
         read = partial(read_lessons, summary=ended, episodes=episodes)
-        found, writing = written(asking, partial(lessons_request, state, ended, episodes), read)
-        return ExtractedLessons(observations=found or (), usage=writing.usage, reason=writing.reason)
+        observations, writing = written(asking, partial(lessons_request, state, ended, episodes), read)
+        return ExtractedLessons(observations=observations or (), usage=writing.usage, reason=writing.reason)
 
 
 def known_lessons(context: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
@@ -172,8 +172,8 @@ def _prompted_lessons(episodes: Iterable[Episode]) -> frozenset[str]:
 def _observe(change: Change, observation: Observation, now: datetime, prompted: frozenset[str]) -> None:
     """Merge an observation into the lesson that says the same, or create one."""
     subject = observation.subject
-    known = change.similar(observation.text, observation.kind, subject.project, subject.task_type)
-    change.put_lesson(learn(known, observation, uuid4().hex[:12], now, prompted))
+    existing = change.similar(observation.text, observation.kind, subject.project, subject.task_type)
+    change.put_lesson(learn(existing, observation, uuid4().hex[:12], now, prompted))
 
 
 def _credit(change: Change, prompted: Iterable[str], episodes: Sequence[Episode], now: datetime, *, good: bool) -> None:

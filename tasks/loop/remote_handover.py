@@ -14,7 +14,7 @@ from helmsman.config import RemoteConfig
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from tasks.loop.recover import end_processes, keep_work
+from tasks.loop.recover import end_processes, save_work
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.loop_context import loop_context, loop_folder, worktree_of
 from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
@@ -207,7 +207,7 @@ def _save_local_work(repository: Repository, state: LoopState, theirs: str, head
     context = loop_context(str(repository.top), state)
     end_processes(state)
     if (context.worktree / ".git").exists():
-        keep_work(context, state, state.head)
+        save_work(context, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):
         if commit and other and not contains(repository.common, other, commit):

@@ -44,7 +44,7 @@ from tasks.engine.step import is_kept, require_results
 from tasks.loop import steps
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
-from tasks.loop.recover import close, lost_elsewhere, repair, stand_at_best
+from tasks.loop.recover import close, mark_lost, move_to_best, repair
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, is_ours, pushing_at_end
 from tasks.loop.start import open_loop
@@ -103,7 +103,7 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         state = acquire_lease(repository, _mark_lost_call(context, state))
         stack.enter_context(pushing_at_end(repository, opened.loop))
         catch_up(context, state)
-        stand_at_best(context, state)
+        move_to_best(context, state)
         stack.enter_context(runs.leaving_what_others_drive())
         of_loop = {f"loop:{state.loop}", f"uid:{state.uid}"}
         # if inner runs had the tag of loops, a list of loops would be a list of iterations
@@ -127,7 +127,7 @@ def _mark_lost_call(context: LoopContext, state: LoopState) -> LoopState:
     if not require_results(state.loop) or has_begun(call):  # this machine made the call, so it knows its result
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
-    return lost_elsewhere(context, state, now_utc()) if in_flight else state
+    return mark_lost(context, state, now_utc()) if in_flight else state
 
 
 def wait_if_due(context: LoopContext, state: LoopState) -> None:
@@ -170,10 +170,10 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
     if state.ending is not None and not landing_due(state):  # an ended loop stays ended, whatever failed afterwards
         publish(MemoryNoted(lines=(str(reason),)))
         return state
-    known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
-    if state.ending is not None and not isinstance(known, Cancelled):  # proven but not merged yet: not an ending
-        raise known
-    return close(context, state, known, now_utc())
+    cause = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
+    if state.ending is not None and not isinstance(cause, Cancelled):  # proven but not merged yet: not an ending
+        raise cause
+    return close(context, state, cause, now_utc())
 
 
 def tidy(context: LoopContext, state: LoopState) -> None:

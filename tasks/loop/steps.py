@@ -55,7 +55,7 @@ from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import again_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
 from tasks.loop.prepare import prepare, read_notes
-from tasks.loop.recover import roll_back, take_back
+from tasks.loop.recover import roll_back, undo_changes
 from tasks.loop.remember import lessons_from_model, remember
 from tasks.loop.remote_handover import check_lease
 from tasks.models.planning import write as write_plan
@@ -136,7 +136,7 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
     take_over_work(context, state)
     change = settle_work(context.repository, context.worktree, state, start)
     if state.researching:
-        reverted = take_back(context, state, start)
+        reverted = undo_changes(context, state, start)
     else:
         reverted = revert_protected(context, state, change.commit) if state.config.invariants.revert else ()
     plan_change = None if state.researching else put_back_plan(context, state, start)

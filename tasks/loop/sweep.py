@@ -116,7 +116,7 @@ def _revivable_runs(client: SyncPrefectClient) -> list[FlowRun]:
     """Crashed runs whose loop finished an iteration since the last restart, by the engine's records."""
     crashed: dict[str, Any] = {"state": {"name": {"any_": [CRASHED]}}, "parent_task_run_id": {"is_null_": True}}
     done: dict[str, Any] = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}
-    found = list[FlowRun]()
+    revivable = list[FlowRun]()
     for run in runs_where(client, **OF_A_DEPLOYMENT, **crashed, end_time={"after_": now_utc() - FORGOTTEN}):
         retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
         ours = {"all_": [f"uid:{tagged(run, 'uid:')}"]}
@@ -124,8 +124,8 @@ def _revivable_runs(client: SyncPrefectClient) -> list[FlowRun]:
             tagged(run, "uid:") and runs_where(client, tags=ours, end_time={"after_": max(retried)}, **done)
         )
         if has_progressed and not is_driven(run):
-            found.append(run)
-    return found
+            revivable.append(run)
+    return revivable
 
 
 def is_driven(run: FlowRun) -> bool:
@@ -134,7 +134,7 @@ def is_driven(run: FlowRun) -> bool:
     try:
         return bool(place and loop) and holder(loop_folder(open_repository(Path(place)), loop).lock) is not None
     except HelmsmanError:
-        return False  # it is not on this machine
+        return False  # the loop is not on this machine
 
 
 def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds: float = UNSTARTED_SECONDS) -> list[str]:

@@ -1,1 +1,1 @@
-"""What starts loops from outside: pushes, issues, and the pull request that answers one."""
+"""Triggers from outside that start loops: pushes and issues."""

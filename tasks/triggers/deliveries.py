@@ -78,8 +78,8 @@ class Deliveries:
     def waiting(self) -> list[Event]:
         """Events without a run, oldest first."""
         with self._transaction() as database:
-            found = database.execute("SELECT push FROM pushes WHERE run = '' ORDER BY at LIMIT ?", (MOST_AT_ONCE,)).fetchall()
-        return [_EVENTS.validate_json(text) for (text,) in found]
+            rows = database.execute("SELECT push FROM pushes WHERE run = '' ORDER BY at LIMIT ?", (MOST_AT_ONCE,)).fetchall()
+        return [_EVENTS.validate_json(text) for (text,) in rows]
 
     def started(self, event: Event, run: str) -> None:
         """Store the run of an event, which is no longer waiting."""

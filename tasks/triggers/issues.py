@@ -32,7 +32,7 @@ from tasks.system.clock import now_utc
 from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder
 from tasks.system.paths import LoopFolder
 from tasks.trackers.thread import reply, tell_news
-from tasks.triggers.pushes import fetched, find_repository, laid_out
+from tasks.triggers.pushes import configuration_files, fetch_branch, find_repository
 
 Found = LoopRequest | Ignored | Handled
 
@@ -102,11 +102,11 @@ def _go_on(issue: _IssueLoop) -> Found:
 
 
 def _start(repository: Repository, where: str, event: IssueEvent, now: datetime) -> Found:
-    commit = fetched(repository, event.branch) or read_ref(repository.common, f"refs/heads/{event.branch}")
+    commit = fetch_branch(repository, event.branch) or read_ref(repository.common, f"refs/heads/{event.branch}")
     if commit is None:
         return Ignored(reason=f"{event.what}: there is no branch {event.branch}")
     what = f"{event.branch} at {commit[:10]}"
-    with laid_out(repository, commit, what, "fix it, push it, and set the label anew") as folder:
+    with configuration_files(repository, commit, what, "fix it, push it, and set the label anew") as folder:
         request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
         resolved = configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
         require_checks(resolved.config)

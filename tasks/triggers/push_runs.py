@@ -53,7 +53,7 @@ def start_run(event: Event) -> str:
 
 
 def _emit_event(client: SyncPrefectClient, event: Event, kind: str, run: str, payload: Mapping[str, Any]) -> None:
-    """An event that automations and people may listen to. The run does not hang on it: an event may be lost, a run may not."""
+    """Emit an engine event for automations and people. The run does not depend on it: an event may be lost, a run must not."""
     body = {
         "id": str(uuid5(NAMESPACE_URL, key_of(event))),
         "occurred": event.received_at.isoformat(),

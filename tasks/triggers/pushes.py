@@ -40,7 +40,7 @@ REMOTE = "origin"
 
 
 def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
-    """Which repositories may start loops, and where they are. Raises OperatorError."""
+    """The repositories that may start loops, by location. Raises OperatorError."""
     return read_allowed(read_toml(path), str(path))
 
 
@@ -51,13 +51,13 @@ def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
     path = find_repository(push.location)
     repository = open_repository(path)
     is_present = push.location.startswith("/") and _contains_push(repository, push)  # our own clone is only as new as its fetch
-    if not is_present and not (fetched(repository, push.branch) and _contains_push(repository, push)):
+    if not is_present and not (fetch_branch(repository, push.branch) and _contains_push(repository, push)):
         return Ignored(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
     if _is_ours(repository, push.commit):
         return Ignored(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
     if (known := _go_on(repository, push, path)) is not None:
         return known
-    with laid_out(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
+    with configuration_files(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
         pushed = _configured(push, folder)
         if pushed is None:
             return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
@@ -94,7 +94,7 @@ def _configured(push: Push, folder: Path) -> LoopSettings | None:
 
 
 def find_repository(location: str) -> Path:
-    """The operator's folder, or our own clone of the operator's URL, made where it is missing."""
+    """The operator's folder, or our own clone of the operator's URL, created where it is missing."""
     if location.startswith("/"):
         return Path(location)
     slug = re.sub(r"[^A-Za-z0-9-]+", "-", location.rstrip("/").rpartition("/")[2].removesuffix(".git"))[:40]
@@ -108,13 +108,13 @@ def find_repository(location: str) -> Path:
             git(clone.parent, "clone", "--quiet", "--bare", "--no-tags", "--", location, f"{folder}/new.git")
         except GitError as error:
             raise TransientError("the repository of a push could not be cloned", found=error.stderr) from error
-        with suppress(OSError):  # it is there by now
+        with suppress(OSError):  # another run was faster
             Path(folder, "new.git").rename(clone)
     return clone
 
 
-def fetched(repository: Repository, branch: str) -> str | None:
-    """The commit that the remote's branch is at, once it is here; None where there is no remote, or no such branch there."""
+def fetch_branch(repository: Repository, branch: str) -> str | None:
+    """Fetch the remote's branch and return its commit; None without a remote or such a branch."""
     if not succeeds(repository.common, "remote", "get-url", REMOTE):
         return None
     return fetch_ref(repository, REMOTE, f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}")
@@ -147,7 +147,7 @@ def _is_ours(repository: Repository, commit: str) -> bool:
 
 
 @contextmanager
-def laid_out(repository: Repository, commit: str, what: str, remedy: str) -> Generator[Path]:
+def configuration_files(repository: Repository, commit: str, what: str, remedy: str) -> Generator[Path]:
     """A folder with the plain files of a commit that can be configuration, without links, which could lead into our files.
 
     Errors in the block are raised as errors of the commit, which `what` describes.
@@ -164,5 +164,5 @@ def laid_out(repository: Repository, commit: str, what: str, remedy: str) -> Gen
         try:
             yield Path(folder)
         except OperatorError as error:
-            found = str(error).replace(f"{folder}/", "")
-            raise OperatorError(f"the configuration of {what} cannot be used", found=found, remedy=remedy) from error
+            message = str(error).replace(f"{folder}/", "")
+            raise OperatorError(f"the configuration of {what} cannot be used", found=message, remedy=remedy) from error

@@ -13,7 +13,7 @@ from pathlib import Path
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Checkpoint, IterationSummary, Movement, Oversight
 from helmsman.records.decision import Decision, Outcome
-from tasks.loop.recover import left_at_best, stand_at_best
+from tasks.loop.recover import left_at_best, move_to_best
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import read_state, replace_state
@@ -75,7 +75,7 @@ def gone_on(work: Work) -> bool:
     """What the engine's own re-run does with an end that was not yet decided, and the next driver with one that was."""
     stored, _ = read_state(work.repository, LOOP)
     left_at_best(work.place, stored)
-    stand_at_best(work.place, stored)
+    move_to_best(work.place, stored)
     return left_whole(work)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.state import LoopState
-from tasks.loop.recover import left_at_best, stand_at_best
+from tasks.loop.recover import left_at_best, move_to_best
 from tasks.repository.git import GitError
 from tasks.repository.state_ref import read_state
 from tasks.repository.worktree import go_back_to
@@ -51,7 +51,7 @@ def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_
 def test_done_again_it_changes_nothing(work: Work) -> None:
     after = leave(work)
     assert left_at_best(work.place, after) == after
-    stand_at_best(work.place, after)
+    move_to_best(work.place, after)
     assert left_whole(work)
     assert work.sh("for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}").split() == [
         LATER,
@@ -104,6 +104,6 @@ def test_a_worktree_in_which_somebody_went_to_another_branch_stays_there(work: W
     after = leave(work)
     work.sh("switch", "--quiet", "--create", "theirs")
     commit(work.path, "theirs", {"app.py": "theirs\n"})
-    stand_at_best(work.place, after)
+    move_to_best(work.place, after)
     assert work.sh("symbolic-ref", "--short", "HEAD") == "theirs"
     assert not work.sh("status", "--porcelain", "--untracked-files=no")

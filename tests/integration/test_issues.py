@@ -22,7 +22,7 @@ from tasks.system.lock import exclusive_driver
 from tasks.trackers.pull_request import open_pull_request
 from tasks.trackers.thread import tell
 from tasks.triggers.issues import handle
-from tasks.triggers.pushes import fetched
+from tasks.triggers.pushes import fetch_branch
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import sh
 from tests.fakes.tracker_api import BOT, REPOSITORY, Fault, TrackerApi
@@ -149,16 +149,16 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
     with ExitStack() as stack:
 
         def overtaken(*arguments: Any) -> str | None:
-            monkeypatch.setattr("tasks.triggers.issues.fetched", fetched)
+            monkeypatch.setattr("tasks.triggers.issues.fetch_branch", fetch_branch)
             started(served, api)
             for file in paid:
                 file.parent.mkdir(parents=True)
                 file.touch()
             if driven:
                 stack.enter_context(exclusive_driver(folder.lock, "x"))
-            return fetched(*arguments)
+            return fetch_branch(*arguments)
 
-        monkeypatch.setattr("tasks.triggers.issues.fetched", overtaken)
+        monkeypatch.setattr("tasks.triggers.issues.fetch_branch", overtaken)
         found = handle(event(served, api, moment="2"), NOW)
     assert isinstance(found, Ignored if driven else LoopRequest)
     assert all(file.exists() for file in paid)

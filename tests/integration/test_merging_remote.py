@@ -7,7 +7,7 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
-from tasks.loop.merge import begin_landing, find_target, land, move_on
+from tasks.loop.merge import begin_landing, find_target, land, move_target
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 
@@ -111,7 +111,7 @@ def test_a_hook_that_speaks_as_git_does_is_no_rival(clones: Clones, words: str) 
     clones.refuses(words)
     target = find_target(clones.landing.place.repository, clones.landing.state.config, "the-loop")
     with pytest.raises(OperatorError, match="origin refuses the merge into main") as caught:
-        move_on(target, clones.landing.state.head)
+        move_target(target, clones.landing.state.head)
     assert " ".join(words.split()) in " ".join(caught.value.found.split())
 
 
@@ -122,7 +122,7 @@ def test_a_rival_whom_only_the_remote_saw_in_time_is_one(clones: Clones) -> None
     clones.refuses("")
     moved = sh(clones.remote, "commit-tree", "main^{tree}", "-p", "main", "-m", "theirs")
     hook.write_text(f"#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/main {moved}\n")
-    assert not move_on(target, clones.landing.state.head)
+    assert not move_target(target, clones.landing.state.head)
     assert clones.held == moved
 
 

@@ -11,7 +11,7 @@ from helmsman.config import CriticalConfig
 from helmsman.parsers.agent_actions import Called, ToolResult, parse_event
 from helmsman.parsers.claude_stream import tool_calls, tool_results
 from helmsman.records.state import Spending
-from tasks.agents.safety import Watch, standing_since, tokens_left
+from tasks.agents.safety import Watch, existing_since, tokens_left
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import config, state
 
@@ -150,7 +150,7 @@ def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
     (tmp_path / "fresh" / "er").mkdir(parents=True)
     (tmp_path / "leads").symlink_to(tmp_path / "deep")
     found = {
-        name: standing_since(f"{tmp_path}/{name}", begun) for name in ("deep", "fresh", "leads", "none", "*", "d?ep", "no/*")
+        name: existing_since(f"{tmp_path}/{name}", begun) for name in ("deep", "fresh", "leads", "none", "*", "d?ep", "no/*")
     }
     old = (f"{tmp_path}/deep",)
     assert found == {"deep": old, "fresh": (), "leads": (), "none": (), "*": old, "d?ep": old, "no/*": ()}
@@ -158,7 +158,7 @@ def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/nest/\ud800", "/nest/\ud800/*", "/" + "a" * 5000, "/" + "[" * 4000, "/" + "*" * 4000 + "?no"])
 def test_no_path_is_too_strange(path: str) -> None:
-    assert standing_since(path, time.time()) == ()
+    assert existing_since(path, time.time()) == ()
     assert Watch(CriticalConfig(), TREE, HOME).announce(Called("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
 
 

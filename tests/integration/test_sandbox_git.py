@@ -216,7 +216,7 @@ def stopped(scene: Scene, command: str) -> StopAttempt:
     made = CleanCheckout(open_repository(scene.repository), scene.worktree, scene.root / "checkouts/loop", "u", BRANCH, base)
     told = {"goal": "g", "checks": [command], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
     return StopGate(made, base, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(
-        (), active=False, full=False, said="<promise>COMPLETE</promise>"
+        (), active=False, full=False, message="<promise>COMPLETE</promise>"
     )[0]
 
 

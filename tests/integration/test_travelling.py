@@ -9,7 +9,7 @@ from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, TransientError
 from helmsman.records.agent import KeptSession
 from tasks.loop import remote_handover
-from tasks.loop.recover import lost_elsewhere
+from tasks.loop.recover import mark_lost
 from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushing_at_end
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context, loop_folder
@@ -134,7 +134,7 @@ def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one
     commit(tree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
     state = taken_over(two)
-    after = lost_elsewhere(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC))
+    after = mark_lost(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC))
     assert (after.due, after.attempt, after.spending.agent_calls, after.spending.seconds) == (1, 2, 1, 0.0)
     (salvaged,) = after.salvaged
     assert git(two.common, "show", f"{salvaged.ref}:app.py") == "half\n"

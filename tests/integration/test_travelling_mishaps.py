@@ -12,7 +12,7 @@ from helmsman.config import RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.loop import remote_handover
-from tasks.loop.recover import go_back, lost_elsewhere
+from tasks.loop.recover import mark_lost, reset_branch
 from tasks.loop.remote_handover import acquire_lease, pull_state, pushing_at_end, refuse_taken
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context
@@ -36,7 +36,7 @@ def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repo
     pull_state(two, LOOP, PUSHED, held=False)
     state, _ = read_state(two, LOOP)
     ensure_worktree(two, tree(two, state), BRANCH, state.head)
-    after = acquire_lease(two, lost_elsewhere(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
+    after = acquire_lease(two, mark_lost(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
     assert (after.attempt, read_ref(remote, f"refs/heads/{BRANCH}")) == (2, before.head)
     assert lost in kept(two, "salvage/")
     assert lost in sh(remote, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/salvage")  # it had it before
@@ -51,7 +51,7 @@ def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
     commit(tree(one, before), "worse", {"app.py": "worse\n"})
     push_loop(one, before)
     found = taken_over(two)
-    go_back(loop_context(str(two.top), found), found, found.head)
+    reset_branch(loop_context(str(two.top), found), found, found.head)
     push_loop(two, found)
     assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
 
