@@ -13,7 +13,7 @@ from rich.console import Console
 from deployments.dialogue import readable, repo_option, say, typed
 from deployments.output import answer, fields
 from deployments.run import engine_here
-from deployments.settings import goal_said
+from deployments.settings import goal_settings
 from deployments.start_directory import start_directory
 from deployments.trust import consenting, settle
 from helmsman.config.layers import Layer, display
@@ -37,7 +37,7 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     """Align a goal, or go on with a file that is there. Returns 0, or 4 while questions are open."""
     repository = with_checkout(open_repository(repo))
     asks = settle(repository, yes=yes, as_json=as_json)
-    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), start_directory()).values.get("goal", "")
+    words = resolve_goal_file(Layer("command line", goal_settings(goal, goal_file)), start_directory()).values.get("goal", "")
     if (goal is not None or goal_file) and not words.strip():
         raise OperatorError(
             "the goal is empty", expected="some words", found=display(words), remedy="describe what should be true at the end"

@@ -1,6 +1,6 @@
-"""`helmsman rubric` and `helmsman presets`: what loops go by.
+"""`helmsman rubric` and `helmsman presets`: definitions that loops use.
 
-What was understood of RUBRIC.md, what is wrong with it, and what the checks were worth so far; and presets, yours as well.
+The parsed RUBRIC.md with its problems and an audit of its checks; and built-in and custom presets.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from deployments.output import answer, fields
-from deployments.settings import configuration, from_here, repository_if_any, unfit_name
+from deployments.settings import configuration, invalid_name, repository_if_any, resolve_preset
 from helmsman.config import CheckConfig
 from helmsman.config.layers import pairs
 from helmsman.errors import HelmsmanError, OperatorError
@@ -31,22 +31,22 @@ from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_records
 from tasks.system.files import BrokenFile
 
-MOST_RECORDS = 200  # records of past iterations that are read, those of the latest loops first: one process of git's each
+MOST_RECORDS = 200  # past iteration records to read, latest loops first: each takes one git process
 WIDTH = 12
 
 
 def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
-    """Print what a rubric says, its flaws and the audit. Returns 0, or 2 when it has a flaw."""
+    """Print a rubric, its problems and the audit. Returns 0, or 2 if it has problems."""
     repository, reports = None, list[CheckReport]()
-    with suppress(HelmsmanError):  # a rubric can be looked at before there is a repository
+    with suppress(HelmsmanError):  # a rubric can be checked outside of a repository
         repository = open_repository(repo)
     path = file or (repository.top if repository else repo) / RUBRIC
     try:
         read = read_rubric_file(path)
-    except BrokenFile as error:  # nothing else is known of it
+    except BrokenFile as error:  # nothing else could be parsed
         read = RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), ours=True)
-    rubric, (checks, source) = read.rubric, _checks(path, read.rubric, repository)
-    with suppress(HelmsmanError, ValidationError):  # what another version wrote ends the looking back, not the command
+    rubric, (checks, source) = read.rubric, _checks_of(path, read.rubric, repository)
+    with suppress(HelmsmanError, ValidationError):  # a record of another version ends the audit, not the command
         past = (record for loop in loop_names(repository) for record in read_records(repository, loop)) if repository else ()
         reports += (record.checks for record in islice(past, MOST_RECORDS) if record.checks)
     audited = audit(rubric.criteria, checks, reports)
@@ -63,9 +63,9 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
     return 2 if read.flaws else 0
 
 
-def _checks(path: Path, rubric: Rubric, repository: Repository | None) -> tuple[Sequence[CheckConfig], str]:
-    """The checks that a loop would get, and their source. A file that is not the repository's own is taken at its word."""
-    with suppress(HelmsmanError):  # the configuration may be broken, by this rubric or otherwise
+def _checks_of(path: Path, rubric: Rubric, repository: Repository | None) -> tuple[Sequence[CheckConfig], str]:
+    """Checks that a loop would get, and their source. Of a file outside of the repository: its own checks."""
+    with suppress(HelmsmanError):  # the configuration may be invalid, because of this rubric or something else
         if repository and path.resolve() == (repository.top / RUBRIC).resolve():
             resolved = configuration(repository, {}, goal_later=True)
             return resolved.config.checks, resolved.origins["checks"]
@@ -122,31 +122,31 @@ def _audit_lines(found: Audit) -> Iterator[str]:
 
 
 NAME_WIDTH = 15
-FIRST = Path(__file__).with_name("first_preset.md")  # a preset to begin with
+FIRST = Path(__file__).with_name("first_preset.md")  # template of a new preset
 
 
-def _top_of(repo: Path) -> Path:
-    """A folder without a repository has no presets of its own."""
+def _project_folder(repo: Path) -> Path:
+    """Top of the repository, or the folder itself outside of one."""
     repository = repository_if_any(repo)
     return repository.top if repository else repo
 
 
 def list_presets(repo: Path, *, as_json: bool) -> None:
-    top, plain, rows = _top_of(repo), list[dict[str, str]](), list[tuple[str, list[str]]]()
+    top, plain, rows = _project_folder(repo), list[dict[str, str]](), list[tuple[str, list[str]]]()
     for name, source in known_presets(top).items():
         try:
             sheet = find_preset(top, name).sheet
-            about, words = {"title": sheet.title, "about": sheet.about}, sheet.about
+            about, text = {"title": sheet.title, "about": sheet.about}, sheet.about
         except OperatorError as error:
             about = {"problem": error.problem.partition("\n")[0]}
-            words = f"cannot be used: {about['problem']}"
+            text = f"cannot be used: {about['problem']}"
         plain.append({"name": name, "source": source, **about})
-        rows.append((name, [words, f"in {source}" * source.endswith(".md")]))
+        rows.append((name, [text, f"in {source}" * source.endswith(".md")]))
     answer({"presets": plain}, fields(rows, NAME_WIDTH), as_json=as_json)
 
 
 def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
-    preset = find_preset(_top_of(repo), from_here(name))
+    preset = find_preset(_project_folder(repo), resolve_preset(name))
     sheet = preset.sheet
     lines = (
         *fields([("preset", f"{sheet.name}: {sheet.title} ({preset.source})"), ("about", sheet.about)]),
@@ -159,17 +159,17 @@ def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
 
 
 def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
-    """Write a new preset: a copy, or a first one to begin with."""
+    """Write a new preset: a copy of another one, or the template."""
     repository = open_repository(repo)
     if repository.bare:
         raise OperatorError("a bare repository has no place for a preset", found=str(repository.top), remedy="use a clone")
     if not is_name(name):
-        raise unfit_name("a preset", LONGEST_NAME, name, "give another one")
+        raise invalid_name("a preset", LONGEST_NAME, name, "give another one")
     replaces = known_presets(repository.top).get(name) == BUILT_IN
     top = repository.top
     title = name.replace("-", " ").capitalize()
     first = FIRST.read_text(encoding="utf-8").format(name=name, title=title)
-    path = add_preset(top, name, preset_text(top, from_here(copied), name) if copied else first)
+    path = add_preset(top, name, preset_text(top, resolve_preset(copied), name) if copied else first)
     rows = (
         ("written", str(path)),
         ("note", f"in this repository it takes the place of the preset {name} that comes with Helmsman" if replaces else ""),

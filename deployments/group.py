@@ -10,7 +10,7 @@ from rich.console import Console
 from deployments.live import watching_group
 from deployments.output import answer
 from deployments.run import engine_here, refuse_agent, result_or_raise
-from deployments.settings import Said, settings_of, unfit_name
+from deployments.settings import Options, invalid_name, settings_of
 from deployments.trust import settle
 from helmsman.config import Section
 from helmsman.config.layers import from_assignments, merged, problem_of
@@ -44,9 +44,9 @@ from tasks.system.trust import consent_of
 
 PROBLEMS_SHOWN = 5
 NEXT_SHOWN = 5
-LARGEST_FILE = 1024 * 1024  # bytes; a file that is longer ends in the middle of a line, and says so
+LARGEST_FILE = 1024 * 1024  # bytes; a longer file is cut in the middle of a line and fails to parse
 TELLING = (Outcome.CANCELLED, Outcome.WAITING, Outcome.EJECTED, Outcome.BLOCKED, Outcome.STOPPED)
-"""What the loops that did not complete came to, the most telling first: a group exits as such a loop does, else with 1."""
+"""Outcomes of loops that did not complete, by priority: a group exits with the code of the first one, else with 1."""
 
 
 class GroupFile(Section):
@@ -58,27 +58,27 @@ class GroupFile(Section):
     in_a_row: bool = False
 
 
-def chain(repo: Path, *, draft: bool = False, **said: Any) -> int:
-    """Another name for a group in a row. With `draft`, a file for one is printed that the goal could be split into."""
+def chain(repo: Path, *, draft: bool = False, **options: Any) -> int:
+    """Run a group of loops sequentially. With `draft`, print a loops file that splits the goal."""
     if not draft:
-        return parallel(repo, in_a_row=True, **said)
-    if file := said.get("file"):
+        return parallel(repo, in_a_row=True, **options)
+    if file := options.get("file"):
         raise OperatorError("--draft needs a goal", found=str(file), remedy="helmsman chain --draft --goal GOAL")
     repository = open_repository(repo)
-    goal, settings = "\n".join(said.get("goals") or ()), from_assignments(said.get("settings") or ())
+    goal, settings = "\n".join(options.get("goals") or ()), from_assignments(options.get("settings") or ())
     asked = LoopRequest(repository=str(repository.top), goal=goal, settings=settings)
     print(chain_file(configure(repository.top, asked, consent=consent_of(repository.common)).config), end="")
     return 0
 
 
-def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
-    """Drive a group to its end. What could have been got wrong is refused before anything starts."""
+def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
+    """Drive a group to its end. User errors are reported before anything starts."""
     repository = open_repository(repo)
     settle(repository, yes=yes, as_json=as_json)
-    group = opened(parallel_request(repository, said), repository)
-    for one in group.links:  # where one of them could not start, none does
-        own = merged(group.request.settings, one.settings)
-        request = LoopRequest(repository=str(repository.top), goal=one.goal, checks=one.checks, settings=own)
+    group = opened(parallel_request(repository, options), repository)
+    for link in group.links:  # if one of them cannot start, none starts
+        own = merged(group.request.settings, link.settings)
+        request = LoopRequest(repository=str(repository.top), goal=link.goal, checks=link.checks, settings=own)
         config = configure(repository.top, request, consent=consent_of(repository.common)).config
         require_no_secret(config)
         require_checks(config)
@@ -90,24 +90,24 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **said: Any) -> int:
     answer(result, ("", *group_lines(result), *following(result, in_a_row=in_a_row)), as_json=as_json)
     if result.done:
         return 0
-    if in_a_row:  # the loop that ended it says why; one that was refused has no state
-        broken = known_state(repository, next(one.loop for one in result.loops if one.outcome is not Outcome.COMPLETED))
+    if in_a_row:  # the loop that ended it says why; a rejected one has no state
+        broken = known_state(repository, next(loop.loop for loop in result.loops if loop.outcome is not Outcome.COMPLETED))
         return exit_code(broken) if broken else OPERATOR_EXIT_CODE
-    outcomes = {one.outcome for one in ((result.kept,) if result.kept else result.loops)}
+    outcomes = {loop.outcome for loop in ((result.kept,) if result.kept else result.loops)}
     return next((EXIT_CODES[outcome] for outcome in TELLING if outcome in outcomes), 1)
 
 
-def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
-    """What is asked for, as the flow takes it. Raises OperatorError with every flaw."""
+def parallel_request(repository: Repository, options: Options) -> ParallelRequest:
+    """Parameters of the flow. Raises OperatorError with every problem."""
     try:
-        return _request(repository, said)
+        return _build_request(repository, options)
     except ValidationError as error:
-        raise _refused("the group cannot be started", error) from error
+        raise _validation_error("the group cannot be started", error) from error
 
 
-def _request(repository: Repository, said: Said) -> ParallelRequest:
-    checks, chained, file = said.get("checks") or (), said.get("in_a_row", False), said.get("file")
-    if file and any(said.get(name) for name in ("goals", "approaches", "best_of")):  # they would be forgotten in silence
+def _build_request(repository: Repository, options: Options) -> ParallelRequest:
+    checks, chained, file = options.get("checks") or (), options.get("in_a_row", False), options.get("file")
+    if file and any(options.get(name) for name in ("goals", "approaches", "best_of")):  # they would be ignored silently
         raise OperatorError(
             "a file of loops already contains the goals",
             expected="a file, or goals",
@@ -118,25 +118,25 @@ def _request(repository: Repository, said: Said) -> ParallelRequest:
         remedy = "helmsman chain --draft prints such a file" if chained else "docs/parallel.md shows such a file"
         found = read_links(file, "group of loops", f"give a goal with --goal; {remedy}")
     else:
-        found = GroupFile(loops=_group_links(said), best=said.get("best_of", 0) > 0)
-    given = settings_of(repository, said)
+        found = GroupFile(loops=_group_links(options), best=options.get("best_of", 0) > 0)
+    given = settings_of(repository, options)
     settings = merged(found.settings, given)
-    # a loop has its own checks before those that were given for all; of settings, what is given now counts, as everywhere
+    # a loop's own checks take precedence over common ones; settings of this command win over those of the file
     loops = (
         one.model_copy(
             update={"checks": one.checks or tuple(checks), "settings": merged(one.settings, given) if one.settings else {}}
         )
         for one in found.loops
     )
-    first = found.loops[0].goal if found.loops else f"plan {said.get('plan', '')}"
-    name = said.get("name") or found.name or loop_id(first, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
+    first = found.loops[0].goal if found.loops else f"plan {options.get('plan', '')}"
+    name = options.get("name") or found.name or loop_id(first, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
     if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
-        raise unfit_name("a group", LONGEST_CHAIN_ID, name)
+        raise invalid_name("a group", LONGEST_CHAIN_ID, name)
     return ParallelRequest(
         repository=str(repository.top),
         group=name,
         loops=tuple(loops),
-        workers=said.get("workers") or found.workers,
+        workers=options.get("workers") or found.workers,
         best=found.best,
         in_a_row=found.in_a_row or chained,
         settings=settings if found.loops or not checks else merged(settings, {"checks": list(checks)}),
@@ -144,33 +144,33 @@ def _request(repository: Repository, said: Said) -> ParallelRequest:
     )
 
 
-def _group_links(said: Said) -> tuple[Link, ...]:
-    """One loop for each goal; or one goal with as many approaches as are wanted; none where a plan has them."""
-    goals, ways, best_of = said.get("goals") or (), said.get("approaches") or (), said.get("best_of", 0)
-    if said.get("plan"):
-        if goals or best_of or ways:
+def _group_links(options: Options) -> tuple[Link, ...]:
+    """One loop per goal, or one per approach to a single goal; none if a plan defines them."""
+    goals, given, best_of = options.get("goals") or (), options.get("approaches") or (), options.get("best_of", 0)
+    if options.get("plan"):
+        if goals or best_of or given:
             remedy = "leave --goal, --best-of and --approach out"
             raise OperatorError("a plan already contains the work", expected="--plan, or goals", remedy=remedy)
         return ()
     if not (goals and goals[0]):
         remedy = "give a FILE of loops, or --goal 'first' --goal 'second', or --goal 'one' --best-of 3"
         raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
-    count = max(best_of, len(ways))
+    count = max(best_of, len(given))
     if not count:
         return tuple(Link(goal=goal) for goal in goals)
     if len(goals) > 1:
         found = f"{len(goals)} goals"
         raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
-    several = approaches(tuple(ways), count)
-    return tuple(Link(goal=goal, settings={"prompt": {"approach": one}}) for goal in goals for one in several)
+    variants = approaches(tuple(given), count)
+    return tuple(Link(goal=goal, settings={"prompt": {"approach": approach}}) for goal in goals for approach in variants)
 
 
 def following(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
-    """What a person does once it is over."""
-    whole = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch holds the work of all in a row
-    those = (result.kept,) if result.kept else whole  # those whose work counts
-    left = [one for one in those if one.outcome is not Outcome.COMPLETED]
-    unmerged = [one for one in those if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
+    """Next steps to display after the group has ended."""
+    relevant = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch of a sequence contains all work
+    counted = (result.kept,) if result.kept else relevant  # the loops whose work is used
+    left = [one for one in counted if one.outcome is not Outcome.COMPLETED]
+    unmerged = [one for one in counted if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
     if not result.done and (left or unmerged):
         yield f"next       helmsman status {(left or unmerged)[0].loop}; the same command goes on with what is left"
         return
@@ -178,18 +178,18 @@ def following(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
 
 
 def read_links(file: Path, what: str, remedy: str) -> GroupFile:
-    """A TOML file with loops. Raises OperatorError with the place of every flaw."""
+    """Read a TOML file with loops. Raises OperatorError with the location of every problem."""
     try:
         return GroupFile.model_validate(toml_of(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
     except ValidationError as error:
-        raise _refused(f"{file} is no {what}", error) from error
+        raise _validation_error(f"{file} is no {what}", error) from error
     except (OSError, ValueError, RecursionError) as error:
         expected = "a TOML file with [[loops]], each with a goal"
         raise OperatorError(f"the {what} cannot be read", expected=expected, found=f"{file}: {error}", remedy=remedy) from error
 
 
-def _refused(what: str, error: ValidationError) -> OperatorError:
-    problems = (f"{'.'.join(map(str, one['loc']))}: {problem_of(one)}" for one in error.errors()[:PROBLEMS_SHOWN])
+def _validation_error(what: str, error: ValidationError) -> OperatorError:
+    problems = (f"{'.'.join(map(str, problem['loc']))}: {problem_of(problem)}" for problem in error.errors()[:PROBLEMS_SHOWN])
     return OperatorError(
         what,
         expected="loops, each with a goal, and perhaps checks and settings",

@@ -1,4 +1,4 @@
-"""Driving a loop from the command line: refuse early, start the engine, show what happens, end with an exit status."""
+"""Drive a loop from the command line: validate early, start the engine, show progress, return an exit status."""
 
 import os
 import secrets
@@ -21,7 +21,7 @@ from deployments.dialogue import agreed, is_anybody_there, say
 from deployments.lines import show_on
 from deployments.live import display
 from deployments.output import answer, fields
-from deployments.settings import configuration, keys_said, unfit_name
+from deployments.settings import configuration, invalid_name, key_settings
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_untrusted, settle
 from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
@@ -60,17 +60,17 @@ from tasks.system.lock import exclusive_driver
 from tasks.system.trust import trust_commands
 
 WAY_ON = "helmsman resume"
-OUTPUT = "output.log"  # what a detached driver prints, beside the loop's journal
-UNDER_WAY = "+"  # a detached driver's word for it. Any other is the exit status that it ended with before
-SHORTEST = 7  # digits of a commit's id that tell it from others, as git shows it
-GONE, SILENT = "", "…"  # what is heard of a driver that has gone without a word, and of one that has not spoken yet
+OUTPUT = "output.log"  # output of a background driver, next to the loop's journal
+UNDER_WAY = "+"  # what a background driver writes once the loop runs. Anything else is the exit status of one that failed
+SHORTEST = 7  # digits of an abbreviated commit id, as git shows it
+GONE, SILENT = "", "…"  # a driver that exited without a message, and one that has not written yet
 LONGEST_WORD = 16
-PATIENCE_SECONDS = 100  # an embedded engine on an empty database was seen to need a minute. Editors give a command two
+PATIENCE_SECONDS = 100  # an embedded engine with an empty database can take a minute. Editors time out after two
 OUTPUT_SHOWN = 4000  # bytes
 
 
 def result_or_raise(final: Any) -> Any:
-    """What a flow returned. Raises what broke it before it could write its end, or behind that."""
+    """Result of a flow run. Raises the exception of a run that failed before or after it wrote its final state."""
     if isinstance(result := final.result(raise_on_failure=False), BaseException):
         raise result
     return result
@@ -78,7 +78,7 @@ def result_or_raise(final: Any) -> Any:
 
 @contextmanager
 def engine_here() -> Generator[Callable[[str, Any], Any]]:
-    """Runs flows of ours in this process, by their names. The engine comes up while Prefect is being imported."""
+    """Yield a function that runs one of our flows by name in this process. The engine starts while Prefect is imported."""
     from tasks.engine.embedded import engine
 
     with engine() as engine_is_up:
@@ -95,11 +95,11 @@ def engine_here() -> Generator[Callable[[str, Any], Any]]:
         yield run
 
 
-def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False, **said: Any) -> int:
-    """Begin a loop and drive it, here or apart. What a person could have got wrong is refused before the engine starts."""
+def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False, **options: Any) -> int:
+    """Create a loop and drive it, here or in the background. User errors are reported before the engine starts."""
     repository = open_repository(repo)
     ask = may_ask(repository, yes=yes, as_json=as_json)
-    resolved = consenting(repository, lambda: configuration(repository, said), ask=ask)
+    resolved = consenting(repository, lambda: configuration(repository, options), ask=ask)
     config = resolved.config
     head, _ = commit_and_tree(repository.top)
     consenting(repository, lambda: require_project_settings(repository, head, config), ask=ask)
@@ -108,8 +108,8 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     refuse_agent(config, resolved.agent.kind if resolved.agent else None, repository.top)
     refuse_open_questions(repository, config.alignment)
     require_address()
-    name = _free_name(repository, said.get("name", ""), config.goal)
-    if said.get("name"):
+    name = _choose_name(repository, options.get("name", ""), config.goal)
+    if options.get("name"):
         refuse_taken(repository, name, config.remote)
     if ask:
         _confirm(repository, config, name, resolved.agent)
@@ -122,45 +122,45 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
 
 
 def go_on(
-    repo: Path, loop: str, *, yes: bool, as_json: bool = False, detach: bool = False, accepted: str = "", **said: Any
+    repo: Path, loop: str, *, yes: bool, as_json: bool = False, detach: bool = False, accepted: str = "", **options: Any
 ) -> int:
-    """Resume a loop, here or by a process of its own. `accepted`: the commit of a state that is to be signed first."""
+    """Resume a loop, here or in a background process. `accepted`: commit of a state to sign first."""
     with telling_way_on(loop):
         repository = open_repository(repo)
         settle(repository, yes=yes, as_json=as_json)
-        if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # begun in another clone, perhaps
+        if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # perhaps started in another clone
             pull_state(repository, loop, configuration(repository, {}, goal_later=True).config.remote, held=False)
         with exclusive_driver(loop_folder(repository, loop).lock, loop):
             require_verified(repository, loop, accepted)
             state, _ = read_state(repository, loop)
-            if _is_done(repository, state):
-                return _conclude(state, as_json=as_json, why=f"loop {loop} is completed; there is nothing left to do")
-            settings = reduce(merged, keys_said(said), from_assignments(said.get("settings") or ()))
+            if _has_nothing_to_do(repository, state):
+                return _report_result(state, as_json=as_json, why=f"loop {loop} is completed; there is nothing left to do")
+            settings = reduce(merged, key_settings(options), from_assignments(options.get("settings") or ()))
             config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
             if waits_for_answer(repository, state, config):
-                kept = "; nothing was changed: pass --set with the answer" if settings else ""
-                _conclude(state, as_json=as_json, why=f"loop {loop} waits for your answer; `resume` cannot answer{kept}")
+                hint = "; nothing was changed: pass --set with the answer" if settings else ""
+                _report_result(state, as_json=as_json, why=f"loop {loop} waits for your answer; `resume` cannot answer{hint}")
                 return EXIT_CODES[Outcome.WAITING]
-            require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
+            require_no_secret(config)  # before the engine starts: nobody would read an error from inside the run
             refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
-        if told := interruption(repository, state):
-            show_on(Console(stderr=as_json, highlight=False), [f"interrupted {told}"])
+        if interrupted_at := interruption(repository, state):
+            show_on(Console(stderr=as_json, highlight=False), [f"interrupted {interrupted_at}"])
         request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
         return (start_background if detach else drive)(repository, request, as_json=as_json)
 
 
-def _is_done(repository: Repository, state: LoopState) -> bool:
-    """Whether a resume would do nothing: completed, and nothing to merge, push, deliver or clear away. Cheap: no engine starts.
+def _has_nothing_to_do(repository: Repository, state: LoopState) -> bool:
+    """Whether a resume would do nothing: completed, and nothing to merge, push, deliver or clean up. Needs no engine.
 
-    The worktree is removed last of all, so one that is gone shows that the driver came to its end.
+    The driver removes the worktree last, so a missing worktree shows that it finished.
     """
-    workspace, follows = state.config.workspace, state.config.remote.push or state.issue is not None or landing_due(state)
-    gone = not workspace.in_place and not worktree_of(repository, state.loop, workspace).exists()
-    return state.outcome is Outcome.COMPLETED and gone and not follows
+    workspace, has_follow_up = state.config.workspace, state.config.remote.push or state.issue is not None or landing_due(state)
+    is_removed = not workspace.in_place and not worktree_of(repository, state.loop, workspace).exists()
+    return state.outcome is Outcome.COMPLETED and is_removed and not has_follow_up
 
 
 def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
-    """Where its program is not there. `kind`: None for Claude Code, which may refuse to start as well."""
+    """Raise OperatorError if the agent cannot start. `kind`: None for Claude Code."""
     refuse_nested()
     require_sandbox(config.sandbox)
     if kind:
@@ -172,7 +172,7 @@ def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
 
 
 def refuse_judge(config: LoopConfig) -> None:
-    """Where another agent works and the judge needs Claude Code, which is not there: the work would be done and never judged."""
+    """Raise OperatorError if the judge needs Claude Code and it is not installed: the work would never be judged."""
     if not asks_claude_code(config):
         return
     try:
@@ -183,10 +183,10 @@ def refuse_judge(config: LoopConfig) -> None:
         raise OperatorError(what, expected=error.expected, found=error.found, remedy=remedy) from None
 
 
-def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
-    if wished_name and not is_loop_id(wished_name):
-        raise unfit_name("a loop", LONGEST_LOOP_ID, wished_name)
-    name = wished_name or loop_id(goal, secrets.token_hex(2))
+def _choose_name(repository: Repository, requested: str, goal: str) -> str:
+    if requested and not is_loop_id(requested):
+        raise invalid_name("a loop", LONGEST_LOOP_ID, requested)
+    name = requested or loop_id(goal, secrets.token_hex(2))
     if read_ref(repository.common, state_ref(name)):
         driver = driver_of(repository, name)
         what_next = f"watch it: helmsman watch {name}" if driver else f"continue with: helmsman resume {name}"
@@ -221,30 +221,30 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
     console = Console(stderr=as_json, highlight=False)
     with engine_here() as run, display(console, [request.loop]) as view, listening(view), telling_way_on(request.loop):
         view(PreparationStarted(what=engine_in_words(f"loop {request.loop}")))
-        result_or_raise(run("loop", request))  # the loop has begun by now, and nobody may have heard of its name
-    return _conclude(read_state(repository, request.loop)[0], as_json=as_json)
+        result_or_raise(run("loop", request))  # the loop exists by now, and its name may not have been shown
+    return _report_result(read_state(repository, request.loop)[0], as_json=as_json)
 
 
 @contextmanager
 def telling_way_on(loop: str) -> Generator[None]:
-    """Say with whatever error ends a loop how to go on with it once that is over: its work is kept."""
+    """Add the resume command to the remedy of a transient error that ends a loop: its work is kept."""
     try:
         yield
     except Fenced:
         raise
     except Exception as error:
-        told = transient_error(error) or engine_error(error) or error
-        if not isinstance(told, TransientError):
+        shown = transient_error(error) or engine_error(error) or error
+        if not isinstance(shown, TransientError):
             raise
-        if WAY_ON not in str(told):
-            told.remedy = "; then ".join(filter(None, [told.remedy, f"continue with: {WAY_ON} {loop}"]))
-        if told is error:
+        if WAY_ON not in str(shown):
+            shown.remedy = "; then ".join(filter(None, [shown.remedy, f"continue with: {WAY_ON} {loop}"]))
+        if shown is error:
             raise
-        raise told from error
+        raise shown from error
 
 
-def _conclude(state: LoopState, *, as_json: bool, why: str = "") -> int:
-    """Say how the loop stands. `why`: there is nothing to drive."""
+def _report_result(state: LoopState, *, as_json: bool, why: str = "") -> int:
+    """Print the result and return the exit status. `why`: the reason why nothing was driven."""
     console, result = Console(stderr=as_json, highlight=False), result_of(state, state_ref(state.loop))
     show_on(console, [why] if why else [])
     if as_json:
@@ -254,14 +254,14 @@ def _conclude(state: LoopState, *, as_json: bool, why: str = "") -> int:
     return exit_code(state)
 
 
-# A state that is not verified: a person looks at it once, and agrees to exactly that one.
+# An unverified state: a person reviews it once and accepts exactly that commit.
 
 
 def require_verified(repository: Repository, loop: str, accepted: str) -> None:
-    """Sign the state anew where a person agrees to it. The caller holds the lock.
+    """Sign an unverified state again if a person accepts it. The caller holds the lock.
 
-    `accepted`: the commit that was named on the command line. A script that always names one accepts no other with it.
-    Raises Unverified where nobody agrees, and OperatorError where that commit is not the loop's state.
+    `accepted`: the commit named on the command line, so that a script accepts no other state.
+    Raises Unverified if nobody accepts it, and OperatorError if that commit is not the loop's state.
     """
     shown = show_state(repository, loop)
     problem = refused(repository, shown)
@@ -275,7 +275,7 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
     if problem is None:
         return
     if not accepted:
-        # what this machine knows to be forged is not accepted by a key that is pressed
+        # a keypress does not accept a state that this machine knows to be forged
         if not shown.unverified or shown.forged or not is_anybody_there():
             raise problem
         result = result_of(shown.state, state_ref(loop), shown.unverified)
@@ -285,29 +285,29 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
     accept_state(repository, loop)
 
 
-# `--detach`: a driver that is no child of ours and has a session of its own.
+# `--detach`: a driver in its own session that is not our child process.
 
 
 def start_background(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
-    """Start a driver and wait until the loop is under way. Returns 0, or the exit status of a driver that ended before."""
+    """Start a driver and wait until the loop runs. Returns 0, or the exit status of a driver that ended before that."""
     folder = loop_folder(repository, request.loop).root
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / OUTPUT
     with path.open("ab", buffering=0) as output:
         before = output.tell()
         try:
-            word = first_word(_background_driver(request, output), PATIENCE_SECONDS)
+            message = first_word(_background_driver(request, output), PATIENCE_SECONDS)
         except KeyboardInterrupt:
-            goes_on = f"loop {request.loop} continues in the background"
-            sys.stderr.write(f"\n{goes_on}; end it with: helmsman cancel {request.loop}\n")
+            continues = f"loop {request.loop} continues in the background"
+            sys.stderr.write(f"\n{continues}; end it with: helmsman cancel {request.loop}\n")
             raise
-    with path.open("rb") as file:  # the end of what this driver has printed so far
+    with path.open("rb") as file:  # the tail of this driver's output so far
         file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
         printed = clean_lines(file.read().decode(errors="replace")).strip()
-    if word == GONE:
+    if message == GONE:
         what = f"the process that drives loop {request.loop} ended at its start"
         raise TransientError(what, found=printed or "no message from it", remedy=f"helmsman resume {request.loop}")
-    status = None if word in {UNDER_WAY, SILENT} else int(word)
+    status = None if message in {UNDER_WAY, SILENT} else int(message)
     if status is not None:
         (sys.stderr if status or as_json else sys.stdout).write(f"{printed}\n")
     if status is not None and not as_json:
@@ -327,33 +327,33 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
 
 
 def _background_driver(request: LoopRequest, output: FileIO) -> int:
-    """The end of a pipe on which the driver speaks. What we started has ended: the driver is whom it has left behind."""
-    ours_, theirs = os.pipe()
+    """Start a driver and return the read end of its status pipe. The process started here forks the driver and exits."""
+    read_end, write_end = os.pipe()
     try:
         starting = subprocess.Popen(
-            [sys.executable, "-P", "-m", "deployments.driver", "detached", str(theirs), request.model_dump_json()],
+            [sys.executable, "-P", "-m", "deployments.driver", "detached", str(write_end), request.model_dump_json()],
             cwd=neutral_directory(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env={name: value for name, value in ours().items() if name not in OF_A_SESSION},
-            pass_fds=[theirs],
+            pass_fds=[write_end],
             start_new_session=True,
         )
         try:
             starting.wait()
-        except KeyboardInterrupt:  # no Ctrl-C reaches it in its own session: it goes on, and whoever is left behind is told so
+        except KeyboardInterrupt:  # Ctrl-C does not reach its session: the driver continues, and the caller reports that
             starting.wait()
             raise
     finally:
-        os.close(theirs)
-    return ours_
+        os.close(write_end)
+    return read_end
 
 
 def first_word(pipe: int, patience: float) -> str:
-    """What the driver says first, within seconds."""
+    """First message of the driver on the pipe, or SILENT after `patience` seconds."""
     try:
-        heard, _, _ = select.select([pipe], [], [], patience)
-        return os.read(pipe, LONGEST_WORD).decode().strip() if heard else SILENT
+        readable, _, _ = select.select([pipe], [], [], patience)
+        return os.read(pipe, LONGEST_WORD).decode().strip() if readable else SILENT
     finally:
         os.close(pipe)

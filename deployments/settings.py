@@ -1,4 +1,4 @@
-"""What was said on the command line about a loop, as configuration."""
+"""Loop configuration from command-line options."""
 
 import os
 import sys
@@ -20,11 +20,11 @@ from tasks.system.files import LARGEST_FILE
 from tasks.system.trust import consent_of
 
 CHECKED_OUT = "."
-Said: TypeAlias = Mapping[str, Any]  # values of options by their names in `OPTIONS`; one that is missing was not given
+Options: TypeAlias = Mapping[str, Any]  # option values by their names in `OPTIONS`; a missing one was not given
 
 
 def repository_if_any(repo: Path) -> Repository | None:
-    """What is looked at is there without any repository; but one that was named has to be there."""
+    """The repository, or None if the start directory is not in one. Raises if a repository given explicitly does not exist."""
     try:
         return open_repository(repo)
     except HelmsmanError:
@@ -33,69 +33,69 @@ def repository_if_any(repo: Path) -> Repository | None:
         return None
 
 
-def configuration(repository: Repository, said: Said, *, goal_later: bool = False) -> LoopSettings:
-    """The configuration for a new loop; with `goal_later` it may still lack a goal, as where it is only shown."""
-    named = [read_file(said["config"])] if said.get("config") else []
-    given = resolve_goal_file(Layer("command line", settings_of(repository, said)), start_directory())
+def configuration(repository: Repository, options: Options, *, goal_later: bool = False) -> LoopSettings:
+    """Configuration for a new loop; with `goal_later` the goal may be missing, as when it is only displayed."""
+    named = [read_file(options["config"])] if options.get("config") else []
+    given = resolve_goal_file(Layer("command line", settings_of(repository, options)), start_directory())
     request = LoopRequest(repository=str(repository.top), settings=dict(given.values))
     weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
     return configure(repository.top, request, consent=consent_of(repository.common), stronger=named, weaker=weakest)
 
 
-def settings_of(repository: Repository, said: Said) -> dict[str, Any]:
-    """Options as configuration; the short ones win over --set, whatever that made of their section."""
-    branch = said.get("merge", "")
+def settings_of(repository: Repository, options: Options) -> dict[str, Any]:
+    """Options as configuration; dedicated options take precedence over --set."""
+    branch = options.get("merge", "")
     if branch == CHECKED_OUT and not (branch := current_branch(repository.top)):
         raise OperatorError("no branch is checked out to merge into", remedy="name one: --merge BRANCH")
-    short = (
-        goal_said(said.get("goal"), said.get("goal_file")),
-        checks_said(said),
-        {"preset": from_here(said["preset"])} if said.get("preset") else {},
-        *keys_said(said),
+    dedicated = (
+        goal_settings(options.get("goal"), options.get("goal_file")),
+        check_settings(options),
+        {"preset": resolve_preset(options["preset"])} if options.get("preset") else {},
+        *key_settings(options),
         {"merge": {"into": branch}} if branch else {},
     )
-    return reduce(merged, short, from_assignments(said.get("settings") or ()))
+    return reduce(merged, dedicated, from_assignments(options.get("settings") or ()))
 
 
-def keys_said(said: Said) -> Iterator[dict[str, Any]]:
-    """Options that stand for one key each."""
+def key_settings(options: Options) -> Iterator[dict[str, Any]]:
+    """Settings of options that set exactly one key."""
     for name, row in OPTIONS.items():
         section, _, key = row.get("key", "").partition(".")
-        if section and said.get(name, default_of(row)) != default_of(row):
-            yield {section: {key: said[name]}}
+        if section and options.get(name, default_of(row)) != default_of(row):
+            yield {section: {key: options[name]}}
 
 
-def from_here(preset: str) -> str:
-    """A path is seen from where the command was given; a name is the same everywhere."""
-    path = os.path.expanduser(preset)  # noqa: PTH111 - a Path raises where nobody has that name
+def resolve_preset(preset: str) -> str:
+    """Resolve a preset path relative to the start directory; return a name unchanged."""
+    path = os.path.expanduser(preset)  # noqa: PTH111 - Path.expanduser raises for an unknown user
     return str(from_start(path)) if is_path(preset) else preset
 
 
-def checks_said(said: Said) -> dict[str, Any]:
-    """`--check`, `--hidden` and `--hidden-folder`; `--no-checks` means those that files name as well."""
-    checks, hidden, folder = said.get("check") or (), said.get("hidden") or (), said.get("hidden_folder")
-    if said.get("no_checks") and checks:
+def check_settings(options: Options) -> dict[str, Any]:
+    """Settings of `--check`, `--hidden` and `--hidden-folder`; `--no-checks` also drops checks from files."""
+    checks, hidden, folder = options.get("check") or (), options.get("hidden") or (), options.get("hidden_folder")
+    if options.get("no_checks") and checks:
         raise OperatorError("--check and --no-checks exclude each other", remedy="omit one of them")
     if folder and not hidden:
         raise OperatorError("--hidden-folder has no check that runs on it", remedy="pass --hidden CMD as well")
     place = {"folder": str(folder)} if folder else {}
     return {
         **({"checks": list(checks)} if checks else {}),
-        **({"allow_no_checks": True, "checks": []} if said.get("no_checks") else {}),
+        **({"allow_no_checks": True, "checks": []} if options.get("no_checks") else {}),
         **({"hidden": [{"command": command, **place} for command in hidden]} if hidden else {}),
     }
 
 
-def goal_said(goal: str | None, goal_file: Path | None) -> dict[str, Any]:
-    """The goal in words, in a file, or on standard input, where quoting cannot go wrong; nothing where nothing is said."""
+def goal_settings(goal: str | None, goal_file: Path | None) -> dict[str, Any]:
+    """Goal as text, from a file, or from standard input, which needs no quoting; empty if none is given."""
     if goal is not None or goal_file != STANDARD_STREAM:
         return ({"goal": goal} if goal is not None else {}) | ({"goal_file": str(goal_file)} if goal_file else {})
-    piped = sys.stdin.buffer.read(LARGEST_FILE + 1)
+    data = sys.stdin.buffer.read(LARGEST_FILE + 1)
     try:
-        text, found = piped.decode("utf-8-sig").replace("\r\n", "\n").strip(), "nothing"
+        text, found = data.decode("utf-8-sig").replace("\r\n", "\n").strip(), "nothing"
     except UnicodeDecodeError as error:
         text, found = "", f"no UTF-8: {error.reason}"
-    if len(piped) > LARGEST_FILE:
+    if len(data) > LARGEST_FILE:
         text, found = "", f"more than {LARGEST_FILE} bytes"
     if text:
         return {"goal": text}
@@ -107,6 +107,6 @@ def goal_said(goal: str | None, goal_file: Path | None) -> dict[str, Any]:
     )
 
 
-def unfit_name(what: str, most: int, name: str, remedy: str = "choose another --name, or omit it") -> OperatorError:
+def invalid_name(what: str, most: int, name: str, remedy: str = "choose another --name, or omit it") -> OperatorError:
     expected = f"lowercase letters, digits and single dashes between them, {most} characters at most"
     return OperatorError(f"that is not a valid name for {what}", expected=expected, found=display(name), remedy=remedy)

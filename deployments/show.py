@@ -206,9 +206,9 @@ def report_page(repository: Repository, loop: str) -> str:
 # What a new loop would go by and what agent and judge are told: values with their sources, and the prompt by its parts.
 
 
-def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **said: Any) -> None:
+def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **options: Any) -> None:
     """Print it. `key`: one key or a section; empty: all. Raises OperatorError for one that there is not."""
-    resolved = configuration(open_repository(repo), said, goal_later=True)
+    resolved = configuration(open_repository(repo), options, goal_later=True)
     origins = resolved.origins
     leaf = leaves(resolved.config).items()
     values = {name: value for name, value in leaf if not key or name == key or name.startswith(f"{key}.")}

@@ -1,4 +1,4 @@
-"""`helmsman verify`: the verification of a loop for any change, without a loop, an agent or an engine."""
+"""`helmsman verify`: verify any change as a loop would, without a loop, an agent or an engine."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -7,7 +7,7 @@ from typing import Any
 
 from deployments.dialogue import ending_tidily, say
 from deployments.output import answer, write_file
-from deployments.settings import Said, checks_said
+from deployments.settings import Options, check_settings
 from deployments.trust import consenting, settle
 from helmsman.config import LoopConfig
 from helmsman.config.layers import Layer, from_assignments, merged
@@ -35,8 +35,8 @@ GOAL_MET = "The change reaches the goal, wholly and without breaking what was th
 FROM_CHECKOUT = "helmsman.toml and what else configures the checks: the base has no checks, so those of the checkout were run"
 
 
-def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **said: Any) -> int:
-    """Verify, print, write the files that were asked for. Returns 0 verified, 1 not verified, 2 cannot tell."""
+def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **options: Any) -> int:
+    """Verify, print the result, write the requested files. Returns 0 verified, 1 not verified, 2 inconclusive."""
 
     def tell(event: Event) -> None:
         if isinstance(event, PreparationStarted):
@@ -45,7 +45,7 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
             say(f"           {check_text(event.result)}")
 
     def credentials() -> Mapping[str, str]:
-        from tasks.credentials import judge_credentials  # and Prefect, only where a judge is asked whose keys a block may hold
+        from tasks.credentials import judge_credentials  # imports Prefect, which only a judge with keys in a block needs
 
         return judge_credentials(config)
 
@@ -53,25 +53,27 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
     base, head = commits_of(repository, commits)
     ask = settle(repository, yes=yes, as_json=as_json)
     with ending_tidily(), clean_checkout_of(repository, base) as checkout, listening(tell):
-        config, further = consenting(repository, lambda: _configured(repository, checkout, base, said), ask=ask)
+        config, further = consenting(repository, lambda: _resolve_config(repository, checkout, base, options), ask=ask)
         work, checking = Range(repository, base, head, config), "checking   {}".format
         found = verify(checkout, work, credentials=credentials, say=lambda what: say(checking(clean(what))), further=further)
     answer(found, verification_lines(found), as_json=as_json)
-    for path, content in ((said.get("junit"), junit_of), (said.get("sarif"), sarif_of)):
-        if path:  # after the result is printed: a file that cannot be written does not cost it
+    for path, content in ((options.get("junit"), junit_of), (options.get("sarif"), sarif_of)):
+        if path:  # after the result is printed, so a write error does not lose it
             write_file(path, content(found), "a file of the result", "name a file in a folder that is there")
     if comment:
-        _comment(found)
+        _post_comment(found)
     return found.exit_status
 
 
-def _configured(repository: Repository, checkout: CleanCheckout, base: str, said: Said) -> tuple[LoopConfig, Sequence[str]]:
-    """The base's configuration: a change does not choose what it is judged by. Without checks there, the checkout's."""
+def _resolve_config(
+    repository: Repository, checkout: CleanCheckout, base: str, options: Options
+) -> tuple[LoopConfig, Sequence[str]]:
+    """Configuration of the base, so that a change cannot choose its own checks; if the base has none, of the checkout."""
     checkout.prepare(base)
-    config = _read(repository, checkout.root, said)
+    config = _read_config(repository, checkout.root, options)
     if config.checks:
         return config, ()
-    config = config if repository.bare else _read(repository, repository.top, said)
+    config = config if repository.bare else _read_config(repository, repository.top, options)
     if not config.checks:
         raise OperatorError(
             "nothing can be verified: no check is configured",
@@ -82,16 +84,16 @@ def _configured(repository: Repository, checkout: CleanCheckout, base: str, said
     return config, (FROM_CHECKOUT,)
 
 
-def _read(repository: Repository, folder: Path, said: Said) -> LoopConfig:
-    """As a loop there would be configured, but for judge and probes: they cost money, so an option has to name a goal."""
-    goal = {"goal": said["goal"], "judge": {"criteria": [GOAL_MET]}} if said.get("goal") else {}
-    given = from_assignments(said.get("settings") or ())
-    probes = {"proof": {"probes": said["probes"]}} if said.get("probes") else {}
-    settings = reduce(merged, (goal, _rubric(said.get("rubric")), given, checks_said(said), probes))
+def _read_config(repository: Repository, folder: Path, options: Options) -> LoopConfig:
+    """Configuration of a loop in that folder. Judge and probes cost money, so they need a goal from an option."""
+    goal = {"goal": options["goal"], "judge": {"criteria": [GOAL_MET]}} if options.get("goal") else {}
+    given = from_assignments(options.get("settings") or ())
+    probes = {"proof": {"probes": options["probes"]}} if options.get("probes") else {}
+    settings = reduce(merged, (goal, _rubric_settings(options.get("rubric")), given, check_settings(options), probes))
     request = LoopRequest(repository=str(repository.top), settings=settings)
     weakest = [Layer("no goal", {"goal": NO_GOAL})]
     config = configure(folder, request, consent=consent_of(repository.common), weaker=weakest).config
-    if said.get("goal") or said.get("rubric"):
+    if options.get("goal") or options.get("rubric"):
         return config
     if probes:
         remedy = "say what the change is for: --goal TEXT"
@@ -100,20 +102,20 @@ def _read(repository: Repository, folder: Path, said: Said) -> LoopConfig:
     return config.model_copy(update={"judge": judge, "proof": proof})
 
 
-def _rubric(path: Path | None) -> dict[str, Any]:
+def _rubric_settings(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     read = read_rubric_file(path)
     if read.flaws:
         raise flawed(path, read.flaws, "fix the file; `helmsman rubric check` shows what is understood")
-    said = merged(dict(read.front), rubric_settings(read.rubric))
-    if not said.get("judge", {}).get("criteria"):
+    result = merged(dict(read.front), rubric_settings(read.rubric))
+    if not result.get("judge", {}).get("criteria"):
         raise OperatorError("the rubric has no criterion", expected="a section `## Judge criteria`", found=str(path))
-    return said
+    return result
 
 
-def _comment(found: Verification) -> None:
-    """On the pull request and in the job's summary. Whatever is wrong there changes no verdict."""
+def _post_comment(found: Verification) -> None:
+    """Post the result on the pull request and in the job's summary. Errors do not change the verdict."""
     from tasks.trackers.pull_comment import keep_comment, thread_of
 
     body = verification_markdown(found)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.settings import goal_said
+from deployments.settings import goal_settings
 from deployments.start_directory import STANDARD_STREAM
 from helmsman.errors import OperatorError
 
@@ -20,7 +20,7 @@ def piped(goal: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("piped_as", ["utf-8", "utf-8-sig"])
 def test_a_goal_is_read_from_standard_input_as_it_stands_there(piped_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(GOAL.replace("\n", "\r\n").encode(piped_as), monkeypatch)
-    assert goal_said(None, STANDARD_STREAM) == {"goal": GOAL.strip()}
+    assert goal_settings(None, STANDARD_STREAM) == {"goal": GOAL.strip()}
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def test_standard_input_that_is_no_goal_is_refused_with_what_it_is(
 ) -> None:
     piped(goal, monkeypatch)
     with pytest.raises(OperatorError, match="standard input") as caught:
-        goal_said(None, STANDARD_STREAM)
+        goal_settings(None, STANDARD_STREAM)
     assert caught.value.found.startswith(found)
 
 
 def test_a_goal_beside_standard_input_is_left_to_be_refused_as_one_too_many() -> None:
-    assert goal_said("another", STANDARD_STREAM) == {"goal": "another", "goal_file": "-"}
-    assert goal_said("a goal", None) == {"goal": "a goal"}
-    assert goal_said(None, Path("GOAL.md")) == {"goal_file": "GOAL.md"}
-    assert goal_said(None, None) == {}
+    assert goal_settings("another", STANDARD_STREAM) == {"goal": "another", "goal_file": "-"}
+    assert goal_settings("a goal", None) == {"goal": "a goal"}
+    assert goal_settings(None, Path("GOAL.md")) == {"goal_file": "GOAL.md"}
+    assert goal_settings(None, None) == {}
