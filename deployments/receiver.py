@@ -1,7 +1,7 @@
-"""`helmsman receive`: turns signed messages of GitHub, Gitea and our own post-receive hook about pushes and issues into runs.
+"""`helmsman receive`: start runs from signed push and issue webhooks of GitHub, Gitea and our own post-receive hook.
 
-A message is read to the end or refused, its signature is compared before anything in it is looked at, and what it brings is on
-the disk before it is answered. What is told to whoever has no secret tells nothing about us.
+A message is read completely or rejected, its signature is checked before its content is parsed, and its events are on disk
+before the response is sent. Responses to senders without the secret reveal nothing about us.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ from tasks.triggers.deliveries import Deliveries, Event, deliveries_file
 from tasks.triggers.pushes import read_allowed_file
 
 FRESH_SECONDS = 300
-"""How old a message of our hook may be, or how far ahead its sender's clock; the hook signs it anew before each attempt."""
-SHORTEST_SECRET = 16  # characters; a shorter one is guessed from a single message that somebody has seen
-LARGEST_BODY = 8 * 1024 * 1024  # bytes; the event of a push with thousands of commits has a few of these
-PATIENCE_SECONDS = 10  # in which a message must have come in
+"""Maximum age of a message of our hook, and maximum clock skew of its sender; the hook signs each attempt again."""
+SHORTEST_SECRET = 16  # characters; a shorter one can be brute-forced from a single captured message
+LARGEST_BODY = 8 * 1024 * 1024  # bytes; the event of a push with thousands of commits has a few MiB
+PATIENCE_SECONDS = 10  # timeout for reading a request body
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 _SECONDS = re.compile(r"[0-9]{9,11}", re.ASCII)
@@ -59,15 +59,15 @@ _log = logging.getLogger(__name__)
 
 
 class Way(NamedTuple):
-    """How one kind of sender says what: names of headers, and who reads the body."""
+    """Header names and body parser of one kind of sender."""
 
     source: Source
     content: str
     signature: str
     delivery: str
     read: Callable[[bytes], PushMessage]
-    event: str = ""  # the header that says what happened; empty: it is always a push. Only forges tell of issues
-    timestamp: str = ""  # the header that says when; it and the delivery are then signed as well. The forges sign the body alone
+    event: str = ""  # the header with the event type; empty: always a push. Only forges send issue events
+    timestamp: str = ""  # the header with the time; it and the delivery id are then signed, too. Forges sign only the body
 
 
 JSON = "application/json"
@@ -83,21 +83,21 @@ class Receiver:
     secret: bytes
     allowed: Mapping[str, Allowed]
     deliveries: Deliveries
-    accepted: Callable[[], None]  # called after something new was kept
+    accepted: Callable[[], None]  # called after a new event was stored
 
 
 def receiver_app(receiver: Receiver) -> Starlette:
-    """Answer the three ways, and whoever asks after our health."""
+    """ASGI app with the three webhook endpoints and a health check."""
 
     def endpoint(way: Way) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
-            body = await _body(request, way)
-            delivery = _verified(receiver, way, request, body)
+            body = await _read_body(request, way)
+            delivery = _verify_delivery(receiver, way, request, body)
             what = request.headers.get(way.event, "") if way.event else "push"
             read = way.read if what == "push" else _ISSUES.get(what)
             if read is None:
-                return _answer(HTTPStatus.OK, way, ["nothing to do: only pushes and issues start loops"])
-            return await run_in_threadpool(_deliver, receiver, way, delivery, partial(read, body))
+                return _respond(HTTPStatus.OK, way, ["nothing to do: only pushes and issues start loops"])
+            return await run_in_threadpool(_store_events, receiver, way, delivery, partial(read, body))
 
         return answer
 
@@ -112,31 +112,31 @@ def receiver_app(receiver: Receiver) -> Starlette:
     return Starlette(routes=[*ways, Route("/health", health, methods=["GET"])], exception_handlers={HTTPException: refuse})
 
 
-async def _body(request: Request, way: Way) -> bytes:
-    """The whole body, if it is what the way expects, of a bearable size, and there in time."""
+async def _read_body(request: Request, way: Way) -> bytes:
+    """Read the request body. Raises HTTPException for a wrong content type, a body that is too large, or a timeout."""
     content = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content != way.content or "content-encoding" in request.headers:
         raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {way.content}, not compressed")
     chunks = request.stream()
     announced, body = request.headers.get("content-length", "0"), bytearray()
-    is_bearable = announced.isdecimal() and int(announced) <= LARGEST_BODY
+    fits = announced.isdecimal() and int(announced) <= LARGEST_BODY
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while is_bearable and (chunk := await anext(chunks, None)) is not None:
+            while fits and (chunk := await anext(chunks, None)) is not None:
                 body += chunk
-                is_bearable = len(body) <= LARGEST_BODY
+                fits = len(body) <= LARGEST_BODY
     except TimeoutError:
         raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, "the message is incomplete") from None
     except ClientDisconnect:
         raise HTTPException(HTTPStatus.BAD_REQUEST, "the sender disconnected") from None
-    if not is_bearable:  # the rest is not read, so nothing more can be said on this connection
+    if not fits:  # the rest is not read, so the connection cannot be reused
         headers = {"connection": "close"}
         raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the message is too large", headers)
     return bytes(body)
 
 
-def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> str:
-    """The delivery's name, if the signature is right and the message fresh."""
+def _verify_delivery(receiver: Receiver, way: Way, request: Request, body: bytes) -> str:
+    """Delivery id. Raises HTTPException unless the signature is valid and the message is fresh."""
     signature, delivery, at = (request.headers.get(name, "") for name in (way.signature, way.delivery, way.timestamp))
     if not signature:
         raise HTTPException(HTTPStatus.UNAUTHORIZED, "the message is not signed")
@@ -150,86 +150,86 @@ def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> st
     return delivery
 
 
-def is_signed(secret: bytes, parts: tuple[bytes, ...], shown: str) -> bool:
-    """Whether `shown` is the HMAC-SHA256 of these parts, in hexadecimal, with or without `sha256=` in front."""
-    signature = shown.removeprefix("sha256=")
-    made = hmac.new(secret, b"".join(parts), hashlib.sha256).hexdigest()
-    return _HEX.fullmatch(signature) is not None and hmac.compare_digest(made, signature)
+def is_signed(secret: bytes, parts: tuple[bytes, ...], given: str) -> bool:
+    """Whether `given` is the HMAC-SHA256 of these parts, in hexadecimal, with or without `sha256=` in front."""
+    signature = given.removeprefix("sha256=")
+    expected = hmac.new(secret, b"".join(parts), hashlib.sha256).hexdigest()
+    return _HEX.fullmatch(signature) is not None and hmac.compare_digest(expected, signature)
 
 
-def is_fresh(told: str, now: float) -> bool:
-    """Whether a time in seconds since 1970 is near enough."""
-    return _SECONDS.fullmatch(told) is not None and abs(now - int(told)) <= FRESH_SECONDS
+def is_fresh(sent_at: str, now: float) -> bool:
+    """Whether a Unix time is within FRESH_SECONDS of `now`."""
+    return _SECONDS.fullmatch(sent_at) is not None and abs(now - int(sent_at)) <= FRESH_SECONDS
 
 
-def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], PushMessage | IssueTold]) -> Response:
+def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[], PushMessage | IssueTold]) -> Response:
     try:
         message = read()
     except ValueError:
         raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no event type") from None
-    found = find_allowed(receiver.allowed, message.names)
-    if found is None:
+    match = find_allowed(receiver.allowed, message.names)
+    if match is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "this repository may not start loops here")
-    (name, allowed), now = found, datetime.now(UTC)
-    of_operator = {"repository": name, "location": allowed.at, "settings": allowed.set}
-    facts = {**of_operator, "source": way.source, "delivery": delivery, "received_at": now}
+    (name, allowed), now = match, datetime.now(UTC)
+    configured = {"repository": name, "location": allowed.at, "settings": allowed.set}
+    facts = {**configured, "source": way.source, "delivery": delivery, "received_at": now}
     filtered: Sequence[Event | Ignored] = (
         [filter_issue(message, allowed, facts)]
         if isinstance(message, IssueTold)
         else filter_updates(message.updates, allowed.branches, facts)
     )
     try:
-        events = [one for one in filtered if not isinstance(one, Ignored)]
+        events = [item for item in filtered if not isinstance(item, Ignored)]
         new = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
     except TransientError:
         _log.exception("a delivery is lost unless it is sent again")
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be stored; send it again") from None
     if new:
         receiver.accepted()
-    words = (
-        f"nothing to do: {one.reason}"
-        if isinstance(one, Ignored)
-        else f"{'accepted' if one in new else 'known already'}: {one.what}"
-        for one in filtered
+    lines = (
+        f"nothing to do: {item.reason}"
+        if isinstance(item, Ignored)
+        else f"{'accepted' if item in new else 'known already'}: {item.what}"
+        for item in filtered
     )
-    return _answer(HTTPStatus.ACCEPTED if new else HTTPStatus.OK, way, list(words))
+    return _respond(HTTPStatus.ACCEPTED if new else HTTPStatus.OK, way, list(lines))
 
 
-def _answer(status: HTTPStatus, way: Way, lines: list[str]) -> Response:
+def _respond(status: HTTPStatus, way: Way, lines: list[str]) -> Response:
     for line in lines:
         _log.info("%s by %s: %s", status.value, way.source, clean(line))
     return PlainTextResponse("".join(f"{line}\n" for line in lines), status_code=status)
 
 
 SECRET = "HELMSMAN_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
-MOST_RECEIVING = 32  # connections at once whose message has not come to its end; each may hold a body in memory
-MOST_OF_ONE_CLIENT = 8  # of those; forges send a message within milliseconds, also in bursts and through a proxy
-MOST_CONNECTIONS = 2 * MOST_RECEIVING  # at once, with those whose message is being answered
-HEADERS_SECONDS = 5  # until a message's headers are complete; uvicorn itself waits for ever
-LONGEST_CONNECTION = 20  # seconds, whatever its sender does
-LOOK_SECONDS = 10.0  # until the next attempt, and between two looks for what another receiver has left behind
+MOST_RECEIVING = 32  # concurrent connections with an incomplete request; each may hold a body in memory
+MOST_OF_ONE_CLIENT = 8  # of those per client; forges send a message within milliseconds, also in bursts and through a proxy
+MOST_CONNECTIONS = 2 * MOST_RECEIVING  # concurrent, including those being answered
+HEADERS_SECONDS = 5  # until a request's headers are complete; uvicorn has no such timeout
+LONGEST_CONNECTION = 20  # seconds, whatever the sender does
+LOOK_SECONDS = 10.0  # until the next attempt, and between scans for events that another receiver left
 
 
-class _Bounded(H11Protocol):
-    """A connection that ends in time, and gives way to newer ones while its sender has not said all."""
+class _BoundedProtocol(H11Protocol):
+    """A connection with timeouts. The oldest incomplete ones are closed when there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
         self.since, self.address = self.loop.time(), self.client[0] if self.client else ""
         self.loop.call_later(HEADERS_SECONDS, lambda: self.conn.their_state is h11.IDLE and transport.close())
         self.loop.call_later(LONGEST_CONNECTION, transport.close)
-        # where there are too many, the oldest gives way: of this client, else of the one that has most
-        known = (one for one in self.connections if isinstance(one, _Bounded) and not one.transport.is_closing())
-        receiving = [one for one in known if one.conn.their_state in {h11.IDLE, h11.SEND_BODY}]
-        shares = Counter(one.address for one in receiving)
+        # if there are too many, close the oldest one: of this client, else of the client with the most
+        others = (other for other in self.connections if isinstance(other, _BoundedProtocol) and not other.transport.is_closing())
+        receiving = [other for other in others if other.conn.their_state in {h11.IDLE, h11.SEND_BODY}]
+        shares = Counter(other.address for other in receiving)
         most = self.address if shares[self.address] > MOST_OF_ONE_CLIENT else max(shares, key=shares.__getitem__, default="")
         if shares[self.address] > MOST_OF_ONE_CLIENT or len(receiving) > MOST_RECEIVING:
-            min((one for one in receiving if one.address == most), key=lambda one: one.since).transport.close()
+            min((other for other in receiving if other.address == most), key=lambda other: other.since).transport.close()
 
 
 @contextmanager
 def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
-    """Start what was delivered, in a thread that lives while the block runs. Yields what wakes it when something new waits."""
+    """Start stored events in a thread while the block runs. Yields a function that wakes the thread for a new event."""
     awake, done = threading.Event(), threading.Event()
 
     def start(event: Event) -> None:
@@ -239,7 +239,7 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
             run = start_run(event)
         except TransientError:
             raise
-        except HelmsmanError as error:  # one that is refused does not hold up the others
+        except HelmsmanError as error:  # a rejected event does not block the others
             _log.error("%s waits: %s", event.what, clean(str(error)))
             return
         deliveries.started(event, run)
@@ -248,7 +248,7 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
     def work() -> None:
         while not done.is_set():
             awake.clear()
-            try:  # the first event that the engine has no ear for ends the round
+            try:  # the first event that the engine does not accept ends the round
                 for event in deliveries.waiting():
                     start(event)
             except TransientError as error:
@@ -264,11 +264,11 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
     finally:
         done.set()
         awake.set()
-        thread.join(timeout=5)  # in the middle of a request it is left behind; what was not sent is still in the file
+        thread.join(timeout=5)  # a thread in the middle of a request is abandoned; unsent events are still in the file
 
 
 def serve(repos: Path, host: str, port: int) -> None:
-    """Take messages until a signal ends it."""
+    """Serve webhooks until a signal stops the server."""
     secret = os.environ.get(SECRET, "")
     if len(secret) < SHORTEST_SECRET:
         raise OperatorError(
@@ -291,12 +291,12 @@ def serve(repos: Path, host: str, port: int) -> None:
         found, remedy = f"{host} port {port}: {error}", "give another --host or --port"
         raise OperatorError("the receiver cannot listen there", found=found, remedy=remedy) from error
     with listener, sending(deliveries) as wake:
-        _announce(host, listener)
+        _log_to_stderr(host, listener)
         config = uvicorn.Config(
             receiver_app(Receiver(secret.encode(), allowed, deliveries, wake)),
-            http=_Bounded,
+            http=_BoundedProtocol,
             log_config=None,
-            access_log=False,  # it would write down what anybody sends
+            access_log=False,  # it would log whatever anybody sends
             server_header=False,
             proxy_headers=False,
             lifespan="off",
@@ -306,7 +306,7 @@ def serve(repos: Path, host: str, port: int) -> None:
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _announce(host: str, listener: socket.socket) -> None:
+def _log_to_stderr(host: str, listener: socket.socket) -> None:
     _log.setLevel(logging.INFO)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
