@@ -1,1 +1,1 @@
-"""Prefect's server and its runs, as they are used here."""
+"""Access to Prefect's server and its flow runs."""

@@ -1,7 +1,7 @@
-"""The embedded engine: a Prefect server of our own on loopback for as long as a loop runs, where none is configured.
+"""The embedded engine: our own Prefect server on loopback while a loop runs, if no server is configured.
 
-Prefect would start one by itself, but that one survives a killed driver for ever, gives up after 20 s, and stalls for seconds
-on SQLite. Nothing here imports Prefect: the server starts while Prefect is still being imported.
+Prefect can start one itself, but that one outlives a killed driver, gives up after 20 s, and stalls for seconds on SQLite.
+This module does not import Prefect: the server starts while Prefect is still being imported.
 """
 
 import os
@@ -23,18 +23,18 @@ from tasks.system.environment import OF_PYTHON, hide_process, neutral_directory,
 from tasks.system.process import Ended, run
 
 START_SECONDS = 120
-"""A fresh database was seen to take 20 s on two idle cores, and three times that on busy ones."""
+"""A fresh database was measured to take 20 s on two idle cores, and three times that on busy ones."""
 PATIENCE_SECONDS = 15
-"""For a configured server that is just being restarted."""
+"""For a configured server that is restarting."""
 FOREVER = 10 * 365 * 24 * 3600.0
 
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
-    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",  # the loop's own display is what a person watches
-    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",  # else each event that a dead server does not get is printed, kilobytes a piece
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",  # people watch the loop's own display
+    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",  # or each event that a dead server misses is printed
 }
-"""For the process that drives a loop."""
+"""Environment of the process that drives a loop."""
 
 SERVER = {
     **QUIET,
@@ -43,36 +43,36 @@ SERVER = {
     "PREFECT_API_SERVICES_SCHEDULER_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED": "false",  # nobody reads its events, and every write locks SQLite
     "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": "false",  # it has no automations
-    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",  # with single writes, SQLite is locked and clients sleep 2 s
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",  # single writes lock SQLite, and clients sleep 2 s
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "100",
-    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",  # whole seconds: less is cut to 0, and a core is kept busy
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",  # whole seconds: less becomes 0, which keeps a core busy
 }
 
 
 LOGIN = "PREFECT_API_AUTH_STRING"
-"""Prefect's basic authentication, as its client reads it."""
+"""Variable from which Prefect's client reads its basic authentication."""
 MODULE = "tasks.engine.server"
-OF_THE_SERVER = (*OF_PYTHON, "PREFECT_*", "XDG_*")
-"""Variables that it gets besides the basic ones: no credentials of an agent."""
+SERVER_VARIABLES = (*OF_PYTHON, "PREFECT_*", "XDG_*")
+"""Variables passed to the server besides the basic ones: no credentials of an agent."""
 
 NO_SLOT = "ConcurrencySlotAcquisitionError"
-"""By its name, for Prefect is not imported here: what a step ends with whose engine goes away before it begins."""
+"""Error of a step whose engine stops before the step begins; by name, since Prefect is not imported here."""
 
 IS_UP = b"the server is up"
-"""The line that its process prints once it answers."""
+"""The line that the server process prints once it accepts requests."""
 SHORT_LIFE_SECONDS = 60
 MOST_SHORT_LIVES = 5
-"""In a row: whatever ends a server that often soon after its start will end the next one."""
+"""In a row: after that many early exits the next server would fail, too."""
 GONE = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 def prefect_home(environment: Mapping[str, str]) -> Path:
-    """Where the embedded server's database lies."""
+    """Folder of the embedded server's database."""
     return Path(environment.get("PREFECT_HOME") or Path.home() / ".prefect")
 
 
 def configured_api(environment: Mapping[str, str]) -> str | None:
-    """The server that the operator chose, by PREFECT_API_URL or by the active Prefect profile; None for none."""
+    """URL of the server configured by PREFECT_API_URL or by the active Prefect profile, or None."""
     if "PREFECT_API_URL" in environment:
         return environment["PREFECT_API_URL"] or None
     home = prefect_home(environment)
@@ -86,71 +86,71 @@ def configured_api(environment: Mapping[str, str]) -> str | None:
 
 
 def is_embedded() -> bool:
-    """Whether the engine is one that ends with this process or with the one that started it, and forgets its leases then."""
+    """Whether the engine stops with this process or its parent, and loses its leases then."""
     return os.environ.get("PREFECT_API_URL") in _own_engines
 
 
 def adopt_engine() -> None:
-    """The configured server is the embedded one of the process that started us: it ends with that one."""
+    """Treat the configured server as the embedded one of our parent process, which stops it."""
     _own_engines[os.environ["PREFECT_API_URL"]] = None
 
 
 def engine_in_words(of: str) -> str:
-    """What comes up within `engine`. A database that is made first takes much longer than one that is there already."""
-    first = is_embedded() and not (prefect_home(os.environ) / "prefect.db").exists()
-    return f"the engine for {of}{', and its database, once' if first else ''}"
+    """Text about what `engine` starts. Creating a new database takes much longer than opening one."""
+    is_first = is_embedded() and not (prefect_home(os.environ) / "prefect.db").exists()
+    return f"the engine for {of}{', and its database, once' if is_first else ''}"
 
 
 @contextmanager
 def engine() -> Generator[Callable[[], str]]:
     """Start the embedded server unless one is configured. Yields a function that waits until it answers and returns its URL.
 
-    Call before Prefect is imported. When our process is killed, the server ends too. From here on this process drives agents,
-    which shall not read the credentials that it was started with.
+    Call before Prefect is imported. If our process is killed, the server stops, too. The process hides its environment, since
+    the agents that it drives must not read its credentials.
     """
     hide_process()
     os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})
-    chosen = configured_api(os.environ)
-    if chosen:
-        yield lambda: _require_up(chosen)
+    configured = configured_api(os.environ)
+    if configured:
+        yield lambda: _require_up(configured)
         return
     server = _Server()
     _own_engines[server.url] = server
     own = {"PREFECT_API_URL": server.url, LOGIN: server.login, "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false"}
     with server.running():
-        before = {name: os.environ.pop(name) for name in own if name in os.environ}
-        os.environ.update(own)  # it hands out no tokens against forged requests
+        saved = {name: os.environ.pop(name) for name in own if name in os.environ}
+        os.environ.update(own)  # the server issues no CSRF tokens
         try:
             yield server.wait_until_up
         finally:
             for name in own:
                 os.environ.pop(name)
-            os.environ.update(before)
+            os.environ.update(saved)
 
 
 class EngineAwayError(TransientError):
-    """The server went away while it was used, and no longer answers."""
+    """The server stopped during use and no longer answers."""
 
 
 class _Server:
-    """Our child. It listens on a socket of ours, so requests wait instead of being refused while it is started again.
+    """Our child process. It listens on a socket of ours, so requests wait instead of being refused during a restart.
 
-    A server that ends by itself, or is killed, is followed by another on the same port, with the same database and login.
+    A server that exits or is killed is replaced by another on the same port, with the same database and login.
     """
 
     def __init__(self) -> None:
-        """Take a port; nothing runs before `running`."""
+        """Bind a port; `running` starts the server."""
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._port = int(self._socket.getsockname()[1])
-        user, password = secrets.token_urlsafe(16), secrets.token_urlsafe(32)  # a word would be redacted everywhere
+        user, password = secrets.token_urlsafe(16), secrets.token_urlsafe(32)  # a fixed word would be redacted everywhere
         self.url, self.login = f"http://127.0.0.1:{self._port}/api", f"{user}:{password}"
         self.end = ""
-        """How the last server ended, in words, once no other is started."""
+        """How the last server ended, as text, once no other is started."""
         self._up, self._done = threading.Event(), threading.Event()
 
     @contextmanager
     def running(self) -> Generator[None]:
-        thread = threading.Thread(target=self._serve, name="prefect-server", daemon=True)
+        thread = threading.Thread(target=self._keep_running, name="prefect-server", daemon=True)
         thread.start()
         try:
             yield
@@ -160,7 +160,7 @@ class _Server:
             self._socket.close()
 
     def wait_until_up(self) -> str:
-        """Returns its URL. Raises TransientError as soon as it has ended instead, or after START_SECONDS."""
+        """Wait for the server and return its URL. Raises TransientError if it ends, or after START_SECONDS."""
         deadline = time.monotonic() + START_SECONDS
         while not self._up.wait(0.05):
             if self.end or time.monotonic() > deadline:
@@ -173,29 +173,31 @@ class _Server:
                 )
         return self.url
 
-    def _serve(self) -> None:
+    def _keep_running(self) -> None:
         short_lives, end = 0, ""
         while not self._done.is_set():
-            begun, came_up = time.monotonic(), False
+            started_at, was_up = time.monotonic(), False
             try:
-                ended = self._run()
-                came_up, code = self._up.is_set(), ended.exit_code
-                how = f"signal {-code}" if code is not None and code < 0 else f"exit status {'unknown' if code is None else code}"
-                said = (ended.tail or ended.head).replace(IS_UP.decode(), "").strip()[-2000:]
-                end = f"it ended after {ended.seconds:.1f} s with {how}" + (f": {said}" if said else ", without output")
-            except Exception as error:  # noqa: BLE001 - whoever waits for it is told
+                ended = self._run_once()
+                was_up, code = self._up.is_set(), ended.exit_code
+                status = (
+                    f"signal {-code}" if code is not None and code < 0 else f"exit status {'unknown' if code is None else code}"
+                )
+                output = (ended.tail or ended.head).replace(IS_UP.decode(), "").strip()[-2000:]
+                end = f"it ended after {ended.seconds:.1f} s with {status}" + (f": {output}" if output else ", without output")
+            except Exception as error:  # noqa: BLE001 - `wait_until_up` reports it
                 end = str(error)
             self._up.clear()
-            short_lives = short_lives + 1 if time.monotonic() - begun < SHORT_LIFE_SECONDS else 0
-            if not came_up or short_lives >= MOST_SHORT_LIVES:
+            short_lives = short_lives + 1 if time.monotonic() - started_at < SHORT_LIFE_SECONDS else 0
+            if not was_up or short_lives >= MOST_SHORT_LIVES:
                 break
         if not self._done.is_set():
             self.end = end
-            self._refuse()
+            self._refuse_requests()
 
-    def _run(self) -> Ended:
-        """`-P` keeps the folder that it stands in out of the server's imports. Nobody else reads the pipe with the login."""
-        environment = other_environment(os.environ, OF_THE_SERVER, ())
+    def _run_once(self) -> Ended:
+        """Run one server until it ends. `-P` keeps the working directory out of its imports; the login goes through a pipe."""
+        environment = other_environment(os.environ, SERVER_VARIABLES, ())
         socket_number = self._socket.fileno()
         return run(
             [sys.executable, "-P", "-m", MODULE, str(socket_number), str(self._port)],
@@ -210,8 +212,8 @@ class _Server:
             pass_fds=(socket_number,),
         )
 
-    def _refuse(self) -> None:
-        """Answer requests that no server will: Prefect's client gives up at once, but repeats one that breaks for minutes."""
+    def _refuse_requests(self) -> None:
+        """Answer requests after the last server: Prefect's client gives up on 410, but retries a reset for minutes."""
         self._socket.settimeout(0.2)
         while not self._done.is_set():
             with suppress(OSError):
@@ -219,16 +221,16 @@ class _Server:
                 with connection:
                     connection.settimeout(1)
                     connection.sendall(GONE)
-                    while connection.recv(65536):  # a connection that is closed with something unread breaks
+                    while connection.recv(65536):  # closing with unread data resets the connection
                         pass
 
 
 _own_engines: dict[str, _Server | None] = {}
-"""By their URLs. None: the server of the process that started us."""
+"""By URL. None: the server of our parent process."""
 
 
 def engine_error(error: BaseException) -> EngineAwayError | None:
-    """What broke a run because its engine went away; None where that is not what happened."""
+    """The error as EngineAwayError if the engine is unreachable, else None."""
     unreachable = str(error).startswith("Failed to reach API") or type(error).__name__ == NO_SLOT
     if not isinstance(error, httpx.HTTPError) and not unreachable:
         return None
@@ -243,7 +245,7 @@ def engine_error(error: BaseException) -> EngineAwayError | None:
 
 
 def require_address(url: str | None = None) -> None:
-    """Raise OperatorError where the configured server could never be reached: for whoever has something to do before it is."""
+    """Raise OperatorError if the URL of the configured server is invalid, before anything else is done."""
     url = url or configured_api(os.environ)
     if not url:
         return
@@ -260,12 +262,12 @@ def require_address(url: str | None = None) -> None:
 
 
 def _require_up(url: str) -> str:
-    """A configured server is not ours to start, but Prefect's own words on one that is away are many and say little."""
+    """Wait for a configured server and return its URL. Raises TransientError with a shorter message than Prefect's own."""
     require_address(url)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            httpx.get(f"{url}/health", timeout=5)  # any answer will do; what it allows us is asked later
+            httpx.get(f"{url}/health", timeout=5)  # any answer will do; permissions are checked later
         except httpx.HTTPError as error:
             if time.monotonic() > deadline:
                 raise TransientError(

@@ -1,8 +1,8 @@
 """The embedded engine's own process: `python -P -m tasks.engine.server SOCKET PORT`, its login on standard input.
 
-SOCKET is the number of a descriptor that listens on PORT. It prints a line once it answers.
-`tasks/engine/embedded.py` alone starts it. The login comes by a pipe because an agent's process may read the environment
-that a program was started with, until that has hidden it.
+SOCKET is the number of a descriptor that listens on PORT. It prints a line once it accepts requests.
+Only `tasks/engine/embedded.py` starts it. The login comes through a pipe because an agent's process can read the initial
+environment of a program until the program hides it.
 """
 
 import os
@@ -16,10 +16,10 @@ GRACE_SECONDS = 3
 
 
 def main() -> None:
-    """Serve until a signal ends it."""
+    """Serve until a signal stops the process."""
     hide_process()
     os.environ["PREFECT_SERVER_API_AUTH_STRING"] = sys.stdin.read()
-    import uvicorn  # not its command line, which puts the working directory first among the places of modules
+    import uvicorn  # not its command line, which puts the working directory first on sys.path
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
