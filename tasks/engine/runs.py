@@ -1,6 +1,6 @@
-"""Talking to the engine about flow runs: naming ours, ending those that a dead driver left, hearing of a cancel.
+"""Manage flow runs in the engine: name ours, end the runs of dead drivers, watch for a cancel.
 
-And how ours end: as a state that says why and what comes next, without a traceback.
+And end ours in a state whose message gives the reason and the next step, without a traceback.
 """
 
 import logging
@@ -31,26 +31,26 @@ from tasks.system.environment import hide_process, survive_broken_pipe
 from tasks.system.secrets import redacting_errors
 
 POLL_SECONDS = 2.0
-"""How often the engine is asked whether somebody cancelled; a cancel must be through within 10 s."""
+"""Interval of polling the engine for a cancel, which must take effect within 10 s."""
 
 FLUSH_SECONDS = 15
 
 PAGE = 100
-"""Runs that one request asks for."""
+"""Runs per request."""
 REPOSITORY = "helmsman.repository"
-"""Label of a run: where its loop is, on the machine that drove it last."""
+"""Label of a run: path of its loop's repository on the machine that drove it last."""
 SUPERSEDED = "Superseded"
-"""How a dead driver's run shows. No automation starts it again, as one that is merely `Crashed`: its loop goes on elsewhere."""
+"""State of a dead driver's run. Unlike `Crashed`, no automation restarts it, since its loop continues in another run."""
 
 SLEEPING = "Sleeping"
 CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 ABOUT_TO_START = frozenset({StateType.SCHEDULED, StateType.PENDING})
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED, StateType.SCHEDULED]
-"""Of runs that have driven the loop: one that is scheduled sleeps, or was to go on."""
+"""States of the loop's runs to supersede: a scheduled one is sleeping or due to continue."""
 
 _starts: dict[UUID, int] = {}
-"""Of the deployments' runs that this process drives: how often they had been started when it began. Only a worker starts a run
-elsewhere; another one's count rises with each pause that it sits out."""
+"""Run counts at the start, of the deployments' runs that this process drives. Only a worker starts a run elsewhere; the count of
+other runs rises with each pause."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,61 +58,61 @@ R = TypeVar("R")
 _log = logging.getLogger(__name__)
 
 
-def _mine() -> FlowRun | None:
+def _current_run() -> FlowRun | None:
     context = FlowRunContext.get()
     return context.flow_run if context else None
 
 
 def run_id() -> UUID:
-    """Id of the flow run that this code runs in."""
-    if (run := _mine()) is None:
+    """Id of the current flow run."""
+    if (run := _current_run()) is None:
         raise RuntimeError("a loop's steps run inside its flow run")
     return run.id
 
 
 def driven_here(kind: str = "uid:") -> str:
-    """Uid, or name (`loop:`), of the loop that this run has driven before: in a process that died, or before it left one to wait.
+    """Uid, or name (`loop:`), of the loop that this run drove in an earlier process, which died or left to wait.
 
     Empty: none.
     """
-    return tagged(run, kind) if (run := _mine()) else ""
+    return tagged(run, kind) if (run := _current_run()) else ""
 
 
 def is_under_a_worker() -> bool:
-    """Whether this is a deployment's own run: then a worker can start it again, and nobody but the engine sees how it ends."""
-    run = _mine()
+    """Whether this is a deployment's run, which a worker can restart and whose end only the engine sees."""
+    run = _current_run()
     return run is not None and run.deployment_id is not None and run.parent_task_run_id is None
 
 
 def is_retried() -> bool:
-    """Whether this run had ended, and not by a crash, before somebody had it started again."""
+    """Whether this run failed or was cancelled, rather than crashed, before it was started again."""
     with get_client(sync_client=True) as client:
         states = sorted(client.read_flow_run_states(run_id()), key=lambda state: state.timestamp)
-    ends = [state.type for state in states if state.is_final()]
-    return bool(ends) and ends[-1] in {StateType.FAILED, StateType.CANCELLED}
+    final = [state.type for state in states if state.is_final()]
+    return bool(final) and final[-1] in {StateType.FAILED, StateType.CANCELLED}
 
 
-def runs_where(client: SyncPrefectClient, **wanted: Any) -> list[FlowRun]:
-    """Every run that these parts of a FlowRunFilter let through; all, before anybody changes one, as pages would shift then."""
-    where, found = FlowRunFilter.model_validate(wanted), list[FlowRun]()
-    while len(found) % PAGE == 0:
-        page = client.read_flow_runs(flow_run_filter=where, limit=PAGE, offset=len(found))
+def runs_where(client: SyncPrefectClient, **fields: Any) -> list[FlowRun]:
+    """All runs that match these fields of a FlowRunFilter, read before any of them changes, since pages would shift."""
+    run_filter, runs = FlowRunFilter.model_validate(fields), list[FlowRun]()
+    while len(runs) % PAGE == 0:
+        page = client.read_flow_runs(flow_run_filter=run_filter, limit=PAGE, offset=len(runs))
         if not page:
             break
-        found += page
-    return found
+        runs += page
+    return runs
 
 
 def tagged(run: FlowRun, kind: str) -> str:
-    """What a run is tagged with after `loop:` or `uid:`; empty where it is not."""
+    """Value of the run's tag that starts with `loop:` or `uid:`; empty if there is none."""
     return next((tag.removeprefix(kind) for tag in run.tags if tag.startswith(kind)), "")
 
 
 @contextmanager
 def without_heartbeats() -> Generator[None]:
-    """Runs inside another need no heartbeat of their own, and Prefect's costs a second at the end of each.
+    """Disable heartbeats of nested runs: they need none, and each costs a second at its end.
 
-    For the block of a running flow: its own heartbeat has begun and goes on. Entering costs 40 ms, so once is enough.
+    Use inside of a running flow, whose own heartbeat continues. Entering costs 40 ms, so use it once.
     """
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
         yield
@@ -122,31 +122,31 @@ def without_heartbeats() -> Generator[None]:
 def driving_run(
     name: str, uid: str, tags: set[str], cancel: Path, *, inside: set[str] | None = None, repository: Path | None = None
 ) -> Generator[None]:
-    """Have this run drive something under that name, with an ear for a cancel. Runs that a dead driver left unfinished end.
+    """Name this run, watch for a cancel while the block runs, and supersede unfinished runs of dead drivers.
 
-    `inside`: tags of the runs in it, if others. `repository`: where a loop is. What is no loop has no such label: whoever looks
-    there would look for a loop's state.
+    `inside`: tags of nested runs, if different. `repository`: path of a loop's repository, stored as a label; None for anything
+    else, since readers of the label expect a loop's state there.
     """
-    hide_process()  # under a worker nobody has done it before
+    hide_process()  # a worker has not done it
     survive_broken_pipe()
-    mine = run_id()
+    own_id = run_id()
     with get_client(sync_client=True) as client:
-        client.update_flow_run(mine, name=name, tags=tags)
-        run = client.read_flow_run(mine)
+        client.update_flow_run(own_id, name=name, tags=tags)
+        run = client.read_flow_run(own_id)
         if run.deployment_id is not None:
-            _starts[mine] = run.run_count
+            _starts[own_id] = run.run_count
         if repository is not None:
-            client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
-        for stale in runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": UNFINISHED}}):
-            if stale.id != mine:
-                message = f"its process died; {name} goes on in flow run {mine}"
-                client.set_flow_run_state(stale.id, Crashed(name=SUPERSEDED, message=message), force=True)
-    with run_tags(*(inside or tags)), without_heartbeats(), _hearing_cancel(cancel):
+            client.update_flow_run_labels(own_id, {REPOSITORY: str(repository)})
+        for unfinished in runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": UNFINISHED}}):
+            if unfinished.id != own_id:
+                message = f"its process died; {name} goes on in flow run {own_id}"
+                client.set_flow_run_state(unfinished.id, Crashed(name=SUPERSEDED, message=message), force=True)
+    with run_tags(*(inside or tags)), without_heartbeats(), _watching_cancel(cancel):
         yield
 
 
 def untagged(function: Callable[P, R]) -> Callable[P, R]:
-    """The tags of a flow run end there: for a tagged task run Prefect asks its server for a slot, 10 ms a step."""
+    """Run the function without tags: for a tagged task run Prefect asks its server for a slot, 10 ms a step."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -157,22 +157,22 @@ def untagged(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def flush() -> None:
-    """Send what Prefect has queued while its server still answers; at exit it would try for minutes."""
+    """Send Prefect's queued events and logs while its server still answers; at exit it would retry for minutes."""
     EventsWorker.drain_all(timeout=FLUSH_SECONDS)
     APILogWorker.drain_all(timeout=FLUSH_SECONDS)
 
 
 @contextmanager
-def _hearing_cancel(flag: Path) -> Generator[None]:
-    """While the block runs, touch a file when somebody cancels this run in the UI or by the API, or has it started elsewhere."""
-    mine, done = run_id(), threading.Event()
+def _watching_cancel(flag: Path) -> Generator[None]:
+    """While the block runs, touch the file if this run is cancelled in the UI or by the API, or is started elsewhere."""
+    own_id, done = run_id(), threading.Event()
 
     def watch() -> None:
         with get_client(sync_client=True) as client:
             while not done.wait(POLL_SECONDS):
-                found = _asked(client, mine)
-                if found and (found.state_type in CANCELLED or _elsewhere(found)):
-                    with suppress(OSError):  # a full disk takes no file; it is asked again
+                run = _read_run(client, own_id)
+                if run and (run.state_type in CANCELLED or _was_restarted(run)):
+                    with suppress(OSError):  # a full disk takes no file; try again
                         flag.touch()
                         return
 
@@ -186,22 +186,22 @@ def _hearing_cancel(flag: Path) -> Generator[None]:
 
 
 def is_started_elsewhere() -> bool:
-    """Whether the engine has given this run to another process since: whatever this one says of it would be believed."""
-    run = _mine()
+    """Whether the engine has started this run in another process since, so that this one must not change its state."""
+    run = _current_run()
     if run is None or run.id not in _starts:
         return False
     with get_client(sync_client=True) as client:
-        found = _asked(client, run.id)
-    return found is not None and _elsewhere(found)
+        current = _read_run(client, run.id)
+    return current is not None and _was_restarted(current)
 
 
 @contextmanager
 def leaving_what_others_drive() -> Generator[None]:
-    """However the block ends: a run that the engine has started anew is not ours to end, and this process ends without a word."""
+    """If the engine has started this run elsewhere, raise Abort at the end of the block and leave the run's state alone."""
     paused = False
     try:
         yield
-    except Pause:  # it was suspended, and may have been woken by now
+    except Pause:  # the run is suspended, and may have been resumed by now
         paused = True
         raise
     finally:
@@ -212,17 +212,17 @@ def leaving_what_others_drive() -> Generator[None]:
             raise Abort("this run was started again elsewhere")
 
 
-def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
-    """None of an engine that cannot be asked, which has not cancelled: the loop goes on without it."""
+def _read_run(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
+    """Read the flow run; None if the engine does not answer, so that the loop continues without it."""
     try:
-        found = runs_where(client, id={"any_": [run]})
-    except (httpx.HTTPError, ValueError):  # the second: what stands before it has answered, with a page for people
+        runs = runs_where(client, id={"any_": [run]})
+    except (httpx.HTTPError, ValueError):  # ValueError: a proxy answered with an HTML page
         _log.debug("the engine did not answer; asking again", exc_info=True)
         return None
-    return found[0] if found else None
+    return runs[0] if runs else None
 
 
-def _elsewhere(run: FlowRun) -> bool:
+def _was_restarted(run: FlowRun) -> bool:
     known = _starts.get(run.id)
     return known is not None and (run.run_count > known or run.state_type in ABOUT_TO_START)
 
@@ -231,19 +231,19 @@ def _elsewhere(run: FlowRun) -> bool:
 
 
 class EndState(State[dict[str, Any]]):
-    """The end of a run that decided to end so.
+    """A final state that a run chose itself.
 
-    Prefect raises at the end of a run whose state is failed or cancelled, and its log closes with a screenful of traceback. That
-    is right for a fault; a limit that is reached or a person's stop is none.
+    Prefect raises at the end of a run whose state is failed or cancelled, and logs a traceback. That is right for a fault, but
+    not for a reached limit or a person's stop.
     """
 
     def result(self, raise_on_failure: bool = True, retry_result_failure: bool = True, **_: Any) -> Any:  # noqa: ARG002 - as Prefect calls it
-        """What the run came to; nothing is raised."""
+        """Result of the run; never raises."""
         return cast("Any", super()).result(raise_on_failure=False, _sync=True)
 
 
 def sleep_until(moment: datetime, reason: str) -> NoReturn:
-    """Leave the process, and have a worker start the run again at that moment. Raises Pause, which ends it without a word."""
+    """Schedule the run to be restarted by a worker at that time. Raises Pause, which ends the process without a message."""
     state: State[Any] = Scheduled(name=SLEEPING, scheduled_time=moment, message=reason)
     with get_client(sync_client=True) as client:
         client.set_flow_run_state(run_id(), state, force=True)
@@ -251,9 +251,9 @@ def sleep_until(moment: datetime, reason: str) -> NoReturn:
 
 
 def ending_with_reason(flow: Callable[P, State[dict[str, Any]]]) -> Callable[P, State[dict[str, Any]]]:
-    """Under a worker, end a run with the sentence of the error that ends it. A fault of ours keeps its traceback.
+    """Under a worker, end a run with the error's message as its state. Unexpected exceptions keep their traceback.
 
-    Whoever drives a flow in its own process is given the error. No error says a secret.
+    Outside of a worker, raise the error. Errors are redacted.
     """
 
     @wraps(flow)

@@ -11,7 +11,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_CSRF_SUPPORT_ENABLE
 from helmsman.errors import OperatorError, TransientError
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.embedded import engine
-from tasks.engine.runs import _asked  # pyright: ignore[reportPrivateUsage] - what the watch for a cancel asks, without its thread
+from tasks.engine.runs import _read_run  # pyright: ignore[reportPrivateUsage] - what the watch for a cancel asks, without its thread
 from tests.fakes.answering import Reply, answering
 from tests.unit.builders import config
 
@@ -35,7 +35,7 @@ def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None
 def test_a_page_for_people_is_no_cancel_and_ends_nobodys_watch_for_one() -> None:
     behind = {PREFECT_CLIENT_CSRF_SUPPORT_ENABLED: False}
     with showing_a_page() as url, temporary_settings({PREFECT_API_URL: url, **behind}), get_client(sync_client=True) as client:
-        assert _asked(client, uuid4()) is None
+        assert _read_run(client, uuid4()) is None
 
 
 @pytest.mark.parametrize("named", ["http://localhost:port/api", "http://[::1", "localhost:4200/api", "/api"])
