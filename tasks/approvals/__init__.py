@@ -1,1 +1,1 @@
-"""Questions to people, and what they say."""
+"""Questions to people and their answers."""

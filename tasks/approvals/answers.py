@@ -1,10 +1,9 @@
-"""Answers to gates as files: whoever gets one puts it there, whoever asked takes it. The first answer to a question counts,
-but for a stop, which comes before all that nobody has read yet.
+"""Answers to gates, stored as files. The first answer to a question counts, except that a stop replaces an unread one.
 
-A file outlives the process that asked and the engine that it ran on. It is signed with the loop's key: what anybody else puts
-there is no answer. Nobody can answer beforehand, since a question gets a random key when it is asked.
+A file outlives the process that asked and its engine. It is signed with the loop's key, so files written by anybody else are
+ignored. Nobody can answer in advance, since a question gets a random key when it is asked.
 
-What people say while nothing is asked lies beside them, a file each, until the iteration that is due is told of it.
+Messages from people while no question is open are stored next to them, a file each, until the next iteration gets them.
 """
 
 import logging
@@ -36,33 +35,33 @@ _log = logging.getLogger(__name__)
 
 
 def put(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
-    """Leave an answer. Returns the one that counts: the first to its question, which a later one does not change.
+    """Store an answer. Returns the one that counts: the first to its question, which a later one does not change.
 
-    What says nothing, or is not signed, is none: it is put aside, or nobody could ever answer. Raises as `find` does.
+    An empty or unsigned file is moved away, since it would block every answer. Raises like `find`.
     """
     mailbox.mkdir(parents=True, exist_ok=True)
-    file = _file(mailbox, answer.gate)
+    file = _answer_file(mailbox, answer.gate)
     with drafted(file, signed_answer(uid, without_secrets(answer))) as draft:
-        if _linked(draft, file):
+        if _link_new(draft, file):
             return answer
         if (first := find(mailbox, uid, answer.gate)) is not None:
             return first
         put_aside(mailbox, answer.gate)
-        return answer if _linked(draft, file) else find(mailbox, uid, answer.gate)
+        return answer if _link_new(draft, file) else find(mailbox, uid, answer.gate)
 
 
 def replace(mailbox: Path, uid: str, answer: Answer) -> None:
-    """Leave an answer in the place of one that nobody has read: the caller holds the lock of whoever asked."""
+    """Replace an unread answer. The caller holds the lock of the asking driver."""
     mailbox.mkdir(parents=True, exist_ok=True)
-    write_atomic(_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
+    write_atomic(_answer_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
 
 
 def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
-    """The answer to a gate, None where there is none, or one that says nothing or was not signed.
+    """Answer to a gate; None if there is none, or if it is invalid or unsigned.
 
-    Raises TransientError where one cannot be read now, and OperatorError where it may not be: it counts all the same.
+    Raises TransientError if it cannot be read now, and OperatorError if permissions forbid it: it counts all the same.
     """
-    file = _file(mailbox, gate)
+    file = _answer_file(mailbox, gate)
     try:
         text = authentic(uid, PURPOSE, file.read_bytes())
         return None if text is None else Answer.model_validate_json(text)
@@ -76,17 +75,17 @@ def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
 
 
 def put_aside(mailbox: Path, gate: str) -> None:
-    """Take an answer that cannot be followed out of the way of the next one."""
-    with suppress(FileNotFoundError):  # somebody else was faster
-        _file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
+    """Move a rejected answer away, so that the next one can be stored."""
+    with suppress(FileNotFoundError):  # another process was faster
+        _answer_file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
 
 
 def signed_answer(uid: str, answer: Answer) -> str:
     return signed(uid, PURPOSE, answer.model_dump_json())
 
 
-def _linked(draft: Path, file: Path) -> bool:
-    """Unlike a rename, a link never takes the place of what is there."""
+def _link_new(draft: Path, file: Path) -> bool:
+    """Hard-link the draft; return False if the file exists. Unlike a rename, a link never replaces a file."""
     try:
         os.link(draft, file)
     except FileExistsError:
@@ -94,42 +93,42 @@ def _linked(draft: Path, file: Path) -> bool:
     return True
 
 
-def _file(mailbox: Path, gate: str) -> Path:
+def _answer_file(mailbox: Path, gate: str) -> Path:
     return mailbox / f"{gate}.json"
 
 
 def put_words(box: Path, uid: str, identity: int, words: str) -> None:
-    """Leave words for the next iteration. `identity` tells them from others: the same put twice are told once.
+    """Store a message for the next iteration. The same `identity` stored twice counts once.
 
-    Signed with the loop's key: what the agent writes there is nobody's word.
+    It is signed with the loop's key, so a file written by the agent is ignored.
     """
     box.mkdir(parents=True, exist_ok=True)
     write_atomic(box / f"{identity:020d}.txt", signed(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 
 def with_words(context: LoopContext, state: LoopState) -> LoopState:
-    """The loop with what was said since. While it has ended, words wait for whoever goes on with it.
+    """Add new messages to the loop's guidance. If the loop has ended, messages wait until it is resumed.
 
-    Files go after the state has been written: who dies in between finds the words in both, and tells them once.
+    Files are removed after the state is written: after a crash in between, messages found in both count once.
     """
     if state.ending is not None:
         return state
-    said: list[str] = []
+    messages: list[str] = []
     files = sorted(context.folder.words.glob("*.txt"))[: max(0, GUIDANCE_REMEMBERED - len(state.guidance))]
     for file in files:
         try:
-            words = authentic(state.uid, WORDS_PURPOSE, file.read_bytes())
+            text = authentic(state.uid, WORDS_PURPOSE, file.read_bytes())
         except OSError as error:
             _log.warning("what a person has said cannot be read: %s", error)
             continue
-        if words is None:
+        if text is None:
             _log.warning("%s was not written by Helmsman for this loop, and is ignored", file.name)
-        elif words.strip() and words not in state.guidance:
-            said.append(words)
-    if said:
-        guided = state.model_copy(update={"guidance": (*state.guidance, *said), "updated_at": now_utc()})
-        state = replace_state(context.repository, state, guided, "told by a person: " + clean(said[0])[:60])
-        publish(MemoryNoted(lines=tuple(f"told by a person: {clean(words)[:200]}" for words in said)))
+        elif text.strip() and text not in state.guidance:
+            messages.append(text)
+    if messages:
+        guided = state.model_copy(update={"guidance": (*state.guidance, *messages), "updated_at": now_utc()})
+        state = replace_state(context.repository, state, guided, "told by a person: " + clean(messages[0])[:60])
+        publish(MemoryNoted(lines=tuple(f"told by a person: {clean(text)[:200]}" for text in messages)))
     for file in files:
         file.unlink(missing_ok=True)
     return state

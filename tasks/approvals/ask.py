@@ -1,7 +1,7 @@
-"""Asking people: a question is written down, then asked, and the loop goes on with the answer that counts.
+"""Ask people: store a question in the state, ask it, and continue with the answer that counts.
 
-A question is open in the loop's state before anybody is asked, so it survives every process. Answers come as files in the loop's
-mailbox (command line, tracker, lapse of time) or as a form that was filled in for a paused run (Prefect UI, API).
+A question is in the loop's state before anybody is asked, so it survives every process. Answers come as files in the loop's
+mailbox (command line, tracker, timeout) or as the form of a paused run (Prefect UI, API).
 """
 
 import secrets
@@ -34,28 +34,28 @@ from tasks.system.journal import publish
 from tasks.trackers.thread import TrackerListener, answer_from_tracker, tell_news
 
 ID_BYTES = 8
-"""Of a question's key, so that nobody can answer it before it is asked."""
+"""Random bytes in a question's key, so that nobody can answer it in advance."""
 
 
 def passed(context: LoopContext, state: LoopState) -> LoopState:
-    """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
+    """Ask all questions due before the loop continues. Returns the state after the answers, or ended with an open question."""
     state = with_words(context, state)
     while (due := gate_due(state, now_utc())) is not None:
         if state.gate is None:
-            state = _opened(context, state, due)
+            state = _open_question(context, state, due)
         gate = state.gate or due
-        state = _with_known_answer(context, state, gate)
+        state = _apply_known_answer(context, state, gate)
         if state.gate is not None and (lapse := lapsed(gate, now_utc())):
-            state = _closed(context, state, lapse)
+            state = _apply_answer(context, state, lapse)
         elif state.gate is not None and state.config.gates.ask:
-            state = _asked(context, state, gate)
+            state = _ask_by_form(context, state, gate)
         elif state.gate is not None:
-            return _left_open(context, state, gate)
+            return _leave_open(context, state, gate)
     tell_news(state, context)
     return state
 
 
-def _opened(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+def _open_question(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     key = f"{gate.key}-{secrets.token_hex(ID_BYTES)}"
     gate = gate.model_copy(update={"key": key, "evidence": evidence(state, str(context.worktree))})
     publish(GateOpened(loop=state.loop, gate=gate))
@@ -66,8 +66,8 @@ def _opened(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     return after
 
 
-def _left_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
-    """End as waiting, or stay unproven or blocked: nothing is spent, and an answer counts whenever the loop is driven again."""
+def _leave_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+    """End as waiting, or stay unproven or blocked: this costs nothing, and the answer counts when the loop is resumed."""
     if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN, Outcome.BLOCKED}:
         return state
     before = f"; before that: {state.ending.reason}" if state.ending else ""
@@ -77,63 +77,63 @@ def _left_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
     return replace_state(context.repository, state, end(state, decision, now), f"ask: {gate.key} stays open")
 
 
-def _asked(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
-    """Ask by a form until an answer can be followed."""
+def _ask_by_form(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+    """Ask with a form until an answer is accepted."""
     form = form_for(gate.kind)
     while state.gate is not None:
         description = form_text(state.gate, in_short(state))
         if is_under_a_worker():
             pause.suspend(gate, form, description)
         wake = partial(_wake, context, state, gate, TrackerListener(state, context))
-        given = pause.pause(gate.key, form, description, wake)
-        if given is not None:
-            after, problem = _after_form(context, state, gate, given)
-            state = after or _not_taken(context, state, problem)
+        submitted = pause.pause(gate.key, form, description, wake)
+        if submitted is not None:
+            after, problem = _apply_form(context, state, gate, submitted)
+            state = after or _store_rejection(context, state, problem)
             continue
-        state = _with_known_answer(context, state, gate)
+        state = _apply_known_answer(context, state, gate)
         if state.gate is not None and (lapse := lapsed(gate, now_utc())):
-            state = _closed(context, state, lapse)
+            state = _apply_answer(context, state, lapse)
     return state
 
 
 def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: TrackerListener) -> str:
-    """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
+    """Check what else ends the wait for a form: a cancel, an answer from elsewhere, a timeout."""
     if context.folder.cancel.exists():
         return pause.CANCELLED
     found = None
-    with suppress(HelmsmanError, OSError):  # it hears the same again, and a watch that has ended hears no cancel
+    with suppress(HelmsmanError, OSError):  # the next call reads it again, and a crashed watch would miss a cancel
         if answer := from_tracker():
             answers.put(context.folder.answers, state.uid, answer)
-    with suppress(HelmsmanError):  # it looks again
+    with suppress(HelmsmanError):  # the next call tries again
         found = answers.find(context.folder.answers, state.uid, gate.key)
-    decided = found or lapsed(gate, now_utc())
-    return decided.choice if decided else ""
+    decisive = found or lapsed(gate, now_utc())
+    return decisive.choice if decisive else ""
 
 
-def _with_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
-    """After an answer that came while nobody drove the loop. The question stays open where none came, or none can be taken."""
+def _apply_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
+    """Apply an answer that came while nobody drove the loop. The question stays open if there is none, or none is valid."""
     problem = ""
-    if answer := answer_from_tracker(state, context):  # it lies where all answers lie: the first one counts
+    if answer := answer_from_tracker(state, context):  # stored with all other answers: the first one counts
         answers.put(context.folder.answers, state.uid, answer)
     found = answers.find(context.folder.answers, state.uid, gate.key)
     if found is not None:
         try:
-            return _closed(context, state, found)
+            return _apply_answer(context, state, found)
         except Fenced:
             raise
         except OperatorError as error:
             problem = refusal(error)
             answers.put_aside(context.folder.answers, gate.key)
-    for given in pause.earlier_inputs(state.uid, gate.key):
-        after, why = _after_form(context, state, gate, given)
+    for submitted in pause.earlier_inputs(state.uid, gate.key):
+        after, form_problem = _apply_form(context, state, gate, submitted)
         if after is not None:
             return after
-        problem = problem or why
-    return _not_taken(context, state, problem) if problem else state
+        problem = problem or form_problem
+    return _store_rejection(context, state, problem) if problem else state
 
 
-def _not_taken(context: LoopContext, state: LoopState, problem: str) -> LoopState:
-    """Write down why an answer is not taken, so that whoever is asked again reads it, also where another process asks."""
+def _store_rejection(context: LoopContext, state: LoopState, problem: str) -> LoopState:
+    """Store why an answer is rejected, so that the next prompt shows it, even if another process asks."""
     pause.warn_not_taken(problem)
     if state.gate is None or state.gate.refused == problem:
         return state
@@ -143,19 +143,19 @@ def _not_taken(context: LoopContext, state: LoopState, problem: str) -> LoopStat
     return after
 
 
-def _after_form(context: LoopContext, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
-    """The loop after a filled-in form, or what is wrong with it."""
+def _apply_form(context: LoopContext, state: LoopState, gate: Gate, submitted: Mapping[str, Any]) -> tuple[LoopState | None, str]:
+    """State after a submitted form, or None and what is wrong with the form."""
     try:
-        form = read_form(gate, given)
-        return _closed(context, state, answer_of(state, gate, form, via="engine", now=now_utc())), ""
+        form = read_form(gate, submitted)
+        return _apply_answer(context, state, answer_of(state, gate, form, via="engine", now=now_utc())), ""
     except Fenced:
         raise
     except OperatorError as error:
         return None, refusal(error)
 
 
-def _closed(context: LoopContext, state: LoopState, answer: Answer) -> LoopState:
-    """Fold an answer; the loop goes on from what was committed meanwhile. Raises OperatorError for what cannot be followed."""
+def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> LoopState:
+    """Apply an answer, continuing from the current head of the branch. Raises OperatorError if it cannot be applied."""
     after = answered(state, answer, now_utc())
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
         tick_by_word(context, state, answer.by or "a person")

@@ -1,6 +1,6 @@
-"""Paused flow runs: a form in the Prefect UI, the wait for it, and what was answered to earlier pauses of the same question.
+"""Paused flow runs: show a form in the Prefect UI, wait for it, and read answers to earlier pauses of the same question.
 
-Never a raw pause: a run that is driven anew while it is paused would pass its gate unanswered, and a key can be used once a run.
+Never use a plain pause: a run restarted while paused would pass its gate unanswered, and each key works once per run.
 """
 
 import logging
@@ -34,41 +34,41 @@ from tasks.engine.runs import run_id, runs_where
 
 POLL_SECONDS = 2
 LONGEST_PAUSE = 3 * 365 * 24 * 3600
-"""Seconds. The engine would fail a run whose pause has lapsed; what silence comes to is for the gate to say."""
+"""Seconds. The engine fails a run whose pause times out; the gate decides what a timeout means."""
 RUNS_LOOKED_AT = 20
 ENGINE_AWAY = (httpx.HTTPError, PrefectHTTPStatusError)
 
 CANCELLED = "cancelled"
 AWAKE = [StateType.SCHEDULED, StateType.PENDING, StateType.RUNNING]
 STAND_IN = "(answered in another way)"
-"""Who fills in a form only to end its wait; what counts lies elsewhere."""
+"""Author of a form that only ends the wait; the real answer is stored elsewhere."""
 
 Wake = Callable[[], str]
-"""Asked every few seconds while a question is open: empty waits on, CANCELLED ends the loop, a decision ends the wait."""
+"""Polled every few seconds while a question is open: empty keeps waiting, CANCELLED ends the loop, a decision ends the wait."""
 
 _log = logging.getLogger(__name__)
 
 
 def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
-    """What was filled in for a gate, in whichever run of the loop, newest first; nothing from an engine that is away."""
-    wanted = FlowRunFilter.model_validate({"tags": {"all_": [f"uid:{uid}"]}, "parent_task_run_id": {"is_null_": True}})
+    """Submitted forms of a gate in all runs of the loop, newest first; empty if the engine is down."""
+    run_filter = FlowRunFilter.model_validate({"tags": {"all_": [f"uid:{uid}"]}, "parent_task_run_id": {"is_null_": True}})
     try:
         with get_client(sync_client=True) as client:
             newest = FlowRunSort.EXPECTED_START_TIME_DESC
-            runs = client.read_flow_runs(flow_run_filter=wanted, sort=newest, limit=RUNS_LOOKED_AT)
-            return [given for run in runs for given in _inputs(client, run.id, f"{gate}-p")]
+            runs = client.read_flow_runs(flow_run_filter=run_filter, sort=newest, limit=RUNS_LOOKED_AT)
+            return [values for run in runs for values in _inputs_of(client, run.id, f"{gate}-p")]
     except ENGINE_AWAY:
         _log.warning("the engine could not be asked for earlier answers", exc_info=True)
         return []
 
 
 def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Mapping[str, Any] | None:
-    """Show a form on this run and wait. Returns what was filled in, unchecked, or None when something else ended the wait."""
+    """Show a form on this run and wait. Returns the unvalidated input, or None if something else ended the wait."""
     run = run_id()
-    key = _free_key(run, gate)
-    with _waking(run, form, wake) as cancelled:
+    key = _next_key(run, gate)
+    with _polling(run, form, wake) as cancelled:
         try:
-            pause_flow_run(wait_for_input=_shown(form, description), timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
+            pause_flow_run(wait_for_input=_form_of(form, description), timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
         except ENGINE_AWAY:
             _wait_for_engine(run)
         except ValidationError:
@@ -76,12 +76,12 @@ def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Map
         except KeyboardInterrupt as interrupt:
             raise Cancelled(CANCELLED if cancelled.is_set() else "interrupted by a signal") from interrupt
     with get_client(sync_client=True) as client:
-        return next(_inputs(client, run, key), None)  # a form that came first counts, whatever came another way meanwhile
+        return next(_inputs_of(client, run, key), None)  # a form that came first counts, whatever came later
 
 
 @contextmanager
-def _waking(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[threading.Event]:
-    """Look after what the engine does not know of, while the main thread waits for the engine. What is yielded: cancelled."""
+def _polling(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[threading.Event]:
+    """Poll `wake` in a thread while the main thread waits for the engine. Yields an event that is set on a cancel."""
     done, cancelled, main = threading.Event(), threading.Event(), threading.main_thread().ident or 0
 
     def watch() -> None:
@@ -93,7 +93,7 @@ def _waking(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[threading
                 return
             if decision:
                 with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
-                    _resume(client, run, stand_in(form, decision))
+                    _submit(client, run, stand_in(form, decision))
 
     thread = threading.Thread(target=watch, name="gate-watch", daemon=True)
     thread.start()
@@ -105,7 +105,7 @@ def _waking(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[threading
 
 
 def _wait_for_engine(run: UUID) -> None:
-    """The engine went away in the midst of the wait: look again until it is back and the run goes on."""
+    """After the engine failed during the wait, poll until it is back and the run is no longer paused."""
     while True:
         time.sleep(POLL_SECONDS)
         with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
@@ -115,40 +115,40 @@ def _wait_for_engine(run: UUID) -> None:
 
 
 def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
-    """Leave the process until the form is filled in; the engine starts the run again then. Raises Pause.
+    """Suspend the run until the form is submitted; the engine restarts it then. Raises Pause.
 
-    As `suspend_flow_run` does, whose state cannot have a message: here it is the question, which the list of runs shows.
+    Like `suspend_flow_run`, but its state has a message: the question, which the list of runs shows.
     """
     run = run_id()
     get_run_logger().warning("this loop waits for a person: %s Answer it by Resume in the menu of this run.", gate.question)
-    state = Suspended(timeout_seconds=LONGEST_PAUSE, pause_key=_free_key(run, gate.key), message=gate.question)
+    state = Suspended(timeout_seconds=LONGEST_PAUSE, pause_key=_next_key(run, gate.key), message=gate.question)
     keyset = keyset_from_paused_state(state)
     state.state_details.run_input_keyset = {**keyset}
     with get_client(sync_client=True) as client:
         suspended = propose_state_sync(client, state, flow_run_id=run)
     if not suspended.is_paused():
         raise TransientError("the engine does not suspend this run", found=str(suspended), remedy="start it again")
-    _shown(form, description).save(keyset)
+    _form_of(form, description).save(keyset)
     raise Pause(state=suspended)
 
 
 def warn_not_taken(problem: str) -> None:
-    """Say in the run's log why an answer was not taken."""
+    """Log in the run why an answer was rejected."""
     get_run_logger().warning("your answer was rejected: %s", problem)
 
 
 def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | None = None) -> bool:
-    """Fill in the form of a loop's paused run from outside. Returns whether a run goes on. Raises TransientError.
+    """Submit the form of a loop's paused run from outside. Returns whether a run continues. Raises TransientError.
 
-    `answered`: since when there is an answer, which somebody else may have woken the run for by now.
+    `answered`: time of the answer, for which another process may have resumed the run already.
     """
-    mine = {"all_": [f"uid:{uid}"]}
+    of_loop = {"all_": [f"uid:{uid}"]}
     try:
         with get_client(sync_client=True) as client:
-            paused = runs_where(client, tags=mine, state={"type": {"any_": [StateType.PAUSED]}})
-            if any(_resume(client, run.id, filled_in) for run in paused):
+            paused = runs_where(client, tags=of_loop, state={"type": {"any_": [StateType.PAUSED]}})
+            if any(_submit(client, run.id, filled_in) for run in paused):
                 return True
-            awake = runs_where(client, tags=mine, state={"type": {"any_": AWAKE}}) if answered else []
+            awake = runs_where(client, tags=of_loop, state={"type": {"any_": AWAKE}}) if answered else []
     except ENGINE_AWAY as error:
         raise TransientError(
             "the Prefect server does not answer", found=str(error), remedy="start it, then answer again"
@@ -157,34 +157,34 @@ def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | N
 
 
 def stand_in(form: type[BaseModel], decision: str) -> dict[str, str]:
-    """A form filled in with nothing but a decision, where it has one, for an answer that came in another way."""
+    """Form input with only a decision, if the form has one, for an answer that came from elsewhere."""
     return {"by": STAND_IN} | ({"decision": decision} if "decision" in form.model_fields else {})
 
 
-def _resume(client: SyncPrefectClient, run: UUID, filled_in: Mapping[str, Any]) -> bool:
+def _submit(client: SyncPrefectClient, run: UUID, filled_in: Mapping[str, Any]) -> bool:
     return client.resume_flow_run(run, run_input=dict(filled_in)).status is SetStateStatus.ACCEPT
 
 
-def _inputs(client: SyncPrefectClient, run: UUID, key: str) -> Iterator[Mapping[str, Any]]:
-    """What was filled in for pauses of a run whose keys begin so, newest first."""
-    for state in reversed(_pauses(client, run)):
+def _inputs_of(client: SyncPrefectClient, run: UUID, key: str) -> Iterator[Mapping[str, Any]]:
+    """Submitted input of the run's pauses whose keys start with `key`, newest first."""
+    for state in reversed(_pauses_of(client, run)):
         keyset = state.state_details.run_input_keyset
         if (state.state_details.pause_key or "").startswith(key) and keyset:
             found = client.filter_flow_run_input(run, key_prefix=keyset["response"], limit=1, exclude_keys=set())
-            filled_in = (one.decoded_value for one in found if one.key == keyset["response"])
-            yield from (given for given in filled_in if given.get("by") != STAND_IN)
+            filled_in = (stored.decoded_value for stored in found if stored.key == keyset["response"])
+            yield from (values for values in filled_in if values.get("by") != STAND_IN)
 
 
-def _pauses(client: SyncPrefectClient, run: UUID) -> list[State[Any]]:
+def _pauses_of(client: SyncPrefectClient, run: UUID) -> list[State[Any]]:
     states = client.read_flow_run_states(run)
     return sorted((state for state in states if state.is_paused()), key=lambda state: state.timestamp)
 
 
-def _free_key(run: UUID, gate: str) -> str:
-    """A key counts once a run, also after its process died."""
+def _next_key(run: UUID, gate: str) -> str:
+    """Next unused pause key: each works once per run, even after its process died."""
     with get_client(sync_client=True) as client:
-        return f"{gate}-p{len(_pauses(client, run)) + 1}"
+        return f"{gate}-p{len(_pauses_of(client, run)) + 1}"
 
 
-def _shown(form: type[BaseModel], description: str) -> Any:
+def _form_of(form: type[BaseModel], description: str) -> Any:
     return RunInput.subclass_from_base_model_type(form).with_initial_data(description=description)
