@@ -1,6 +1,6 @@
-"""`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. Doing it again changes nothing.
+"""`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. It is idempotent.
 
-For the doctor: what such a server has lost of what loops rely on, automations, and slots whose holders are dead.
+Also checks for the doctor: missing automations, and concurrency slots held by dead processes.
 """
 
 import os
@@ -35,29 +35,29 @@ from tasks.system.environment import ours
 from tasks.system.process import run
 
 SILENCE_SECONDS = 90.0
-"""Three heartbeats of a run under a worker: prefect.yaml has them sent every 30 s, the shortest that Prefect knows."""
-MARGIN_SECONDS = 2.0  # by which a sweep comes after a crash is settled, not just before
+"""Three heartbeats of a run under a worker: prefect.yaml sets their interval to 30 s, Prefect's minimum."""
+MARGIN_SECONDS = 2.0  # delay of a sweep after a crash counts as settled
 SILENT_RUN = "helmsman: a run that is silent has crashed"
 CRASHED_RUN = "helmsman: after a crash the sweep looks whether the run may go on"
 AUTOMATIONS = Path(__file__).with_name("automations.yaml")
-MEANING = {"description", "trigger", "actions"}  # what an automation does; whether it is switched on is the operator's choice
+MEANING = {"description", "trigger", "actions"}  # the operator may change the other fields, such as `enabled`
 
 
 def automations(
     sweep: UUID, silence_seconds: float = SILENCE_SECONDS, settled_seconds: float = SETTLED_SECONDS, notify: UUID | None = None
 ) -> tuple[AutomationCore, ...]:
-    """What the engine does for runs under a worker, each known by its name.
+    """Automations for runs under a worker, identified by their names.
 
-    `sweep` is the deployment of that name, `notify` a notification block of the server.
+    `sweep`: id of that deployment. `notify`: id of a notification block of the server.
     """
     seconds = {"silence": f"{silence_seconds:g}", "settled": settled_seconds, "due": settled_seconds + MARGIN_SECONDS}
     text = Template(AUTOMATIONS.read_text(encoding="utf-8")).substitute(seconds, sweep=sweep, block=notify)
-    told = yaml.safe_load(text)
-    return tuple(map(AutomationCore.model_validate, [*told["automations"], *(told["notifying"] if notify else ())]))
+    found = yaml.safe_load(text)
+    return tuple(map(AutomationCore.model_validate, [*found["automations"], *(found["notifying"] if notify else ())]))
 
 
 def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None:
-    """Have exactly these under their names. One that is as it should be is not touched: a changed one begins its waits anew."""
+    """Create, update or deduplicate automations by name. Unchanged ones are not touched: an update restarts their timers."""
     for automation in wanted:
         found = client.read_automations_by_name(automation.name)
         for surplus in found[1:]:
@@ -70,14 +70,14 @@ def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None
 
 SWEEP = "sweep/sweep"
 PROCESS = "process"
-LONGEST_SECONDS = 300.0  # for Prefect's own command: it imports every flow
+LONGEST_SECONDS = 300.0  # timeout of Prefect's own command, which imports every flow
 HERE = Path(__file__).parent
 
 
 def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
-    """Create what is missing, bring the rest up to date, and say what to do next.
+    """Create what is missing, update the rest, and print the next steps.
 
-    `notify`: a notification block that is told when a loop asks a person, as `slack-webhook/ops`; empty: nobody is.
+    `notify`: notification block for when a loop asks a person, such as `slack-webhook/ops`; empty: none.
     """
     url = configured_api(ours())
     if url is None:
@@ -88,19 +88,19 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
     wanted = new_pool(pool)
     with engine() as engine_is_up:
         engine_is_up()
-        with _server() as client:
+        with _server_client() as client:
             if notify:
-                _block(client, notify)  # before anything is changed
-            try:  # one that is there is left as its operator made it, of whatever type
+                _block_id(client, notify)  # fail before anything is changed
+            try:  # an existing pool is left as its operator created it, of any type
                 kind = client.read_work_pool(pool).type
             except ObjectNotFound:
-                with suppress(ObjectAlreadyExists):  # somebody deploys beside us
+                with suppress(ObjectAlreadyExists):  # another process deploys at the same time
                     client.create_work_pool(wanted)
                 kind = client.read_work_pool(pool).type
         names = _deploy_all(pool)
-        with _server() as client:
+        with _server_client() as client:
             automated = declare_ours(client, notify)
-    told = {"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}
+    report = {"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}
     lines = (
         f"server       {clean(url)}",
         f"work pool    {clean(pool)} ({clean(kind)})",
@@ -111,39 +111,39 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
         'and start a loop:  prefect deployment run loop/loop --param request=\'{"repository": "DIR", "goal": "..."}\'',
         "docs/deployments.md tells of schedules, other machines and what happens when one dies.",
     )
-    answer(told, lines, as_json=as_json)
+    answer(report, lines, as_json=as_json)
     return 0
 
 
 def project() -> tuple[Path, Mapping[str, Any]]:
-    """The folder that holds the flows, and what prefect.yaml says of them. A wheel carries that file beside this one."""
+    """The folder of the flows, and the content of prefect.yaml. A wheel contains that file next to this one."""
     found = next(file for file in (HERE / "prefect.yaml", HERE.parent / "prefect.yaml") if file.is_file())
     return HERE.parent, yaml.safe_load(found.read_text(encoding="utf-8"))
 
 
-def placed(described: Mapping[str, Any], folder: Path, pool: str) -> dict[str, Any]:
-    """The deployments for another work pool, with the folder spelled out from which a worker takes the flows."""
+def with_work_pool(content: Mapping[str, Any], folder: Path, pool: str) -> dict[str, Any]:
+    """Content of prefect.yaml with another work pool, and the folder from which a worker loads the flows."""
     pull = [{"prefect.deployments.steps.set_working_directory": {"directory": str(folder)}}]
-    deployments = [{**one, "work_pool": {**one.get("work_pool", {}), "name": pool}} for one in described["deployments"]]
-    return {**described, "pull": pull, "deployments": deployments}
+    deployments = [{**one, "work_pool": {**one.get("work_pool", {}), "name": pool}} for one in content["deployments"]]
+    return {**content, "pull": pull, "deployments": deployments}
 
 
 def declare_ours(client: SyncPrefectClient, notify: str = "", **seconds: float) -> list[str]:
-    """Create or repair our automations, once the sweep is deployed. Returns their names.
+    """Create or repair our automations after the sweep is deployed. Returns their names.
 
-    The one that notifies stays as it is where `notify` is empty: who deploys after an upgrade need not say it again.
+    If `notify` is empty, the notifying automation is left as it is, so that an upgrade need not repeat the option.
     """
-    block = _block(client, notify) if notify else None
+    block = _block_id(client, notify) if notify else None
     wanted = automations(client.read_deployment_by_name(SWEEP).id, notify=block, **seconds)
     declare(client, wanted)
     return [automation.name for automation in wanted]
 
 
-def _block(client: SyncPrefectClient, name: str) -> UUID:
-    """Id of a notification block, named by type and name. Raises OperatorError where there is none."""
-    kind, _, own = name.partition("/")
+def _block_id(client: SyncPrefectClient, name: str) -> UUID:
+    """Id of a notification block given as TYPE/NAME. Raises OperatorError if it does not exist."""
+    kind, _, block_name = name.partition("/")
     try:
-        return client.read_block_document_by_name(own, kind).id
+        return client.read_block_document_by_name(block_name, kind).id
     except ObjectNotFound as error:
         raise OperatorError(
             "--notify names no block of the server",
@@ -154,7 +154,7 @@ def _block(client: SyncPrefectClient, name: str) -> UUID:
 
 
 @contextmanager
-def _server() -> Generator[SyncPrefectClient]:
+def _server_client() -> Generator[SyncPrefectClient]:
     try:
         with get_client(sync_client=True) as client:
             yield client
@@ -163,7 +163,7 @@ def _server() -> Generator[SyncPrefectClient]:
 
 
 def new_pool(name: str) -> WorkPoolCreate:
-    """The work pool, should there be none of that name. Raises OperatorError for a name that Prefect allows to none."""
+    """Definition of a new work pool. Raises OperatorError for a name that Prefect does not allow."""
     try:
         return WorkPoolCreate(name=name, type=PROCESS, base_job_template=ProcessWorker.get_default_base_job_template())
     except ValidationError as error:
@@ -176,29 +176,29 @@ def new_pool(name: str) -> WorkPoolCreate:
 
 
 def _deploy_all(pool: str) -> list[str]:
-    """Have Prefect read our flows, as `prefect deploy --all` does. Returns the names of the deployments."""
-    folder, described = project()
-    wanted = placed(described, folder, pool)
+    """Deploy our flows with `prefect deploy --all`. Returns the names of the deployments."""
+    folder, content = project()
+    changed = with_work_pool(content, folder, pool)
     with tempfile.TemporaryDirectory(prefix="helmsman-deploy-") as scratch:
         file = Path(scratch) / "prefect.yaml"
-        file.write_text(yaml.safe_dump(wanted), encoding="utf-8")
+        file.write_text(yaml.safe_dump(changed), encoding="utf-8")
         command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
         environment, tag = {**os.environ, "PWD": str(folder)}, f"deploy-{uuid4().hex}"
         ended = run(command, cwd=folder, env=environment, tag=tag, deadline=LONGEST_SECONDS, merge_stderr=True)
     if ended.exit_code != 0:
-        words = "\n".join(clean(line) for line in (ended.head + ended.tail).splitlines()[-20:])
-        raise TransientError("Prefect could not deploy the flows", found=words, remedy="look at the server's log")
-    return [f"{one['entrypoint'].rpartition(':')[2]}/{one['name']}" for one in wanted["deployments"]]
+        output = "\n".join(clean(line) for line in (ended.head + ended.tail).splitlines()[-20:])
+        raise TransientError("Prefect could not deploy the flows", found=output, remedy="look at the server's log")
+    return [f"{deployment['entrypoint'].rpartition(':')[2]}/{deployment['name']}" for deployment in changed["deployments"]]
 
 
 FORGOTTEN = timedelta(hours=6)
-"""Since a slot was taken or given back. A lease ends a minute after its holder, but a server that is started again forgets the
-leases that it kept in memory and not the slots; and no merge waits so long, since its checks run out of time before."""
-MOST_LIMITS = 200  # that are looked at, as many as the server gives at once
+"""Since a slot was last acquired or released. A lease ends a minute after its holder, but a restarted server loses the leases
+that it kept in memory, not the slots; and no merge waits that long, since its checks time out earlier."""
+MOST_LIMITS = 200  # checked at most: one page of the server
 
 
 def server_finding(name: str, now: datetime) -> Finding:
-    """Automations that are gone, or slots that the dead hold; or why nothing is known of that."""
+    """Finding about missing automations, or about slots held by dead processes; or why they cannot be checked."""
     try:
         with get_client(sync_client=True) as client:
             if name == "automations":
@@ -206,8 +206,8 @@ def server_finding(name: str, now: datetime) -> Finding:
                 missing = [name for name in (SILENT_RUN, CRASHED_RUN) if not client.read_automations_by_name(name)]
             else:
                 limits = client.read_global_concurrency_limits(limit=MOST_LIMITS, offset=0)
-                held = (one for one in limits if one.name.startswith(SLOTS) and one.active_slots)
-                missing = [one.name for one in held if one.updated and now - one.updated > FORGOTTEN]
+                ours = (limit for limit in limits if limit.name.startswith(SLOTS) and limit.active_slots)
+                missing = [limit.name for limit in ours if limit.updated and now - limit.updated > FORGOTTEN]
     except ObjectNotFound:
         return Finding("ok", "none: nothing is deployed")
     except httpx.HTTPError as error:
@@ -217,12 +217,12 @@ def server_finding(name: str, now: datetime) -> Finding:
     if not missing:
         return Finding("ok", "crashed runs are restarted" if name == "automations" else "no dead process holds one")
 
-    def free() -> str:
+    def free_slots() -> str:
         with get_client(sync_client=True) as client:
             for slot in missing:
-                with suppress(ObjectNotFound):  # gone by now, and its slots with it
+                with suppress(ObjectNotFound):  # deleted by now, with its slots
                     client.update_global_concurrency_limit(slot, GlobalConcurrencyLimitUpdate(active_slots=0))
         return f"freed {', '.join(missing)}"
 
-    told, remedy = ", ".join(missing), "helmsman doctor --fix frees them; merges wait for nothing"
-    return Finding("warn", f"taken for more than {FORGOTTEN}: {told}", remedy, free)
+    names, remedy = ", ".join(missing), "helmsman doctor --fix frees them; merges wait for nothing"
+    return Finding("warn", f"taken for more than {FORGOTTEN}: {names}", remedy, free_slots)

@@ -29,7 +29,7 @@ def database_of(environment: Mapping[str, str]) -> Path | None:
     return file if file.exists() else None
 
 
-class Trouble(NamedTuple):
+class Problem(NamedTuple):
     """Why this Prefect cannot use the file."""
 
     why: str
@@ -37,20 +37,20 @@ class Trouble(NamedTuple):
     """Whether a new file would solve it: not a problem of the disk, of permissions or of a lock."""
 
 
-def trouble(file: Path) -> Trouble | None:
+def find_problem(file: Path) -> Problem | None:
     """Why the file cannot be used; None if it can, or if another process has locked it."""
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
             rows = database.execute("select version_num from alembic_version").fetchall()
     except sqlite3.OperationalError as error:
-        return None if "no such table" in str(error) or "locked" in str(error) else Trouble(str(error), of_the_file=False)
+        return None if "no such table" in str(error) or "locked" in str(error) else Problem(str(error), of_the_file=False)
     except sqlite3.DatabaseError as error:
-        return Trouble(str(error), of_the_file=True)
+        return Problem(str(error), of_the_file=True)
     prefect = importlib.util.find_spec("prefect")  # revisions are read from its file names, without importing it
     folder = Path(prefect.origin).parent / VERSIONS if prefect and prefect.origin else Path()
     known = {part for path in folder.glob("*.py") for part in path.stem.split("_")}
     unknown = [str(row[0]) for row in rows if row[0] not in known]
-    return Trouble(f"a newer Prefect has changed it (revision {', '.join(unknown)})", of_the_file=True) if unknown else None
+    return Problem(f"a newer Prefect has changed it (revision {', '.join(unknown)})", of_the_file=True) if unknown else None
 
 
 def users(file: Path) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from deployments.deploy import CRASHED_RUN, SILENT_RUN, automations, declare, placed, project
+from deployments.deploy import CRASHED_RUN, SILENT_RUN, automations, declare, project, with_work_pool
 from helmsman.records.decision import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops
@@ -83,7 +83,7 @@ def test_automations_are_declared_under_their_names_and_left_alone_when_nothing_
 def test_another_work_pool_and_the_place_of_the_flows_are_written_into_what_is_deployed() -> None:
     folder, described = project()
     assert folder == ROOT
-    for_others = placed(described, folder, "others")
+    for_others = with_work_pool(described, folder, "others")
     assert {one["work_pool"]["name"] for one in for_others["deployments"]} == {"others"}
     assert str(ROOT) in str(for_others["pull"])
     assert [one["entrypoint"] for one in for_others["deployments"]] == [one["entrypoint"] for one in described["deployments"]]

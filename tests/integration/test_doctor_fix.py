@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from prefect.logging import disable_run_logger
 
-from deployments.doctor import examined
+from deployments.doctor import collect_findings
 from deployments.leftovers import Finding
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
@@ -72,7 +72,7 @@ class Broken:
         return path
 
     def doctor(self, what: str, *, fix: bool = False) -> tuple[Finding, str]:
-        ((finding, fixed),) = examined([what], self.repository, fix=fix)
+        ((finding, fixed),) = collect_findings([what], self.repository, fix=fix)
         return finding, fixed
 
 

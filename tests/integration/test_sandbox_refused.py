@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.doctor import examined
+from deployments.doctor import collect_findings
 from deployments.leftovers import Finding
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
@@ -75,7 +75,7 @@ def test_the_doctor_says_whether_there_could_be_one(tmp_path: Path, forbidden: s
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
 
     def found() -> Finding:
-        ((finding, _),) = examined(["sandbox"], tmp_path / "repository")
+        ((finding, _),) = collect_findings(["sandbox"], tmp_path / "repository")
         return finding
 
     assert found().found == 'none; sandbox.kind = "bubblewrap" would work here'
