@@ -1,4 +1,4 @@
-"""`helmsman init`: find the commands that prove something, try them, ask where somebody is there, write the first files."""
+"""`helmsman init`: find check commands, try them, ask if there is a terminal, write the first files."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,26 +31,26 @@ from tasks.repository.worktree import dirty_paths
 from tasks.system.trust import trust_commands
 
 TOML = "helmsman.toml"
-ROOM_TO_GROW = 5  # times what it took that a check may take: the machine may be busier then, and tests become more
-OF_A_SLOW_ONE = 1800  # seconds for a check that is kept though it did not come to its end when it was tried
-SPEAK = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}  # of what came to nothing the last words are shown
+TIMEOUT_FACTOR = 5  # a check's timeout as a multiple of its measured time: machines get busier and tests grow
+SLOW_CHECK_SECONDS = 1800  # timeout in seconds of a check that is kept although its trial timed out
+SHOW_OUTPUT = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}  # fates for which the end of the output is shown
 TAIL_LINES = 3
 MAY_THEY_RUN = "Do you trust this repository, and may these commands run as you, now once in a clean checkout and later in loops?"
-DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")  # folders of installed packages, which no fresh checkout has
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")  # folders of installed packages, missing in a fresh checkout
 UNSEEN_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Page:
-    """A file, and what became of it."""
+    """A file to write, and why it was not written."""
 
     name: str
     text: str
-    obstacle: str = ""  # why it is left as it is; empty where it is written
+    obstacle: str = ""  # why it is left unchanged; empty if it is written
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Survey:
     found: Found
     tried: tuple[Tried, ...]
     notes: tuple[str, ...]
@@ -58,7 +58,7 @@ class _Seen:
 
 
 def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json: bool) -> int:
-    """Write the first helmsman.toml and RUBRIC.md. Returns 0, or 2 where one of them had to be left as it is."""
+    """Write the first helmsman.toml and RUBRIC.md. Returns 0, or 2 if one of them was left unchanged."""
     repository = open_repository(repo)
     if repository.bare:
         what, remedy = "a bare repository has no place for helmsman.toml", "run it in a clone, and push"
@@ -68,58 +68,58 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
             "--goal is empty", expected="some words", found=display(goal), remedy="describe what should be true at the end"
         )
     console = Console(stderr=as_json, highlight=False)
-    asks = may_ask(repository, yes=yes, as_json=as_json)
+    can_ask = may_ask(repository, yes=yes, as_json=as_json)
     if yes:
         trust_commands(repository.common)
-    refuse_untrusted(repository, ask=asks)
-    against = {} if force else obstacles(repository.top)
+    refuse_untrusted(repository, ask=can_ask)
+    blocked = {} if force else obstacles(repository.top)
     with ending_tidily(), clean_checkout_of(repository, commit_and_tree(repository.top)[0]) as place:
-        seen = _look(repository, place, console, asks=asks)
+        survey = _survey_project(repository, place, console, can_ask=can_ask)
         if not as_json:
             lines = (
-                *tried_lines(seen.tried, recommended(seen.tried)),
-                *(f"passed over: {one.where}, {one.cause}" for one in seen.found.passed),
-                *(f"note: {note}" for note in seen.notes),
-                *(f"{name} will stay as it is: {why}" for name, why in against.items()),
+                *tried_lines(survey.tried, recommended(survey.tried)),
+                *(f"passed over: {skipped.where}, {skipped.cause}" for skipped in survey.found.passed),
+                *(f"note: {note}" for note in survey.notes),
+                *(f"{name} will stay as it is: {why}" for name, why in blocked.items()),
             )
             show_on(console, map(clean, lines))
-        said, kept = goal or "", recommended(seen.tried)
-        if asks:  # for all that the files could not tell
-            said = goal if goal is not None else _ask("Goal: what should be true at the end? (leave empty to write it later)")
+        text, kept = goal or "", recommended(survey.tried)
+        if can_ask:  # for what the project files do not contain
+            text = goal if goal is not None else _ask("Goal: what should be true at the end? (leave empty to write it later)")
             kept = kept if kept and agreed("Use the commands that are marked as checks?", usually=True) else ()
-            kept = (*kept, *_others(place, none_yet=not kept))
-    made = pages(said, kept, against, seen)
-    for page in made:
+            kept = (*kept, *_ask_for_commands(place, none_yet=not kept))
+    written = pages(text, kept, blocked, survey)
+    for page in written:
         if not page.obstacle:
             path, remedy = repository.top / page.name, "make room for it, or make the folder writable"
             write_file(path, page.text, str(path), remedy, force=force)
-    _tell(repo, seen, said, kept, made, as_json=as_json)
-    return 2 if any(page.obstacle for page in made) else 0
+    _report(repo, survey, text, kept, written, as_json=as_json)
+    return 2 if any(page.obstacle for page in written) else 0
 
 
-def _look(repository: Repository, place: CleanCheckout, console: Console, *, asks: bool) -> _Seen:
-    """Read the files and try what they name; where somebody can be asked, only once they agree."""
+def _survey_project(repository: Repository, place: CleanCheckout, console: Console, *, can_ask: bool) -> _Survey:
+    """Read the project files and try their commands; with a terminal, only after the user agrees."""
     folders = read_project(repository)
     found, tried = find_commands(folders), tuple[Tried, ...]()
-    if asks and found.candidates:  # the repository's own, and whoever cloned it may not have read them yet
-        listed = (f"  {clean(one.command)}   ({clean(one.where)})" for one in found.candidates)
-        say("Found in the project's files:", *listed)
-    if found.candidates and (not asks or agreed(MAY_THEY_RUN, usually=True)):
+    if can_ask and found.candidates:  # commands of the repository, which the user may not have read yet
+        command_lines = (f"  {clean(one.command)}   ({clean(one.where)})" for one in found.candidates)
+        say("Found in the project's files:", *command_lines)
+    if found.candidates and (not can_ask or agreed(MAY_THEY_RUN, usually=True)):
         trust_commands(repository.common)
         tried = tuple(try_all(place, found.candidates, lambda one: show_on(console, [f"trying {clean(one.command)}"])))
     tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
     names = folders[""].names
-    return _Seen(found, tried, tuple(_notes(repository, names, tried)), tuple(proposed(names)))
+    return _Survey(found, tried, tuple(_notes(repository, names, tried)), tuple(proposed(names)))
 
 
 def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
-    """Why what was seen may differ from what somebody sees in their own checkout."""
+    """Notes on why the results may differ from those in the user's own checkout."""
     if not tried:
         yield "no command was found that could prove anything"
-    unseen = [path for path in dirty_paths(repository.top) if path not in {TOML, RUBRIC}]
-    if unseen:
-        more = ", …" if len(unseen) > UNSEEN_SHOWN else ""
-        yield f"looked at the last commit, as a loop does; not at uncommitted work: {', '.join(unseen[:UNSEEN_SHOWN])}{more}"
+    unsaved = [path for path in dirty_paths(repository.top) if path not in {TOML, RUBRIC}]
+    if unsaved:
+        more = ", …" if len(unsaved) > UNSEEN_SHOWN else ""
+        yield f"looked at the last commit, as a loop does; not at uncommitted work: {', '.join(unsaved[:UNSEEN_SHOWN])}{more}"
     missing = [name for name in DEPENDENCIES if (repository.top / name).is_dir() and name not in names]
     if missing and any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried):
         installed = "what they need is installed by `setup` below [workspace] in helmsman.toml"
@@ -131,16 +131,16 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]
         yield "a command that runs no test passes whatever the agent does, so it is not taken unasked"
 
 
-def _tell(repo: Path, seen: _Seen, goal: str, kept: Sequence[Tried], made: Sequence[Page], *, as_json: bool) -> None:
+def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], written: Sequence[Page], *, as_json: bool) -> None:
     lines, where, criteria = list[str](), repo_option(repo), criteria_of(goal)
-    for page in made:
+    for page in written:
         if page.obstacle:
             lines.append(f"\n{page.name} was not changed: {page.obstacle}. With --force it would be:\n")
             lines += [f"    {line}" for line in clean_lines(page.text).splitlines()]
         else:
             lines.append(f"wrote      {page.name}")
-    following = [
-        *([f"helmsman init --force{where}   # replaces what is there"] if any(page.obstacle for page in made) else ()),
+    next_steps = [
+        *([f"helmsman init --force{where}   # replaces what is there"] if any(page.obstacle for page in written) else ()),
         *([f"helmsman rubric check{where}"] if criteria else ()),
         f"helmsman run{'' if goal else ' GOAL'}{'' if kept else ' --check COMMAND'}{where}",
     ]
@@ -152,74 +152,74 @@ def _tell(repo: Path, seen: _Seen, goal: str, kept: Sequence[Tried], made: Seque
             "said": outcome(one),
             "kept": one in kept,
         }
-        for one in seen.tried
+        for one in survey.tried
     ]
-    plain = {
+    data = {
         "goal": goal,
         "checks": [one.candidate.command for one in kept],
         "criteria": list(criteria),
         "tried": tried,
-        "passed_over": [asdict(one) for one in seen.found.passed],
-        "notes": list(seen.notes),
-        "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in made],
-        "next": following,
+        "passed_over": [asdict(one) for one in survey.found.passed],
+        "notes": list(survey.notes),
+        "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in written],
+        "next": next_steps,
     }
-    answer(plain, [*lines, "", *fields(("next", line) for line in following)], as_json=as_json)
+    answer(data, [*lines, "", *fields(("next", line) for line in next_steps)], as_json=as_json)
 
 
 def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
-    """What works. Where no tests do, the first that fail now come before it: they are what a loop is for."""
+    """Commands that work. If no test command does, put the first failing one in front: a loop can fix it."""
     by_candidate = {one.candidate: one for one in tried}
     working = tuple(by_candidate[one] for one in worth_keeping({one.candidate: one.proves for one in tried}))
-    red = [] if any(one.candidate.kind is Kind.TESTS for one in working) else [one for one in tried if one.is_red]
-    return (*red[:1], *working)
+    failing = [] if any(one.candidate.kind is Kind.TESTS for one in working) else [one for one in tried if one.is_red]
+    return (*failing[:1], *working)
 
 
 def _ask(question: str) -> str:
-    """What is typed. Raises OperatorError where nobody types any more."""
-    said = typed(question)
-    if said is None:
+    """Typed answer. Raises OperatorError at the end of input."""
+    text = typed(question)
+    if text is None:
         raise OperatorError(
             "the questions were not answered; nothing was written", remedy="pass --yes to accept every command that works"
         )
-    return said
+    return text
 
 
-def _others(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried]:
-    """Commands that the files do not name, each tried at once."""
+def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried]:
+    """Ask for further commands, and try each one."""
     question = "A command that proves the goal" if none_yet else "Another command that proves it"
     while command := _ask(f"{question} (empty: none)"):
-        kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # what its words say
-        one = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
-        say(f"  {outcome(one)}", *(f"    {clean(line)}" for line in one.tail.splitlines()[-3:] if not one.proves))
-        if one.proves or agreed("  Keep it all the same? A red check may be the goal itself."):
-            yield one
+        kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # the kind that the command names
+        trial = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
+        say(f"  {outcome(trial)}", *(f"    {clean(line)}" for line in trial.tail.splitlines()[-3:] if not trial.proves))
+        if trial.proves or agreed("  Keep it all the same? A red check may be the goal itself."):
+            yield trial
             question = "Another command that proves it"
 
 
 def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
-    """One line for each command, and the last words of those that came to nothing."""
+    """One line per command, and the end of the output of failed ones."""
     for number, one in enumerate(tried, 1):
         what = f"{one.candidate.kind:<6} {clean(one.candidate.command)} ({clean(one.candidate.where)})"
         yield f"{number}  {what}: {outcome(one)}{', taken as a check' if one in kept else ''}"
-        said = [line for line in one.tail.splitlines() if line.strip()] if one.fate in SPEAK else []
-        yield from (f"   {clean(line.expandtabs())[:160]}" for line in said[-TAIL_LINES:])
+        output = [line for line in one.tail.splitlines() if line.strip()] if one.fate in SHOW_OUTPUT else []
+        yield from (f"   {clean(line.expandtabs())[:160]}" for line in output[-TAIL_LINES:])
 
 
-def pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], seen: _Seen) -> tuple[Page, Page]:
-    """Both files as text."""
-    left = [one for one in seen.tried if one.candidate.command not in {check.candidate.command for check in kept}]
-    why = [(one.candidate.command, f"{one.candidate.where}: {outcome(one)}") for one in left]
-    needed = any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in seen.tried)
-    # a kind is the name of its first check; another of that kind is called by its command
+def pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], survey: _Survey) -> tuple[Page, Page]:
+    """Contents of both files."""
+    rejected = [one for one in survey.tried if one.candidate.command not in {check.candidate.command for check in kept}]
+    reasons = [(one.candidate.command, f"{one.candidate.where}: {outcome(one)}") for one in rejected]
+    setup_needed = any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in survey.tried)
+    # the first check of a kind is named after it; others of that kind are named by their command
     firsts, checks = {one.candidate.kind: one for one in reversed(kept)}, list[tuple[CheckConfig, str]]()
     for one in kept:
         name = str(one.candidate.kind) if firsts[one.candidate.kind] is one else ""
-        slow = OF_A_SLOW_ONE if one.fate is Fate.TOO_SLOW else 0
-        timeout = max(DEFAULT_TIMEOUT, slow, ceil(one.seconds * ROOM_TO_GROW))
+        slow = SLOW_CHECK_SECONDS if one.fate is Fate.TOO_SLOW else 0
+        timeout = max(DEFAULT_TIMEOUT, slow, ceil(one.seconds * TIMEOUT_FACTOR))
         config = CheckConfig(command=one.candidate.command, name=name, timeout_seconds=timeout)
         checks.append((config, f"{one.candidate.where}: {outcome(one)}"))
-    toml = helmsman_toml(goal, checks, why, seen.setup, setup_needed=needed)
+    toml = helmsman_toml(goal, checks, reasons, survey.setup, setup_needed=setup_needed)
     rubric = rubric_md(criteria_of(goal))
     return Page(TOML, toml, obstacles.get(TOML, "")), Page(RUBRIC, rubric, obstacles.get(RUBRIC, ""))
 
@@ -236,9 +236,9 @@ def outcome(tried: Tried) -> str:
 
 
 def obstacles(top: Path) -> dict[str, str]:
-    """By name, why a file is not written. Whatever lies there under its name counts, a link that leads nowhere too."""
+    """Reasons by file name why a file is not written. Anything with that name counts, even a dangling link."""
     found = {name: "it exists already" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
-    with suppress(HelmsmanError):  # a file that cannot be read is told by every other command
+    with suppress(HelmsmanError):  # every other command reports an unreadable file
         if TOML not in found and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
             found[TOML] = "pyproject.toml has [tool.helmsman], and helmsman.toml would take the place of all of it"
     return found
