@@ -45,7 +45,7 @@ from tasks.system.trust import consent_of
 PROBLEMS_SHOWN = 5
 NEXT_SHOWN = 5
 LARGEST_FILE = 1024 * 1024  # bytes; a longer file is cut in the middle of a line and fails to parse
-TELLING = (Outcome.CANCELLED, Outcome.WAITING, Outcome.EJECTED, Outcome.BLOCKED, Outcome.STOPPED)
+EXIT_PRIORITY = (Outcome.CANCELLED, Outcome.WAITING, Outcome.EJECTED, Outcome.BLOCKED, Outcome.STOPPED)
 """Outcomes of loops that did not complete, by priority: a group exits with the code of the first one, else with 1."""
 
 
@@ -94,7 +94,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
         broken = known_state(repository, next(loop.loop for loop in result.loops if loop.outcome is not Outcome.COMPLETED))
         return exit_code(broken) if broken else OPERATOR_EXIT_CODE
     outcomes = {loop.outcome for loop in ((result.kept,) if result.kept else result.loops)}
-    return next((EXIT_CODES[outcome] for outcome in TELLING if outcome in outcomes), 1)
+    return next((EXIT_CODES[outcome] for outcome in EXIT_PRIORITY if outcome in outcomes), 1)
 
 
 def parallel_request(repository: Repository, options: Options) -> ParallelRequest:

@@ -1,6 +1,6 @@
-"""What a person sees of loops at work: lines, and in a terminal below them what is done now.
+"""Display of running loops: log lines, and in a terminal the current activity below them.
 
-One view for all: `run` feeds it with its own events, `watch` and groups with what they read in journals.
+One view for all commands: `run` passes it its own events, `watch` and groups those read from journals.
 """
 
 import threading
@@ -28,8 +28,8 @@ from tasks.repository.loop_context import loop_folder
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5
-SAID_SHOWN = 3  # tool calls and checks below the live line, the latest
-TELLING = (
+SAID_SHOWN = 3  # latest tool calls and checks shown below the live line
+GROUP_EVENTS = (
     events.IterationRecorded,
     events.GateOpened,
     events.GateAnswered,
@@ -37,10 +37,10 @@ TELLING = (
     events.LoopMerged,
     events.WaitStarted,
 )
-"""What is told of several loops at once. Each tool call of each of them would hide it."""
+"""Events shown for a group: tool calls of all its loops would hide them."""
 
 
-OF_THE_LOOP: dict[type, Callable[[Any], Iterable[str]]] = {
+LOOP_LINES: dict[type, Callable[[Any], Iterable[str]]] = {
     events.LoopBegun: lambda event: begun_lines(event.report, event.warnings),
     events.AgentIntroduced: lambda event: [
         f"{'    ' if number else 'agent      '}{clean(line)}" for number, line in enumerate(event.lines)
@@ -57,9 +57,9 @@ OF_THE_LOOP: dict[type, Callable[[Any], Iterable[str]]] = {
     events.IterationRecorded: lambda event: iteration_lines(event.record),
     events.WaitStarted: lambda event: [f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"],
 }  # fmt: skip
-"""What concerns the loop as a whole: a terminal keeps it above the live line."""
+"""Events of the loop as a whole: a terminal keeps them above the live line."""
 LINES: dict[type, Callable[[Any], Iterable[str]]] = {
-    **OF_THE_LOOP,
+    **LOOP_LINES,
     events.PreparationStarted: lambda event: [f"preparing  {clean(event.what)}"],
     events.StepStarted: lambda event: (
         [f"checking   {BASELINE}"]
@@ -73,25 +73,25 @@ LINES: dict[type, Callable[[Any], Iterable[str]]] = {
 
 
 class LiveView:
-    """What is settled, as lines; in a terminal below them what each loop does now, with a clock."""
+    """Past events as lines; in a terminal the current activity of each loop below them, with a clock."""
 
     def __init__(self, console: Console, names: Sequence[str] = ("",), activity: Activity | None = None) -> None:
-        """`activity`: what was seen of the loops before."""
+        """`activity`: activity of the loops so far."""
         self._console = console
         self._activities = dict.fromkeys(names, activity or Activity())
         self.is_live = console.is_terminal and not console.is_dumb_terminal
-        """Else nothing moves there, and every step and tool call is told as a line."""
+        """If False, nothing is redrawn, and each step and tool call is printed as a line."""
         self.standing = ""
-        """Why a loop does nothing now, where its state knows."""
-        self._told = TELLING if len(names) > 1 else OF_THE_LOOP if self.is_live else LINES
+        """Why a loop is idle, if its state says so."""
+        self._printed = GROUP_EVENTS if len(names) > 1 else LOOP_LINES if self.is_live else LINES
 
     def __call__(self, event: Event) -> None:
-        """Hear of something that happens in this process."""
+        """Handle an event of this process."""
         self.hear(LoggedEvent(datetime.now(UTC), event), next(iter(self._activities)))
 
     def hear(self, logged: LoggedEvent, name: str) -> None:
         self._activities[name] = after(self._activities[name], logged)
-        if type(logged.event) in self._told:
+        if type(logged.event) in self._printed:
             lines = LINES[type(logged.event)](logged.event)
             show_on(self._console, lines, f"{name}  " if len(self._activities) > 1 else "")
 
@@ -101,7 +101,7 @@ class LiveView:
         if len(lines) > 1:
             return Text("\n", overflow="ellipsis", no_wrap=True).join(lines)
         (activity,), more = self._activities.values(), list[str]()
-        if activity.oversight:  # how far the work is and how it is steered, by the last iteration that ended
+        if activity.oversight:  # progress and control of the last finished iteration
             control, rung = activity.oversight.control, activity.oversight.ladder.rung.title
             share = shares_text(activity.oversight.progress)
             more.append(f"progress {share} · urgency {control.output:.2f} ({control.band}) · {rung}")
@@ -114,10 +114,10 @@ class LiveView:
         line = Text(f"{' '.join(filter(None, ('●', name, number)))} ", style="bold cyan")
         since = f" {duration(max((now - activity.since).total_seconds(), 0.0))}" if activity.since and activity.step else ""
         step = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
-        doing = "waits for your answer" if activity.asked else self.standing or (f"{clean(step)}{since}" if step else "…")
+        status = "waits for your answer" if activity.asked else self.standing or (f"{clean(step)}{since}" if step else "…")
         calls = f" · {plural(activity.tool_calls, 'tool call')}" if activity.tool_calls else ""
-        line.append(f"{doing}{calls}", style="bold")
-        tokens = activity.tokens + activity.used.tokens  # by the whole loop, the call of the agent that runs included
+        line.append(f"{status}{calls}", style="bold")
+        tokens = activity.tokens + activity.used.tokens  # of the whole loop, including the running agent call
         dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
         line.append(f" · {dollars}{f' · {short_number(tokens)} tokens' if tokens else ''}", style="dim")
         return line
@@ -134,10 +134,10 @@ def display(console: Console, names: Sequence[str] = ("",), activity: Activity |
 
 @contextmanager
 def watching_group(repository: Repository, names: Sequence[str], console: Console) -> Generator[None]:
-    """Show the loops of a group while the block runs, from their journals. What cannot be read is not shown."""
+    """Show the loops of a group from their journals while the block runs. Unreadable journals are ignored."""
     followers, done = {name: Follower(loop_folder(repository, name).journal) for name in names}, threading.Event()
     for follower in followers.values():
-        follower.news()  # what the journals hold so far is the past, and is not told again
+        follower.news()  # skip past events
     with ExitStack() as stack:
         for follower in followers.values():
             stack.callback(follower.close)

@@ -1,4 +1,4 @@
-"""Commands that only look: status, list, log, explain, report, config, prompt. They read the repository and need no engine."""
+"""Read-only commands: status, list, log, explain, report, config, prompt. They read the repository and need no engine."""
 
 import json
 import sys
@@ -48,27 +48,27 @@ DEFAULT = "default"
 def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
     if loop is not None and is_group(repository, loop):
-        # its loops are called `GROUP-…`; one whose state cannot be read is in `helmsman list` with the reason
+        # its loops are named `GROUP-…`; `helmsman list` reports those with an unreadable state
         loops = [shown for shown in list_loops(repository) if shown.state.loop.startswith(f"{loop}-")]
         driver = held_by(group_folder(repository, loop).lock)
-        who = driver or "none now; the command that started it continues it"
-        rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", who)])
-        told = {"group": loop, "driver": driver, "loops": [_result(shown).model_dump(mode="json") for shown in loops]}
-        answer(told, chain(rows, _listed(repository, loops)), as_json=as_json)
+        driven_by = driver or "none now; the command that started it continues it"
+        rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", driven_by)])
+        data = {"group": loop, "driver": driver, "loops": [_result_of(shown).model_dump(mode="json") for shown in loops]}
+        answer(data, chain(rows, _list_lines(repository, loops)), as_json=as_json)
         return
     shown = show_state(repository, chosen_loop(repository, loop))
     state = shown.state
-    result, driver = _result(shown), driver_of(repository, state.loop)
+    result, driver = _result_of(shown), driver_of(repository, state.loop)
     gate = state.gate.model_dump(mode="json", exclude_defaults=True) if state.gate else None
     known = {"driver": driver, "trust": state.trust.score, "gate": gate, "untold": state.untold}
-    told = {"total", "done", "now", "tries", "missing", "ticked"}
-    plan = {"plan": state.plan.model_dump(mode="json", include=told)} if state.plan.total else {}
+    plan_fields = {"total", "done", "now", "tries", "missing", "ticked"}
+    plan = {"plan": state.plan.model_dump(mode="json", include=plan_fields)} if state.plan.total else {}
     lines = _status_lines(repository, state, result, driver or "") if not as_json else ()
     answer({**result.model_dump(mode="json"), **known, **plan}, map(in_local_time, lines), as_json=as_json)
 
 
 def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
-    """What there is to tell of a loop, and nothing of what there is not."""
+    """Lines of a loop's status; empty parts are omitted."""
     folder, worktree = loop_folder(repository, state.loop), worktree_of(repository, state.loop, state.config.workspace)
     return (
         *texts.result_lines(result, driver=driver, interrupted=interruption(repository, state)),
@@ -78,7 +78,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([hat_fact(due).line] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *(fact.line for fact in finding_facts(state.findings) if not fact.is_detail),
-        *([_now(folder, state)] if driver else ()),
+        *([_activity_line(folder, state)] if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
@@ -87,12 +87,12 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
     )
 
 
-def _now(folder: LoopFolder, state: LoopState) -> str:
-    """What the driver is doing at this moment, from the end of its journal."""
+def _activity_line(folder: LoopFolder, state: LoopState) -> str:
+    """Current activity of the driver, from the end of its journal."""
     now = reduce(after, last_entries(folder.journal), Activity())
     detail = f" – {now.said[-1]}" if now.said and now.step == "execute" else ""
-    told = f"{texts.format_dollars(now.used.cost_usd, state.untold)} and {texts.format_tokens(now.used.tokens, state.untold)}"
-    cost = f", {told} so far" if now.used.tokens or now.used.cost_usd else ""
+    spent = f"{texts.format_dollars(now.used.cost_usd, state.untold)} and {texts.format_tokens(now.used.tokens, state.untold)}"
+    cost = f", {spent} so far" if now.used.tokens or now.used.cost_usd else ""
     return f"now        #{now.iteration} {clean(now.step)}{detail}{cost}" if now.step else ""
 
 
@@ -100,51 +100,51 @@ def show_list(repo: Path, *, as_json: bool) -> None:
     repository = open_repository(repo)
     unreadable: list[OperatorError] = []
     loops = list_loops(repository, unreadable.append)
-    for error in unreadable:  # it hides none of the others
+    for error in unreadable:  # the others are listed all the same
         print(clean_lines(str(error)), file=sys.stderr)
     nothing = [] if unreadable else ["no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD"]
-    lines = _listed(repository, loops) if loops else nothing
-    answer([_result(shown).model_dump(mode="json") for shown in loops], lines, as_json=as_json)
+    lines = _list_lines(repository, loops) if loops else nothing
+    answer([_result_of(shown).model_dump(mode="json") for shown in loops], lines, as_json=as_json)
 
 
-def _listed(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
-    return map(in_local_time, list_lines((one.state, _stands(repository, one.state), one.unverified) for one in loops))
+def _list_lines(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
+    return map(in_local_time, list_lines((one.state, _status_word(repository, one.state), one.unverified) for one in loops))
 
 
-def _stands(repository: Repository, state: LoopState) -> str:
-    """In a word, with what is known of its driver."""
+def _status_word(repository: Repository, state: LoopState) -> str:
+    """Outcome or state of the driver in a word."""
     if state.outcome is None and driver_of(repository, state.loop):
         return "▶ running"
     return "✘ interrupted" if interruption(repository, state) else texts.SIGNS[state.outcome]
 
 
-def _result(shown: Shown) -> LoopResult:
+def _result_of(shown: Shown) -> LoopResult:
     return result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
 
 
 def existing_loop(repository: Repository, loop: str) -> LoopState:
-    """Raises OperatorError where there is none. Says beside the output, which may be read by a program, what to think of it."""
-    found = show_state(repository, loop)
-    if found.unverified:
-        print(f"unverified: {clean(found.unverified)}: do not trust what follows", file=sys.stderr)
-    return found.state
+    """State of a loop, with a warning on standard error if unverified. Raises OperatorError if it does not exist."""
+    shown = show_state(repository, loop)
+    if shown.unverified:
+        print(f"unverified: {clean(shown.unverified)}: do not trust what follows", file=sys.stderr)
+    return shown.state
 
 
 def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
     existing_loop(repository, loop)
     if iteration is not None:
-        record = _record(repository, loop, iteration)
-        lines = chain(iteration_lines(record), _evidence(repository, record))
+        record = _find_record(repository, loop, iteration)
+        lines = chain(iteration_lines(record), _evidence_lines(repository, record))
         answer(record, map(in_local_time, lines), as_json=as_json)
         return
     records = list(read_records(repository, loop))[::-1]
     lines, cuts = list[str](), read_cuts(repository, loop) if not as_json else []
     for record in records:
-        while cuts and cuts[0][0] <= record.iteration:  # attempts that were cut off until then
+        while cuts and cuts[0][0] <= record.iteration:  # attempts interrupted before that iteration
             lines.append(clean(f"    cut off    {cuts.pop(0)[1]}"))
         lines += iteration_lines(record) if not as_json else ()
-    lines += (clean(f"    cut off    {words}") for _, words in cuts)
+    lines += (clean(f"    cut off    {reason}") for _, reason in cuts)
     lines += [] if records else ["no iteration has ended yet"]
     plain = [record.model_dump(mode="json") for record in records] if as_json else None
     answer(plain, map(in_local_time, lines), as_json=as_json)
@@ -153,23 +153,23 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
     existing_loop(repository, loop)
-    record = _record(repository, loop, iteration)
-    told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
-    plain = json.loads(record.model_dump_json(include=told)) if as_json else None
+    record = _find_record(repository, loop, iteration)
+    included = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
+    plain = json.loads(record.model_dump_json(include=included)) if as_json else None
     answer(plain, map(in_local_time, explanation(record)), as_json=as_json)
 
 
-def _record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
-    """The newest of that iteration's attempts, or the newest of all."""
+def _find_record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
+    """Newest record of that iteration, or of the loop."""
     records = read_records(repository, loop)
-    record = next((found for found in records if iteration in {None, found.iteration}), None)
+    record = next((candidate for candidate in records if iteration in {None, candidate.iteration}), None)
     if record is None:
         which = "finished iteration" if iteration is None else f"finished iteration {iteration}"
         raise OperatorError(f"loop {loop} has no {which}", remedy=f"helmsman log {loop}")
     return record
 
 
-def _evidence(repository: Repository, record: IterationRecord) -> Iterator[str]:
+def _evidence_lines(repository: Repository, record: IterationRecord) -> Iterator[str]:
     folder = loop_folder(repository, record.loop).call(record.iteration, record.attempt)
     change = record.execution.change
     yield from ("", "--- the agent's last words", clean_lines(record.execution.call.final_text))
@@ -182,7 +182,7 @@ def _evidence(repository: Repository, record: IterationRecord) -> Iterator[str]:
 
 
 def report(repo: Path, loop: str, output: Path | None) -> None:
-    """Write the page and print where it is. None: into the loop's own folder; `-`: to standard output."""
+    """Write the HTML report and print its path. None: in the loop's own folder; `-`: to standard output."""
     repository = open_repository(repo)
     text = report_page(repository, loop)
     if output == STANDARD_STREAM:
@@ -190,38 +190,38 @@ def report(repo: Path, loop: str, output: Path | None) -> None:
         return
     path = output or loop_folder(repository, loop).root / PAGE
     if output is None:
-        path.parent.mkdir(parents=True, exist_ok=True)  # a clone has the loop and not its folder
+        path.parent.mkdir(parents=True, exist_ok=True)  # a clone has the loop but not its folder
     write_file(path, text, "the report", "choose another file with -o FILE, or print it with -o -")
     print(clean(str(path.absolute())))
 
 
 def report_page(repository: Repository, loop: str) -> str:
-    """The page of a loop as it stands, with its newest iterations."""
+    """HTML report of a loop with its newest iterations."""
     shown = show_state(repository, loop)
     newest_first = list(islice(read_records(repository, loop), MOST_SHOWN + 1))
     cut = len(newest_first) > MOST_SHOWN
     return html_report(shown.state, newest_first[:MOST_SHOWN][::-1], state_ref(loop), shown.unverified, cut=cut)
 
 
-# What a new loop would go by and what agent and judge are told: values with their sources, and the prompt by its parts.
+# Configuration of a new loop, with the sources of its values, and the prompts for agent and judge, by section.
 
 
 def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **options: Any) -> None:
-    """Print it. `key`: one key or a section; empty: all. Raises OperatorError for one that there is not."""
+    """Print the configuration. `key`: a key or a section; empty: all. Raises OperatorError for an unknown one."""
     resolved = configuration(open_repository(repo), options, goal_later=True)
     origins = resolved.origins
     leaf = leaves(resolved.config).items()
     values = {name: value for name, value in leaf if not key or name == key or name.startswith(f"{key}.")}
     if not values:
-        describe(key)  # which says what is meant, perhaps
+        describe(key)  # raises with a suggestion
     if changed:
         values = {name: value for name, value in values.items() if origins[name] != DEFAULT}
     rows, lines = dict[str, dict[str, Any]](), list[str]()
     for name, value in values.items():
-        plain, owner = TypeAdapter[Any](Any).dump_python(value, mode="json", exclude_defaults=True), OWNERS[name]
-        rows[name] = {"value": plain, "source": origins[name], "owner": owner}
-        owned = "; operator's key" if owner is Owner.OPERATOR else ""  # said of the fewer ones
-        lines.append(clean(f"{name} = {json.dumps(plain, ensure_ascii=False)}   # {origins[name]}{owned}"))
+        json_value, owner = TypeAdapter[Any](Any).dump_python(value, mode="json", exclude_defaults=True), OWNERS[name]
+        rows[name] = {"value": json_value, "source": origins[name], "owner": owner}
+        note = "; operator's key" if owner is Owner.OPERATOR else ""  # only the exceptions are marked
+        lines.append(clean(f"{name} = {json.dumps(json_value, ensure_ascii=False)}   # {origins[name]}{note}"))
         lines += [f"    {describe(name)}"] if origins[name] == DEFAULT else []
     answer(rows, lines or ["nothing differs from the defaults"], as_json=as_json)
 
@@ -229,7 +229,7 @@ def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **
 def show_prompt(
     repo: Path, loop: str | None, iteration: int | None, settings: Sequence[str] | None, *, judge: bool, as_json: bool
 ) -> None:
-    from tasks.loop.prepare import due_prompt, first_prompt, sent_prompt  # the other looks do not wait for what these import
+    from tasks.loop.prepare import due_prompt, first_prompt, sent_prompt  # slow to import; only needed here
 
     repository = open_repository(repo)
     if loop is None and iteration is not None:
@@ -244,7 +244,7 @@ def show_prompt(
     else:
         shown = sent_prompt(repository, existing_loop(repository, loop), iteration, judge=judge)
     briefing = shown.briefing
-    plain = {
+    data = {
         "loop": shown.loop,
         "iteration": shown.iteration,
         "attempt": shown.attempt,
@@ -263,7 +263,7 @@ def show_prompt(
         f"system     {texts.plural(tokens(briefing.system), 'token')}",
         f"message    {texts.plural(tokens(briefing.prompt), 'token')}: {parts}",
         *(f"note       {note}" for note in shown.notes),
-        # the two texts as they are, but for what would steer a terminal
+        # both texts unchanged except for terminal control sequences
         *("", "--- system", clean_lines(briefing.system), "", "--- message", clean_lines(briefing.prompt)),
     )
-    answer(plain, lines, as_json=as_json)
+    answer(data, lines, as_json=as_json)

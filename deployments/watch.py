@@ -1,4 +1,4 @@
-"""`helmsman watch`: a loop that another process drives, seen from any terminal. It only reads, and leaves the loop alone."""
+"""`helmsman watch`: follow a loop that another process drives, from any terminal. It only reads."""
 
 import signal
 import sys
@@ -31,19 +31,19 @@ GOAL_SHOWN = 300  # characters
 
 
 class Look(NamedTuple):
-    """A loop at one moment, by its journal, its state and its lock."""
+    """Snapshot of a loop: its journal, state and lock."""
 
-    news: list[LoggedEvent]  # since the look before
+    news: list[LoggedEvent]  # since the last look
     shown: Shown
     driver: str | None
 
     @property
     def over(self) -> bool:
-        """Whether the loop has ended, whoever drove it has gone, and its last words have come."""
+        """Whether the loop has ended, its driver has exited, and no events are left."""
         return self.shown.state.ending is not None and self.driver is None and not self.news
 
     def lines(self) -> Iterator[str]:
-        """What a person has to be told once: what it is for, who drives it, what it asks, and the last answer that it took."""
+        """Lines to print when they change: goal, driver, open question, and the last accepted answer."""
         state = self.shown.state
         if self.shown.unverified:
             yield f"unverified {clean(self.shown.unverified)}: do not trust it"
@@ -57,7 +57,7 @@ class Look(NamedTuple):
 
 
 def looks(repository: Repository, loop: str) -> Iterator[Look]:
-    """One after the other until the loop is over."""
+    """Yield a look every LOOK_SECONDS until the loop is over."""
     with closing(Follower(loop_folder(repository, loop).journal)) as follower:
         while True:
             look = Look(follower.news(), show_state(repository, loop), driver_of(repository, loop))
@@ -68,9 +68,9 @@ def looks(repository: Repository, loop: str) -> Iterator[Look]:
 
 
 def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
-    """Show a loop until it ends, then its status. Returns the status of a look that succeeded, whatever the loop came to."""
+    """Show a loop until it ends, then its status. Returns 0 whatever its outcome, or 130 after Ctrl-C."""
     repository = open_repository(repo)
-    # colours that are forced make no terminal
+    # forced colours do not make it a terminal
     console = Console(highlight=False, force_terminal=None if sys.stdout.isatty() else False)
     name = chosen_loop(repository, loop)
     try:
@@ -88,19 +88,19 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
 
 
 def _follow(repository: Repository, name: str, console: Console) -> None:
-    """From the iteration that ended last on. The state tells of questions and answers, also of those from before this view."""
-    later = looks(repository, name)
-    first = next(later)
+    """Follow from the last finished iteration on. Questions and answers are read from the state, including earlier ones."""
+    snapshots = looks(repository, name)
+    first = next(snapshots)
     if first._replace(news=[]).over:
         return
-    begin = max((number for number, told in enumerate(first.news) if isinstance(told.event, IterationRecorded)), default=0)
-    known, past = set(map(answer_line, first.shown.state.answers[-1:])), reduce(after, first.news[:begin], Activity())
+    start = max((number for number, logged in enumerate(first.news) if isinstance(logged.event, IterationRecorded)), default=0)
+    printed, past = set(map(answer_line, first.shown.state.answers[-1:])), reduce(after, first.news[:start], Activity())
     with ending_tidily(signal.SIGTERM, signal.SIGHUP), display(console, [name], past) as view:
-        for look in chain([first._replace(news=first.news[begin:])], later):
-            for told in look.news:
-                if not isinstance(told.event, GateOpened | GateAnswered):
-                    view.hear(told, name)
+        for look in chain([first._replace(news=first.news[start:])], snapshots):
+            for logged in look.news:
+                if not isinstance(logged.event, GateOpened | GateAnswered):
+                    view.hear(logged, name)
             view.standing = "waits for your answer" if look.shown.state.gate else "" if look.driver else "has no driver"
             lines = list(look.lines())
-            show_on(console, [line for line in lines if line not in known])
-            known = set(lines)
+            show_on(console, [line for line in lines if line not in printed])
+            printed = set(lines)
