@@ -1,4 +1,4 @@
-"""`helmsman trust`, and what the other commands ask before they run anything of a repository."""
+"""`helmsman trust`, and the confirmations of other commands before they run code of a repository."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -22,9 +22,9 @@ COMMANDS = "Its checks and set-up are commands of its own, which run as you."
 
 
 def settle(repository: Repository, *, yes: bool, as_json: bool) -> bool:
-    """Before anything of a repository runs, find out whether its commands may, and the programs of its git configuration.
+    """Get consent for a repository's commands and the programs of its git configuration before anything runs.
 
-    Returns whether somebody is there to be asked. Raises OperatorError where nobody agreed.
+    Returns whether there is a terminal to ask. Raises OperatorError without consent.
     """
     ask = may_ask(repository, yes=yes, as_json=as_json)
     if not is_trusted(repository):
@@ -36,7 +36,7 @@ def settle(repository: Repository, *, yes: bool, as_json: bool) -> bool:
 
 
 def may_ask(repository: Repository, *, yes: bool, as_json: bool) -> bool:
-    """Whether somebody is there to be asked. Raises NotAgreed where nobody agrees to the programs of its git configuration."""
+    """Whether there is a terminal to ask. Raises NotAgreed without consent to the programs of the git configuration."""
     ask = not (yes or as_json) and is_anybody_there()
     consenting(repository, lambda: require_agreed([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
     return ask
@@ -47,7 +47,7 @@ def is_trusted(repository: Repository) -> bool:
 
 
 def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
-    """Raise OperatorError where the repository is not trusted and there is no terminal to ask."""
+    """Raise OperatorError if the repository is not trusted and there is no terminal to ask."""
     if not (ask or is_trusted(repository)):
         raise OperatorError(
             "this repository's own commands are not trusted yet",
@@ -58,32 +58,32 @@ def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
 
 
 def consenting(repository: Repository, action: Callable[[], T], *, ask: bool) -> T:
-    """Do something that may raise NotAgreed; where somebody is there, show what is asked for, and do it once they agree."""
+    """Run an action that may raise NotAgreed; with a terminal, show the request, ask, and retry after consent."""
     try:
         return action()
     except NotAgreed as refusal:
         if not ask:
             raise
-        say("This repository sets keys that only you may set:", *_told(refusal.requested))
+        say("This repository sets keys that only you may set:", *_setting_lines(refusal.requested))
         _require_yes("Allow exactly these settings, and its own commands, from now on?")
         agree_to(repository.common, refusal.requested)
     return consenting(repository, action, ask=ask)
 
 
 def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
-    """Show what a repository asks for, ask, and keep the answer. With `forget`, take back all that was agreed to."""
+    """Show what a repository requests, ask, and store the consent. With `forget`, revoke all consent."""
     repository = open_repository(repo)
     if forget:
         revoke(repository.common)
-    # all that files of the checkout and of its commit ask for, and the programs of its git configuration
-    every = LoopConfig.model_validate({"goal": "any", "claude": {"setting_sources": tuple(FILES)}}, strict=True)
+    # all requests of files in the checkout and in its commit, and the programs of its git configuration
+    config = LoopConfig.model_validate({"goal": "any", "claude": {"setting_sources": tuple(FILES)}}, strict=True)
     head = git(repository.common if repository.bare else repository.top, "rev-parse", "HEAD").strip()
     files = [] if repository.bare else in_repository(repository.top)
-    found = [*files, *project_settings(repository, head, every), programs_in_config(repository)]
-    requested = [one for one in dict.fromkeys(found) if one.settings]
+    all_requests = [*files, *project_settings(repository, head, config), programs_in_config(repository)]
+    requested = [one for one in dict.fromkeys(all_requests) if one.settings]
     if not (forget or as_json or yes):
-        say(*_shown(repository, requested))
-        if _open(repository, requested) or not is_trusted(repository):
+        say(*_trust_lines(repository, requested))
+        if _not_agreed(repository, requested) or not is_trusted(repository):
             if not is_anybody_there():
                 raise OperatorError("there is no terminal to ask", remedy="helmsman trust --yes agrees to what is shown")
             exactly = ", and its files set exactly this" if requested else ""
@@ -91,18 +91,18 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
             yes = True
     if yes and not forget:
         agree_to(repository.common, requested)
-    waiting = _open(repository, requested)
+    pending = _not_agreed(repository, requested)
     settings = [
-        {"file": one.file, "key": said.key, "value": json.loads(said.value), "line": said.line, "agreed": one not in waiting}
+        {"file": one.file, "key": item.key, "value": json.loads(item.value), "line": item.line, "agreed": one not in pending}
         for one in requested
-        for said in one.settings
+        for item in one.settings
     ]
     plain = {"repository": str(repository.top), "commands": is_trusted(repository), "requested": settings}
-    answer(plain, _shown(repository, requested), as_json=as_json)
+    answer(plain, _trust_lines(repository, requested), as_json=as_json)
     return 0
 
 
-def _open(repository: Repository, requested: Iterable[Requested]) -> list[Requested]:
+def _not_agreed(repository: Repository, requested: Iterable[Requested]) -> list[Requested]:
     consent = consent_of(repository.common)
     return [one for one in requested if one.fingerprint not in consent]
 
@@ -112,14 +112,14 @@ def _require_yes(question: str) -> None:
         raise OperatorError("not confirmed; nothing was started", remedy="helmsman trust shows it again")
 
 
-def _told(requested: Iterable[Requested]) -> Iterator[str]:
+def _setting_lines(requested: Iterable[Requested]) -> Iterator[str]:
     yield from (f"  {clean(line)}" for one in requested for line in asked_lines(one))
 
 
-def _shown(repository: Repository, requested: list[Requested]) -> Iterator[str]:
+def _trust_lines(repository: Repository, requested: list[Requested]) -> Iterator[str]:
     yield f"repository  {clean(str(repository.top))}"
     yield f"commands    {'may run here' if is_trusted(repository) else 'not trusted yet: checks and set-up run as your user'}"
-    waiting = _open(repository, requested)
+    pending = _not_agreed(repository, requested)
     for one in requested:
-        yield f"{'asks for' if one in waiting else 'agreed to':<12}{clean(one.file)}"
-        yield from _told([one])
+        yield f"{'asks for' if one in pending else 'agreed to':<12}{clean(one.file)}"
+        yield from _setting_lines([one])
