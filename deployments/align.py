@@ -1,4 +1,4 @@
-"""`helmsman align`: find out what nobody has said yet, ask for it where somebody is there, and write the alignment file."""
+"""`helmsman align`: find open questions about a goal, ask them if there is a terminal, and write the alignment file."""
 
 import shlex
 from collections.abc import Callable, Iterator
@@ -34,31 +34,31 @@ Drive = Callable[[str, Any], Any]
 
 
 def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
-    """Align a goal, or go on with a file that is there. Returns 0, or 4 while questions are open."""
+    """Align a goal, or continue an existing file. Returns 0, or 4 while questions are open."""
     repository = with_checkout(open_repository(repo))
-    asks = settle(repository, yes=yes, as_json=as_json)
-    words = resolve_goal_file(Layer("command line", goal_settings(goal, goal_file)), start_directory()).values.get("goal", "")
-    if (goal is not None or goal_file) and not words.strip():
+    can_ask = settle(repository, yes=yes, as_json=as_json)
+    text = resolve_goal_file(Layer("command line", goal_settings(goal, goal_file)), start_directory()).values.get("goal", "")
+    if (goal is not None or goal_file) and not text.strip():
         raise OperatorError(
-            "the goal is empty", expected="some words", found=display(words), remedy="describe what should be true at the end"
+            "the goal is empty", expected="some words", found=display(text), remedy="describe what should be true at the end"
         )
     try:
-        request = AlignRequest(repository=str(repository.top), goal=readable(words), out=out, ask=False)
+        request = AlignRequest(repository=str(repository.top), goal=readable(text), out=out, ask=False)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         what, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
         raise OperatorError(f"{what} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
-    config = consenting(repository, lambda: configured(request), ask=asks)
+    config = consenting(repository, lambda: configured(request), ask=can_ask)
     work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
-    result = _aligned(work, request, console, asks=asks)
-    lines = chain([""], aligned_lines(result), fields(("next", line) for line in _following(repo, result)))
+    result = _align(work, request, console, asks=can_ask)
+    lines = chain([""], aligned_lines(result), fields(("next", line) for line in _next_steps(repo, result)))
     answer(result, lines, as_json=as_json)
     return EXIT_CODES[result.outcome]
 
 
-def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool) -> AlignResult:
-    """A model is asked by the flow, people are asked here, and between the two stands the file. The engine starts when needed."""
+def _align(work: Work, request: AlignRequest, console: Console, *, asks: bool) -> AlignResult:
+    """The flow asks the model, this function asks people; both share the file. The engine starts when needed."""
     with ExitStack() as stack:
         drive: Drive | None = None
         while True:
@@ -73,28 +73,28 @@ def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool)
                     return result_of(alignment or Alignment(goal=work.goal), work.file, "cancelled")
                 if state.name not in {"Aligned", "Waiting"}:
                     state.result(raise_on_failure=True)
-            elif not (alignment.due and asks and _asked(work, alignment)):
+            elif not (alignment.due and asks and _ask_questions(work, alignment)):
                 return result_of(present(work) or alignment, work.file)
 
 
-def _asked(work: Work, alignment: Alignment) -> bool:
-    """Ask one by one; each answer is written down at once. Returns whether none is open any more."""
+def _ask_questions(work: Work, alignment: Alignment) -> bool:
+    """Ask one by one; each answer is stored at once. Returns whether all are answered."""
     say(
         f"{plural(len(alignment.open), 'question')} before a loop may start. "
         f"An empty line leaves one open, {LEFT} leaves it to the agent."
     )
     for number, question in enumerate(alignment.open, 1):
-        said = typed(f"{number}. {clean(question)}\n>")
-        if said is None:
+        reply = typed(f"{number}. {clean(question)}\n>")
+        if reply is None:
             break
-        if said:
-            after = with_answers(alignment, {question: "" if said == LEFT else said})
+        if reply:
+            after = with_answers(alignment, {question: "" if reply == LEFT else reply})
             put(work, after, over=alignment)
             alignment = after
     return not alignment.open
 
 
-def _following(repo: Path, result: AlignResult) -> Iterator[str]:
+def _next_steps(repo: Path, result: AlignResult) -> Iterator[str]:
     if result.outcome == "aligned":
         setting = f" --set {shlex.quote(f'alignment={result.file}')}" if result.file != ALIGNMENT else ""
         yield f"read {clean(result.file)}, change what is wrong, then: helmsman run{setting}{repo_option(repo)}"

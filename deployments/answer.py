@@ -1,4 +1,4 @@
-"""Answering the question that a loop asks, from any terminal, and stopping a loop that another process drives."""
+"""Answer a loop's question from any terminal, and stop a loop that another process drives."""
 
 import signal
 import time
@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from deployments.choosing import is_group
-from deployments.output import answer as put_out
+from deployments.output import answer as print_answer
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments
 from helmsman.errors import OperatorError, TransientError
@@ -30,7 +30,7 @@ from tasks.system.environment import ours
 from tasks.system.lock import holder, process_of
 
 PATIENCE_SECONDS = 10
-"""The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""
+"""The agent stops within that time; after it, a signal wakes a driver that sleeps between retries."""
 LONGEST_SECONDS = 30
 
 
@@ -39,7 +39,7 @@ def approve(repo: Path, loop: str, **said: Any) -> int:
 
 
 def reject(repo: Path, loop: str, **said: Any) -> int:
-    """Another try where the question offers one, else the end."""
+    """Answer `revise` if the question offers it, else `stop`."""
     gate = _open_gate(read_state(open_repository(repo), loop)[0])
     return answer(repo, loop, Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP, **said)
 
@@ -47,31 +47,33 @@ def reject(repo: Path, loop: str, **said: Any) -> int:
 def answer(
     repo: Path, loop: str, choice: str | None, *, guidance: str, by: str, as_json: bool, settings: Sequence[str] | None = None
 ) -> int:
-    """Answer the open question of a loop, or show it where no choice is given."""
+    """Answer the open question of a loop; without a choice, show it."""
     repository = open_repository(repo)
     state = read_state(repository, loop)[0]
     gate = _open_gate(state)
     if choice is None:
-        put_out(gate, gate_lines(gate, loop), as_json=as_json)
+        print_answer(gate, gate_lines(gate, loop), as_json=as_json)
         return 0
-    from_assignments(settings or ())  # raises OperatorError with the key named, as the two below: before anything is kept
+    from_assignments(settings or ())  # raises OperatorError, like the two calls below, before anything is stored
     by = by or ours().get("USER", "")
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
-    told = answer_of(state, gate, read_form(gate, given), via="command line", now=now_utc())
-    answered(state, told, now_utc())
-    first = answers.put(loop_folder(repository, loop).answers, state.uid, told)
-    if first != told:
+    reply = answer_of(state, gate, read_form(gate, given), via="command line", now=now_utc())
+    answered(state, reply, now_utc())
+    first = answers.put(loop_folder(repository, loop).answers, state.uid, reply)
+    if first != reply:
         what, remedy = f"the question of loop {loop} has an answer already", f"helmsman status {loop}"
-        known = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
-        raise OperatorError(what, found=known or "one that cannot be read", remedy=remedy)
-    put_out(told, [f"{told.choice}: {gate.choices[told.choice]}", _who_goes_on(repository, state, gate, told)], as_json=as_json)
+        existing = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
+        raise OperatorError(what, found=existing or "one that cannot be read", remedy=remedy)
+    print_answer(
+        reply, [f"{reply.choice}: {gate.choices[reply.choice]}", _who_continues(repository, state, gate, reply)], as_json=as_json
+    )
     return 0
 
 
 def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfig) -> bool:
-    """Whether a driver would find the question as open as it is: it does not ask, and nobody and no lapse of time has answered.
+    """Whether the question is still open for a driver that does not ask: no answer and no timeout.
 
-    What was said in a tracker only a driver hears.
+    Answers in a tracker are read only by a driver.
     """
     gate = state.gate
     if gate is None or config.gates.ask or config.tracker.kind:
@@ -86,8 +88,8 @@ def _open_gate(state: LoopState) -> Gate:
     return state.gate
 
 
-def _who_goes_on(repository: Repository, state: LoopState, gate: Gate, answer: Answer) -> str:
-    """Who takes the answer. A run that left its process while it waits is woken, where the server knows of one."""
+def _who_continues(repository: Repository, state: LoopState, gate: Gate, answer: Answer) -> str:
+    """Text about who handles the answer. Resumes a suspended run if the server has one."""
     if holder(loop_folder(repository, state.loop).lock) is not None:
         return f"Its driver goes on with that within seconds; look with: helmsman watch {state.loop}"
     try:
@@ -103,37 +105,37 @@ def _who_goes_on(repository: Repository, state: LoopState, gate: Gate, answer: A
 
 
 def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
-    """Ask the driver of a loop, or of a group with all of its loops, to stop; wait until it has, and say how it stands."""
+    """Ask the driver of a loop or group to stop, wait for it, and print the state."""
     repository = open_repository(repo)
     group = is_group(repository, loop)
     if not group:
-        show_state(repository, loop)  # raises where there is none; to stop one needs no trust in what its state says
+        show_state(repository, loop)  # raises if there is none; stopping needs no verified state
     folder = group_folder(repository, loop) if group else loop_folder(repository, loop)
     was_driven = holder(folder.lock) is not None
     if was_driven:
         folder.cancel.touch()
-        begun, woken = time.monotonic(), False
-        while holder(folder.lock) is not None and (waited := time.monotonic() - begun) < LONGEST_SECONDS:
-            if not woken and waited > PATIENCE_SECONDS:
-                with suppress(psutil.Error):  # it may have ended in this moment, or be another user's, who alone may signal it
+        started_at, is_signalled = time.monotonic(), False
+        while holder(folder.lock) is not None and (waited := time.monotonic() - started_at) < LONGEST_SECONDS:
+            if not is_signalled and waited > PATIENCE_SECONDS:
+                with suppress(psutil.Error):  # it may just have ended, or belong to another user
                     if driver := process_of(folder.lock):
                         driver.send_signal(signal.SIGINT)
-                woken = True
+                is_signalled = True
             time.sleep(0.1)
-    still = holder(folder.lock) is not None
-    plain: Any = {"group": loop, "driven": still}
+    is_driven = holder(folder.lock) is not None
+    plain: Any = {"group": loop, "driven": is_driven}
     if not group:
         shown = show_state(repository, loop)
         plain = result_of(shown.state, state_ref(loop), shown.unverified)
-    put_out(plain, [_stopped(loop, group=group, was_driven=was_driven, still=still)], as_json=as_json)
-    return 1 if still else 0
+    print_answer(plain, [_cancel_text(loop, group=group, was_driven=was_driven, is_driven=is_driven)], as_json=as_json)
+    return 1 if is_driven else 0
 
 
-def _stopped(name: str, *, group: bool, was_driven: bool, still: bool) -> str:
+def _cancel_text(name: str, *, group: bool, was_driven: bool, is_driven: bool) -> str:
     what = f"group {name}" if group else f"loop {name}"
     if not was_driven:
         return f"nobody drives {what}; there is nothing to cancel"
-    if still:
+    if is_driven:
         return f"{what} was asked to stop but has not yet{'. Its loops' if group else '; look with'}: helmsman status {name}"
     if group:
         return f"{what} has stopped; the command that began it goes on with it. Its loops: helmsman status {name}"

@@ -1,4 +1,4 @@
-"""`helmsman`: the command line, by commands.toml. What a command does is imported when it is called."""
+"""`helmsman`: the command line, defined in commands.toml. The code of a command is imported when it is called."""
 
 import gc
 import json
@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # typer brings a click of its own, in a private package
 
 
 class Command(NamedTuple):
-    does: str  # the function that it calls, `module:name`; what that returns is the exit status
-    options: str  # in the order of its help: names of `OPTIONS`, or `PARAMETER=NAME` where the function calls it otherwise
+    does: str  # `module:name` of its function, which returns the exit status
+    options: str  # in the order of its help: names of `OPTIONS`, or `PARAMETER=NAME` if the parameter has another name
     help: str
 
     @property
@@ -36,15 +36,15 @@ class Command(NamedTuple):
 
 
 COMMANDS = {words: Command(**row) for words, row in TABLE["commands"].items()}
-BORROWED = TABLE["borrowed"]  # flags that people know from other loops, and what to give instead
-SPACES = 6  # around a command's name
+BORROWED = TABLE["borrowed"]  # flags of similar tools, and what to use instead
+SPACES = 6  # columns around a command's name
 EXAMPLE = (
     ('helmsman run "Make the parser accept trailing commas" --check "pytest -q"', "start a loop"),
     ("helmsman watch", "watch it work"),
     ("helmsman status", "show its state and the next step"),
 )
 YOUNG_OBJECTS = 50_000
-"""Made before the youngest are looked through: with Python's 700, that took a fifth of a start, for what lives to the end."""
+"""Threshold of the youngest garbage collection: with Python's 700 it took a fifth of the start, for long-lived objects."""
 
 
 class GroupedCommands(TyperGroup):
@@ -83,8 +83,8 @@ def common(version: Version = False) -> None:
     pass
 
 
-def _called(row: Command) -> Callable[..., None]:
-    """What typer calls. It reads the options from its signature."""
+def _command_function(row: Command) -> Callable[..., None]:
+    """Function with the command's signature, from which typer reads the options."""
 
     def command(**options: Any) -> None:
         if "detach" in options and sys.stderr.isatty() and not options["as_json"]:
@@ -101,41 +101,41 @@ GROUPS = {name: typer.Typer(help=told, no_args_is_help=True, rich_markup_mode=No
 for group_name, group in GROUPS.items():
     app.add_typer(group, name=group_name)
 for words, row in COMMANDS.items():
-    GROUPS.get(words.rpartition(" ")[0], app).command(words.rpartition(" ")[2], help=row.help)(_called(row))
+    GROUPS.get(words.rpartition(" ")[0], app).command(words.rpartition(" ")[2], help=row.help)(_command_function(row))
 
 
-def in_words(arguments: list[str]) -> list[str]:
-    """`helmsman help COMMAND` and `helmsman version` say what the options of that name do."""
+def expand_aliases(arguments: list[str]) -> list[str]:
+    """Translate `helmsman help COMMAND` and `helmsman version` to options."""
     first, *others = arguments or [""]
     return {"help": [*others[:1], "--help"], "version": ["--version"]}.get(first, arguments)
 
 
 def main() -> None:
-    """Run a command; turn our errors into a message, an exit status and, where asked for, JSON."""
+    """Run a command; report errors as a message, an exit status and, if requested, JSON."""
     gc.set_threshold(YOUNG_OBJECTS)
     try:
         sys.exit(status_of(_run))
-    except SystemExit as ended:
-        # typer has told people what is wrong with their options; a script is told in the promised shape
-        words = getattr(ended.__context__, "format_message", None)
-        if words and "--json" in sys.argv:
-            print(json.dumps(failure("error.operator", words())))
+    except SystemExit as exit_request:
+        # typer has printed usage errors as text; with --json, print them as JSON as well
+        format_usage_error = getattr(exit_request.__context__, "format_message", None)
+        if format_usage_error and "--json" in sys.argv:
+            print(json.dumps(failure("error.operator", format_usage_error())))
         raise
     finally:
-        gc.freeze()  # nor is anything looked through once more in order to end
+        gc.freeze()  # no garbage collection at exit
 
 
 def _run() -> int:
     try:
         leave_start_directory()
-        flags = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]  # what follows `--` is no flag
+        flags = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]  # arguments after `--` are not flags
         for flag in (argument.partition("=")[0] for argument in flags):
             if flag in BORROWED:
                 raise OperatorError(f"{flag} is not an option of helmsman", remedy=BORROWED[flag])
-        sys.argv[1:] = in_words(sys.argv[1:])
+        sys.argv[1:] = expand_aliases(sys.argv[1:])
         app(standalone_mode=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; that is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader closed the pipe, which is not an error
     return 0
 
 
