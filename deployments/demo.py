@@ -1,7 +1,7 @@
-"""`helmsman demo`: a whole loop that anybody can watch, offline and without an account.
+"""`helmsman demo`: a complete loop to watch, offline and without an account.
 
-Real are the repository, the agent's command line, the checks, the engine and the loop. Scripted is only the model's side of the
-conversation, in demo.yaml.
+The repository, the agent's CLI, the checks, the engine and the loop are real. Only the model's side of the conversation is
+scripted, in demo.yaml.
 """
 
 import os
@@ -30,12 +30,12 @@ STORY: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").re
 
 def tell(*, keep: bool) -> int:
     """Run the demo in a temporary folder. Returns the exit status of the loop."""
-    console, begun = Console(highlight=False), time.monotonic()
+    console, started_at = Console(highlight=False), time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="helmsman-demo-"))
     python = "python3" if shutil.which("python3") else sys.executable
     try:
-        with _own_homes(folder):
-            root = _repository(folder)
+        with _isolated_homes(folder):
+            root = _create_repository(folder)
             with ScriptedModel(by_call(sessions(root, python))) as model:
                 os.environ.update(environment(model.url, folder / "home"))
                 console.print(STORY["opening"].format(folder=root), markup=False, soft_wrap=True)
@@ -49,12 +49,12 @@ def tell(*, keep: bool) -> int:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     farewell = f"Its folder is kept: {folder}" if keep else "Its folder is removed; --keep would keep it."
-    console.print(f"\nThe demo took {time.monotonic() - begun:.0f} s. {farewell}", markup=False, soft_wrap=True)
+    console.print(f"\nThe demo took {time.monotonic() - started_at:.0f} s. {farewell}", markup=False, soft_wrap=True)
     return status
 
 
 def sessions(root: Path, python: str) -> list[list[Turn]]:
-    """What the model does in each of the agent's sessions."""
+    """The model's turns in each of the agent's sessions."""
     worktree = worktree_of(open_repository(root), LOOP, WorkspaceConfig())
     source = worktree / "slug.py"
     turns: dict[str, Callable[[Any], Turn]] = {
@@ -63,10 +63,10 @@ def sessions(root: Path, python: str) -> list[list[Turn]]:
         "edit": lambda change: call(edit(source, *change)),
         "bash": lambda command: call(bash(command.replace("$PYTHON", python))),
     }
-    return [[turns[kind](said) for turn in session for kind, said in turn.items()] for session in STORY["sessions"]]
+    return [[turns[kind](argument) for turn in session for kind, argument in turn.items()] for session in STORY["sessions"]]
 
 
-def _repository(folder: Path) -> Path:
+def _create_repository(folder: Path) -> Path:
     root = folder / "repository"
     root.mkdir()
     for name, text in STORY["repository"].items():
@@ -78,9 +78,9 @@ def _repository(folder: Path) -> Path:
 
 
 @contextmanager
-def _own_homes(folder: Path) -> Generator[None]:
-    """Everything that the demo writes stays in its folder; our own environment is as before afterwards."""
-    before = dict(os.environ)
+def _isolated_homes(folder: Path) -> Generator[None]:
+    """Keep all files of the demo in its folder; restore the environment afterwards."""
+    saved = dict(os.environ)
     for name in [name for name in os.environ if name.startswith(("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE"))]:
         del os.environ[name]
     os.environ.update({"HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")})
@@ -88,4 +88,4 @@ def _own_homes(folder: Path) -> Generator[None]:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(saved)

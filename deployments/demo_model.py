@@ -1,7 +1,7 @@
-"""A scripted model: an Anthropic Messages API on loopback whose answers are written down beforehand.
+"""A scripted model: an Anthropic Messages API on loopback with predefined answers.
 
-It drives the real, unmodified Claude Code CLI, and any other client of that API, without a network or an account.
-A script is a function from a request to a turn; `by_call` makes the usual one from lists of turns.
+It works with the real, unmodified Claude Code CLI and any other client of that API, without a network or an account.
+A script is a function from a request to a turn; `by_call` builds the usual one from lists of turns.
 """
 
 import json
@@ -29,7 +29,7 @@ class Turn:
     text: str | None = None
     tools: tuple[Tool, ...] = ()
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Token counts by their names in the API; those not given have small defaults."""
+    """Token counts by their API names; missing ones have small defaults."""
 
     @property
     def ending(self) -> str:
@@ -43,12 +43,12 @@ class Turn:
 
 
 def say(text: str) -> Turn:
-    """End the agent's turn with a text."""
+    """A turn that ends with a text."""
     return Turn(text=text)
 
 
 def call(*tools: Tool) -> Turn:
-    """Have the agent use these tools and come back with what they gave."""
+    """A turn that calls these tools."""
     return Turn(tools=tools)
 
 
@@ -72,15 +72,15 @@ _USAGE = {"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_inp
 
 
 def response_for(turn: Turn, body: Json) -> tuple[str, bytes]:
-    """Content type and bytes of a message, streamed where that is asked for."""
-    said: list[Json] = [{"type": "text", "text": turn.text}] if turn.text is not None else []
-    used = [{"type": "tool_use", "id": new_id("toolu"), "name": name, "input": dict(given)} for name, given in turn.tools]
+    """Content type and body of a message, as an event stream if the request asks for one."""
+    text_blocks: list[Json] = [{"type": "text", "text": turn.text}] if turn.text is not None else []
+    tool_blocks = [{"type": "tool_use", "id": new_id("toolu"), "name": name, "input": dict(args)} for name, args in turn.tools]
     message: Json = {
         "id": new_id("msg"),
         "type": "message",
         "role": "assistant",
         "model": body.get("model", "scripted"),
-        "content": [*said, *used],
+        "content": [*text_blocks, *tool_blocks],
         "stop_reason": turn.ending,
         "stop_sequence": None,
         "usage": {**_USAGE, **turn.usage},
@@ -110,11 +110,11 @@ def new_id(kind: str) -> str:
 
 Answer: TypeAlias = Callable[[str, Json], Turn]  # from the session of a request and its body to a turn
 
-_SIDE = say("ok")
+_SIDE_ANSWER = say("ok")
 
 
 class Server(LoopbackServer):
-    daemon_threads = False  # only such threads are waited for when the server closes
+    daemon_threads = False  # closing the server waits only for non-daemon threads
     block_on_close = True
 
     def __init__(self, answer: Answer, host: str) -> None:
@@ -123,10 +123,10 @@ class Server(LoopbackServer):
 
     def close_all(self) -> None:
         super().close_all()
-        self.stopping.set()  # after the connections: whoever wakes up now finds nobody to write to
+        self.stopping.set()  # after the connections are closed, so that woken threads cannot write
 
     def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
-        """A client that goes away is no error; a script that raises is, and shows its traceback."""
+        """Ignore a client that disconnects; print the traceback of a script that raises."""
         if not isinstance(sys.exception(), ConnectionError):
             BaseServer.handle_error(self, request, client_address)
 
@@ -140,16 +140,16 @@ class Exchange(BaseHTTPRequestHandler):
         super().__init__(*connection)  # which also handles the connection
 
     def do_POST(self) -> None:
-        raw, found = self.rfile.read(int(self.headers.get("content-length", 0))), None
+        raw, parsed = self.rfile.read(int(self.headers.get("content-length", 0))), None
         with suppress(ValueError):
-            found = json.loads(raw)
+            parsed = json.loads(raw)
         if self.path.partition("?")[0] != "/v1/messages":
             return self.send_error(404, "the scripted model knows only POST /v1/messages")
-        if not isinstance(found, dict) or "messages" not in found:
+        if not isinstance(parsed, dict) or "messages" not in parsed:
             return self.send_error(400, "the body is not a JSON object with messages")
-        body = cast("Json", found)
-        is_side_question = not body.get("tools") and "format" not in body.get("output_config", {})  # of the CLI's own
-        turn = _SIDE if is_side_question else self._answer(self.headers.get("x-claude-code-session-id", ""), body)
+        body = cast("Json", parsed)
+        is_side_question = not body.get("tools") and "format" not in body.get("output_config", {})  # from the CLI itself
+        turn = _SIDE_ANSWER if is_side_question else self._answer(self.headers.get("x-claude-code-session-id", ""), body)
         return turn.play(self, body)
 
     def begin(self, status: int, content: str, size: int, headers: Mapping[str, str] | None = None) -> None:
@@ -160,18 +160,18 @@ class Exchange(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
-        """Keep the terminal to the loop."""
+        """Log nothing, since the loop uses the terminal."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One request of an agent's main loop; subagents and retries of the same session count as its turns."""
+    """One request of an agent session; requests of subagents and retries count as its turns."""
 
-    number: int  # how many requests came before this one
+    number: int  # number of earlier requests
     call: int
-    """How many other sessions of agents appeared before the one of this request. Clients without a session are no agents."""
-    turn: int  # how many requests of the same session came before this one
-    prompt: str  # the text of the first user message, as the client sent it: with the reminders that the CLI puts around it
+    """Number of agent sessions that appeared before this one. Clients without a session id are not agents."""
+    turn: int  # number of earlier requests of the same session
+    prompt: str  # text of the first user message as sent, including reminders added by the CLI
     body: Json
 
 
@@ -180,7 +180,7 @@ NOTHING_LEFT = say("There is nothing left to do.")
 
 
 def by_call(calls: Sequence[Sequence[Turn]], after: Turn = NOTHING_LEFT) -> Script:
-    """One sequence of turns for each agent call, in order of appearance; what goes beyond gets `after`."""
+    """One sequence of turns per agent call, in order of appearance; further requests get `after`."""
 
     def script(request: Request) -> Turn:
         turns = calls[request.call] if request.call < len(calls) else ()
@@ -190,7 +190,7 @@ def by_call(calls: Sequence[Sequence[Turn]], after: Turn = NOTHING_LEFT) -> Scri
 
 
 def environment(model_url: str, home: Path) -> dict[str, str]:
-    """The variables of a run that talks to the scripted model and to nothing else. PATH is the caller's to add."""
+    """Environment of a run that talks only to the scripted model. The caller adds PATH."""
     return {
         "HOME": str(home),
         "CLAUDE_CODE_TMPDIR": str(home / "tmp"),
@@ -207,19 +207,19 @@ def environment(model_url: str, home: Path) -> dict[str, str]:
 
 
 class ScriptedModel:
-    """The server, a context manager; the system chooses the port. At its end every connection ends, also those that hang.
+    """The server as a context manager, on a free port. Exiting closes every connection, including hanging ones.
 
-    The script may be asked by several threads at once, one for each connection.
+    Several threads may call the script at once, one per connection.
     """
 
     def __init__(self, script: Script, host: str = "127.0.0.1") -> None:
         self._script, self._host, self._stack = script, host, ExitStack()
         self._requests: list[Request] = []
         self._turns: dict[str, int] = {}
-        self._counting = threading.Lock()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        server = self._stack.enter_context(serving(Server(self._turn, self._host), "scripted-model"))
+        server = self._stack.enter_context(serving(Server(self._next_turn, self._host), "scripted-model"))
         self.url = f"http://{self._host}:{server.socket.getsockname()[1]}"
         return self
 
@@ -228,18 +228,18 @@ class ScriptedModel:
 
     @property
     def requests(self) -> list[Request]:
-        with self._counting:
+        with self._lock:
             return list(self._requests)
 
-    def _turn(self, session: str, body: Json) -> Turn:
-        with self._counting:
+    def _next_turn(self, session: str, body: Json) -> Turn:
+        with self._lock:
             turn = self._turns.setdefault(session, 0)
             self._turns[session] = turn + 1
             content = next((message["content"] for message in body["messages"] if message["role"] == "user"), "")
-            texts = [content] if isinstance(content, str) else [one["text"] for one in content if one["type"] == "text"]
-            agents = [known for known in self._turns if known or not session]
+            texts = [content] if isinstance(content, str) else [block["text"] for block in content if block["type"] == "text"]
+            sessions = [known for known in self._turns if known or not session]
             request = Request(
-                number=len(self._requests), call=agents.index(session), turn=turn, prompt="\n".join(texts), body=body
+                number=len(self._requests), call=sessions.index(session), turn=turn, prompt="\n".join(texts), body=body
             )
             self._requests.append(request)
         return self._script(request)
