@@ -1,1 +1,1 @@
-"""Issue trackers: a loop's questions and results go there, people's answers come back."""
+"""Issue trackers: post a loop's questions and results, read people's answers."""

@@ -1,6 +1,6 @@
-"""Issues and pull requests of one repository, at GitHub or at Gitea (Forgejo's API is the same here).
+"""Issues and pull requests of one repository at GitHub or Gitea (Forgejo has the same API).
 
-By their public descriptions, GitHub's of version 2022-11-28. A table says where the two differ.
+Follows their public API descriptions, GitHub's of version 2022-11-28. A table lists the differences.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,30 +18,30 @@ from helmsman.plain import clean
 from helmsman.records.base import Record
 from helmsman.records.tracking import OURS, Comment, Found, PullRequest
 from tasks.system.environment import ours
-from tasks.trackers.client import MISSING, MOST_WORDS, NAMELESS, TOKEN, Api, identity_of, unknown_form
+from tasks.trackers.client import MISSING, MOST_WORDS, NAMELESS, TOKEN, Api, identity_of, unknown_format
 
 HOSTS = "HELMSMAN_TRACKER_HOSTS"
 PUBLIC = "api.github.com"
 COLOUR = "5319e7"
 ABOUT_LABEL = "Opened by Helmsman, which steers a coding agent"
 REFUSED = frozenset({409, 422})
-"""What GitHub and Gitea answer to a pull request that is there already, or would hold nothing."""
+"""Statuses of GitHub and Gitea for a pull request that exists or would be empty."""
 EDITED_AFTER = timedelta(seconds=2)
-"""A server may touch a comment once more while it is made."""
+"""A server may update a comment again while creating it."""
 
 
 class Forge(NamedTuple):
-    """How a kind of forge does what the other does otherwise."""
+    """Differences between the kinds of forges."""
 
     headers: Mapping[str, str]
-    """With `{token}` where the token goes."""
+    """With the placeholder `{token}`."""
     listing: Mapping[str, int]
-    """How many objects a page are asked for; a server may give fewer."""
+    """Query for the page size; a server may return fewer objects."""
     commenting: Mapping[str, int]
-    """The same for comments; Gitea gives them all at once."""
+    """The same for comments; Gitea returns all of them at once."""
     colour: str
     labels_by_id: bool
-    """Issues take labels by their ids; else by their names."""
+    """Whether issues take label ids instead of names."""
 
 
 FORGES = {
@@ -66,9 +66,9 @@ _Form = TypeVar("_Form", bound=Record)
 
 
 def open_tracker(config: TrackerConfig, patience: float) -> "IssueTracker":
-    """The tracker for a few calls, `patience` seconds in all. Raises OperatorError where there is no token, or none for there."""
+    """Tracker for a few calls, `patience` seconds in total. Raises OperatorError without a token for its host."""
     host = httpx.URL(config.url).host if config.url else PUBLIC
-    if host not in ours().get(HOSTS, PUBLIC).split():  # the address is the repository's word, and the token the operator's
+    if host not in ours().get(HOSTS, PUBLIC).split():  # the repository sets the address, but the token is the operator's
         raise OperatorError(
             "the tracker's token is not meant for that address",
             expected=f"one of the hosts in {HOSTS}",
@@ -80,7 +80,7 @@ def open_tracker(config: TrackerConfig, patience: float) -> "IssueTracker":
 
 
 def tracker_token(config: TrackerConfig) -> str:
-    """From a Prefect block where one is named, else from a variable."""
+    """Token from the configured Prefect block, else from the environment."""
     variables = ours()
     if config.block:
         from blocks.tracker import Tracker
@@ -98,85 +98,85 @@ def tracker_token(config: TrackerConfig) -> str:
 
 
 class IssueTracker(Api):
-    """Issues and pull requests of one repository. Everything that is not there yet is told apart from what cannot be asked.
+    """Issues and pull requests of one repository. Missing objects and failed requests are distinguished.
 
-    Every method raises OperatorError for what the operator can fix and TransientError for what may pass by itself.
+    Every method raises OperatorError for problems that the operator can fix, and TransientError for temporary ones.
     """
 
     def __init__(self, forge: Forge, base: str, token: str, repository: str, patience: float) -> None:
-        """Nothing is asked yet."""
+        """Makes no request."""
         super().__init__(base, {name: value.format(token=token) for name, value in forge.headers.items()}, patience)
         self._forge, self._repository, self._home = forge, repository, f"/repos/{repository}"
 
     def find(self, since: datetime) -> Sequence[Found]:
-        """Issues under our label, open or not, that were changed since then."""
-        query = {"state": "all", "labels": OURS, "since": _stamp(since), **self._forge.listing}
-        found = (_issue(one) for one in self.pages(f"{self._home}/issues", **query))
-        return [issue for issue in found if issue is not None and OURS in issue.labels]  # Gitea knows no unknown label
+        """Issues with our label, open or closed, updated since then."""
+        query = {"state": "all", "labels": OURS, "since": _timestamp(since), **self._forge.listing}
+        found = (_issue_of(one) for one in self.pages(f"{self._home}/issues", **query))
+        return [issue for issue in found if issue is not None and OURS in issue.labels]  # Gitea ignores an unknown label
 
     def get(self, number: int) -> Found | None:
-        """An issue, None where there is none of that number any more."""
-        reply = self.call("GET", self._issue(number), accept=MISSING)
-        return None if reply.status in MISSING else _issue(reply.content)
+        """The issue, or None if it does not exist."""
+        reply = self.call("GET", self._issue_path(number), accept=MISSING)
+        return None if reply.status in MISSING else _issue_of(reply.content)
 
     def create(self, title: str, body: str, labels: Sequence[str]) -> Found:
-        """A new issue; labels that are missing are made."""
+        """Create an issue, and missing labels."""
         content = {"title": title, "body": body, "labels": self._made(labels)}
-        made = _issue(self.call("POST", f"{self._home}/issues", content).content)
-        if made is None:
-            raise unknown_form("a pull request in place of an issue")
-        return made
+        created = _issue_of(self.call("POST", f"{self._home}/issues", content).content)
+        if created is None:
+            raise unknown_format("a pull request in place of an issue")
+        return created
 
     def comment(self, number: int, body: str) -> None:
-        self.call("POST", f"{self._issue(number)}/comments", {"body": body})
+        self.call("POST", f"{self._issue_path(number)}/comments", {"body": body})
 
     def comments(self, number: int, since: datetime | None = None) -> Sequence[Comment]:
-        """Those that were written or changed since then, oldest first."""
-        query = {**self._forge.commenting, **({"since": _stamp(since)} if since else {})}
+        """Comments created or updated since then, oldest first."""
+        query = {**self._forge.commenting, **({"since": _timestamp(since)} if since else {})}
         found: list[Comment] = []
-        for read in self.pages(f"{self._issue(number)}/comments", **query):
-            # at Gitea, one that was brought from elsewhere has an original author: nobody here has written it
-            author = "" if read.get("original_author") else _login(read)
-            made, identity, body = read.get("created_at"), identity_of(read), read.get("body") or ""
-            one = _read(Comment, identity=identity, author=author, body=body, created_at=made)
-            changed = _read(Comment, identity=identity, created_at=read.get("updated_at")).created_at
-            found.append(one.model_copy(update={"edited": changed - one.created_at > EDITED_AFTER}))
-        return sorted(found, key=lambda one: (one.created_at, one.identity))
+        for raw in self.pages(f"{self._issue_path(number)}/comments", **query):
+            # an imported comment at Gitea has an original author, who is not a user there
+            author = "" if raw.get("original_author") else _author_of(raw)
+            created_at, identity, body = raw.get("created_at"), identity_of(raw), raw.get("body") or ""
+            comment = _validate(Comment, identity=identity, author=author, body=body, created_at=created_at)
+            updated_at = _validate(Comment, identity=identity, created_at=raw.get("updated_at")).created_at
+            found.append(comment.model_copy(update={"edited": updated_at - comment.created_at > EDITED_AFTER}))
+        return sorted(found, key=lambda comment: (comment.created_at, comment.identity))
 
     def set_open(self, number: int, *, is_open: bool) -> None:
-        self.call("PATCH", self._issue(number), {"state": "open" if is_open else "closed"})
+        self.call("PATCH", self._issue_path(number), {"state": "open" if is_open else "closed"})
 
     def label(self, number: int, *, add: Sequence[str], remove: Iterable[str]) -> None:
-        """Labels that are missing are made; other people's labels stay."""
+        """Add and remove labels, creating missing ones; other labels stay."""
         if add:
-            self.call("POST", f"{self._issue(number)}/labels", {"labels": self._made(add)})
+            self.call("POST", f"{self._issue_path(number)}/labels", {"labels": self._made(add)})
         for label in remove:
             handle = self._labels().get(label) if self._forge.labels_by_id else quote(label, safe="")
             if handle is not None:
-                self.call("DELETE", f"{self._issue(number)}/labels/{handle}", accept=MISSING)
+                self.call("DELETE", f"{self._issue_path(number)}/labels/{handle}", accept=MISSING)
 
     def login(self) -> str:
-        """Whose the token is; empty where it may not know."""
+        """User of the token; empty if the token may not read it."""
         reply = self.call("GET", "/user", accept=NAMELESS)
         login = "" if reply.status in NAMELESS else mapping(reply.content).get("login")
         if not isinstance(login, str):
-            raise unknown_form("a user without a login")
+            raise unknown_format("a user without a login")
         return login
 
     def pull_request(self, head: str, base: str) -> PullRequest | None:
-        """The newest one from a branch of this repository into another, open or not. Gitea knows no such query, and lists all."""
-        asked = {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
-        query = {"state": "all", **self._forge.listing, **({} if self._forge is FORGES["gitea"] else asked)}
+        """Newest pull request from `head` into `base`, open or closed. Gitea has no such query, so all are listed."""
+        branches = {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
+        query = {"state": "all", **self._forge.listing, **({} if self._forge is FORGES["gitea"] else branches)}
         pulls = self.pages(f"{self._home}/pulls", **query)
         found = (one for one in pulls if [mapping(one.get(side)).get("ref") for side in ("head", "base")] == [head, base])
-        return max(map(_request_of, found), key=lambda one: one.number, default=None)
+        return max(map(_pull_request_of, found), key=lambda one: one.number, default=None)
 
     def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
-        """A new one, or the open one that is there. Raises OperatorError where the forge wants none."""
+        """Create a pull request, or return the open one. Raises OperatorError if the forge rejects it."""
         content = {"title": title, "body": body, "head": head, "base": base}
         reply = self.call("POST", f"{self._home}/pulls", content, accept=REFUSED)
         if reply.status not in REFUSED:
-            return _request_of(reply.content)
+            return _pull_request_of(reply.content)
         found = self.pull_request(head, base)
         if found is None or not found.is_open:
             raise OperatorError(
@@ -186,16 +186,16 @@ class IssueTracker(Api):
             )
         return found
 
-    def _issue(self, number: int) -> str:
+    def _issue_path(self, number: int) -> str:
         return f"{self._home}/issues/{number}"
 
     def _labels(self) -> dict[str, int]:
-        """Ids of the repository's labels by their names."""
+        """Ids of the repository's labels by name."""
         known = self.pages(f"{self._home}/labels", **self._forge.listing)
         return {str(label.get("name")): identity_of(label) for label in known}
 
     def _made(self, labels: Sequence[str]) -> list[Any]:
-        """Labels as an issue takes them; those that are missing are made."""
+        """Labels as ids or names for an issue; missing ones are created."""
         known = self._labels()
         for label in labels:
             if label not in known:
@@ -204,33 +204,33 @@ class IssueTracker(Api):
         return [known[label] for label in labels] if self._forge.labels_by_id else list(labels)
 
 
-def _read(form: type[_Form], **told: Any) -> _Form:
+def _validate(form: type[_Form], **fields: Any) -> _Form:
     try:
-        return form.model_validate(told)
+        return form.model_validate(fields)
     except ValidationError as error:
-        raise unknown_form(str(error)) from error
+        raise unknown_format(str(error)) from error
 
 
-def _issue(content: Any) -> Found | None:
-    """None for a pull request: to these APIs it is an issue too."""
+def _issue_of(content: Any) -> Found | None:
+    """Issue from JSON; None for a pull request, which these APIs also list as an issue."""
     read = mapping(content)
     if read.get("pull_request") is not None:
         return None
     labels = tuple(mapping(label).get("name") for label in items(read.get("labels")))
-    author, body, is_open = _login(read), read.get("body") or "", read.get("state") == "open"
-    return _read(Found, number=read.get("number"), is_open=is_open, author=author, body=body, labels=labels)
+    author, body, is_open = _author_of(read), read.get("body") or "", read.get("state") == "open"
+    return _validate(Found, number=read.get("number"), is_open=is_open, author=author, body=body, labels=labels)
 
 
-def _request_of(content: Any) -> PullRequest:
+def _pull_request_of(content: Any) -> PullRequest:
     read = mapping(content)
     body, is_open = read.get("body") or "", read.get("state") == "open"
-    return _read(PullRequest, number=read.get("number"), url=read.get("html_url", ""), is_open=is_open, body=body)
+    return _validate(PullRequest, number=read.get("number"), url=read.get("html_url", ""), is_open=is_open, body=body)
 
 
-def _login(content: Mapping[str, Any]) -> str:
-    """Of whoever made something; empty for a deleted account."""
+def _author_of(content: Mapping[str, Any]) -> str:
+    """Author of an object; empty for a deleted account."""
     return str(mapping(content.get("user")).get("login") or "")
 
 
-def _stamp(at: datetime) -> str:
+def _timestamp(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
