@@ -1,4 +1,4 @@
-"""Chat, mail and webhooks, by Prefect's own notification blocks. A notification that fails is a line in the log."""
+"""Chat, mail and webhooks by Prefect's notification blocks. A failed notification is logged."""
 
 import logging
 import re
@@ -10,24 +10,24 @@ from helmsman.plain import clean
 from tasks.system.secrets import redact
 
 _ADDRESS = re.compile(r"\S*://\S*")
-"""The address of a webhook is its password."""
+"""A webhook's URL is a secret."""
 _log = logging.getLogger(__name__)
 
 
 def notify(blocks: Iterable[str], subject: str, body: str) -> None:
-    """Tell each block, named by type and name: `slack-webhook/ops`."""
+    """Notify each block, named by type and name: `slack-webhook/ops`."""
     from prefect.blocks.abstract import NotificationBlock
     from prefect.blocks.core import Block
 
-    import_module("prefect.blocks.notifications")  # only then can its blocks be loaded by name
+    import_module("prefect.blocks.notifications")  # needed to load its blocks by name
     for name in blocks:
         try:
             loaded = Block.load(name)
             if not isinstance(loaded, NotificationBlock):
-                raise TypeError(f"{type(loaded).__name__} is no notification block")  # noqa: TRY301 - is reported as any other
-            block: Any = loaded  # outside an event loop, its coroutines are functions
+                raise TypeError(f"{type(loaded).__name__} is no notification block")  # noqa: TRY301 - reported like any other error
+            block: Any = loaded  # outside of an event loop its coroutines run synchronously
             with block.raise_on_failure():
                 block.notify(body=redact(body), subject=redact(subject))
-        except Exception as error:  # noqa: BLE001 - somebody else's code; whatever it raises, it only tells
+        except Exception as error:  # noqa: BLE001 - third-party code may raise anything; a notification is optional
             why = _ADDRESS.sub("[address]", clean(getattr(error, "log", "") or str(error)))[:300]
             _log.warning("the notification block %s could not be notified: %s: %s", clean(name), type(error).__name__, why)

@@ -1,4 +1,4 @@
-"""One comment on the pull request that a CI job runs for, kept current: GitHub, Gitea and GitLab, as their variables tell."""
+"""Create or update one comment on the pull request of a CI job: GitHub, Gitea and GitLab, detected by their variables."""
 
 import json
 from collections.abc import Mapping
@@ -12,57 +12,57 @@ from helmsman.parsers.loose import mapping
 from tasks.trackers.client import NAMELESS, TOKEN, Api, identity_of
 
 PATIENCE = 30.0
-"""Seconds for all calls together."""
+"""Total seconds for all calls."""
 BOTS = frozenset({"github-actions[bot]", "gitea-actions"})
-"""Who a job's own token writes as, where it may not ask who it is."""
+"""Authors of comments made with a job's own token, which may not read its user."""
 LONGEST = 60_000
 """Characters of a comment; GitHub takes 65,536."""
 
 
 class Thread(NamedTuple):
-    """Where the comments of one pull request are."""
+    """API endpoints for the comments of one pull request."""
 
     url: str
     authorization: Mapping[str, str]
     token: str
     comments: str
-    """Path of the list; a new one goes there, too."""
+    """Path of the list, also for new comments."""
     comment: str
-    """Path of one, with `{id}` in it."""
+    """Path of one comment, with `{id}`."""
     change: str
-    """Method that changes one."""
+    """HTTP method that changes a comment."""
 
 
 def thread_of(variables: Mapping[str, str]) -> Thread:
-    """The pull request that this job runs for. Raises OperatorError where it runs for none, or has no token."""
-    found = _gitlab(variables) if variables.get("GITLAB_CI") else _github(variables)
-    if found is None:
+    """Endpoints of the job's pull request. Raises OperatorError if there is none, or no token."""
+    thread = _gitlab(variables) if variables.get("GITLAB_CI") else _github(variables)
+    if thread is None:
         raise OperatorError(
             "there is no pull request to comment on",
             expected="a job of GitHub, Gitea or GitLab that runs for a pull or merge request",
             remedy="run it on the event pull_request or in a merge request pipeline, or leave --comment out",
         )
-    if not found.token:
+    if not thread.token:
         raise OperatorError(
             "there is no token to comment with",
             expected=f"{TOKEN} (GitLab), or GITHUB_TOKEN with the permission pull-requests: write",
         )
-    return found
+    return thread
 
 
 def keep_comment(thread: Thread, mark: str, body: str) -> str:
-    """Change the comment that begins with the mark, or make it. Returns `made` or `changed`.
+    """Update our comment that begins with the mark, or create it. Returns `made` or `changed`.
 
-    Anybody may write a comment that looks like it; what they wrote is left alone.
+    Comments of other users with the same mark are left alone.
     """
     with Api(thread.url, {"Accept": "application/json", **thread.authorization}, PATIENCE) as api:
         reply = api.call("GET", "/user", accept=NAMELESS)
-        ours = BOTS if reply.status in NAMELESS else frozenset({_login(reply.content)})
-        marked = [one for one in api.pages(thread.comments, per_page=100) if str(one.get("body")).startswith(mark)]
-        earlier = [one for one in marked if _login(one.get("user") or one.get("author")) in ours]
+        own_logins = BOTS if reply.status in NAMELESS else frozenset({_login(reply.content)})
+        marked = [comment for comment in api.pages(thread.comments, per_page=100) if str(comment.get("body")).startswith(mark)]
+        own = [comment for comment in marked if _login(comment.get("user") or comment.get("author")) in own_logins]
         content = {"body": body[:LONGEST]}
-        if earlier:
-            api.call(thread.change, thread.comment.format(id=identity_of(earlier[-1])), content)
+        if own:
+            api.call(thread.change, thread.comment.format(id=identity_of(own[-1])), content)
             return "changed"
         api.call("POST", thread.comments, content)
         return "made"
@@ -73,7 +73,7 @@ def _login(user: Any) -> str:
 
 
 def _github(variables: Mapping[str, str]) -> Thread | None:
-    """Gitea's runner sets the same variables."""
+    """Endpoints from the variables of GitHub; Gitea's runner sets the same ones."""
     number, repository, url = None, variables.get("GITHUB_REPOSITORY", ""), variables.get("GITHUB_API_URL", "")
     with suppress(OSError, ValueError):
         event = mapping(json.loads(Path(variables.get("GITHUB_EVENT_PATH", "")).read_bytes()))

@@ -1,4 +1,4 @@
-"""The result of a loop that was started for an issue: its branch pushed, and a pull request with the report."""
+"""Deliver the result of a loop that was started for an issue: push its branch and open a pull request with the report."""
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.issues import read_mark
@@ -11,11 +11,11 @@ from tasks.repository.remote import push_branch
 from tasks.trackers.forges import open_tracker
 
 PATIENCE_SECONDS = 60.0
-"""For all calls of one attempt."""
+"""Total for all calls of one attempt."""
 
 
 def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
-    """Done already, it changes nothing. Raises TransientError for what may pass, OperatorError for what somebody has to fix."""
+    """Push and open the pull request; idempotent. Raises TransientError, or OperatorError if somebody has to fix something."""
     link = state.issue
     if link is None:
         raise OperatorError(f"loop {state.loop} was started for no issue")
@@ -29,6 +29,6 @@ def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
     with open_tracker(state.config.tracker, PATIENCE_SECONDS) as tracker:
         found = tracker.pull_request(state.branch, state.base_branch)
         if found and not found.is_open and read_mark(found.body).get("uid") != state.uid:
-            found = None  # of a loop of that name that was removed
+            found = None  # of a removed loop with the same name
         title, body = pull_request_title(link), pull_request_body(state, link)
         return found or tracker.open_pull_request(title, body, state.branch, state.base_branch)

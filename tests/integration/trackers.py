@@ -20,7 +20,7 @@ def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     """One that we may ask, and have a token for. At its end, whether every request was as its kind describes them."""
     monkeypatch.setenv(VARIABLE, TOKEN)
     monkeypatch.setenv(HOSTS, "127.0.0.1")
-    monkeypatch.setattr("tasks.trackers.thread._complaints", {})  # of a process that has told of no loop of that name yet
+    monkeypatch.setattr("tasks.trackers.thread._logged_errors", {})  # of a process that has told of no loop of that name yet
     with TrackerApi(request.param, most=3) as server:
         yield server
     assert server.violations == []
