@@ -1,1 +1,1 @@
-"""Progress shown to people and collectors. An observer never stops a loop."""
+"""Progress reports for people and collectors. An observer never stops a loop."""

@@ -1,7 +1,7 @@
-"""What a loop shows in the engine's UI: summary, dashboard, tables and a progress bar.
+"""Artifacts of a loop in the engine's UI: summary, dashboard, tables and a progress bar.
 
-On the page of the loop's own run each of them is there once and always the latest.
-An observer: what goes wrong is one line in the log.
+The page of the loop's run shows each of them once, in its latest version.
+An observer: errors are logged in one line.
 """
 
 from collections import defaultdict
@@ -29,97 +29,97 @@ from tasks.engine.runs import run_id
 from tasks.system.secrets import redact, without_secrets
 
 ANSWER_SECONDS = 10
-"""For one answer of the engine; Prefect itself would wait a minute."""
+"""Timeout of one request to the engine; Prefect's own is a minute."""
 
 
 def log_iteration(record: IterationRecord) -> None:
-    """Call in the loop's own run: the log of a run has nothing of the runs inside it."""
+    """Log an iteration. Call in the loop's own run, since a run's log does not include nested runs."""
     for line in iteration_lines(record):
         get_run_logger().info("%s", redact(line))
 
 
-def named_by_checks(record: IterationRecord) -> IterationRecord:
-    """What an iteration's flow returns: the record in a state named `2 of 8 checks green`, so that red ones differ from green.
+def in_named_state(record: IterationRecord) -> IterationRecord:
+    """Wrap the record in a state named like `2 of 8 checks green`, to tell red and green iterations apart in the UI.
 
-    Prefect ends the run in that state and hands the record to whoever called the flow.
+    Prefect ends the run in that state and returns the record to the caller of the flow.
     """
     return cast("Any", State(type=StateType.COMPLETED, name=brought(record), data=record))
 
 
 @dataclass
-class Shelf:
-    """The artifacts of one loop, or of a group, in a run."""
+class ArtifactCache:
+    """Artifacts of one loop, or of a group, in a run."""
 
     ids: dict[str, UUID] | None = None
-    """By key. None: the engine was not asked yet what another process made of the same run."""
+    """By key. None: artifacts that another process created for the same run are not read yet."""
     shown: dict[str, tuple[str | float, str]] = field(default_factory=dict[str, tuple[str | float, str]])
-    """By key what was written last; the same is not written again."""
+    """Last written content by key, to skip unchanged artifacts."""
     last: IterationRecord | None = None
-    """The last iteration that was heard of."""
+    """Record of the last known iteration."""
 
 
-_shelves: dict[tuple[UUID, str], Shelf] = defaultdict(Shelf)
+_caches: dict[tuple[UUID, str], ArtifactCache] = defaultdict(ArtifactCache)
 """By run and loop."""
 
 
 def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -> None:
-    """Show how a loop stands. Call in its own run, after `record` was folded into `state`, or without it where none is new.
+    """Publish a loop's state. Call in its own run, with `record` if it is new and already part of `state`.
 
-    The embedded engine has no UI: what a later one shows is written when the loop ends or a person is asked.
+    The embedded engine has no UI: artifacts for a later server are written only when the loop ends or asks a person.
     """
-    shelf = _shelves[run_id(), state.loop]
-    shelf.last = record or shelf.last
+    cache = _caches[run_id(), state.loop]
+    cache.last = record or cache.last
     if is_embedded() and state.ending is None and state.gate is None:
         return
     try:
-        config = state.config  # which what is stored has as it is
+        config = state.config  # the stored state has it unredacted
         safe = {name: without_secrets(getattr(config, name)) for name in type(config).model_fields}
-        shown = without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
+        redacted = without_secrets(state).model_copy(update={"config": config.model_copy(update=safe)})
         with _client() as client:
-            for page in pages_of(shown, without_secrets(shelf.last)):  # before anything is cut
-                _put(client, shelf, state.loop, page)
+            for page in pages_of(redacted, without_secrets(cache.last)):  # before anything is truncated
+                _write_artifact(client, cache, state.loop, page)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
-        shelf.ids = None  # an artifact may have been deleted
-        get_run_logger().warning("the artifacts of loop %s are out of date: %s", state.loop, _in_a_line(error))
+        cache.ids = None  # an artifact may have been deleted; read them again
+        get_run_logger().warning("the artifacts of loop %s are out of date: %s", state.loop, _one_line(error))
 
 
 def publish_group(result: ParallelResult) -> None:
-    """Show how a group of loops stands. Call in the group's own run."""
-    shelf, stands = _shelves[run_id(), result.group], f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
+    """Publish the state of a group of loops. Call in the group's own run."""
+    cache, progress = _caches[run_id(), result.group], f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
     try:
         with _client() as client:
-            _put(client, shelf, result.group, Page("loops", group_page(result), stands))
+            _write_artifact(client, cache, result.group, Page("loops", group_page(result), progress))
     except Exception as error:  # noqa: BLE001 - as for a single loop
-        shelf.ids = None
-        get_run_logger().warning("the artifact of group %s is out of date: %s", result.group, _in_a_line(error))
+        cache.ids = None
+        get_run_logger().warning("the artifact of group %s is out of date: %s", result.group, _one_line(error))
 
 
-def _put(client: SyncPrefectClient, shelf: Shelf, loop: str, page: Page) -> None:
-    """Its key says first what it is: pages cut long keys, and ids of loops begin alike."""
+def _write_artifact(client: SyncPrefectClient, cache: ArtifactCache, loop: str, page: Page) -> None:
+    """Create or update an artifact. Its key starts with the page's name: the UI cuts long keys, and loop ids are similar."""
     key, page = f"{page.name}-{loop}", without_secrets(page)
-    if shelf.ids is None:
-        mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run_id()]}})
-        found = client.read_artifacts(artifact_filter=mine, limit=50)
-        shelf.ids = {one.key: one.id for one in found if one.key and one.key == f"{one.key.partition('-')[0]}-{loop}"}
-        shelf.shown.clear()
-    wanted = (page.data, page.description)
-    if key not in shelf.ids:
-        made = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run_id())
-        shelf.ids[key] = client.create_artifact(made).id
-    elif shelf.shown.get(key) != wanted:  # without the client's own event of it, which would hold all of the content once more
-        changed = {"data": page.data, "description": page.description}
-        client.request("PATCH", "/artifacts/{id}", path_params={"id": shelf.ids[key]}, json=changed)
-    shelf.shown[key] = wanted
+    if cache.ids is None:
+        run_filter = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run_id()]}})
+        found = client.read_artifacts(artifact_filter=run_filter, limit=50)
+        cache.ids = {one.key: one.id for one in found if one.key and one.key == f"{one.key.partition('-')[0]}-{loop}"}
+        cache.shown.clear()
+    content = (page.data, page.description)
+    if key not in cache.ids:
+        new_artifact = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run_id())
+        cache.ids[key] = client.create_artifact(new_artifact).id
+    elif cache.shown.get(key) != content:  # without the client's event, which would contain the whole content again
+        update = {"data": page.data, "description": page.description}
+        client.request("PATCH", "/artifacts/{id}", path_params={"id": cache.ids[key]}, json=update)
+    cache.shown[key] = content
 
 
 @contextmanager
 def _client() -> Generator[SyncPrefectClient]:
     with (
-        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),  # what is not written now is written next time
+        temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),  # the next call makes up for a failed one
         get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
     ):
         yield client
 
 
-def _in_a_line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(redact(f"{type(error).__name__}: {error}").split())[:300]
