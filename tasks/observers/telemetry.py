@@ -1,7 +1,7 @@
-"""Telling OpenTelemetry of a loop, where the environment says that somebody listens: traces and metrics by OTLP over HTTP.
+"""Export traces and metrics of a loop to OpenTelemetry by OTLP over HTTP, if the environment configures an exporter.
 
-An observer: nothing here stops a loop or makes it wait, but for a few seconds at its end. Who has not asked for it pays nothing:
-OpenTelemetry's libraries are imported by `telemetry_sdk` alone, which is imported where a loop is told of.
+An observer: it never stops a loop and delays it only for a few seconds at its end. It costs nothing if not configured:
+only `telemetry_sdk` imports OpenTelemetry's libraries, and it is imported on demand.
 """
 
 import os
@@ -24,59 +24,59 @@ from tasks.system.secrets import redact
 
 SIGNALS = "TRACES", "METRICS"
 SPOKEN = "http/protobuf"
-"""The one protocol of OTLP that the extra `telemetry` brings."""
+"""The only OTLP protocol of the extra `telemetry`."""
 MISSING = "no telemetry: an exporter is configured, and OpenTelemetry is not installed; pip install 'helmsman[telemetry]'"
 UNDELIVERED = "telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT), and the loop goes on"
 T = TypeVar("T")
 
 
 def wanted(environment: Mapping[str, str], warn: Callable[[str], None]) -> bool:
-    """Whether to tell anything at all. A protocol that is not spoken here is warned of."""
+    """Whether to export telemetry. Warns about an unsupported protocol."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    asked = exported_signals(environment)
-    unspoken = next((name for signal in asked if (name := _variable(environment, signal, "PROTOCOL") or SPOKEN) != SPOKEN), None)
-    if unspoken:
-        warn(f"no telemetry: OTLP is spoken by {SPOKEN} here, not by {unspoken}; set OTEL_EXPORTER_OTLP_PROTOCOL={SPOKEN}")
-    return bool(asked) and not unspoken
+    chosen = exported_signals(environment)
+    unknown = next((name for signal in chosen if (name := _variable(environment, signal, "PROTOCOL") or SPOKEN) != SPOKEN), None)
+    if unknown:
+        warn(f"no telemetry: OTLP is spoken by {SPOKEN} here, not by {unknown}; set OTEL_EXPORTER_OTLP_PROTOCOL={SPOKEN}")
+    return bool(chosen) and not unknown
 
 
 def exported_signals(environment: Mapping[str, str]) -> Sequence[str]:
-    """Which of TRACES and METRICS go out by OTLP. An endpoint is enough; the exporter can be named, or be `none`."""
-    named = {signal: environment.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() for signal in SIGNALS}
+    """Signals of TRACES and METRICS exported by OTLP: an endpoint is enough; the exporter can be set, also to `none`."""
+    exporters = {signal: environment.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() for signal in SIGNALS}
     return [
         signal
-        for signal, exporter in named.items()
+        for signal, exporter in exporters.items()
         if ("otlp" in map(str.strip, exporter.split(",")) if exporter else _variable(environment, signal, "ENDPOINT"))
     ]
 
 
 def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:
-    """Of one signal, or else of all."""
+    """Value of a variable for one signal, else for all signals."""
     names = f"OTEL_EXPORTER_OTLP_{signal}_{name}", f"OTEL_EXPORTER_OTLP_{name}"
     return next((found for one in names if (found := environment.get(one, "").strip())), "")
 
 
 @contextmanager
 def watched(repository: Repository, folder: LoopFolder, state: LoopState, log: Callable[[str], None]) -> Generator[None]:
-    """Tell of a loop while the block drives it. `log` and the display hear at most once of telemetry that does not arrive."""
+    """Export telemetry of a loop while the block runs. A failed export is reported at most once, to `log` and the display."""
 
     def warn(why: str) -> None:
         publish(TelemetryFailed(why=why))
         log(why)
 
-    watch = _guarded(lambda: _Watch(repository, folder, state, warn), warn) if wanted(os.environ, warn) else None
-    if watch is None:
+    exporter = _try(lambda: _Exporter(repository, folder, state, warn), warn) if wanted(os.environ, warn) else None
+    if exporter is None:
         yield
         return
     try:
-        with listening(watch.hear):
+        with listening(exporter.hear):
             yield
     finally:
-        _guarded(watch.close, warn)
+        _try(exporter.close, warn)
 
 
-def _guarded(act: Callable[[], T], warn: Callable[[str], None]) -> T | None:
+def _try(act: Callable[[], T], warn: Callable[[str], None]) -> T | None:
     try:
         return act()
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
@@ -85,30 +85,30 @@ def _guarded(act: Callable[[], T], warn: Callable[[str], None]) -> T | None:
         return None
 
 
-class _Watch:
-    """Follows the events of one loop and tells what is finished."""
+class _Exporter:
+    """Follows the events of one loop and exports finished spans."""
 
     def __init__(self, repository: Repository, folder: LoopFolder, state: LoopState, warn: Callable[[str], None]) -> None:
-        """Go on where an earlier driver stopped: what it did of the attempt under way is in the journal."""
+        """Restore the activity of the current attempt from the journal of an earlier driver."""
         from tasks.observers.telemetry_sdk import Pipeline
 
-        self._warn, self._warned = warn, False
+        self._warn, self._has_warned = warn, False
         self._repository, self._state = repository, state
-        self._line = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())
-        self._pipeline = Pipeline(state.uid, exported_signals(os.environ), self._complain)
+        self._activity = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())
+        self._pipeline = Pipeline(state.uid, exported_signals(os.environ), self._warn_once)
 
     def hear(self, event: Event) -> None:
-        self._line = after(self._line, LoggedEvent(datetime.now(UTC), event))
+        self._activity = after(self._activity, LoggedEvent(datetime.now(UTC), event))
         match event:
             case IterationRecorded():
-                self._pipeline.tell(list(iteration_spans(self._state, event.record, self._line)))
+                self._pipeline.tell(list(iteration_spans(self._state, event.record, self._activity)))
             case StepFinished(step=name) if name in BESIDE:
-                self._pipeline.tell(beside_spans(self._line, name))
+                self._pipeline.tell(beside_spans(self._activity, name))
             case _:
                 pass
 
     def close(self) -> None:
-        """Tell of the loop itself where it has come to an end here, and wait a little until all is delivered."""
+        """Export the span of the loop if it ended in this block, and wait a little for delivery."""
         try:
             state = show_state(self._repository, self._state.loop).state
             if state.ending and state.ending != self._state.ending:
@@ -116,8 +116,8 @@ class _Watch:
         finally:
             self._pipeline.close()
 
-    def _complain(self, why: str) -> None:
-        """Once: a collector that is away stays away for many iterations."""
-        if not self._warned:
-            self._warned = True
+    def _warn_once(self, why: str) -> None:
+        """Warn once: an unavailable collector usually stays so for many iterations."""
+        if not self._has_warned:
+            self._has_warned = True
             self._warn(" ".join(redact(f"{UNDELIVERED}: {why}").split())[:400])

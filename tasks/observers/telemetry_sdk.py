@@ -1,4 +1,4 @@
-"""Spans into OpenTelemetry's SDK and out by OTLP. The only file that imports it; needs the extra `telemetry`."""
+"""Export spans by OTLP with OpenTelemetry's SDK. The only module that imports it; needs the extra `telemetry`."""
 
 import logging
 import os
@@ -27,16 +27,16 @@ from tasks.system.secrets import redact
 
 SCOPE = "helmsman"
 FLUSH_SECONDS = 5.0
-"""How long the end of a loop waits for the collector at most."""
+"""Maximum wait for the collector at the end of a loop."""
 METRICS_MILLIS = 10_000
 
 
 class Pipeline:
-    """Where the spans of one loop go, as traces and as metrics, set up by the standard variables."""
+    """Exporter of one loop's spans as traces and metrics, configured by the standard variables."""
 
-    def __init__(self, uid: str, signals: Collection[str], complain: Callable[[str], None]) -> None:
-        """`signals`: TRACES and METRICS as far as they go out. The sampler decides once, for the whole loop."""
-        # each driver is an instance of its own, or their counters would mix; what the environment says of the service wins
+    def __init__(self, uid: str, signals: Collection[str], report_error: Callable[[str], None]) -> None:
+        """`signals`: those of TRACES and METRICS to export. The sampler decides once for the whole loop."""
+        # each driver is a separate instance, so that counters do not mix; attributes from the environment take precedence
         own = Resource({"service.name": SCOPE, "service.version": version(SCOPE), "service.instance.id": str(uuid4())})
         self._uid, self._resource = uid, Resource.create().merge(own).merge(OTELResourceDetector().detect())
         sampler = TracerProvider(resource=self._resource, shutdown_on_exit=False).sampler
@@ -45,13 +45,13 @@ class Pipeline:
         context = trace.get_current_span(driver).get_span_context()
         self._links = [Link(context)] if context.is_valid else []
         self._stack = ExitStack()
-        self._stack.enter_context(_quiet(complain))
+        self._stack.enter_context(_capturing_logs(report_error))
         self._measure = self._stack.enter_context(_metrics(self._resource)) if "METRICS" in signals else None
-        # OTEL_EXPORTER_OTLP_TIMEOUT (10 s) bounds a request with its tries
+        # OTEL_EXPORTER_OTLP_TIMEOUT (10 s) limits a request including retries
         self._processor = BatchSpanProcessor(OTLPSpanExporter()) if "TRACES" in signals and sampled else None
 
     def tell(self, spans: Sequence[Span]) -> None:
-        """Never waits. Spans are over and have ids of their own, so they go past the SDK's tracer, which would draw some."""
+        """Export spans without blocking. They are finished and have ids, so they bypass the SDK's tracer, which generates ids."""
         if self._measure:
             self._measure(spans)
         if self._processor:
@@ -59,16 +59,16 @@ class Pipeline:
                 self._processor.on_end(self._readable(span))
 
     def close(self) -> None:
-        """Have the rest delivered, for a moment: the SDK itself would wait for half a minute."""
+        """Flush for at most FLUSH_SECONDS: the SDK itself would wait for half a minute."""
 
         def end() -> None:
             with self._stack:
                 if self._processor:
                     self._processor.shutdown()
 
-        ending = threading.Thread(target=end, name="telemetry", daemon=True)
-        ending.start()
-        ending.join(FLUSH_SECONDS)
+        thread = threading.Thread(target=end, name="telemetry", daemon=True)
+        thread.start()
+        thread.join(FLUSH_SECONDS)
 
     def _readable(self, span: Span) -> ReadableSpan:
         end, error = _nanoseconds(span.end), str(span.attributes.get("error.type", ""))
@@ -79,7 +79,7 @@ class Pipeline:
             self._resource,
             _without_secrets(span.attributes),
             [Event("helmsman.signal", _without_secrets(signal), end) for signal in span.signals],
-            self._links if "helmsman.decision.rule" in span.attributes else [],  # loops and iterations say who drove them
+            self._links if "helmsman.decision.rule" in span.attributes else [],  # loops and iterations link to the driver's span
             SpanKind.CLIENT if span.attributes.get("gen_ai.operation.name") == "chat" else SpanKind.INTERNAL,
             status=Status(StatusCode.ERROR, error) if error else Status(),
             start_time=_nanoseconds(span.start),
@@ -94,7 +94,7 @@ class Pipeline:
 
 @contextmanager
 def _metrics(resource: Resource) -> Generator[Callable[[Sequence[Span]], None]]:
-    """Sent every OTEL_METRIC_EXPORT_INTERVAL (60 s) and at the end."""
+    """Yield a function that records metrics, exported every OTEL_METRIC_EXPORT_INTERVAL (60 s) and at the end."""
     reader = PeriodicExportingMetricReader(OTLPMetricExporter())
     provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
     meter = provider.get_meter(SCOPE, version(SCOPE))
@@ -116,32 +116,32 @@ def _metrics(resource: Resource) -> Generator[Callable[[Sequence[Span]], None]]:
         provider.shutdown(METRICS_MILLIS)
 
 
-class _Heard(logging.Handler):
-    """Hears what the exporters have to complain of, again and again, and passes the errors on."""
+class _ErrorForwarder(logging.Handler):
+    """Log handler that forwards errors of the exporters."""
 
-    def __init__(self, complain: Callable[[str], None]) -> None:
-        """Of warnings, which come before an error, the last is remembered: it names the cause."""
+    def __init__(self, report_error: Callable[[str], None]) -> None:
+        """Keeps the last warning, which precedes an error and contains its cause."""
         super().__init__(logging.WARNING)
-        self._complain, self._cause = complain, ""
+        self._report_error, self._cause = report_error, ""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno < logging.ERROR:
             self._cause = record.getMessage()
         else:
-            self._complain(f"{record.getMessage()} {self._cause}".strip())
+            self._report_error(f"{record.getMessage()} {self._cause}".strip())
 
 
 @contextmanager
-def _quiet(complain: Callable[[str], None]) -> Generator[None]:
-    """The libraries' own log lines, one and more for every try, go nowhere else while anybody here speaks for them."""
-    logger, heard = logging.getLogger("opentelemetry"), _Heard(complain)
-    logger.addHandler(heard)
+def _capturing_logs(report_error: Callable[[str], None]) -> Generator[None]:
+    """Capture the libraries' log lines, at least one per retry, while the block runs."""
+    logger, handler = logging.getLogger("opentelemetry"), _ErrorForwarder(report_error)
+    logger.addHandler(handler)
     logger.propagate = False
     try:
         yield
     finally:
-        logger.removeHandler(heard)
-        logger.propagate = not any(isinstance(one, _Heard) for one in logger.handlers)
+        logger.removeHandler(handler)
+        logger.propagate = not any(isinstance(other, _ErrorForwarder) for other in logger.handlers)
 
 
 def _without_secrets(attributes: Attributes) -> dict[str, str | bool | int | float]:
