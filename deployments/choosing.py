@@ -1,4 +1,4 @@
-"""Which loop a command means, who drives it, and where it was interrupted."""
+"""Find the loop of a command, its driver, and the step at which it was interrupted."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tasks.system.lock import holder
 
 
 def chosen_loop(repository: Repository, loop: str | None) -> str:
-    """The loop that was named; else one that is driven now, else the latest. Raises OperatorError where there is none."""
+    """The named loop, else one that is driven now, else the latest. Raises OperatorError if there is none."""
     if loop is not None:
         return show_state(repository, loop).state.loop
     names = loop_names(repository)
@@ -24,23 +24,23 @@ def chosen_loop(repository: Repository, loop: str | None) -> str:
 
 
 def driver_of(repository: Repository, loop: str) -> str | None:
-    """The process that drives the loop now; None: nobody does, on this machine or any that shares its disk."""
+    """Process that drives the loop; None if there is none, on this machine or any that shares its disk."""
     return held_by(loop_folder(repository, loop).lock)
 
 
 def held_by(lock: Path) -> str | None:
-    """The process that holds the lock of a loop or of a group, by its own account."""
+    """Process that holds the lock of a loop or group, as recorded in it."""
     found = holder(lock)
     return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}" if found is not None else None
 
 
 def is_group(repository: Repository, name: str) -> bool:
-    """Whether a name is a group's; a loop of that name comes first."""
+    """Whether the name belongs to a group; a loop of that name takes precedence."""
     return read_ref(repository.common, state_ref(name)) is None and group_folder(repository, name).root.exists()
 
 
 def interruption(repository: Repository, state: LoopState) -> str:
-    """Where a loop stood when its driver died, in words; empty for one that is driven, waits, has ended or never began here."""
+    """Text about the step at which a driver died; empty if the loop is driven, waits, has ended or never began here."""
     folder = loop_folder(repository, state.loop)
     if state.outcome is not None or state.gate is not None or holder(folder.lock):
         return ""

@@ -1,8 +1,8 @@
-"""What drives a loop in a process of its own: `python -m deployments.driver HOW …`, which `HOW` says for whom.
+"""Drive a loop in a separate process: `python -m deployments.driver HOW …`.
 
-`detached PIPE REQUEST`, started by `deployments/run.py` alone, leaves whoever started it and says how far it has come.
-`member [--embedded]`, started by `tasks/groups/members.py` alone, drives one loop of a group, with environment and request on
-standard input. It shows itself in the loop's journal; what it complains of goes to whoever started it.
+`detached PIPE REQUEST`, started only by `deployments/run.py`, forks from its caller and reports its start on the pipe.
+`member [--embedded]`, started only by `tasks/groups/members.py`, drives one loop of a group, with environment and request on
+standard input. It writes events to the loop's journal, and errors to its caller.
 """
 
 import gc
@@ -17,22 +17,22 @@ from pathlib import Path
 from deployments.errors import status_of
 from tasks.system.environment import hide_process
 
-YOUNG_OBJECTS = 50_000  # as for the command line: what is imported lives to the end
+YOUNG_OBJECTS = 50_000  # as in cli.py: imported objects are long-lived
 
 
 def run_background(pipe: str, request: str) -> int:
     if os.fork():
         os._exit(0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
-    os.set_inheritable(int(pipe), False)  # nobody else shall hold it open
-    waiting = [int(pipe)]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes of scripts inherit SIG_IGN
+    os.set_inheritable(int(pipe), False)  # child processes must not keep it open
+    open_pipes = [int(pipe)]
 
-    def tell(word: str) -> None:
-        """Whoever waits for the loop to be under way hears the first word alone; they may have gone."""
-        while waiting:
+    def tell(message: str) -> None:
+        """Write the first message to the caller, which may have exited, and close the pipe."""
+        while open_pipes:
             with suppress(BrokenPipeError):
-                os.write(waiting[0], f"{word}\n".encode())
-            os.close(waiting.pop())
+                os.write(open_pipes[0], f"{message}\n".encode())
+            os.close(open_pipes.pop())
 
     status = status_of(lambda: _drive(request, tell))
     tell(str(status))
@@ -40,7 +40,7 @@ def run_background(pipe: str, request: str) -> int:
 
 
 def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded: bool = False) -> int:
-    """Drive the loop to its end; its first event after all preparation shows that it is under way."""
+    """Drive the loop to its end; the first event after preparation shows that it runs."""
     from deployments.run import UNDER_WAY, drive
     from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
@@ -50,15 +50,15 @@ def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded:
 
     if embedded:
         adopt_engine()
-    asked = LoopRequest.model_validate_json(request)
-    repository = open_repository(Path(asked.repository))
+    loop_request = LoopRequest.model_validate_json(request)
+    repository = open_repository(Path(loop_request.repository))
 
     def hear(event: object) -> None:
-        if tell and not isinstance(event, PreparationStarted):  # which may fail, and whoever waits is to hear of it
+        if tell and not isinstance(event, PreparationStarted):  # preparation may still fail, and the caller reports that
             tell(UNDER_WAY)
 
     with listening(hear):
-        return drive(repository, asked, as_json=False)
+        return drive(repository, loop_request, as_json=False)
 
 
 def drive_member(*how: str) -> int:
@@ -71,7 +71,7 @@ def drive_member(*how: str) -> int:
 
 
 def main() -> None:
-    """Drive the loop to its end. The exit status is the loop's own."""
+    """Drive the loop and exit with its status."""
     sys.exit({"detached": run_background, "member": drive_member}[sys.argv[1]](*sys.argv[2:]))
 
 

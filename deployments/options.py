@@ -1,7 +1,7 @@
-"""Options and arguments of the command line, by commands.toml; and what a shell offers for loops and keys after the Tab key.
+"""Options and arguments of the command line, defined in commands.toml, and shell completion of loops and keys.
 
-What is offered is quick and silent: a person waits at a prompt. A shell may evaluate it, and refs are named by whoever made the
-repository; only plain names are offered.
+Completion is fast and silent, since a person waits at a prompt. A shell may evaluate completions, and a repository's refs are
+untrusted, so only plain names are offered.
 """
 
 import re
@@ -21,8 +21,8 @@ TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name(
 Offer = Callable[[typer.Context, str], list[str]]
 
 
-def _offered(names: Callable[[Path], Iterable[str]]) -> Offer:
-    """Names that begin like what was typed, of the repository that was named before. Nothing where it is none."""
+def _completion(names: Callable[[Path], Iterable[str]]) -> Offer:
+    """Completion of names in the repository given by `--repo`; empty if there is none."""
 
     def offer(context: typer.Context, incomplete: str) -> list[str]:
         try:
@@ -34,15 +34,15 @@ def _offered(names: Callable[[Path], Iterable[str]]) -> Offer:
     return offer
 
 
-def _loops(repo: Path) -> list[str]:
+def _loop_names(repo: Path) -> list[str]:
     from tasks.repository.git import git
 
     refs = git(repo, "for-each-ref", "--format=%(refname)", "refs/helmsman/*/state").splitlines()
     return [name for ref in refs if re.fullmatch(LOOP_ID, name := ref.split("/")[2])]
 
 
-def _keys(_repo: Path) -> Iterable[str]:
-    """`KEY=`, and with its default for an example: of two, a shell completes what they share and sets no space after it."""
+def _key_candidates(_repo: Path) -> Iterable[str]:
+    """`KEY=` and `KEY=DEFAULT`: with two candidates a shell completes the common prefix without a space."""
     from helmsman.config.base import fields, section_of
     from helmsman.config.loop import LoopConfig
 
@@ -54,7 +54,7 @@ def _keys(_repo: Path) -> Iterable[str]:
             yield from (f"{key}={one}" for one in examples if re.fullmatch(r"[\w.-]+", one) and default is not None)
 
 
-OFFERS = {"keys": _offered(_keys), "loops": _offered(_loops)}
+OFFERS = {"keys": _completion(_key_candidates), "loops": _completion(_loop_names)}
 
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = TABLE["options"]
@@ -67,33 +67,33 @@ KINDS: Mapping[str, tuple[Any, Any]] = {
     "path": (from_start, None),
     "file": (file_from_start, None),
 }
-"""Types by their names in the table, or what reads a path; each with what an option is where it is not given."""
+"""Types, or parsers of paths, by their names in the table, each with the default of an option."""
 
 
 def default_of(row: Mapping[str, Any]) -> Any:
-    """What an option is where it is not given; `...`: it must be."""
+    """Default of an option; `...` if it is required."""
     kind, default = KINDS[row.get("kind", "text")]
     default = ... if row.get("required") else None if row.get("optional") else row.get("default", default)
     return Path(default) if kind is from_start and isinstance(default, str) else default
 
 
 def parameter(name: str, row: Mapping[str, Any]) -> Parameter:
-    """An option, or an argument where it has no flag, as typer reads it from a signature."""
-    words, kind, default = row["spelled"].split(), KINDS[row.get("kind", "text")][0], default_of(row)
-    flags = [word for word in words if word.startswith("-")]
-    described: dict[str, Any] = {key: row[key] for key in ("help", "min", "max") if key in row}
-    described["metavar"] = next((word for word in words if word not in flags), None)
+    """Signature parameter from which typer builds an option, or an argument if it has no flag."""
+    tokens, kind, default = row["spelled"].split(), KINDS[row.get("kind", "text")][0], default_of(row)
+    flags = [word for word in tokens if word.startswith("-")]
+    settings: dict[str, Any] = {key: row[key] for key in ("help", "min", "max") if key in row}
+    settings["metavar"] = next((word for word in tokens if word not in flags), None)
     if "offers" in row:
-        described["autocompletion"] = OFFERS[row["offers"]]
+        settings["autocompletion"] = OFFERS[row["offers"]]
     if kind in {from_start, file_from_start}:
-        described["parser"], kind = kind, Path
-    told = typer.Option(*flags, **described) if flags else typer.Argument(**described)
-    annotation = Annotated[kind | None if default is None else kind, told]
+        settings["parser"], kind = kind, Path
+    declaration = typer.Option(*flags, **settings) if flags else typer.Argument(**settings)
+    annotation = Annotated[kind | None if default is None else kind, declaration]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is ... else default, annotation=annotation)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         print(f"helmsman {version('helmsman')}")

@@ -1,4 +1,4 @@
-"""What a command gives: its answer on standard output, and files that are whole or not there."""
+"""Output of a command: its result on standard output, and atomically written files."""
 
 import errno
 import json
@@ -12,7 +12,7 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean, clean_lines
 from tasks.system.files import drafted
 
-LABEL = 11  # columns of a label, as in what `status` prints
+LABEL = 11  # columns of a label, as in `status`
 
 
 def answer(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:
@@ -23,19 +23,19 @@ def answer(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:
 
 
 def emit(text: str) -> None:
-    """Write to standard output as UTF-8. Whoever read it may have enough of it; that is no error."""
+    """Write to standard output as UTF-8. A closed pipe is not an error."""
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of it is tried once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python flushes the rest again at exit
         if not isinstance(error, BrokenPipeError):
             raise TransientError("the output cannot be written", found=str(error), remedy="make room where it goes") from error
 
 
 def fields(rows: Iterable[tuple[str, str | Sequence[str]]], width: int = LABEL) -> Iterator[str]:
-    """Rows of a label and a value, which may have several lines. One that says nothing is left out."""
+    """Lines of labels and values, which may have several lines. Empty values are omitted."""
     for label, value in rows:
         lines = clean_lines(value).splitlines() if isinstance(value, str) else value
         for position, line in enumerate(line for line in lines if line.strip()):
@@ -43,9 +43,9 @@ def fields(rows: Iterable[tuple[str, str | Sequence[str]]], width: int = LABEL) 
 
 
 def write_file(path: Path, text: str, what: str, remedy: str, *, force: bool = True, mode: int | None = None) -> None:
-    """Write a file that somebody named, in one step. Raises OperatorError, after which it is as it was.
+    """Write a file atomically. Raises OperatorError and leaves the file unchanged if that fails.
 
-    Without `force` it takes no other file's place. A link is replaced, not followed.
+    Without `force` an existing file is not replaced. A link is replaced, not followed.
     """
     try:
         if path.exists() and not path.is_file():
@@ -58,5 +58,5 @@ def write_file(path: Path, text: str, what: str, remedy: str, *, force: bool = T
         expected, found = "a file in an existing, writable folder", f"{path}: {error.strerror}"
         raise OperatorError(f"{what} cannot be written", expected=expected, found=found, remedy=remedy) from error
     if is_taken:
-        known = "choose another file, or overwrite it with --force"
-        raise OperatorError(f"{what} already exists and was not overwritten", found=str(path), remedy=known)
+        advice = "choose another file, or overwrite it with --force"
+        raise OperatorError(f"{what} already exists and was not overwritten", found=str(path), remedy=advice)
