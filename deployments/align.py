@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
-from deployments.dialogue import readable, repo_option, say, typed
+from deployments.dialogue import ask_text, repo_option, require_utf8, say
 from deployments.output import answer, fields
 from deployments.run import engine_here
 from deployments.settings import goal_settings
 from deployments.start_directory import start_directory
-from deployments.trust import consenting, settle
+from deployments.trust import require_consent, with_consent
 from helmsman.config.layers import Layer, display
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import with_answers
@@ -36,19 +36,19 @@ Drive = Callable[[str, Any], Any]
 def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
     """Align a goal, or continue an existing file. Returns 0, or 4 while questions are open."""
     repository = with_checkout(open_repository(repo))
-    can_ask = settle(repository, yes=yes, as_json=as_json)
+    can_ask = require_consent(repository, yes=yes, as_json=as_json)
     text = resolve_goal_file(Layer("command line", goal_settings(goal, goal_file)), start_directory()).values.get("goal", "")
     if (goal is not None or goal_file) and not text.strip():
         raise OperatorError(
             "the goal is empty", expected="some words", found=display(text), remedy="describe what should be true at the end"
         )
     try:
-        request = AlignRequest(repository=str(repository.top), goal=readable(text), out=out, ask=False)
+        request = AlignRequest(repository=str(repository.top), goal=require_utf8(text), out=out, ask=False)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         what, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
         raise OperatorError(f"{what} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
-    config = consenting(repository, lambda: configured(request), ask=can_ask)
+    config = with_consent(repository, lambda: configured(request), ask=can_ask)
     work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
     result = _align(work, request, console, asks=can_ask)
@@ -84,7 +84,7 @@ def _ask_questions(work: Work, alignment: Alignment) -> bool:
         f"An empty line leaves one open, {LEFT} leaves it to the agent."
     )
     for number, question in enumerate(alignment.open, 1):
-        reply = typed(f"{number}. {clean(question)}\n>")
+        reply = ask_text(f"{number}. {clean(question)}\n>")
         if reply is None:
             break
         if reply:

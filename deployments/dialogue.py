@@ -1,4 +1,4 @@
-"""What passes between a command and whoever sits at the terminal: on standard error, since standard output is for results."""
+"""Prompts and messages on the terminal: on standard error, since standard output is for results."""
 
 import shlex
 import signal
@@ -14,31 +14,31 @@ from helmsman.plain import clean
 YES = frozenset({"y", "yes"})
 
 
-def is_anybody_there() -> bool:
-    """Whether a question would be seen, and could be answered."""
+def has_terminal() -> bool:
+    """Whether there is a terminal to ask a question."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def typed(question: str) -> str | None:
-    """What is typed behind a question; None where nobody types any more."""
+def ask_text(question: str) -> str | None:
+    """Prompt for a line; None at the end of input."""
     sys.stderr.write(f"{question} ")
     sys.stderr.flush()
     line = sys.stdin.readline()
-    return readable(line.strip()) if line else None
+    return require_utf8(line.strip()) if line else None
 
 
-def agreed(question: str, *, usually: bool = False) -> bool:
-    """Whether the answer is yes; `usually`: what Enter means. Whoever closes the terminal's input instead has not agreed."""
-    said = typed(f"{question} [{'Y/n' if usually else 'y/N'}]")
-    return said is not None and (said.lower() in YES or (usually and not said))
+def confirm(question: str, *, usually: bool = False) -> bool:
+    """Ask for yes or no; `usually`: the default for Enter. The end of input means no."""
+    reply = ask_text(f"{question} [{'Y/n' if usually else 'y/N'}]")
+    return reply is not None and (reply.lower() in YES or (usually and not reply))
 
 
 def say(*lines: str) -> None:
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
-def readable(text: str) -> str:
-    """Text that can be written down. Raises OperatorError for bytes of a terminal or an argument that are not UTF-8."""
+def require_utf8(text: str) -> str:
+    """Return the text. Raises OperatorError if it contains bytes that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -49,7 +49,7 @@ def readable(text: str) -> str:
 
 
 def repo_option(repo: Path) -> str:
-    """How a command that continues names the repository; not at all where the user stands in it."""
+    """`--repo` option for a suggested command; empty if the repository is the start directory."""
     return "" if repo == start_directory() else f" --repo {shlex.quote(str(repo))}"
 
 
@@ -57,18 +57,18 @@ ENDINGS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 @contextmanager
-def ending_tidily(*signals: signal.Signals) -> Generator[None]:
-    """A signal that ends the block leaves no checkout behind, and no later one disturbs that: a closed terminal sends several."""
-    heeded = [one for one in signals or ENDINGS if signal.getsignal(one) is not signal.SIG_IGN]  # nohup has us ignore one
+def exiting_cleanly(*signals: signal.Signals) -> Generator[None]:
+    """Exit on a signal so that checkouts are cleaned up, and ignore further ones: a closing terminal sends several."""
+    handled = [sig for sig in signals or ENDINGS if signal.getsignal(sig) is not signal.SIG_IGN]  # nohup ignores SIGHUP
 
     def end(number: int, _: object) -> None:
-        for one in heeded:
-            signal.signal(one, signal.SIG_IGN)
+        for sig in handled:
+            signal.signal(sig, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    before = [(one, signal.signal(one, end)) for one in heeded]
+    previous = [(sig, signal.signal(sig, end)) for sig in handled]
     try:
         yield
     finally:
-        for one, handler in before:
-            signal.signal(one, handler)
+        for sig, handler in previous:
+            signal.signal(sig, handler)

@@ -11,7 +11,7 @@ from deployments.live import watching_group
 from deployments.output import answer
 from deployments.run import engine_here, refuse_agent, result_or_raise
 from deployments.settings import Options, invalid_name, settings_of
-from deployments.trust import settle
+from deployments.trust import require_consent
 from helmsman.config import Section
 from helmsman.config.layers import from_assignments, merged, problem_of
 from helmsman.errors import OperatorError
@@ -74,7 +74,7 @@ def chain(repo: Path, *, draft: bool = False, **options: Any) -> int:
 def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
     """Drive a group to its end. User errors are reported before anything starts."""
     repository = open_repository(repo)
-    settle(repository, yes=yes, as_json=as_json)
+    require_consent(repository, yes=yes, as_json=as_json)
     group = opened(parallel_request(repository, options), repository)
     for link in group.links:  # if one of them cannot start, none starts
         own = merged(group.request.settings, link.settings)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.dialogue import agreed, ending_tidily, readable, repo_option, say, typed
+from deployments.dialogue import ask_text, confirm, exiting_cleanly, repo_option, require_utf8, say
 from deployments.lines import show_on
 from deployments.output import answer, fields, write_file
 from deployments.trust import may_ask, refuse_untrusted
@@ -63,7 +63,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     if repository.bare:
         what, remedy = "a bare repository has no place for helmsman.toml", "run it in a clone, and push"
         raise OperatorError(what, found=str(repository.top), remedy=remedy)
-    if goal is not None and not readable(goal).strip():
+    if goal is not None and not require_utf8(goal).strip():
         raise OperatorError(
             "--goal is empty", expected="some words", found=display(goal), remedy="describe what should be true at the end"
         )
@@ -73,7 +73,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         trust_commands(repository.common)
     refuse_untrusted(repository, ask=can_ask)
     blocked = {} if force else obstacles(repository.top)
-    with ending_tidily(), clean_checkout_of(repository, commit_and_tree(repository.top)[0]) as place:
+    with exiting_cleanly(), clean_checkout_of(repository, commit_and_tree(repository.top)[0]) as place:
         survey = _survey_project(repository, place, console, can_ask=can_ask)
         if not as_json:
             lines = (
@@ -86,7 +86,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         text, kept = goal or "", recommended(survey.tried)
         if can_ask:  # for what the project files do not contain
             text = goal if goal is not None else _ask("Goal: what should be true at the end? (leave empty to write it later)")
-            kept = kept if kept and agreed("Use the commands that are marked as checks?", usually=True) else ()
+            kept = kept if kept and confirm("Use the commands that are marked as checks?", usually=True) else ()
             kept = (*kept, *_ask_for_commands(place, none_yet=not kept))
     written = pages(text, kept, blocked, survey)
     for page in written:
@@ -104,7 +104,7 @@ def _survey_project(repository: Repository, place: CleanCheckout, console: Conso
     if can_ask and found.candidates:  # commands of the repository, which the user may not have read yet
         command_lines = (f"  {clean(one.command)}   ({clean(one.where)})" for one in found.candidates)
         say("Found in the project's files:", *command_lines)
-    if found.candidates and (not can_ask or agreed(MAY_THEY_RUN, usually=True)):
+    if found.candidates and (not can_ask or confirm(MAY_THEY_RUN, usually=True)):
         trust_commands(repository.common)
         tried = tuple(try_all(place, found.candidates, lambda one: show_on(console, [f"trying {clean(one.command)}"])))
     tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
@@ -177,7 +177,7 @@ def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
 
 def _ask(question: str) -> str:
     """Typed answer. Raises OperatorError at the end of input."""
-    text = typed(question)
+    text = ask_text(question)
     if text is None:
         raise OperatorError(
             "the questions were not answered; nothing was written", remedy="pass --yes to accept every command that works"
@@ -192,7 +192,7 @@ def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried
         kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # the kind that the command names
         trial = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
         say(f"  {outcome(trial)}", *(f"    {clean(line)}" for line in trial.tail.splitlines()[-3:] if not trial.proves))
-        if trial.proves or agreed("  Keep it all the same? A red check may be the goal itself."):
+        if trial.proves or confirm("  Keep it all the same? A red check may be the goal itself."):
             yield trial
             question = "Another command that proves it"
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
-from deployments.dialogue import agreed, is_anybody_there
+from deployments.dialogue import confirm, has_terminal
 from deployments.output import answer, emit, fields, write_file
 from deployments.settings import configuration, repository_if_any
 from deployments.start_directory import STANDARD_STREAM, start_directory
@@ -223,7 +223,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
     with open_memory(repo) as memory:
         entry = memory.one(name)
         question = f"{clean(entry.id)}: {_text_of(entry)}\nDelete it permanently?"
-        if not (yes or as_json) and is_anybody_there() and not agreed(question):
+        if not (yes or as_json) and has_terminal() and not confirm(question):
             raise OperatorError("nothing was forgotten", remedy="pass --yes to forget without asking")
         if isinstance(entry, Guardrail) and memory.repository and entry.project == memory.project:
             memory.notes.extend(filter(None, [delete(memory.repository, memory.store, entry, memory.now)]))

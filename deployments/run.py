@@ -17,12 +17,12 @@ from rich.console import Console
 
 from deployments.answer import waits_for_answer
 from deployments.choosing import driver_of, interruption
-from deployments.dialogue import agreed, is_anybody_there, say
+from deployments.dialogue import confirm, has_terminal, say
 from deployments.lines import show_on
 from deployments.live import display
 from deployments.output import answer, fields
 from deployments.settings import configuration, invalid_name, key_settings
-from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_untrusted, settle
+from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, require_consent, with_consent
 from helmsman.agents.fitting import in_short
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, merged
@@ -42,7 +42,7 @@ from helmsman.texts import SIGNS, money, result_lines
 from tasks.agents.catalogue import find_program
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.project_settings import require_project_settings
-from tasks.engine.embedded import engine_error, engine_in_words, require_address
+from tasks.engine.embedded import engine_error, engine_start_text, require_address
 from tasks.loop.alignment_file import refuse_open_questions
 from tasks.loop.remote_handover import pull_state, refuse_taken
 from tasks.loop.start import create_loop, require_no_secret
@@ -99,10 +99,10 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     """Create a loop and drive it, here or in the background. User errors are reported before the engine starts."""
     repository = open_repository(repo)
     ask = may_ask(repository, yes=yes, as_json=as_json)
-    resolved = consenting(repository, lambda: configuration(repository, options), ask=ask)
+    resolved = with_consent(repository, lambda: configuration(repository, options), ask=ask)
     config = resolved.config
     head, _ = commit_and_tree(repository.top)
-    consenting(repository, lambda: require_project_settings(repository, head, config), ask=ask)
+    with_consent(repository, lambda: require_project_settings(repository, head, config), ask=ask)
     if not yes:
         refuse_untrusted(repository, ask=ask)
     refuse_agent(config, resolved.agent.kind if resolved.agent else None, repository.top)
@@ -113,7 +113,7 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
         refuse_taken(repository, name, config.remote)
     if ask:
         _confirm(repository, config, name, resolved.agent)
-    elif not (yes or detach or is_anybody_there()):
+    elif not (yes or detach or has_terminal()):
         raise OperatorError("there is no terminal to ask whether to start", remedy="pass --yes to start without asking")
     trust_commands(repository.common)
     state = create_loop(repository, resolved, name, now_utc(), new=True)
@@ -125,9 +125,9 @@ def go_on(
     repo: Path, loop: str, *, yes: bool, as_json: bool = False, detach: bool = False, accepted: str = "", **options: Any
 ) -> int:
     """Resume a loop, here or in a background process. `accepted`: commit of a state to sign first."""
-    with telling_way_on(loop):
+    with suggesting_resume(loop):
         repository = open_repository(repo)
-        settle(repository, yes=yes, as_json=as_json)
+        require_consent(repository, yes=yes, as_json=as_json)
         if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # perhaps started in another clone
             pull_state(repository, loop, configuration(repository, {}, goal_later=True).config.remote, held=False)
         with exclusive_driver(loop_folder(repository, loop).lock, loop):
@@ -213,20 +213,20 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
         ("agent", in_short(agent.kind) if agent else f"permissions: {config.claude.permission_mode}"),
     )
     say(*fields(rows))
-    if not agreed(f"Start loop {name} in {repository.top}?", usually=True):
+    if not confirm(f"Start loop {name} in {repository.top}?", usually=True):
         raise OperatorError("not started", remedy="pass --yes to start without asking")
 
 
 def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
     console = Console(stderr=as_json, highlight=False)
-    with engine_here() as run, display(console, [request.loop]) as view, listening(view), telling_way_on(request.loop):
-        view(PreparationStarted(what=engine_in_words(f"loop {request.loop}")))
+    with engine_here() as run, display(console, [request.loop]) as view, listening(view), suggesting_resume(request.loop):
+        view(PreparationStarted(what=engine_start_text(f"loop {request.loop}")))
         result_or_raise(run("loop", request))  # the loop exists by now, and its name may not have been shown
     return _report_result(read_state(repository, request.loop)[0], as_json=as_json)
 
 
 @contextmanager
-def telling_way_on(loop: str) -> Generator[None]:
+def suggesting_resume(loop: str) -> Generator[None]:
     """Add the resume command to the remedy of a transient error that ends a loop: its work is kept."""
     try:
         yield
@@ -276,11 +276,11 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
         return
     if not accepted:
         # a keypress does not accept a state that this machine knows to be forged
-        if not shown.unverified or shown.forged or not is_anybody_there():
+        if not shown.unverified or shown.forged or not has_terminal():
             raise problem
         result = result_of(shown.state, state_ref(loop), shown.unverified)
         say(*result_lines(result), f"settings   git show {result.state_ref}:state.json")
-        if not agreed("Go on from this state, and sign it with the key of this machine?"):
+        if not confirm("Go on from this state, and sign it with the key of this machine?"):
             raise problem
     accept_state(repository, loop)
 
@@ -296,7 +296,7 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
     with path.open("ab", buffering=0) as output:
         before = output.tell()
         try:
-            message = first_word(_background_driver(request, output), PATIENCE_SECONDS)
+            message = read_status(_background_driver(request, output), PATIENCE_SECONDS)
         except KeyboardInterrupt:
             continues = f"loop {request.loop} continues in the background"
             sys.stderr.write(f"\n{continues}; end it with: helmsman cancel {request.loop}\n")
@@ -350,10 +350,10 @@ def _background_driver(request: LoopRequest, output: FileIO) -> int:
     return read_end
 
 
-def first_word(pipe: int, patience: float) -> str:
-    """First message of the driver on the pipe, or SILENT after `patience` seconds."""
+def read_status(pipe: int, patience: float) -> str:
+    """Read the driver's first message from the pipe; SILENT after `patience` seconds."""
     try:
-        readable, _, _ = select.select([pipe], [], [], patience)
-        return os.read(pipe, LONGEST_WORD).decode().strip() if readable else SILENT
+        ready, _, _ = select.select([pipe], [], [], patience)
+        return os.read(pipe, LONGEST_WORD).decode().strip() if ready else SILENT
     finally:
         os.close(pipe)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from deployments.dialogue import agreed, is_anybody_there, say
+from deployments.dialogue import confirm, has_terminal, say
 from deployments.output import answer
 from helmsman.config import LoopConfig
 from helmsman.config.owners import NotAgreed, Requested, asked_lines
@@ -21,7 +21,7 @@ T = TypeVar("T")
 COMMANDS = "Its checks and set-up are commands of its own, which run as you."
 
 
-def settle(repository: Repository, *, yes: bool, as_json: bool) -> bool:
+def require_consent(repository: Repository, *, yes: bool, as_json: bool) -> bool:
     """Get consent for a repository's commands and the programs of its git configuration before anything runs.
 
     Returns whether there is a terminal to ask. Raises OperatorError without consent.
@@ -37,8 +37,8 @@ def settle(repository: Repository, *, yes: bool, as_json: bool) -> bool:
 
 def may_ask(repository: Repository, *, yes: bool, as_json: bool) -> bool:
     """Whether there is a terminal to ask. Raises NotAgreed without consent to the programs of the git configuration."""
-    ask = not (yes or as_json) and is_anybody_there()
-    consenting(repository, lambda: require_agreed([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
+    ask = not (yes or as_json) and has_terminal()
+    with_consent(repository, lambda: require_agreed([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
     return ask
 
 
@@ -57,7 +57,7 @@ def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
         )
 
 
-def consenting(repository: Repository, action: Callable[[], T], *, ask: bool) -> T:
+def with_consent(repository: Repository, action: Callable[[], T], *, ask: bool) -> T:
     """Run an action that may raise NotAgreed; with a terminal, show the request, ask, and retry after consent."""
     try:
         return action()
@@ -67,7 +67,7 @@ def consenting(repository: Repository, action: Callable[[], T], *, ask: bool) ->
         say("This repository sets keys that only you may set:", *_setting_lines(refusal.requested))
         _require_yes("Allow exactly these settings, and its own commands, from now on?")
         agree_to(repository.common, refusal.requested)
-    return consenting(repository, action, ask=ask)
+    return with_consent(repository, action, ask=ask)
 
 
 def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
@@ -84,7 +84,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     if not (forget or as_json or yes):
         say(*_trust_lines(repository, requested))
         if _not_agreed(repository, requested) or not is_trusted(repository):
-            if not is_anybody_there():
+            if not has_terminal():
                 raise OperatorError("there is no terminal to ask", remedy="helmsman trust --yes agrees to what is shown")
             exactly = ", and its files set exactly this" if requested else ""
             _require_yes(f"Let its own commands run here{exactly}?")
@@ -108,7 +108,7 @@ def _not_agreed(repository: Repository, requested: Iterable[Requested]) -> list[
 
 
 def _require_yes(question: str) -> None:
-    if not agreed(question):
+    if not confirm(question):
         raise OperatorError("not confirmed; nothing was started", remedy="helmsman trust shows it again")
 
 

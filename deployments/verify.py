@@ -5,10 +5,10 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from deployments.dialogue import ending_tidily, say
+from deployments.dialogue import exiting_cleanly, say
 from deployments.output import answer, write_file
 from deployments.settings import Options, check_settings
-from deployments.trust import consenting, settle
+from deployments.trust import require_consent, with_consent
 from helmsman.config import LoopConfig
 from helmsman.config.layers import Layer, from_assignments, merged
 from helmsman.errors import HelmsmanError, OperatorError
@@ -51,9 +51,9 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
 
     repository = open_repository(repo)
     base, head = commits_of(repository, commits)
-    ask = settle(repository, yes=yes, as_json=as_json)
-    with ending_tidily(), clean_checkout_of(repository, base) as checkout, listening(tell):
-        config, further = consenting(repository, lambda: _resolve_config(repository, checkout, base, options), ask=ask)
+    ask = require_consent(repository, yes=yes, as_json=as_json)
+    with exiting_cleanly(), clean_checkout_of(repository, base) as checkout, listening(tell):
+        config, further = with_consent(repository, lambda: _resolve_config(repository, checkout, base, options), ask=ask)
         work, checking = Range(repository, base, head, config), "checking   {}".format
         found = verify(checkout, work, credentials=credentials, say=lambda what: say(checking(clean(what))), further=further)
     answer(found, verification_lines(found), as_json=as_json)

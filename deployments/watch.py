@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from deployments.choosing import chosen_loop, driver_of
-from deployments.dialogue import ending_tidily
+from deployments.dialogue import exiting_cleanly
 from deployments.lines import show_on
 from deployments.live import display
 from deployments.show import show_status
@@ -95,7 +95,7 @@ def _follow(repository: Repository, name: str, console: Console) -> None:
         return
     start = max((number for number, logged in enumerate(first.news) if isinstance(logged.event, IterationRecorded)), default=0)
     printed, past = set(map(answer_line, first.shown.state.answers[-1:])), reduce(after, first.news[:start], Activity())
-    with ending_tidily(signal.SIGTERM, signal.SIGHUP), display(console, [name], past) as view:
+    with exiting_cleanly(signal.SIGTERM, signal.SIGHUP), display(console, [name], past) as view:
         for look in chain([first._replace(news=first.news[start:])], snapshots):
             for logged in look.news:
                 if not isinstance(logged.event, GateOpened | GateAnswered):

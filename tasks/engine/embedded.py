@@ -95,7 +95,7 @@ def adopt_engine() -> None:
     _own_engines[os.environ["PREFECT_API_URL"]] = None
 
 
-def engine_in_words(of: str) -> str:
+def engine_start_text(of: str) -> str:
     """Text about what `engine` starts. Creating a new database takes much longer than opening one."""
     is_first = is_embedded() and not (prefect_home(os.environ) / "prefect.db").exists()
     return f"the engine for {of}{', and its database, once' if is_first else ''}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deployments.run import GONE, SILENT, UNDER_WAY, first_word
+from deployments.run import GONE, SILENT, UNDER_WAY, read_status
 from tasks.agents.catalogue import LoopSettings
 from tasks.loop.start import create_loop
 from tasks.loopback import LoopbackServer, serving
@@ -47,7 +47,7 @@ def spoken(word: bytes | None) -> str:
         os.write(theirs, word)
         os.close(theirs)
     try:
-        return first_word(ours, 0.01 if word is None else 10)
+        return read_status(ours, 0.01 if word is None else 10)
     finally:
         if word is None:
             os.close(theirs)

@@ -9,7 +9,7 @@ import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
 from deployments.errors import report_unforeseen
-from deployments.run import telling_way_on
+from deployments.run import suggesting_resume
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from tasks.repository.state_ref import Fenced
 from tasks.system.faults import raising_transient_errors
@@ -61,7 +61,7 @@ def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> Non
     ids=["disk", "engine away", "engine never there", "engine gone before a step", "git"],
 )
 def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on_with_it(error: Exception) -> None:
-    with pytest.raises(TransientError, match="continue with: helmsman resume the-loop"), telling_way_on("the-loop"):
+    with pytest.raises(TransientError, match="continue with: helmsman resume the-loop"), suggesting_resume("the-loop"):
         raise error
 
 
@@ -70,7 +70,7 @@ def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on
 )
 def test_a_remedy_that_is_told_already_another_driver_and_a_fault_of_ours_are_told_as_they_are(error: Exception) -> None:
     before = str(error)
-    with pytest.raises(type(error)) as raised, telling_way_on("the-loop"):
+    with pytest.raises(type(error)) as raised, suggesting_resume("the-loop"):
         raise error
     assert str(raised.value) == before
     assert raised.value is error
