@@ -1,1 +1,1 @@
-"""Prefect blocks: what an operator configures once."""
+"""Prefect blocks: credentials that an operator configures once."""

@@ -1,4 +1,4 @@
-"""ClaudeCode: what an operator configures once for the agent, with its secrets kept by Prefect."""
+"""ClaudeCode: credentials and environment of the agent, stored by Prefect."""
 
 from typing import ClassVar
 
@@ -7,13 +7,13 @@ from pydantic import Field, SecretStr
 
 
 def credentials(api_key: SecretStr | None, oauth_token: SecretStr | None, base_url: str) -> dict[str, str]:
-    """The variables by which the agent and the judge find who pays and where to ask, those that are set."""
-    named = {
+    """Credential and endpoint variables of agent and judge, without empty ones."""
+    variables = {
         "ANTHROPIC_API_KEY": api_key.get_secret_value() if api_key else "",
         "CLAUDE_CODE_OAUTH_TOKEN": oauth_token.get_secret_value() if oauth_token else "",
         "ANTHROPIC_BASE_URL": base_url,
     }
-    return {name: value for name, value in named.items() if value}
+    return {name: value for name, value in variables.items() if value}
 
 
 class ClaudeCode(Block):
@@ -29,7 +29,7 @@ class ClaudeCode(Block):
     variables: dict[str, SecretStr] = Field(default_factory=dict[str, SecretStr], description="Further environment variables.")
 
     def environment(self) -> dict[str, str]:
-        """The variables that the agent's process gets on top of the allow-list."""
+        """Variables of the agent's process besides the allow-list."""
         further = {name: secret.get_secret_value() for name, secret in self.variables.items()}
         everything = credentials(self.api_key, self.oauth_token, self.base_url) | further
         return {name: value for name, value in everything.items() if value}

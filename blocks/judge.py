@@ -1,4 +1,4 @@
-"""Judge: credentials of the judge alone, kept by Prefect, where it shall not be paid from the agent's account."""
+"""Judge: separate credentials of the judge, stored by Prefect, to bill it to another account than the agent."""
 
 from typing import ClassVar
 
@@ -20,5 +20,5 @@ class Judge(Block):
     base_url: str = Field(default="", description="ANTHROPIC_BASE_URL, where requests go through a gateway.")
 
     def environment(self) -> dict[str, str]:
-        """The variables that asking the judge gets on top of the allow-list."""
+        """Variables of a judge call besides the allow-list."""
         return credentials(self.api_key, self.oauth_token, self.base_url)

@@ -1,4 +1,4 @@
-"""Tracker: the token for an issue tracker, kept by Prefect."""
+"""Tracker: the token for an issue tracker, stored by Prefect."""
 
 from typing import ClassVar
 
@@ -16,5 +16,5 @@ class Tracker(Block):
     token: SecretStr = Field(description="May read and write issues and labels of the one repository; it needs no more.")
 
     def environment(self) -> dict[str, str]:
-        """The variable that stands for the token where there is no block."""
+        """The token as the variable that is used without a block."""
         return {"HELMSMAN_TRACKER_TOKEN": self.token.get_secret_value()}

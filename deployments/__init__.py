@@ -1,1 +1,1 @@
-"""How a loop gets started: the command line, the demo, deployments."""
+"""Entry points: the command line, the demo, deployments."""

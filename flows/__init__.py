@@ -1,1 +1,1 @@
-"""When things happen: only flows, no parsing, no I/O of their own."""
+"""Prefect flows: orchestration only, no parsing and no I/O of their own."""

@@ -1,4 +1,4 @@
-"""Before a loop: what nobody has said yet is found out, asked for and written down. Start it with an AlignRequest."""
+"""Before a loop: find open questions about a goal, ask them, and store the answers. Start it with an AlignRequest."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from tasks.engine.runs import ending_with_reason
 @flow(name="align", persist_result=False)
 @ending_with_reason
 def align(request: AlignRequest) -> State[dict[str, Any]]:
-    """Surface the gaps between what is wanted, what is asked for and what can be verified; ask what only a person can say."""
+    """Find gaps between intent, request and verification, and ask what only a person can answer."""
     with making(request) as work:
         try:
             alignment = started(work)
             while alignment.due and (request.ask or alignment.due == "folding"):
                 alignment = advanced(work, alignment)
-        except STOPPED as why:
-            return concluded(work, why)
+        except STOPPED as reason:
+            return concluded(work, reason)
         return concluded(work)

@@ -1,4 +1,4 @@
-"""A chain: loops one after the other, each on the work of the one before it. Start it with a ChainRequest."""
+"""A chain: sequential loops, each based on the work of the previous one. Start it with a ChainRequest."""
 
 from typing import Any
 
@@ -11,5 +11,5 @@ from helmsman.records.request import ChainRequest
 
 @flow(name="chain", persist_result=False)
 def chain(request: ChainRequest) -> State[dict[str, Any]]:
-    """A group in a row, for whoever has started such runs before there were groups in a row."""
+    """Run a sequential group. Kept for deployments that were created before sequential groups."""
     return parallel.fn(request.as_group)

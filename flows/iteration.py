@@ -17,7 +17,7 @@ from tasks.system.secrets import redacting_errors
 @untagged
 @redacting_errors()
 def iteration(repository: str, state: LoopState) -> IterationRecord:
-    """Have the agent work once, find out what came of it, and decide what follows."""
+    """Run the agent once, verify its work, and decide what comes next."""
     config, context = state.config, loop_context(repository, state)
     orientation = steps.orient(context, state)
     planned = steps.plan(context, state, orientation)
@@ -30,5 +30,5 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     learned = steps.learn(context, state, orientation, evidence)
     overseen = steps.oversee(context, state, orientation, evidence)
     decision = steps.decide(context, state, evidence, overseen)
-    what = record_of(state, orientation, evidence, overseen, decision, learned)
-    return in_named_state(with_retries(steps.record, config.retry)(context, state, what))
+    draft = record_of(state, orientation, evidence, overseen, decision, learned)
+    return in_named_state(with_retries(steps.record, config.retry)(context, state, draft))

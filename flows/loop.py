@@ -1,4 +1,4 @@
-"""The loop: iterations until a decision stops it. Start it with a LoopRequest; go on with it the same way."""
+"""The loop: iterations until a decision stops it. Start or resume it with a LoopRequest."""
 
 from typing import Any
 
@@ -20,20 +20,20 @@ from tasks.observers.artifacts import log_iteration, publish_artifacts
 @ending_with_reason
 def loop(request: LoopRequest) -> State[dict[str, Any]]:
     """Steer the coding agent toward a goal until its checks pass, a limit is reached, or somebody stops it."""
-    with driving(request) as (place, opened):
-        state = opened
+    with driving(request) as (context, initial):
+        state = initial
         try:
-            state = begun(place, state)
-            while (state := landed(place, passed(place, state))).ending is None:
-                wait_if_due(place, state)
+            state = begun(context, state)
+            while (state := landed(context, passed(context, state))).ending is None:
+                wait_if_due(context, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)
                 log_iteration(record)
                 publish_artifacts(state, record)
-        except STOPPED_FROM_OUTSIDE as why:
-            state = end_from_outside(place, state, why)
-        state = left_at_best(place, state)
+        except STOPPED_FROM_OUTSIDE as reason:
+            state = end_from_outside(context, state, reason)
+        state = left_at_best(context, state)
         publish_artifacts(state)
-        state = finish(place, state)
-        tidy(place, state)
+        state = finish(context, state)
+        tidy(context, state)
     return engine_state(state)

@@ -1,4 +1,4 @@
-"""What an event at an issue starts, steers or ends: a loop whose result is a pull request."""
+"""Handle an issue event: start, steer or end a loop whose result is a pull request."""
 
 from typing import Any
 
@@ -17,6 +17,6 @@ from tasks.triggers.push_runs import nothing_to_do
 @flow(name="on_issue", persist_result=False)
 @ending_with_reason
 def on_issue(event: IssueEvent) -> State[dict[str, Any]]:
-    """Look at the event once more, and drive what it starts, or goes on with, in this very run."""
-    found = handle(event, now_utc(), driven_here())
-    return loop.fn(found) if isinstance(found, LoopRequest) else nothing_to_do(found)
+    """Check the event again, and drive the loop that it starts or resumes in this run."""
+    result = handle(event, now_utc(), driven_here())
+    return loop.fn(result) if isinstance(result, LoopRequest) else nothing_to_do(result)

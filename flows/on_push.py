@@ -1,4 +1,4 @@
-"""What a push starts: the loop that the pushed commit itself configures, or nothing, with the reason."""
+"""Handle a push: start the loop that the pushed commit configures, or report why not."""
 
 from typing import Any
 
@@ -16,6 +16,6 @@ from tasks.triggers.pushes import begin
 @flow(name="on_push", persist_result=False)
 @ending_with_reason
 def on_push(push: Push) -> State[dict[str, Any]]:
-    """Look at the push once more, and drive what it starts in this very run: one timeline, cancelled and retried as ever."""
-    found = begin(push, now_utc())
-    return nothing_to_do(found) if isinstance(found, Ignored) else loop.fn(found)
+    """Check the push again, and drive its loop in this run, so that cancel and retry apply to it."""
+    result = begin(push, now_utc())
+    return nothing_to_do(result) if isinstance(result, Ignored) else loop.fn(result)

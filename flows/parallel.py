@@ -1,4 +1,4 @@
-"""Loops side by side. Start it with a ParallelRequest; given again, it goes on where it ended."""
+"""Parallel loops. Start it with a ParallelRequest; the same request resumes it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tasks.observers.artifacts import publish_group
 @flow(name="parallel", persist_result=False)
 @ending_with_reason
 def parallel(request: ParallelRequest) -> State[dict[str, Any]]:
-    """Drive loops side by side, each in a process and a worktree of its own; one that fails stops no other."""
+    """Drive loops in parallel, each in its own process and worktree; a failed one does not stop the others."""
     with running_group(request) as group:
         while work(group) or chosen(group):
             publish_group(group_result(group))

@@ -1,4 +1,4 @@
-"""What is done now and then, whether or not a loop runs."""
+"""Periodic maintenance, whether or not a loop runs."""
 
 from typing import Any
 
@@ -12,5 +12,5 @@ from tasks.loop.sweep import SETTLED_SECONDS, UNSTARTED_SECONDS, forget_idle, sw
 @flow(name="sweep", persist_result=False, on_completion=[forget_idle])
 @ending_with_reason
 def sweep(settled_seconds: float = SETTLED_SECONDS, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
-    """Start again what crashed for the first time, what never began, and what waits for an answer that is there or too late."""
+    """Restart runs that crashed once, never began, or wait for an answer that has arrived or timed out."""
     return swept(settled_seconds, unstarted_seconds)
