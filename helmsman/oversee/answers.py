@@ -149,7 +149,7 @@ def _accept_item(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     config, is_last = state.config, state.config.plan.item == state.plan.now or state.plan.total - state.plan.done <= 1
     completion = config.completion
     needs_more = completion.force_max or completion.indicators or config.judge.criteria or unseen_tests(config, state.checks)
-    ticked = state.model_copy(update={"plan": state.plan.ticked_by_word(state.iteration)})
+    ticked = state.model_copy(update={"plan": state.plan.accept_current_item(state.iteration)})
     if needs_more or not is_last:
         return reopen(ticked, config, now)
     what = "the last item of the plan is accepted as done by a person"
@@ -163,7 +163,7 @@ def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
 
 def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
     """Because of this answer, the gate that waits for the return opens next. The returned work must be proven."""
-    return state.model_copy(update={"ending": None, "waiting": None, "merging": state.merging.unproven(), "updated_at": now})
+    return state.model_copy(update={"ending": None, "waiting": None, "merging": state.merging.without_proof(), "updated_at": now})
 
 
 def _resolve_unmerged(state: LoopState, answer: Answer, now: datetime) -> LoopState:

@@ -44,7 +44,7 @@ def still_proven(state: LoopState, tip: str | None) -> bool:
 
 def to_be_proven(state: LoopState, now: datetime) -> LoopState:
     """Someone has committed to the branch: the next iteration verifies it."""
-    again = state.model_copy(update={"ending": None, "merging": state.merging.unproven(), "updated_at": now})
+    again = state.model_copy(update={"ending": None, "merging": state.merging.without_proof(), "updated_at": now})
     return stop_at_limit(again, f"{NOT_MERGED}: its branch moved on", now)
 
 

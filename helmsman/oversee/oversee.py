@@ -95,7 +95,7 @@ class _View:
         return self.iteration.state.config
 
     @property
-    def since_person(self) -> Sequence[IterationSummary]:
+    def history_since_resume(self) -> Sequence[IterationSummary]:
         """The history since a person last continued the loop; they have judged everything before."""
         resumed_at = [
             change.iteration for change in self.earlier.ladder.climbs if change.before >= EscalationLevel.HUMAN > change.after
@@ -130,25 +130,25 @@ def oversee(iteration: IterationView, observed: Observed) -> Overseen:
 def _run_parts(view: _View) -> Oversight:
     """Run all parts in order; a part that fails keeps its previous value."""
     guard, signals, earlier, summary, config = view.guard, view.signals, view.earlier, view.current, view.config
-    found, broken = guard("detectors", ((), ()), lambda: detect(view.since_person, config.detect))
+    found, broken = guard("detectors", ((), ()), lambda: detect(view.history_since_resume, config.detect))
     guard.faults += broken
     signals += found
     act = config.ladder.act
     learning, alerts = guard(
-        "learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.since_person, intervened=act)
+        "learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.history_since_resume, intervened=act)
     )
     signals += alerts
     is_cycling = any(signal.rule in CYCLES for signal in signals)
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
 
     def find_conflicts() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-        diagnosis, found = find_double_bind(conflicts(view.observed.orders), view.since_person)
+        diagnosis, found = find_double_bind(conflicts(view.observed.orders), view.history_since_resume)
         return diagnosis, found, _as_tuple(double_bind_alert(diagnosis, found, reported=earlier.conflicts))
 
     diagnosis, contradictions, alerts = guard("double bind", nothing, find_conflicts)
     signals += alerts
     if diagnosis == "none":
-        diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.since_person, signals))
+        diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.history_since_resume, signals))
     variety = (*earlier.variety, *([view.observed.variety] if view.observed.variety else ()))[-VARIETY_KEPT:]
     signals += _as_tuple(guard("variety", None, lambda: variety_signal(variety, summary.green)))
     signals += _as_tuple(guard("divergence", None, lambda: _check_plan(view)))

@@ -31,7 +31,7 @@ class IterationView:
         return spend(self.state, self.evidence.usage, self.started_at, self.now, self.evidence.at_work)
 
     @property
-    def counted(self) -> int:
+    def iteration_count(self) -> int:
         """Iterations including this one; an iteration is repeated after a call that says nothing about the work."""
         execution = self.evidence.execution
         return self.state.iteration + (execution.worth_checking and not killed_at_once(self.state, execution))
@@ -40,7 +40,7 @@ class IterationView:
 def _limits(view: IterationView) -> Iterator[Found]:
     """Limits that are near or reached, and limits whose usage the agent's program did not report."""
     limits, call = view.state.config.limits, view.evidence.execution.call
-    yield from gauges_near(limits, view.spending, view.counted)
+    yield from gauges_near(limits, view.spending, view.iteration_count)
     for name, reported, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
         if limit is not None and reported in call.untold:
             message = f"this call ({call.outcome}) did not report its usage, so it does not count towards limits.{name}"

@@ -128,7 +128,7 @@ class PlanProgress(Record):
         """Iterations spent on the current item."""
         return self.tries.get(self.now, 0)
 
-    def ticked_by_word(self, iteration: int) -> "PlanProgress":
+    def accept_current_item(self, iteration: int) -> "PlanProgress":
         """Mark the current item as done, as decided by a person."""
         tries = {name: times for name, times in self.tries.items() if name != self.now}
         done = {"done": self.done + 1, "ticked": {**self.ticked, self.now: iteration}}

@@ -137,7 +137,7 @@ class Merging(Record):
     """Failed merges since a person last answered."""
     trouble: Trouble | None = None
 
-    def unproven(self) -> "Merging":
+    def without_proof(self) -> "Merging":
         """Reset the proof of the current work; keep the number of failed merges."""
         return self.model_copy(update={"proven": None, "work": "", "prepared": None})
 
