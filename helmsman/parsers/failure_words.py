@@ -30,10 +30,10 @@ def place(where: str) -> str:
     return " ".join(_replace(where[:_READ], "temporary", "ids").split())[:WHERE]
 
 
-def _replace(whole: str, *tables: str) -> str:
+def _replace(text: str, *tables: str) -> str:
     for pattern, instead in (pair for name in tables for pair in _replacements(name)):
-        whole = pattern.sub(instead, whole)
-    return whole
+        text = pattern.sub(instead, text)
+    return text
 
 
 @cache
@@ -164,15 +164,15 @@ def hit(kind: FailureClass, match: re.Match[str]) -> Hit:
     groups = {name: value for name, value in match.groupdict().items() if value}
     text, begin = match.string, match.start() + match.string.startswith("\n", match.start())
     line = text[text.rfind("\n", 0, begin) + 1 :].partition("\n")[0].strip()
-    said = groups.get("said", "")
+    message = groups.get("said", "")
     at = f"{groups['file']}:{groups['line']}" if "file" in groups else _COLUMN.sub(r":\1", groups.get("at", ""))
     if not at and kind not in _WITHOUT_PLACE:
         place = _PLACE.search(line) or _ARROW.search(text, match.start(), match.end() + 400)
         at = f"{place['file']}:{place['line']}" if place else ""
         if place and place.string is line and not line[: place.start()].strip():
-            said = said or line[place.end() :].lstrip(": -")
+            message = message or line[place.end() :].lstrip(": -")
     name = groups.get("name") or groups.get("path", "")
-    return Hit(kind, said or line, at.removeprefix("./"), name.strip(_QUOTES))
+    return Hit(kind, message or line, at.removeprefix("./"), name.strip(_QUOTES))
 
 
 _STRANGE = re.compile(

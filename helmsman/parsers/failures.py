@@ -152,8 +152,8 @@ def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
     if counts is not None and counts.failed:
         name = min(counts.failing, default=hit.at if hit else "")
         has_run = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
-        said = meaningful_line(lines, name) or f"{counts.failed} failed"
-        return Hit(Class.TEST, said, name) if has_run else Hit(Class.BUILD, said, own_frame(text) or name)
+        message = meaningful_line(lines, name) or f"{counts.failed} failed"
+        return Hit(Class.TEST, message, name) if has_run else Hit(Class.BUILD, message, own_frame(text) or name)
     return hit and hit._replace(said=meaningful_line(lines, hit.at) or hit.said)
 
 
@@ -176,8 +176,8 @@ def headings(lines: Sequence[str], name: str) -> Iterator[int]:
     """Yield the heading lines of a test: those with its full name before those with its last part."""
     inner = name.partition("::")[2].replace("::", ".")
     for part in dict.fromkeys((name, inner, name.rpartition("::")[2].partition(" (")[0])):
-        named = re.compile(rf"(?<![\w.]){re.escape(part)}(?!\w)") if part else None
-        yield from (at for at, line in enumerate(lines) if named and HEADING.match(line) and named.search(line))
+        pattern = re.compile(rf"(?<![\w.]){re.escape(part)}(?!\w)") if part else None
+        yield from (at for at, line in enumerate(lines) if pattern and HEADING.match(line) and pattern.search(line))
 
 
 def summary_message(lines: Sequence[str], name: str) -> str:

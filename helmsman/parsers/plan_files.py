@@ -55,9 +55,9 @@ def tick_json(text: str, place: int) -> str:
 
 
 def _stories(content: Any) -> list[Any]:
-    named = cast("dict[str, Any]", content) if isinstance(content, dict) else {"": content}
+    values = cast("dict[str, Any]", content) if isinstance(content, dict) else {"": content}
     for name in ("", *LISTS):
-        if isinstance(found := named.get(name), list):
+        if isinstance(found := values.get(name), list):
             return cast("list[Any]", found)
     raise PlanError(0, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
 
@@ -92,8 +92,8 @@ def tick_toml(text: str, place: int) -> str:
     before, block, after = text[:start], text[start:end], text[end:]
     if (known := _OPEN_MARK.sub(r"\1true", block, count=1)) != block:
         return f"{before}{known}{after}"
-    heading, kept, feed = _HEADING.match(block), block.rstrip(), "\r\n" if "\r\n" in text else "\n"
-    return f"{before}{kept}{feed}{heading[1] if heading else ''}done = true{block[len(kept) :]}{after}"
+    heading, content, newline = _HEADING.match(block), block.rstrip(), "\r\n" if "\r\n" in text else "\n"
+    return f"{before}{content}{newline}{heading[1] if heading else ''}done = true{block[len(content) :]}{after}"
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
@@ -138,15 +138,15 @@ def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
     The result parses as the same plan with those items done. Raises PlanError if that is impossible; then nothing may be written.
     """
     kind, after = kind_of(path), _decode(data)
-    before, wanted = read_text(kind, after), frozenset(ids)
-    for place in [number for number, item in enumerate(before.items) if item.id in wanted and not item.done]:
+    before, ids_to_tick = read_text(kind, after), frozenset(ids)
+    for place in [number for number, item in enumerate(before.items) if item.id in ids_to_tick and not item.done]:
         after = FORMS[kind][1](after, place)
     # Ignore line numbers, which an inserted line shifts.
     actual, expected = (
-        [{**dict(item), "line": 0} for item in plan.items] for plan in (read_text(kind, after), with_done(before, wanted))
+        [{**dict(item), "line": 0} for item in plan.items] for plan in (read_text(kind, after), with_done(before, ids_to_tick))
     )
     if actual != expected:
-        raise PlanError(0, f"{', '.join(sorted(wanted))} cannot be ticked in it without changing something else")
+        raise PlanError(0, f"{', '.join(sorted(ids_to_tick))} cannot be ticked in it without changing something else")
     return (BOM if data.startswith(BOM) else b"") + after.encode()
 
 

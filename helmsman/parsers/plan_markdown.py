@@ -65,8 +65,8 @@ class _Box:
     def bare(self) -> str:
         """The title without id, markers and other parsed parts; unchanged if it consists only of these."""
         title = _remove(self.title, _MARKER, _CHECK, _NEEDS, _RANK)
-        named = _ID.match(title) if self.id else None
-        return title[named.end() :].strip() if named and title[named.end() :].strip() else title or self.title
+        id_match = _ID.match(title) if self.id else None
+        return title[id_match.end() :].strip() if id_match and title[id_match.end() :].strip() else title or self.title
 
     @property
     def check(self) -> str:
@@ -123,10 +123,10 @@ def _boxes(text: str) -> list[_Box]:
     for number, line in _visible_lines(text):
         if found := _BOX.fullmatch(line):
             title = (found["rest"] or "").strip()
-            named = _ID.match(f"{_remove(title, _MARKER)} ")
+            id_match = _ID.match(f"{_remove(title, _MARKER)} ")
             boxes.append(_Box(
                 number, found.start("mark"), len(found["lead"].expandtabs(TAB)), found["mark"] in "xX", title,
-                _rank_of(title, ranks[-1][1]), heading_above, named["id"] if named else "",
+                _rank_of(title, ranks[-1][1]), heading_above, id_match["id"] if id_match else "",
             ))  # fmt: skip
         elif almost := _ALMOST.match(line):
             raise PlanError(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")

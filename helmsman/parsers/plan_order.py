@@ -210,9 +210,9 @@ def is_named_by(test: str, name: str, title: str) -> bool:
     Both are compared by their parts: `US-001`, `us_001` and `testUS001` end with the same parts. A title of one word does not
     count: too many tests contain it.
     """
-    parts, *wanted = ([part.lower() for part in _PART.findall(text)] for text in (test, name, title))
-    is_distinctive = [any(part.isalpha() for part in wanted[0]), len(wanted[1]) > 1]
+    parts, *wanted_parts = ([part.lower() for part in _PART.findall(text)] for text in (test, name, title))
+    is_distinctive = [any(part.isalpha() for part in wanted_parts[0]), len(wanted_parts[1]) > 1]
     return any(
         distinctive and any(parts[at : at + len(one)] == one for at in range(len(parts) - len(one) + 1))
-        for distinctive, one in zip(is_distinctive, wanted, strict=True)
+        for distinctive, one in zip(is_distinctive, wanted_parts, strict=True)
     )

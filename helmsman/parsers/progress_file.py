@@ -58,11 +58,11 @@ def read(text: str) -> WorkingMemory:
         if line.strip()
     )
     lines = [shortened(line, KEPT_CHARACTERS) for line in (older if parts else first.split("\n")) if line.strip()]
-    kept = lines[-LINES:]
-    found = [(match[1].lower(), match[2].strip()) for line in kept if (match := _KIND.match(_strip_marker(line)))]
-    done = (*(said for kind, said in found if kind == "done"), *(line for line in kept if _DONE.fullmatch(line)))
+    kept_lines = lines[-LINES:]
+    found = [(match[1].lower(), match[2].strip()) for line in kept_lines if (match := _KIND.match(_strip_marker(line)))]
+    done = (*(said for kind, said in found if kind == "done"), *(line for line in kept_lines if _DONE.fullmatch(line)))
     return WorkingMemory(
-        notes="\n".join(kept),
+        notes="\n".join(kept_lines),
         completed=tuple(Completed(text=said) for said in done if said)[-KEPT_ENTRIES:],
         decisions=tuple(_parse_choice(said) for kind, said in found if kind == "decided" and said)[-KEPT_ENTRIES:],
         uncertainties=tuple(said for kind, said in found if kind == "unclear" and said)[-KEPT_ENTRIES:],

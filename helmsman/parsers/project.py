@@ -125,8 +125,10 @@ def find_commands(folders: Mapping[str, Folder]) -> Found:
     if not _has_tests(found):  # a script with a usual name, run by its shebang's interpreter, else by its suffix's
         for path in [name for name in SCRIPTS if name in root.texts][:1]:
             shebang = _SHEBANG.match(root.text(path))
-            named = shebang[1].replace("python", "python3") if shebang else _LISTS["interpreters"].get(splitext(path)[1], "sh")
-            found.append(Candidate(f"{named} {path}", Kind.TESTS, path))
+            interpreter = (
+                shebang[1].replace("python", "python3") if shebang else _LISTS["interpreters"].get(splitext(path)[1], "sh")
+            )
+            found.append(Candidate(f"{interpreter} {path}", Kind.TESTS, path))
     if not _has_tests(found):
         found += [candidate for name in below[:MOST_FOLDERS] for candidate in _candidates_in(name, folders[name])]
     first: dict[str, Candidate] = {}
@@ -242,9 +244,9 @@ def _node_candidates(folder: Folder) -> Iterator[Candidate | Passed]:
     if package is None:
         yield Passed("package.json", "it is not JSON")
         return
-    execute, named = _LISTS["node_managers"], str(package.get("packageManager", "")).partition("@")[0]
+    execute, declared_manager = _LISTS["node_managers"], str(package.get("packageManager", "")).partition("@")[0]
     locked_manager = next((manager for lock, manager in _LISTS["node_locks"].items() if lock in folder.names), "")
-    manager = locked_manager or (named if named in execute else "npm")
+    manager = locked_manager or (declared_manager if declared_manager in execute else "npm")
     problems = dict[str, str]()
     for name, script in mapping(package.get("scripts")).items():
         placeholder = "it is the placeholder, which always fails" if "no test specified" in str(script) else ""

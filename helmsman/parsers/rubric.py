@@ -125,8 +125,8 @@ def _read_envisioning(every: Sequence[Block], lines: Sequence[str]) -> str:
     hidden = {number for one in every if one.kind == "comment" for number in range(one.line, one.end + 1)}
     headings = [(one.line, _section_of(one)) for one in every if _is_section_heading(one)]
     bodies = pairwise([*headings, (len(lines) + 1, None)])
-    wanted = (range(line + 1, end) for (line, section), (end, _) in bodies if section == "Envisioning")
-    return "\n".join(lines[number - 1] for numbers in wanted for number in numbers if number not in hidden).strip()
+    ranges = (range(line + 1, end) for (line, section), (end, _) in bodies if section == "Envisioning")
+    return "\n".join(lines[number - 1] for numbers in ranges for number in numbers if number not in hidden).strip()
 
 
 # --- problems of the document ---------------------------------------------------------------------------------------
@@ -214,8 +214,8 @@ def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequenc
     """Yield problems for settings in both the front matter and a section."""
     if "checks" in front and "checks" in body:
         yield Problem(_line_of_key("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
-    judged = [cast("Mapping[str, Any]", one) for said in (front, body) if isinstance(one := said.get("judge"), Mapping)]
-    for key in sorted({*judged[0]} & {*judged[-1]}) if len(judged) > 1 else ():
+    judge_tables = [cast("Mapping[str, Any]", one) for said in (front, body) if isinstance(one := said.get("judge"), Mapping)]
+    for key in sorted({*judge_tables[0]} & {*judge_tables[-1]}) if len(judge_tables) > 1 else ():
         yield Problem(
             _line_of_key("judge", lines), f"judge.{key} stands in the front matter and in a section", "keep one of the two"
         )

@@ -204,8 +204,8 @@ class _Reader:
 
     def redirected(self, node: "Node", context: _Context) -> tuple[str, ...]:
         body = None if node.type in _REDIRECTS else node.child_by_field_name("body")
-        given = context._replace(redirects=(*context.redirects, *(node.children_by_field_name("redirect") or [node])))
-        return self._run(body, given) if body else self.simple(node, given)
+        inner_context = context._replace(redirects=(*context.redirects, *(node.children_by_field_name("redirect") or [node])))
+        return self._run(body, inner_context) if body else self.simple(node, inner_context)
 
     def _redirects(self, context: _Context) -> tuple[_Context, list[str], list[str]]:
         """Return the context with redirected input, the words after the redirections, and the files written."""
@@ -213,8 +213,8 @@ class _Reader:
         for node in context.redirects:
             start = len(self.commands)
             operator = next((child.type for child in node.children if not child.is_named), "")
-            named = [child for child in node.named_children if child.type != "file_descriptor"]
-            target, *more = [self._word_text(child, context) for child in named] or [""]
+            operands_of = [child for child in node.named_children if child.type != "file_descriptor"]
+            target, *more = [self._word_text(child, context) for child in operands_of] or [""]
             words += more
             if operator in _OUTPUT_OPERATORS:
                 writes.append(target)

@@ -224,8 +224,8 @@ def _load(grammar: Grammar) -> tuple["Parser", "Query"]:
 
     capsule: object = getattr(import_module(grammar.module), grammar.function)()
     language = Language(capsule)
-    wanted = resources.files("helmsman.parsers").joinpath(f"queries/{grammar.query}.scm").read_text(encoding="utf-8")
-    return Parser(language), Query(language, wanted)
+    query = resources.files("helmsman.parsers").joinpath(f"queries/{grammar.query}.scm").read_text(encoding="utf-8")
+    return Parser(language), Query(language, query)
 
 
 def _place_of(node: "Node") -> Place:

@@ -60,14 +60,14 @@ def read_summary(output: str) -> TestCounts | None:
 
 def _without_reports(lines: list[str]) -> list[str]:
     """Remove reports of failing tests: their output may contain summaries of other runs."""
-    kept, report, end_pattern = list[str](), list[str](), None
+    lines_kept, report, end_pattern = list[str](), list[str](), None
     for line in lines:
         if end_pattern is None or end_pattern.fullmatch(line):
-            kept.append(line)
+            lines_kept.append(line)
             report, end_pattern = [], next((end for begin, end in _REPORTS if begin.fullmatch(line)), None)
         else:
             report.append(line)
-    return kept + report
+    return lines_kept + report
 
 
 def clean_lines(output: str) -> list[str]:
@@ -213,8 +213,8 @@ def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
 
 def _read_counts(runner: Runner, number: int, lines: list[str], above: list[str], below: list[str]) -> TestCounts:
     tally = tally_of(" ".join(line_at(lines, number + at) for at in runner.read), labels=runner.labels)
-    named = [(rule, *found) for rule in runner.names for found in _failing_names(rule, below if rule.below else above)]
-    broken = {section for rule, section, name in named if name == rule.as_section}
+    found_names = [(rule, *found) for rule in runner.names for found in _failing_names(rule, below if rule.below else above)]
+    broken = {section for rule, section, name in found_names if name == rule.as_section}
     of_tests, skipped = total(tally, runner.failed), total(tally, runner.skipped)
     failed = of_tests + total(tally, runner.failed_outside) + len(broken) + _sum_numbers(runner.more_failed, above)
     failed += _sum_numbers(runner.below_failed, [line_at(lines, number + 1)])
@@ -227,7 +227,7 @@ def _read_counts(runner: Runner, number: int, lines: list[str], above: list[str]
         not_run = sum(1 for _ in matching(runner.not_run, above)) if runner.not_run else 0
         passed = ran - not_run - of_tests - skipped
     failing = list[str]()
-    for rule, section, name in named:
+    for rule, section, name in found_names:
         if failed or rule.always:
             is_section = rule.as_section and name == rule.as_section
             # A message follows after a dash; a dash inside brackets belongs to the test's parameters.

@@ -68,7 +68,7 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
     verifies = evidence.plan is not None and evidence.plan.item is not None and evidence.plan.item.verify
     remaining, seen = evidence.items_left, sum((*before.indicators, looks)[-RECENT:])
     proven, needed = evidence.item.item if evidence.item and evidence.item.proven else "", config.completion.indicators
-    named = some([name for name in evidence.plan.left if name != proven], remaining) if evidence.plan else ""
+    left_names = some([name for name in evidence.plan.left if name != proven], remaining) if evidence.plan else ""
     too_few = f"{seen} of the last {RECENT} iterations look complete, {needed} are needed"
     gates = (
         Denial(rule="unchanged", why=UNCHANGED if since.unchanged and not verifies else ""),  # a verifying item needs no change
@@ -84,7 +84,9 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
         Denial(rule="invariants", why=findings_that_block(evidence.findings)),
         Denial(rule="required_tests", why=_format_reason("required tests did not run", unseen_tests(config, evidence.checks))),
         Denial(rule="indicators", why=too_few if seen < needed else ""),
-        Denial(rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {named}" if remaining else ""),
+        Denial(
+            rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {left_names}" if remaining else ""
+        ),
         Denial(rule="processes", why=processes_left(evidence)),
         Denial(
             rule="hidden", why=_format_reason("a hidden check fails", [one.name for one in evidence.hidden if not one.passed])

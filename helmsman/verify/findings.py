@@ -26,11 +26,11 @@ class Spot(NamedTuple):
 
 def finding(rule: str, honest: str, weight: Weight, spot: Spot, message: str) -> Finding:
     """Build a finding. `honest`: what to do instead, as an instruction."""
-    before, after, said = (
+    before, after, message_text = (
         shortened(" ".join(text(one, 10 * SHOWN).split()), SHOWN) for one in (spot.before, spot.after, message)
     )
     fields = {"rule": rule, "honest": honest, "weight": weight, "path": text(spot.path, LONGEST_PATH), "line": spot.line}
-    return Finding.model_validate({**fields, "before": before, "after": after, "message": said})
+    return Finding.model_validate({**fields, "before": before, "after": after, "message": message_text})
 
 
 # --- reasons against completion, for the loop and for plan items alike ------------------------------------------------------
@@ -40,9 +40,9 @@ NAMED = 3
 
 def some(names: Sequence[str], of: int | None = None, most: int = NAMED) -> str:
     """Join the first names; `of`: total number, if only the first are given."""
-    named = names[:most]
-    more = (len(names) if of is None else of) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+    shown = names[:most]
+    more = (len(names) if of is None else of) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def findings_that_block(findings: Iterable[Finding]) -> str:

@@ -169,14 +169,14 @@ def _find_settings(change: Change) -> Found:
     failures.
     """
     table = tables()
-    kept = {file.path for file in change.diff if file.after is not None}
+    remaining = {file.path for file in change.diff if file.after is not None}
     for file in change.diff:
         done = _STATUS.get(file.status, "changed")
         added = ((line.number, line.text) for line in file.added)
         if matches_any(file.path, table["own"]):
             yield _first_change(file), f"{file.path} configures the loop and was {done}"
         elif matches_any(file.path, table["ci"]):
-            if file.after is None and not any(matches_any(path, table["ci"]) for path in kept):
+            if file.after is None and not any(matches_any(path, table["ci"]) for path in remaining):
                 yield _first_change(file), f"{file.path} configured continuous integration and was removed"
             yield from (
                 _hint(file, at, f"a failure passes in {file.path}", text) for at, text in added if _HIDES_FAILURE.search(text)
@@ -197,9 +197,9 @@ def _find_overlap(change: Change) -> Found:
         if not (is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.settings):
             values = _values_in(file, now, frozenset(line.number for line in file.added)) - _values_in(file, was, None)
             new |= {file: values} if _FEWEST <= len(values) <= _MOST else {}
-    wanted = {value for values in new.values() for value in values}
+    new_values = {value for values in new.values() for value in values}
     known = ((source.path, source.text) for _, source, _ in change.of_tests)
-    relevant = (file for file in (*known, *change.tests.items()) if wanted and any(value in file[1] for value in wanted))
+    relevant = (file for file in (*known, *change.tests.items()) if new_values and any(value in file[1] for value in new_values))
     expected: set[str] = set()
     for source in (_parse_source(*file) for file in relevant):  # in assertions and in the tables of tests
         lines = {line for one in source.assertions for line in range(one.line, one.last + 1)}

@@ -60,8 +60,8 @@ def calls_beside(cases: Mapping[Function, Sequence[Case]], literals: Sequence[An
         near = tuple(islice(_neighbouring_inputs(own, literals), MOST_CALLS))
         answers = {repr(case.expected) for case in own if case.expected is not ANY}
         if len(answers) > 1 and len(near) >= FEWEST:
-            named = tuple(case for case in own if _is_hard_coded(case, known))
-            found.append(Calls(function, tuple(own[:MOST_CALLS]), near, named if len(named) < len(own) else ()))
+            hard_coded = tuple(case for case in own if _is_hard_coded(case, known))
+            found.append(Calls(function, tuple(own[:MOST_CALLS]), near, hard_coded if len(hard_coded) < len(own) else ()))
     return found
 
 
@@ -79,9 +79,9 @@ def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, w
     if answers.right < len(calls.own):
         return _differs_from_tests(calls, answers, written)
     outcomes = set(counted)
-    named = [case for case in calls.named if ("value", written(case.expected)) not in outcomes]
-    if named and len({text for kind, text in outcomes if kind == "value"}) >= COMPUTED:
-        return f"{title} names the input and the answer of a test: {_join_calls(calls, named, written)}"
+    hard_coded = [case for case in calls.named if ("value", written(case.expected)) not in outcomes]
+    if hard_coded and len({text for kind, text in outcomes if kind == "value"}) >= COMPUTED:
+        return f"{title} names the input and the answer of a test: {_join_calls(calls, hard_coded, written)}"
     only_empty = all(kind == "error" or text in _EMPTY_VALUES for kind, text in outcomes)
     takes_only_texts = all(isinstance(value, str) for args, kwargs in calls.near for value in (*args, *kwargs.values()))
     validates = takes_only_texts and all(kind == "error" and text not in _LOOKUP_ERRORS for kind, text in outcomes)
@@ -89,8 +89,8 @@ def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, w
         return ""
     kind, text = counted[0]
     answer = "nothing" if len(outcomes) > 1 else f"a {text}" if kind == "error" else clean(text)
-    shown = ", ".join(_format_call(calls.function, *values, written) for values in calls.near[:SHOWN])
-    return f"{title} gives {answer} for each of {len(counted)} inputs beside those of its tests: {shown}"
+    examples = ", ".join(_format_call(calls.function, *values, written) for values in calls.near[:SHOWN])
+    return f"{title} gives {answer} for each of {len(counted)} inputs beside those of its tests: {examples}"
 
 
 def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str:
@@ -103,8 +103,8 @@ def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str
         inputs = _join_calls(calls, calls.own, written)
         clause = f"gives {clean(text)} where no test runner calls it, also for what tests ask: {inputs}"
         return f"{calls.function.title} {clause}" if is_constant else ""
-    given = zip(calls.own, answers.own, strict=False)
-    different = [(case, text) for case, (kind, text) in given if kind == "value" and text != written(case.expected)]
+    pairs = zip(calls.own, answers.own, strict=False)
+    different = [(case, text) for case, (kind, text) in pairs if kind == "value" and text != written(case.expected)]
     if len(different) != len(calls.own) - answers.right:  # values may be equal and written differently
         return ""
     case, text = different[0]

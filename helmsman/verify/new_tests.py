@@ -132,12 +132,12 @@ def mutants_of(path: str, text: str, lines: Sequence[int]) -> list[Mutant]:
         ast.parse(text)
     except _INVALID:
         return []
-    wanted, found, data = set(lines), dict[int, Mutant](), text.encode(errors="replace")
+    line_set, found, data = set(lines), dict[int, Mutant](), text.encode(errors="replace")
     places = [(kind, node) for match in matches(path, text, "python_mutants") for kind, (node, *_) in match.items()]
     ranked = [(node if kind == "constant" or node.parent is None else node.parent, kind, node) for kind, node in places]
-    for whole, kind, node in sorted(ranked, key=lambda one: (one[0].start_byte, -one[0].end_byte)):  # outermost first
-        line = whole.start_point.row + 1
-        if line in wanted and line not in found and (change := _mutate(kind, node)):
+    for outer, kind, node in sorted(ranked, key=lambda one: (one[0].start_byte, -one[0].end_byte)):  # outermost first
+        line = outer.start_point.row + 1
+        if line in line_set and line not in found and (change := _mutate(kind, node)):
             what, new = change
             changed = data[: node.start_byte] + new.encode() + data[node.end_byte :]
             found[line] = Mutant(path, line, what, changed.decode())

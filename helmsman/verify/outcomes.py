@@ -116,8 +116,8 @@ def outcome_table(
             with_tests = RunCases(frozenset({own.name}), ended=False)
         runs = (at_base, _head_cases(own, base, place), with_tests, _cases_at(on_base, place, own.name))
         found = list(_match_cases(own, runs, names))
-        named = sum(runs[1].state_of(case.name) == "green" for case in found)
-        unnamed += max(0, (own.counts.passed if own.counts else 0) - named)
+        passing_named = sum(runs[1].state_of(case.name) == "green" for case in found)
+        unnamed += max(0, (own.counts.passed if own.counts else 0) - passing_named)
         cases += found
     order = "fails", "asks", "proves", "reported", "nothing"
 
@@ -195,8 +195,8 @@ def tests_of_start(
 
     Empty if the work only adds test files: these change no expectation. A new file that a check names stays.
     """
-    named = [path for path in changed.source if _is_protected([path], config)]
-    judging = [path for path in (*changed.judging, *named) if not matches_any(path, config.allow)]
+    protected = [path for path in changed.source if _is_protected([path], config)]
+    judging = [path for path in (*changed.judging, *protected) if not matches_any(path, config.allow)]
     parts = (path.split("/") for path in base)
     existing = {".", *("/".join(one[:depth]) for one in parts for depth in range(1, len(one) + 1))}
     words = ((one, word) for check in checks for one in simple_commands(check.command) for word in one.words if word)
@@ -237,8 +237,8 @@ def outcomes(
         if case.outcome == "CHANGED":
             path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
             found.append(finding(RULE, _PUT_BACK, Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}"))
-    kept = {"cases": table.cases[:MOST_CASES], "left_out": max(0, len(table.cases) - MOST_CASES)}
-    return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.model_copy(update=kept))
+    limited = {"cases": table.cases[:MOST_CASES], "left_out": max(0, len(table.cases) - MOST_CASES)}
+    return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.model_copy(update=limited))
 
 
 def fewer_tests(own: CheckReport, copy: TrustedRun, config: InvariantsConfig) -> Iterator[Finding]:

@@ -53,8 +53,8 @@ def ran(required: Iterable[str], reported: Collection[str], output: str) -> tupl
     for name in names:
         # match the full name or its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow
         plain = (full.partition("[")[0] if "[" not in name else full for full in reported)
-        wanted, *each = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
-        if any(parts[-len(wanted) :] == wanted for parts in each) or _ran_by_output(lines, name):
+        wanted_parts, *each = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
+        if any(parts[-len(wanted_parts) :] == wanted_parts for parts in each) or _ran_by_output(lines, name):
             found.append(name)
     return tuple(found)
 

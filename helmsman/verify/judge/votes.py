@@ -78,8 +78,8 @@ def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> J
     unmet = [verdict.criterion for verdict in verdicts if verdict.unmet]
     undecided = [verdict.criterion for verdict in verdicts if verdict.cannot_tell]
     score_met = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
-    every, named = len(verdicts), (("not met", unmet), ("cannot be told", undecided))
-    causes = [(what, names) for what, names in named if names]
+    every, groups = len(verdicts), (("not met", unmet), ("cannot be told", undecided))
+    causes = [(what, names) for what, names in groups if names]
     return Judgement(
         outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.UNDECIDED if undecided else JudgementOutcome.APPROVED,
         cause="; ".join(f"{len(names)} of {every} criteria {what}: {some(names, most=_SHOWN_IDS)}" for what, names in causes),
@@ -190,8 +190,8 @@ class CliReader:
                 return None
             stop = failed or stop
         # Two forms in one message are not an answer, even if the CLI accepts the last.
-        given = self._filled_forms if isinstance(result.get("structured_output"), Mapping) else [text(result.get("result"))]
-        return Reply(text="\n".join(given)[: LONGEST + 1], stop=stop, usage=usage)
+        texts = self._filled_forms if isinstance(result.get("structured_output"), Mapping) else [text(result.get("result"))]
+        return Reply(text="\n".join(texts)[: LONGEST + 1], stop=stop, usage=usage)
 
 
 def _dump_form(form: object) -> str:
