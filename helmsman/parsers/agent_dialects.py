@@ -15,7 +15,7 @@ from typing import Any
 
 from helmsman.parsers.agent_actions import LONGEST_OUTPUT, LONGEST_TOOL, ActionReader, Called, ToolResult, action_of, parse_event
 from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, other_ending
-from helmsman.parsers.loose import amount, at, count, ends, items, key_ending, last, mapping, text
+from helmsman.parsers.loose import amount, at, count, ends, items, key_with_suffix, last, mapping, text
 from helmsman.parsers.shell_words import script_of
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability, Condition, Rule, Spent, Stream, ToolEnd, Tools, ToolUse, Value
@@ -222,7 +222,7 @@ def _tool_name(part: object, path: str) -> str:
     """Return a tool's name; for a key matched by its suffix, the part before the suffix."""
     head, _, end = path.rpartition(".")
     if end.startswith("*"):
-        return text(key_ending(mapping(at(part, head)), end[1:]).removesuffix(end[1:]), LONGEST_TOOL)
+        return text(key_with_suffix(mapping(at(part, head)), end[1:]).removesuffix(end[1:]), LONGEST_TOOL)
     return text(at(part, path), LONGEST_TOOL)
 
 

@@ -30,7 +30,7 @@ from helmsman.parsers.claude_usage import (
     usage_of,
 )
 from helmsman.parsers.loose import amount, count, ends, items, last, mapping, text
-from helmsman.parsers.usage_limits import ahead, reached, read_limit
+from helmsman.parsers.usage_limits import read_limit, rejected_limit, without_past_reset
 from helmsman.plain import one_line
 from helmsman.records.agent import AgentCall, AgentOutcome, ContextUse, KeptSession, RateLimit
 from helmsman.records.agents import Tools
@@ -190,7 +190,7 @@ class ClaudeReader:
             permission_denials=tuple(self._denied),
             context=self._context.use(self._window),
             resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
-            rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
+            rate_limit=rejected_limit(self._limit, words, now) if used_up else without_past_reset(self._limit, now),
             **self._actions.fields(),
         )
 

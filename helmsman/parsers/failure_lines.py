@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.failure_words import Programs, excerpt, hit, is_strange, own_frame, rules
+from helmsman.parsers.failure_words import Programs, excerpt, hit, is_library_path, own_frame, rules
 from helmsman.parsers.failures import HEADING, headings, meaningful_line, parse_commands, programs, summary_message
 from helmsman.plain import short_line
 
@@ -73,7 +73,7 @@ def _own_frame_with_code(text: str) -> tuple[str, str]:
     """Return place and source line of the innermost frame outside of libraries."""
 
     def own(pattern: re.Pattern[str]) -> list[re.Match[str]]:
-        return [match for match in pattern.finditer(text) if not is_strange(match["file"])]
+        return [match for match in pattern.finditer(text) if not is_library_path(match["file"])]
 
     if frames := own(_PYTHON_FRAME):
         return f"{frames[-1]['file']}:{frames[-1]['line']}", frames[-1]["code"]

@@ -175,7 +175,7 @@ def hit(kind: FailureClass, match: re.Match[str]) -> Hit:
     return Hit(kind, message or line, at.removeprefix("./"), name.strip(_QUOTES))
 
 
-_STRANGE = re.compile(
+_LIBRARY_PATH = re.compile(
     r"site-packages|dist-packages|/lib/python|/lib64/python|node_modules|[<]|\bnode:|/usr/(?:lib|local/go|share)/|/pkg/mod/|"
     r"\.cargo/registry|/rustc/|\.venv/|/gems/|/vendor/"
 )
@@ -197,15 +197,15 @@ _FRAMES = re.compile(
 )
 
 
-def is_strange(path: str) -> bool:
+def is_library_path(path: str) -> bool:
     """Whether a path belongs to a library or runtime."""
-    return bool(_STRANGE.search(path))
+    return bool(_LIBRARY_PATH.search(path))
 
 
 def own_frame(text: str) -> str:
     """Return `path:line` of the innermost frame outside of libraries: the last in Python, the first in other languages."""
     python = [f"{match['file'] or match['short']}:{match['line']}" for match in _PYTHON.finditer(text)]
-    own = [frame for frame in python if not _STRANGE.search(frame)]
+    own = [frame for frame in python if not _LIBRARY_PATH.search(frame)]
     others = (match[match.lastgroup or 0] for match in _FRAMES.finditer(text))
-    found = own[-1] if own else next((frame for frame in others if not _STRANGE.search(frame)), "")
+    found = own[-1] if own else next((frame for frame in others if not _LIBRARY_PATH.search(frame)), "")
     return re.sub(r"(?::line | on line )(?=\d+$)", ":", found)

@@ -162,7 +162,7 @@ def filter_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) ->
     if comment:
         content = {"comment": comment.id, "said": _comment_text(told), "moment": str(comment.id)}
     else:
-        words = {"title": seen_line(issue.title), "body": seen(issue.body or "", LONGEST_BODY)}
+        words = {"title": visible_line(issue.title), "body": visible_text(issue.body or "", LONGEST_BODY)}
         content = {**words, "moment": issue.updated_at[:100]}
     about = {"full_name": told.repository.full_name, "branch": told.repository.default_branch, "number": issue.number}
     return IssueEvent.model_validate({**facts, **about, **content, "happened": happened, "by": sender.login})
@@ -214,16 +214,16 @@ def _classify(message: IssueTold, label: str, source: str) -> Happened | None:
 
 
 def _comment_text(message: IssueTold) -> str:
-    return seen((message.comment.body if message.comment else "") or "", LONGEST_COMMENT)
+    return visible_text((message.comment.body if message.comment else "") or "", LONGEST_COMMENT)
 
 
-def seen(text: str, most: int) -> str:
+def visible_text(text: str, most: int) -> str:
     """Return the text as rendered for a reader: no comments, no invisible characters."""
     shown = rendered(text)
     return shown if len(shown) <= most else f"{shown[: most - 40]}\n[… the rest is left out …]"
 
 
-def seen_line(text: str) -> str:
+def visible_line(text: str) -> str:
     """Return a title, which forges do not render as Markdown."""
     return " ".join(visible(text[: 10 * LONGEST_TITLE]).split())[:LONGEST_TITLE]
 

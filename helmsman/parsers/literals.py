@@ -51,7 +51,7 @@ def unknown(node: "Node") -> Any:
     raise NoLiteral(text_of(node))
 
 
-def below(node: "Node", *kinds: str) -> Iterator["Node"]:
+def descendants(node: "Node", *kinds: str) -> Iterator["Node"]:
     """Yield the nodes of these types in a node, itself included, level by level."""
     pending = [node]
     for child in pending:
@@ -159,7 +159,7 @@ def _go_range_pairs(node: "Node", env: Env) -> list[tuple[Any, Any]]:
         return unknown(node)
     if kind.type == "map_type":
         return [(value_of(key, env), value_of(value, env)) for key, value in (one.named_children for one in body.named_children)]
-    fields = [text_of(one.child_by_field_name("name")) for one in below(kind, "field_declaration")]
+    fields = [text_of(one.child_by_field_name("name")) for one in descendants(kind, "field_declaration")]
     rows = (one for one in body.named_children if one.type != "comment")
     return list(enumerate(_struct_values(one, fields, env) if fields else value_of(one, env) for one in rows))
 
@@ -293,7 +293,7 @@ def _read_json(node: "Node", _env: Env, _depth: int) -> Any:
 def _read_python(node: "Node", env: Env, depth: int) -> Any:
     """Evaluate with Python's own parser, after replacing names by their values."""
     text = node.text or b""
-    for one in sorted(below(node, "identifier"), key=lambda one: -one.start_byte):
+    for one in sorted(descendants(node, "identifier"), key=lambda one: -one.start_byte):
         value = repr(value_of(one, env, depth)).encode()
         text = text[: one.start_byte - node.start_byte] + value + text[one.end_byte - node.start_byte :]
     try:

@@ -53,11 +53,11 @@ def at(value: object, path: str) -> object:
             value = listed[index] if index < len(listed) else None
             continue
         table = mapping(value)
-        value = table.get(key_ending(table, part[1:]) if part.startswith("*") else part)
+        value = table.get(key_with_suffix(table, part[1:]) if part.startswith("*") else part)
     return value
 
 
-def key_ending(table: Mapping[str, Any], end: str) -> str:
+def key_with_suffix(table: Mapping[str, Any], end: str) -> str:
     """Return the first key with this suffix, else an empty string."""
     return next((key for key in table if key.endswith(end)), "")
 

@@ -179,7 +179,7 @@ def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     )
 
 
-# --- references to items in lines and tests-------------------------------------------------------------------------------
+# --- references to items in lines and tests -----------------------------------------------------------------------------
 
 _LEADING_MARKS = r"(?:\[[xX]\]|[^\w])*"  # ticked box, quotes, asterisks
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")

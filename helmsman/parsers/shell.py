@@ -13,7 +13,7 @@ from itertools import islice
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from helmsman.parsers.shell_words import ASSIGNMENT, UNKNOWN, Here, name_of, operands, prepared, script_of, unwrap
+from helmsman.parsers.shell_words import ASSIGNMENT, UNKNOWN, Here, name_of, operands, prepare, script_of, unwrap
 from helmsman.plain import word_set
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class _Reader:
         """Read a script with here-documents replaced by words; if one is not used as input, let the grammar parse them."""
         text = text.replace("\0", "")
         start, folder, variables = len(self.commands), self.folder, dict(self.variables)
-        self._read(prepared(text, self.bodies), sure=sure)
+        self._read(prepare(text, self.bodies), sure=sure)
         if not self.scripts and len(self.found) < len(self.bodies):
             del self.commands[start:]
             self.folder, self.variables = folder, variables

@@ -133,7 +133,7 @@ class Here(NamedTuple):
         return [match[1] or match[2] for match in _SCRIPTS.finditer(self.body)] if self.expands else []
 
 
-def prepared(text: str, bodies: dict[str, Here]) -> str:
+def prepare(text: str, bodies: dict[str, Here]) -> str:
     """Prepare a script for the grammar: replace here-documents, whose ends it may miss, by words to read from.
 
     Adds the here-document of each word to `bodies`.

@@ -55,14 +55,14 @@ def names_a_limit(words: str) -> bool:
     return _NAMES_A_LIMIT.search(words[:_WORDS_READ]) is not None
 
 
-def ahead(limit: RateLimit | None, now: datetime) -> RateLimit | None:
+def without_past_reset(limit: RateLimit | None, now: datetime) -> RateLimit | None:
     """Return the limit without a reset in the past."""
     if limit is None or limit.resets_at is None or limit.resets_at > now:
         return limit
     return limit.model_copy(update={"resets_at": None})
 
 
-def reached(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
+def rejected_limit(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
     """Return the limit that stopped a call. The event's reset, even if just passed, is more reliable than the message."""
     rejected = limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
     if rejected.resets_at is None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, below, rows_around, text_of, value_of
+from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, descendants, rows_around, text_of, value_of
 from helmsman.parsers.source import matches
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def cases_of(language: Language, path: str, text: str, paths: Collection[str] = 
     return list(islice((case for call in calls for case in _cases_of_call(language, call, calls, compared)), MOST_CASES))
 
 
-def defined(language: Language, path: str, text: str) -> frozenset[str]:
+def defined_functions(language: Language, path: str, text: str) -> frozenset[str]:
     """Return the names of functions that a source defines."""
     return frozenset(text_of(node) for match in matches(path, text, language.query) for node in match.get("defined", ()))
 
@@ -186,7 +186,7 @@ def _uses_of_result(call: "Node") -> Iterator["Node"]:
     block = block.parent if block and block.type.endswith("declaration") else block
     for statement in block.named_children if block and name else ():
         if statement.start_byte >= call.end_byte:
-            yield from (use for use in below(statement, "identifier") if text_of(use) == text_of(name))
+            yield from (use for use in descendants(statement, "identifier") if text_of(use) == text_of(name))
 
 
 def _unparenthesized(node: "Node") -> tuple[int, int]:

@@ -9,7 +9,7 @@ from posixpath import basename, dirname, join, normpath
 from typing import TYPE_CHECKING, Any
 
 from helmsman.parsers.literals import Env, Word, text_of
-from helmsman.verify.call_cases import ANY, Calls, Case, Found, Function, Language, Resolve, Texts, cases_of, defined
+from helmsman.verify.call_cases import ANY, Calls, Case, Found, Function, Language, Resolve, Texts, cases_of, defined_functions
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -38,7 +38,7 @@ def _resolve_imports(found: Found, file: Callable[[str], str], dot: str) -> Reso
 
 
 def _names_in(language: Language, sources: Texts) -> frozenset[str]:
-    return frozenset(name for path, text in sources.items() for name in defined(language, path, text))
+    return frozenset(name for path, text in sources.items() for name in defined_functions(language, path, text))
 
 
 def _first_program(pattern: "re.Pattern[str]", suffix: str, default: str, commands: Sequence[str]) -> str:
@@ -229,7 +229,7 @@ def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case
     if module is None:
         return []
     libraries = {path: text for path, text in sources.items() if not re.search(r"(?m)^package main\b", text)}
-    names = {(dirname(path), name) for path, text in libraries.items() for name in defined(GO, path, text)}
+    names = {(dirname(path), name) for path, text in libraries.items() for name in defined_functions(GO, path, text)}
     own = {path: text for path, text in tests.items() if path in paths and path.endswith("_test.go")}
     each = ((dirname(path), one) for path, text in own.items() for one in cases_of(GO, path, text))
     known = [(folder, one) for folder, one in each if (folder, one.function.name) in names]

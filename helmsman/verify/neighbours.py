@@ -159,7 +159,7 @@ def _format_call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str,
     return clean(f"{function.title}({', '.join(words)})")[:80]
 
 
-# --- inputs beside those of the tests -------------------------------------------------------------------------------
+# --- inputs near those of the tests ---------------------------------------------------------------------------------
 
 
 def _neighbouring_inputs(own: Sequence[Case], literals: Sequence[Any]) -> Iterator[Values]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.parsers.agent_ending import EndedBy
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.parsers.usage_limits import STALE, ahead, names_a_limit, reached, read_limit, reset_in_words
+from helmsman.parsers.usage_limits import STALE, names_a_limit, read_limit, rejected_limit, reset_in_words, without_past_reset
 from helmsman.records.agent import AgentOutcome, RateLimit
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
@@ -302,7 +302,7 @@ def test_what_is_no_epoch_is_no_reset(epoch: object) -> None:
 @pytest.mark.feature("E7")
 def test_a_limit_known_only_by_its_words_counts_as_rejected_whatever_was_said_before() -> None:
     before = RateLimit(status="allowed", window="seven_day", resets_at=at(11, 28, 0))
-    assert reached(before, "resets 7:42am (UTC)", NOW) == RateLimit(status="rejected", resets_at=at(11, 22, 7, 42))
+    assert rejected_limit(before, "resets 7:42am (UTC)", NOW) == RateLimit(status="rejected", resets_at=at(11, 22, 7, 42))
 
 
 @pytest.mark.feature("E7")
@@ -365,6 +365,6 @@ def test_a_reset_that_the_cli_prints_is_read_back(now: datetime, wait: timedelta
 @settings(deadline=None)
 @given(MOMENTS, MOMENTS)
 def test_a_reset_is_kept_just_when_it_lies_ahead(reset: datetime, now: datetime) -> None:
-    kept = ahead(RateLimit(status="allowed", resets_at=reset), now)
+    kept = without_past_reset(RateLimit(status="allowed", resets_at=reset), now)
     assert kept
     assert kept.resets_at == (reset if reset > now else None)
