@@ -237,13 +237,13 @@ def _read_usage(spent: Spent, part: object) -> Usage:
     )
 
 
-def without_prompt(said: str, prompt: str) -> str:
+def without_prompt(output: str, prompt: str) -> str:
     """Remove a repeated prompt from a program's output: our own text must not count as a request."""
     stripped = prompt.strip()
-    if not stripped or stripped in said:
-        return said.replace(stripped, "").strip() if stripped else said
-    end = said.find(stripped[-_TAIL:]) + len(stripped[-_TAIL:])
-    return said[end:].strip() if stripped[-_TAIL:] in said and stripped.endswith(said[:end].lstrip()) else said
+    if not stripped or stripped in output:
+        return output.replace(stripped, "").strip() if stripped else output
+    end = output.find(stripped[-_TAIL:]) + len(stripped[-_TAIL:])
+    return output[end:].strip() if stripped[-_TAIL:] in output and stripped.endswith(output[:end].lstrip()) else output
 
 
 @cache

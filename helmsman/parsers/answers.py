@@ -43,8 +43,8 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
 
 
-Said = Annotated[str, BeforeValidator(lambda said: printable(said).strip() if isinstance(said, str) else said)]
-ONE_LINE = BeforeValidator(lambda said: " ".join(printable(said).split()) if isinstance(said, str) else said)
+Said = Annotated[str, BeforeValidator(lambda value: printable(value).strip() if isinstance(value, str) else value)]
+ONE_LINE = BeforeValidator(lambda value: " ".join(printable(value).split()) if isinstance(value, str) else value)
 """Printable text of a model's answer; bounds that follow count the resulting characters."""
 
 

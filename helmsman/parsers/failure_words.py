@@ -20,9 +20,9 @@ WHERE = 200
 _READ = 1000
 
 
-def normal(said: str) -> str:
+def normal(message: str) -> str:
     """Return a message on one line without run-specific parts; small numbers stay, as they may be expected values."""
-    return " ".join(_replace(said[:_READ], "temporary", "ids", "varying").split())[:MESSAGE]
+    return " ".join(_replace(message[:_READ], "temporary", "ids", "varying").split())[:MESSAGE]
 
 
 def place(where: str) -> str:

@@ -107,8 +107,8 @@ def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
 
 def _classify_output(lines: Sequence[str], names: Programs) -> Hit | None:
     text, test = "\n".join(lines), failing_test(lines, names)
-    said = _PYTEST_SAYS.findall(text)  # pytest marks the lines of failures; a test's other output does not count
-    early = first_hit(rules("early"), "\n".join(said) if said else text, names)
+    pytest_lines = _PYTEST_SAYS.findall(text)  # pytest marks the lines of failures; a test's other output does not count
+    early = first_hit(rules("early"), "\n".join(pytest_lines) if pytest_lines else text, names)
     if early is not None:
         return early._replace(at=early.at or (test.at if test else ""))
     crash = _crash(text, names)

@@ -82,8 +82,8 @@ def mark(**fields: str) -> str:
 def read_mark(body: str) -> dict[str, str]:
     """Parse the hidden mark in the first line; empty if there is none."""
     first = body.lstrip("\ufeff").partition("\n")[0].strip()
-    found = _MARK.fullmatch(first)
-    return dict(part.split("=", 1) for part in found[1].split()) if found else {}
+    match = _MARK.fullmatch(first)
+    return dict(part.split("=", 1) for part in match[1].split()) if match else {}
 
 
 class _Person(Record):

@@ -109,8 +109,8 @@ class CodeBlocks:
         """Process the next line; return whether it belongs to a block, including its fences."""
         plain = line.expandtabs(_TAB)
         bare = plain.lstrip(" ")
-        found = _FENCE.match(bare)
-        inside, fence = self.open, found[0] if found and len(plain) - len(bare) <= _DEEPEST_FENCE else ""
+        fence_match = _FENCE.match(bare)
+        inside, fence = self.open, fence_match[0] if fence_match and len(plain) - len(bare) <= _DEEPEST_FENCE else ""
         if fence and not inside:
             self._fence = fence
         elif inside and fence.startswith(self._fence) and not line.strip(" \t\r`~"):

@@ -67,7 +67,7 @@ Needs = Annotated[Texts, Field(max_length=200)]
 Priority = Annotated[
     int,
     Field(ge=0, le=LAST_RANK),
-    BeforeValidator(lambda said: RANKS.get(said.lower(), said) if isinstance(said, str) else said),
+    BeforeValidator(lambda value: RANKS.get(value.lower(), value) if isinstance(value, str) else value),
 ]
 
 

@@ -74,8 +74,8 @@ class _Box:
         in_title = _CHECK.search(self.title)
         if in_title is None and "(check:" in self.title.lower():
             raise PlanError(self.line, "its check cannot be read: write (check: `command`), one command in backquotes")
-        found = in_title or next(self.noted("check"), None) or _VERIFY_COMMAND.search(self.title)
-        groups = found.groupdict() if found else {}
+        match = in_title or next(self.noted("check"), None) or _VERIFY_COMMAND.search(self.title)
+        groups = match.groupdict() if match else {}
         return (groups.get("command") or groups.get("bare") or "").strip()
 
     @property
@@ -86,7 +86,7 @@ class _Box:
 
     def noted(self, name: str) -> Iterator[re.Match[str]]:
         """Return matches of notes that consist only of the named field."""
-        return (found for pattern in _NOTES[name] for note in self.notes if (found := pattern.fullmatch(note)))
+        return (match for pattern in _NOTES[name] for note in self.notes if (match := pattern.fullmatch(note)))
 
 
 def read(text: str) -> Plan:
@@ -121,11 +121,11 @@ def _boxes(text: str) -> list[_Box]:
     ranks: list[tuple[int, int]] = [(0, LAST_RANK)]  # level and rank of the headings above
     heading_above = ""
     for number, line in _visible_lines(text):
-        if found := _BOX.fullmatch(line):
-            title = (found["rest"] or "").strip()
+        if box := _BOX.fullmatch(line):
+            title = (box["rest"] or "").strip()
             id_match = _ID.match(f"{_remove(title, _MARKER)} ")
             boxes.append(_Box(
-                number, found.start("mark"), len(found["lead"].expandtabs(TAB)), found["mark"] in "xX", title,
+                number, box.start("mark"), len(box["lead"].expandtabs(TAB)), box["mark"] in "xX", title,
                 _rank_of(title, ranks[-1][1]), heading_above, id_match["id"] if id_match else "",
             ))  # fmt: skip
         elif almost := _ALMOST.match(line):
@@ -204,7 +204,7 @@ def _remove(text: str, *patterns: re.Pattern[str]) -> str:
 
 def _rank_of(text: str, above: int) -> int:
     """Return the rank in a text, else the rank of what is above."""
-    found = _RANK.search(text) or _RANK_IN_WORDS.search(text)
-    if found is None:
+    match = _RANK.search(text) or _RANK_IN_WORDS.search(text)
+    if match is None:
         return above
-    return int(found[1]) if found[1] else RANKS[found[2].lower()]
+    return int(match[1]) if match[1] else RANKS[match[2].lower()]

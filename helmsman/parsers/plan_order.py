@@ -185,15 +185,15 @@ _LEADING_MARKS = r"(?:\[[xX]\]|[^\w])*"  # ticked box, quotes, asterisks
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
 
 
-def means(said: str, name: str, title: str) -> bool:
+def means(line: str, name: str, title: str) -> bool:
     """Whether a line begins with the item's id or, if the id was derived from the title, with the title.
 
     A numeric id needs a separator after it: `2: …` refers to it, `2 tests` does not.
     """
     end = r"[`*_\])]*\s*(?:[:.)\u2013\u2014-](?!\d)|$)" if name.isdigit() else r"(?![\w-]|[./]\w)"
-    if re.match(rf"{_LEADING_MARKS}{re.escape(name)}{end}", said):
+    if re.match(rf"{_LEADING_MARKS}{re.escape(name)}{end}", line):
         return True
-    line_words, title_words = (re.findall(r"\w+", text.lower()) for text in (said, title))
+    line_words, title_words = (re.findall(r"\w+", text.lower()) for text in (line, title))
     return bool(title_words) and slug(title) in name and line_words[: len(title_words)] == title_words
 
 

@@ -66,7 +66,7 @@ class Allowed(Section):
     """Configuration for its loops, operator's keys too: `set = { remote.push = true }`. It wins over the repository's files."""
 
 
-_AllowedOrLocation = Annotated[Allowed, BeforeValidator(lambda said: {"at": said} if isinstance(said, str) else said)]
+_AllowedOrLocation = Annotated[Allowed, BeforeValidator(lambda value: {"at": value} if isinstance(value, str) else value)]
 
 
 class AllowedFile(Section):

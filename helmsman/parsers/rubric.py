@@ -191,13 +191,13 @@ ABOUT = frozenset({"title", "name", "description", "version", "author", "date", 
 _OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
 
 
-def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
+def from_front_matter(front_matter: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
     """Return front matter as configuration, and its problems. `lines`: the file's lines, to locate keys."""
-    values: dict[str, Any] = {key: value for key, value in said.items() if key in _OWN}
-    unknown = [key for key in said if key not in _OWN | SHORT.keys() | OTHERS | ABOUT][:MOST_PROBLEMS]
+    values: dict[str, Any] = {key: value for key, value in front_matter.items() if key in _OWN}
+    unknown = [key for key in front_matter if key not in _OWN | SHORT.keys() | OTHERS | ABOUT][:MOST_PROBLEMS]
     # YAML keys need not be strings, and Python refuses to print very long numbers.
     problems = [_unknown_key(key if isinstance(key, str) else display(key), lines) for key in unknown]
-    for short in (short for short in SHORT if short in said):
+    for short in (short for short in SHORT if short in front_matter):
         section, key = SHORT[short].split(".")
         table: Any = values.get(section, {})
         if not isinstance(table, Mapping):
@@ -206,7 +206,7 @@ def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[di
             problems.append(
                 Problem(_line_of_key(short, lines), f"{short} and {SHORT[short]} say the same thing", "keep one of the two")
             )
-        values[section] = {**cast("Mapping[str, Any]", table), key: said[short]}
+        values[section] = {**cast("Mapping[str, Any]", table), key: front_matter[short]}
     return values, problems
 
 
@@ -214,7 +214,7 @@ def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequenc
     """Yield problems for settings in both the front matter and a section."""
     if "checks" in front and "checks" in body:
         yield Problem(_line_of_key("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
-    judge_tables = [cast("Mapping[str, Any]", one) for said in (front, body) if isinstance(one := said.get("judge"), Mapping)]
+    judge_tables = [cast("Mapping[str, Any]", one) for table in (front, body) if isinstance(one := table.get("judge"), Mapping)]
     for key in sorted({*judge_tables[0]} & {*judge_tables[-1]}) if len(judge_tables) > 1 else ():
         yield Problem(
             _line_of_key("judge", lines), f"judge.{key} stands in the front matter and in a section", "keep one of the two"

@@ -159,10 +159,10 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
 def _parse_votes(text: str) -> tuple[str, int, int]:
     """Return the sentence, the needed and the total votes; a single number means both. Votes end the text, or its first line."""
     first, newline, more = text.partition("\n")
-    for whole, rest in ((f" {text}", ""), (f" {first}", newline + more)):
-        found = _VOTES.search(whole)
-        if found and (found[3] or "vote" in found[1].lower()):
-            return (whole[: found.start()] + rest).strip(), int(found[2]), int(found[3] or found[2])
+    for candidate, rest in ((f" {text}", ""), (f" {first}", newline + more)):
+        match = _VOTES.search(candidate)
+        if match and (match[3] or "vote" in match[1].lower()):
+            return (candidate[: match.start()] + rest).strip(), int(match[2]), int(match[3] or match[2])
     return text.strip(), 1, 1
 
 
@@ -178,5 +178,5 @@ def criteria_of(goal: str) -> tuple[str, ...]:
     for place, block in enumerate(every, 1):
         if block.kind in {"heading", "text"} and not block.depth and _CRITERIA.fullmatch(block.text.rpartition("\n")[2]):
             listed = takewhile(lambda block: block.depth or block.kind == "comment", every[place:])
-            return tuple(said for _, words in items(listed, text.split("\n")) if (said := one_line(words)))
+            return tuple(sentence for _, words in items(listed, text.split("\n")) if (sentence := one_line(words)))
     return ()

@@ -151,7 +151,7 @@ class Source:
         """Start of each attribute, by the start of what follows it."""
         data = self.text.encode(errors="replace")
         ends = (
-            (found.end(), node.start_byte) for node in self._captured("before") if (found := _BLANK.match(data, node.end_byte))
+            (match.end(), node.start_byte) for node in self._captured("before") if (match := _BLANK.match(data, node.end_byte))
         )
         return dict(ends)
 

@@ -43,7 +43,7 @@ def _names_in(language: Language, sources: Texts) -> frozenset[str]:
 
 def _first_program(pattern: "re.Pattern[str]", suffix: str, default: str, commands: Sequence[str]) -> str:
     """Return the first program in the check commands that the pattern matches, with a suffix."""
-    return next((f"{found[0]}{suffix}" for command in commands if (found := pattern.search(command))), default)
+    return next((f"{match[0]}{suffix}" for command in commands if (match := pattern.search(command))), default)
 
 
 # --- Python ---------------------------------------------------------------------------------------------------------

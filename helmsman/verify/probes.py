@@ -143,9 +143,9 @@ def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], so
     cases = [
         {
             "code": fence("the case", trim(probe.code, CODE_TOKENS)),
-            "result": fence("what its run printed", trim(said, RESULT_TOKENS) or "nothing"),
+            "result": fence("what its run printed", trim(output, RESULT_TOKENS) or "nothing"),
         }
-        for probe, said in failing
+        for probe, output in failing
     ]
     return Question(
         rules=render("probe_read_system"),
