@@ -275,7 +275,7 @@ _GULF_PARTS = {
     "instruction gaps": "Instruction",
     "intentionality gaps": "Intentionality",
 }
-"""Its headings and labels in lower case, and ours."""
+"""Gulf-loop's headings and labels in lower case, and ours."""
 _GULF_EMPTY = {"", "none", "(none)", "n/a", "-", "[]"}
 _GULF_HEADING = re.compile(r"##[ \t]+(.*\S)[ \t]*")
 _GULF_LABEL = re.compile(r"[-*][ \t]+\*\*([^*]+?):?\*\*[ \t]*:?[ \t]*(.*)")

@@ -14,7 +14,7 @@ from helmsman.parsers.shell_words import known_programs
 from helmsman.records.checks import CheckReport
 
 LEAST_REPORTS = 10
-"""Minimum number of reports: with fewer, two checks that each fail half of the time may agree by chance (1 in 1,000)."""
+"""Minimum number of reports; two independent checks that fail half of the time agree in all of these once in 1,000 times."""
 MOST_CHECKS = 50  # maximum number of checks to compare in pairs
 MOST_FOUND = 20
 
