@@ -45,23 +45,23 @@ def guardrails_place(repository: Repository) -> Path:
 
 def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> ReadFile:
     """Import edits of the file since it was written. Returns the file as read."""
-    seen = read_edits(guardrails_place(repository), store.guardrails(project, retired=True), project, now)
-    edited = seen.edits.changed if seen.edits else ()
+    file = read_edits(guardrails_place(repository), store.guardrails(project, retired=True), project, now)
+    edited = file.edits.changed if file.edits else ()
     if edited:
         with store.change() as change:
             for guardrail in edited:
                 change.put_guardrail(guardrail)
     actions = ((edit, "removed" if edit.retired else "added" if edit.by == "person" else "worded") for edit in edited)
     notes = (f"guardrails.md: a person has {what} {edit.id}: {edit.instruction}" for edit, what in actions)
-    _publish_notes((*seen.warnings, *notes))
-    return seen
+    _publish_notes((*file.warnings, *notes))
+    return file
 
 
 def write_down(repository: Repository, store: "Store", project: str, now: datetime) -> None:
     """Import edits, then bring the file up to date; without guardrails, create no file."""
-    seen = sync_edits(repository, store, project, now)
+    file = sync_edits(repository, store, project, now)
     try:
-        _write_guardrails(repository, store, project, seen)
+        _write_guardrails(repository, store, project, file)
     except OSError as error:
         _publish_notes((_unchanged_message(guardrails_place(repository), error),))
 
@@ -72,14 +72,14 @@ def delete(repository: Repository, store: "Store", gone: Guardrail, now: datetim
 
     Reads the file while the guardrail is still known: later it would look like a new one.
     """
-    seen = sync_edits(repository, store, gone.project, now)
+    file = sync_edits(repository, store, gone.project, now)
     with store.change() as change:
         change.forget(gone.id)
     try:
-        changed = seen.edits is not None and _write_guardrails(repository, store, gone.project, seen)
+        changed = file.edits is not None and _write_guardrails(repository, store, gone.project, file)
     except OSError as error:
         return _unchanged_message(guardrails_place(repository), error)
-    return f"{NAME} is without it now" if changed else "; ".join(seen.warnings)
+    return f"{NAME} is without it now" if changed else "; ".join(file.warnings)
 
 
 def _write_guardrails(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:

@@ -13,7 +13,7 @@ from helmsman.memory.recall import Found
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
 from tasks.memory import tables
-from tasks.memory.search import asked_words, facet, fit, holders, key, marks, weigh
+from tasks.memory.search import facet, find_lessons, fit, key, marks, search_words, weigh
 
 SPARE = 10  # extra lessons to consider: common words may change the order
 MOST_FOUND = 500  # maximum of lessons in one result
@@ -110,10 +110,10 @@ class Reads(ABC):
         """Up to `limit` lessons of each group, which have all of its facets."""
         most = min(max(limit, 0), MOST_FOUND)
         with self.reading() as connection:
-            query_words = weigh(connection, asked_words(text), tiers)
+            query_words = weigh(connection, search_words(text), tiers)
             best: dict[int, tuple[float, int, int, str]] = {}
             for group in groups:  # the best matches of each, by all words of the query
-                numbers = holders(connection, query_words, tiers, group, most + SPARE)
+                numbers = find_lessons(connection, query_words, tiers, group, most + SPARE)
                 rows = connection.execute(_ROWS, {"numbers": numbers}).all()
                 scored = ((fit(held, query_words), number, body) for number, held, body in rows)
                 # on equal scores, the newer lesson comes first

@@ -42,28 +42,28 @@ def _recall(store: "Reads", subject: Subject, now: datetime, allowance: int) -> 
         if len(guardrails) < MOST_GUARDRAILS and guardrails_cost([*guardrails, item]) <= allowance:
             guardrails.append(item)
     # estimate from all projects only if this one has too few summaries
-    own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
-    is_enough = sum(item.outcome is Outcome.COMPLETED for item in own) >= FEWEST
+    own_summaries = store.summaries(subject.task_type, subject.project, limit=NEWEST)
+    is_enough = sum(item.outcome is Outcome.COMPLETED for item in own_summaries) >= FEWEST
     tokens_left = allowance - guardrails_cost(guardrails)
     return Recalled(
         subject=subject,
         guardrails=tuple(guardrails),
         reminders=reminders(_search_lessons(store, subject), subject, now, tokens_left) if tokens_left > 0 else (),
-        estimate=estimate(own if is_enough else store.summaries(subject.task_type, limit=NEWEST), subject),
+        estimate=estimate(own_summaries if is_enough else store.summaries(subject.task_type, limit=NEWEST), subject),
     )
 
 
 def _search_lessons(store: "Reads", subject: Subject) -> Iterator[Found]:
     """Lessons by words, and those that may apply to the project regardless of words."""
     project, tier = subject.project, Tier.SEMANTIC
-    yield from store.search(asked(subject), tier=tier, limit=FOUND, project=project)
+    yield from store.search(search_text(subject), tier=tier, limit=FOUND, project=project)
     further = store.lessons(project, LessonKind.CONVENTION, subject.task_type, tier, limit=BESIDE)
     if subject.failures:
         further += store.lessons(project, LessonKind.ANTIPATTERN, tier=tier, limit=BESIDE)
     yield from (Found(lesson, 0.0, 0) for lesson in further)
 
 
-def asked(subject: Subject) -> str:
+def search_text(subject: Subject) -> str:
     """Text to search for. The number of words is limited, so those of the tests are not last."""
     names = [word for test in subject.tests[:TESTS] for word in _WORD.findall(test.replace("_", " "))]
     significant = [word for word in names if word.casefold() not in _INSIGNIFICANT]

@@ -66,16 +66,16 @@ def moment(at: datetime) -> int:
     return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
-def asked_words(text: str) -> tuple[str, ...]:
+def search_words(text: str) -> tuple[str, ...]:
     """Significant words of a text, each a single token for both indexes."""
     words_of_text = (_INVALID.sub("_", term.encode("utf-8", "replace").decode())[:LONGEST_WORD] for term in terms(text))
     return tuple(dict.fromkeys(words_of_text))
 
 
-def said_words(lesson: Lesson) -> tuple[str, ...]:
+def lesson_words(lesson: Lesson) -> tuple[str, ...]:
     """Significant words of all texts of a lesson; empty if it is retired."""
     texts = () if lesson.retired else (lesson.text, lesson.detail, " ".join(lesson.tests))
-    return tuple(dict.fromkeys(word for text in texts for word in asked_words(text)))
+    return tuple(dict.fromkeys(word for text in texts for word in search_words(text)))
 
 
 def marks(tiers: Iterable[Tier] = tuple(Tier)) -> list[str]:
@@ -114,12 +114,12 @@ def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str])
     return [QuestionWord(word, lessons, weight, lessons > limit) for (lessons, word), weight in zip(rarest, weights, strict=True)]
 
 
-def holders(
-    connection: Connection, asked: Sequence[QuestionWord], tiers: Sequence[str], facets: Sequence[str], most: int
+def find_lessons(
+    connection: Connection, query: Sequence[QuestionWord], tiers: Sequence[str], facets: Sequence[str], most: int
 ) -> list[int]:
     """Numbers of lessons of these tiers, with all facets, whose rare words of the query weigh most."""
     # rare words select lessons alone, common ones in pairs
-    useful = [word for word in asked if not word.common] or asked[:1]
+    useful = [word for word in query if not word.common] or query[:1]
     rare = [word for word in useful if word.lessons <= ROWS_A_WORD][:MOST_RARE]
     frequent = [word for word in useful if word.lessons > ROWS_A_WORD]
     groups = [*((word,) for word in (*rare, *frequent[: 0 if rare else 1])), *combinations(frequent[:MOST_TOGETHER], 2)]
@@ -152,24 +152,24 @@ def tidy(connection: Connection) -> None:
         connection.exec_driver_sql(_SQLITE_TIDY)
 
 
-def marked(said: Iterable[str], mark: str, facets: Iterable[str]) -> str:
+def mark_words(tokens: Iterable[str], mark: str, facets: Iterable[str]) -> str:
     """A lesson's words as stored in its row and the index."""
-    return " ".join([*(mark + word for word in said), *facets]) if said else ""
+    return " ".join([*(mark + word for word in tokens), *facets]) if tokens else ""
 
 
-def fit(held: str, asked: Sequence[QuestionWord]) -> tuple[float, int]:
+def fit(row_words: str, query: Sequence[QuestionWord]) -> tuple[float, int]:
     """Share of the query's weight in the words of a row, and their number."""
-    words_held, mark = frozenset(held.split()), held[:MARK]
-    weights = [word.weight for word in asked if mark + word.word in words_held]
-    return min(sum(weights) / sum(word.weight for word in asked), 1.0), len(weights)
+    words_held, mark = frozenset(row_words.split()), row_words[:MARK]
+    weights = [word.weight for word in query if mark + word.word in words_held]
+    return min(sum(weights) / sum(word.weight for word in query), 1.0), len(weights)
 
 
-def counted(held: str) -> Iterator[tuple[str, str]]:
+def count_entries(row_words: str) -> Iterator[tuple[str, str]]:
     """Entries of a row for the table of words: each word, and one for the lesson itself, with its mark."""
-    for word in held.split()[:-FACETS]:
+    for word in row_words.split()[:-FACETS]:
         yield word[MARK:], word[:MARK]
-    if held:
-        yield TOTAL, held[:MARK]
+    if row_words:
+        yield TOTAL, row_words[:MARK]
 
 
 def count(connection: Connection, changes: Mapping[tuple[str, str], int]) -> None:

@@ -17,7 +17,7 @@ from helmsman.memory.recall import Found
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary, Tier
 from tasks.memory import exchange, tables
 from tasks.memory.reads import Reads, read_all
-from tasks.memory.search import count, counted, facets, key, marked, marks, moment, put, said_words, tidy
+from tasks.memory.search import count, count_entries, facets, key, lesson_words, mark_words, marks, moment, put, tidy
 from tasks.memory.tables import VERSION, checked_version, take_steps
 from tasks.system.secrets import without_secrets
 
@@ -54,7 +54,7 @@ class Change(Reads):
             "task_type": lesson.task_type,
             "retired": bool(lesson.retired),
             "updated_at": moment(lesson.updated_at),
-            "words": marked(said_words(lesson), mark, facets(lesson)),
+            "words": mark_words(lesson_words(lesson), mark, facets(lesson)),
             "body": _to_json(lesson),
         }
         before = self._connection.execute(_LESSON, {"known": row["id"]}).first()
@@ -130,8 +130,8 @@ class Change(Reads):
 
     def _index(self, number: int, before: str, after: str) -> None:
         put(self._connection, number, before, after)
-        self._counts.subtract(counted(before))
-        self._counts.update(counted(after))
+        self._counts.subtract(count_entries(before))
+        self._counts.update(count_entries(after))
 
     def _delete(self, table: TableClause, id: str) -> bool:  # noqa: A002 - name of the record's field
         return self._connection.execute(delete(table).where(table.c.id == key(id))).rowcount > 0

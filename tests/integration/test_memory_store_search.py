@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from helmsman.records.lessons import Lesson, LessonKind, TaskType, Tier
 from tasks.memory import Change, Store, opening
-from tasks.memory.search import COMMON, ROWS_A_WORD, TOTAL, asked_words
+from tasks.memory.search import COMMON, ROWS_A_WORD, TOTAL, search_words
 from tasks.memory.tables import words
 from tests.integration.memory_stores import DAY, NOW, lesson
 from tests.integration.test_recall import put
@@ -147,9 +147,9 @@ def test_after_any_changes_words_are_counted_and_found_as_if_the_store_were_new(
             else:
                 change.put_lesson(deed)
                 kept[deed.id] = deed
-        said = {one.id: {*asked_words(one.text), *asked_words(one.detail)} for one in kept.values() if not one.retired}
+        said = {one.id: {*search_words(one.text), *search_words(one.detail)} for one in kept.values() if not one.retired}
         for word in WORDS:
-            holding = {id for id, held in said.items() if held & {*asked_words(word)}}  # noqa: A001 - the record's own word
+            holding = {id for id, held in said.items() if held & {*search_words(word)}}  # noqa: A001 - the record's own word
             assert {hit.lesson.id for hit in change.search(word)} == holding
         assert _counted(change) == Counter(word for held in said.values() for word in held)
 
@@ -206,4 +206,4 @@ def test_words_are_made_as_stores_in_the_field_hold_them() -> None:
     put into the index anew: what was stored in the old form is found no more.
     """
     said = "Parsing an invoice: parse_invoice, parseInvoices and tests/test_größe.py::test_naïve fail with 3 TypeErrors on C++"
-    assert " ".join(asked_words(said)) == "pars invoic parseinvoic test gros py naiv fail typ error typeerror"
+    assert " ".join(search_words(said)) == "pars invoic parseinvoic test gros py naiv fail typ error typeerror"

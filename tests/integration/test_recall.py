@@ -12,7 +12,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.tokens import tokens
 from tasks.memory import Store, opening, recall
-from tasks.memory.recalling import asked
+from tasks.memory.recalling import search_text
 from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary
 
 pytestmark = pytest.mark.feature("L4")
@@ -74,7 +74,7 @@ def test_lessons_of_this_project_are_found_however_many_of_others_fit_better(sto
 
 def test_a_long_goal_leaves_room_for_the_names_of_failing_tests() -> None:
     long = SUBJECT.model_copy(update={"text": " ".join(f"kiln{number}a" for number in range(400))})
-    words = asked(long).split()
+    words = search_text(long).split()
     assert words.index("gift") < words.index("kiln200a") < words.index("kiln399a")
     assert "py" not in words
 
