@@ -105,7 +105,7 @@ def run_laid_out(check_context: CheckContext, config: LoopConfig) -> tuple[list[
     """Run every check on the current checkout, twice if it may be flaky. Returns the results and the paths that they changed."""
     checkout, results = check_context.checkout, list[CheckResult]()
     # parallel checks form a group, every other one is alone
-    for _, group in groupby(enumerate(config.checks), key=lambda one: -1 if one[1].parallel else one[0]):
+    for _, group in groupby(enumerate(config.checks), key=lambda item: -1 if item[1].parallel else item[0]):
         results += _run_group(check_context, list(group))
     changed = [*checkout.reset()] if not checkout.clean else []
     for index in suspects(results, check_context.before):

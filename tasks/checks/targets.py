@@ -176,7 +176,7 @@ def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
     checks = work.config.checks
     config = _with_titles(work.config, "tests of the start")
     report = run(Target(work.commit, tree, config, tuple(overlay.values())))
-    results = (one.model_copy(update={"name": check.title}) for one, check in zip(report.results, checks, strict=True))
+    results = (result.model_copy(update={"name": check.title}) for result, check in zip(report.results, checks, strict=True))
     return TrustedRun(put_back=reverted_paths(overlay), report=report.model_copy(update={"results": tuple(results)}))
 
 
@@ -236,7 +236,7 @@ def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
 def change_of(work: Range, cwd: Path) -> Change:
     """Input of the hints. Excludes the plan's file, which the loop itself ticks."""
     diff, tree, plan = read_diff(cwd, work.base, work.commit), tree_of(cwd, work.commit), work.config.plan.file
-    files, left_out = (one for one in diff.files if one.path != plan), (one for one in diff.left_out if one != plan)
+    files, left_out = (file for file in diff.files if file.path != plan), (path for path in diff.left_out if path != plan)
     diff = replace(diff, files=tuple(files), left_out=tuple(left_out))
     commands = tuple(check.command for check in work.config.checks)
     return Change(diff, work.kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect, commands)
@@ -270,10 +270,10 @@ def _object_id(line: bytes) -> str:
 def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
     """Tests in a file of a commit, prefixed with its path, if its language is supported."""
     try:
-        held = held_in(repository, commit, path)
+        file = held_in(repository, commit, path)
     except OperatorError:  # a link, or one that is too large
-        held = None
-    text = held.content.decode("utf-8", "replace") if held else ""
+        file = None
+    text = file.content.decode("utf-8", "replace") if file else ""
     return tuple(f"{path}::{case.name}" for case in Source(path, text).tests) if is_test_file(path, text) else ()
 
 

@@ -47,8 +47,8 @@ def toolchains(source: Mapping[str, str]) -> dict[str, str]:
     """Folders of toolchains by variable: from the environment, or the defaults that exist in the user's home."""
     home = Path(source.get("HOME", "/"))
     defaults = {name: home / default for name, default in TOOLCHAINS.items() if default}
-    found = {name: str(path) for name, path in defaults.items() if path.is_dir()}
-    return found | {name: source[name] for name in TOOLCHAINS if source.get(name)}
+    existing = {name: str(path) for name, path in defaults.items() if path.is_dir()}
+    return existing | {name: source[name] for name in TOOLCHAINS if source.get(name)}
 
 
 def programs(source: Mapping[str, str], folder: Path, inside: Mapping[Path, Path], pins: Pins) -> tuple[str, tuple[str, ...]]:

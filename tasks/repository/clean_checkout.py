@@ -127,9 +127,9 @@ class CleanCheckout:
         return () if self._products.made_by() == (self.folder / "wanted").read_text() else self.setup
 
     def setup_done(self) -> None:
-        wanted = (self.folder / "wanted").read_text()
-        if self._products.made_by() != wanted:
-            self._products.keep(wanted, self._list_untracked())
+        expected = (self.folder / "wanted").read_text()
+        if self._products.made_by() != expected:
+            self._products.keep(expected, self._list_untracked())
         self._copy_hidden_files()
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
@@ -160,9 +160,9 @@ class CleanCheckout:
         # remove what set-up did not create, or everything if set-up must run again
         untracked = self._list_untracked()
         tree = self.store.git("ls-tree", "-r", "-z", commit) if self.setup else b""
-        wanted = fingerprint(self.setup, tree, self.folder / "included")
-        (self.folder / "wanted").write_text(wanted)
-        if self._products.made_by() == wanted:
+        expected = fingerprint(self.setup, tree, self.folder / "included")
+        (self.folder / "wanted").write_text(expected)
+        if self._products.made_by() == expected:
             self._products.restore(untracked)
         else:
             self._products.forget(untracked)
@@ -219,20 +219,20 @@ class CleanCheckout:
 
     def _create_git_folder(self, commit: str) -> None:
         """Create the repository for commands that run git: rewritten each time, as earlier commands may have changed it."""
-        own, branch = self.root / ".git", f"refs/heads/{self.branch}"
+        git_folder, branch = self.root / ".git", f"refs/heads/{self.branch}"
         for name in ("objects/info", os.path.dirname(branch), "info", "hooks"):  # noqa: PTH120 - a reference is no path
-            (own / name).mkdir(parents=True, exist_ok=True)
-        (own / "config").write_text(self.store.config(bare=False))
-        (own / "HEAD").write_text(f"ref: {branch}\n")
-        (own / branch).write_text(f"{commit}\n")
+            (git_folder / name).mkdir(parents=True, exist_ok=True)
+        (git_folder / "config").write_text(self.store.config(bare=False))
+        (git_folder / "HEAD").write_text(f"ref: {branch}\n")
+        (git_folder / branch).write_text(f"{commit}\n")
         objects = os.fsencode(self.store.objects.absolute())
         for plain, quoted in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
             objects = objects.replace(plain, quoted)
-        (own / "objects" / "info" / "alternates").write_bytes(b'"%s"\n' % objects)
+        (git_folder / "objects" / "info" / "alternates").write_bytes(b'"%s"\n' % objects)
         for source, name in ((self.folder / "packed-refs", "packed-refs"), (self.store.shallow, "shallow")):
             if source.exists():
-                shutil.copyfile(source, own / name)
-        shutil.copyfile(self.folder / "index", own / "index")
+                shutil.copyfile(source, git_folder / name)
+        shutil.copyfile(self.folder / "index", git_folder / "index")
 
     def _read_alternates(self) -> str:
         """Content of the repository's alternates file."""

@@ -91,9 +91,9 @@ def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str
 def read_texts(cwd: Path, tree: Sequence[Blob], paths: Sequence[str]) -> list[tuple[str, str | None]]:
     """Texts of the given files that exist in the tree, in order; None for binary or oversized files."""
     blobs = {blob.path: blob for blob in tree}
-    wanted = [blobs[path] for path in dict.fromkeys(paths) if path in blobs]
-    texts = _read_blob_texts(cwd, [blob.id for blob in wanted])
-    return [(blob.path, texts.get(blob.id)) for blob in wanted]
+    present = [blobs[path] for path in dict.fromkeys(paths) if path in blobs]
+    texts = _read_blob_texts(cwd, [blob.id for blob in present])
+    return [(blob.path, texts.get(blob.id)) for blob in present]
 
 
 def changed_files(raw: bytes) -> Iterator[Entry]:

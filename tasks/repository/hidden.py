@@ -44,10 +44,10 @@ def with_hidden(state: LoopState) -> LoopState:
     if all(check.known for check in state.config.hidden):
         return state
     try:
-        kept = {check.name: check for check in _CHECKS.validate_json((hidden_folder(state.uid) / "checks.json").read_bytes())}
+        stored = {check.name: check for check in _CHECKS.validate_json((hidden_folder(state.uid) / "checks.json").read_bytes())}
     except (OSError, ValidationError):
         return state
-    return _with_hidden_config(state, tuple(kept.get(check.name, check) for check in state.config.hidden))
+    return _with_hidden_config(state, tuple(stored.get(check.name, check) for check in state.config.hidden))
 
 
 def require_known(state: LoopState) -> None:
@@ -106,7 +106,7 @@ def keep_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
     _write_private(hidden_folder(uid) / "output" / f"{name}.log", text)
 
 
-def kept_probes(uid: str) -> tuple[Probe, ...]:
+def stored_probes(uid: str) -> tuple[Probe, ...]:
     """Probes of an earlier claim; empty if there are none on this machine."""
     try:
         return _PROBES.validate_json((hidden_folder(uid) / "probes.json").read_bytes())

@@ -17,12 +17,12 @@ def own_template(repository: Repository, commit: str, config: LoopConfig) -> str
     if not path:
         return ""
     resolve_inside(repository.top, path, KEY)
-    held = named_in(repository, commit, path, KEY)
+    file = named_in(repository, commit, path, KEY)
     try:
-        text = held.content.decode("utf-8-sig").replace("\r\n", "\n")
+        text = file.content.decode("utf-8-sig").replace("\r\n", "\n")
         check_template(text)
     except UnicodeDecodeError as error:
-        line, cause = held.content.count(b"\n", 0, error.start) + 1, "it is not UTF-8"
+        line, cause = file.content.count(b"\n", 0, error.start) + 1, "it is not UTF-8"
     except TemplateProblem as problem:
         line, cause = problem.line, problem.cause
     else:

@@ -93,10 +93,10 @@ def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched 
 def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
     """Tick the proven item. Equal values create the same commit, so a repetition has no effect."""
     proof, start, path = evidence.item, evidence.execution.change.commit, state.config.plan.file
-    held = held_in(context.repository, start, path)
-    if proof is None or held is None:
+    file = held_in(context.repository, start, path)
+    if proof is None or file is None:
         raise OperatorError("there is nothing to tick", expected=path, found=f"commit {start[:12]} without it")
-    tree = tree_with(context.repository, start, path, _tick_items(path, held.content, [proof.item]), held.mode)
+    tree = tree_with(context.repository, start, path, _tick_items(path, file.content, [proof.item]), file.mode)
     subject = clean(f"Tick {proof.item}: {proof.title}")[:200]
     date = f"{int(decision.at.timestamp())} +0000"
     messages = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}\n{TRAILER}: {proof.item}"
@@ -110,11 +110,11 @@ def tick_by_word(context: LoopContext, state: LoopState, who: str) -> None:
     """Tick the current item on the loop's branch because a person says that it is done. Idempotent."""
     path, item = state.config.plan.file, state.plan.now
     tip, _ = commit_and_tree(context.repository.common, f"refs/heads/{state.branch}")
-    held = held_in(context.repository, tip, path)
+    file = held_in(context.repository, tip, path)
     item_in_plan = plan_at(context.repository, tip, path).item(item)
-    if held is None or item_in_plan is None or item_in_plan.done:
+    if file is None or item_in_plan is None or item_in_plan.done:
         return
-    content = _tick_items(path, held.content, [item])
+    content = _tick_items(path, file.content, [item])
     put_on_branch(
         context.repository, state, tip, path, content, clean(f"Tick {item}: {item_in_plan.title}, by the word of {who}")[:200]
     )

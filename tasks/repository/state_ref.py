@@ -274,7 +274,7 @@ def _unreadable_error(what: str, error: ValidationError, command: str) -> Operat
     return OperatorError(
         f"{what} cannot be read",
         expected=f"schema version {SCHEMA}",
-        found=clean("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in errors)),
+        found=clean("; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in errors)),
         remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to look at it: {command}",
     )
 

@@ -226,10 +226,10 @@ def recover(repository: Repository, path: Path, branch: str) -> None:
             found=str(path),
             remedy="save any work in it, remove it, and resume",
         )
-    own = own_folder(path)
-    for lock in (own / "index.lock", own / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
+    git_folder = own_folder(path)
+    for lock in (git_folder / "index.lock", git_folder / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
         lock.unlink(missing_ok=True)
-    if any((own / name).exists() for name in IN_PROGRESS):
+    if any((git_folder / name).exists() for name in IN_PROGRESS):
         for command in LEFT_OPEN:
             succeeds(path, command, "--quit")
 

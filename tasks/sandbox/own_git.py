@@ -84,15 +84,15 @@ def take_over(repository: Repository, worktree: Path, branch: str, folder: Path)
     tip, text = _read_ref(folder, full), _read_text(folder, "HEAD")
     symbolic = _SYMBOLIC.fullmatch(text)
     head = _read_ref(folder, symbolic[1]) if symbolic else _as_commit_id(text)
-    wanted = {commit for commit in (tip, head) if commit}
-    imported = {commit for commit in wanted if _import_commit(repository, folder, commit)}
+    commits = {commit for commit in (tip, head) if commit}
+    imported = {commit for commit in commits if _import_commit(repository, folder, commit)}
     if tip in imported and tip != read_ref(worktree, full):
         git(worktree, "update-ref", full, tip)
     if head in imported:
         if head != git(worktree, "rev-parse", "HEAD").strip():
             git(worktree, "update-ref", "--no-deref", "HEAD", head)
         git(worktree, "reset", "--quiet", "--mixed", head)
-    if not wanted or imported != wanted:
+    if not commits or imported != commits:
         _move_aside(folder, "they are not whole")
         return
     removed = folder.with_name("taken")  # a partly removed folder with its name could show an old position of the branch

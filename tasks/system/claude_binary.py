@@ -14,8 +14,8 @@ BUNDLED_IN = "claude_agent_sdk"
 def find_binary(config: ClaudeConfig) -> Path:
     """`claude.binary`, or `claude` on PATH, or the one bundled in claude-agent-sdk. Raises OperatorError if there is none."""
     if config.binary:
-        named = os.path.expanduser(config.binary)  # noqa: PTH111 - a bare name must stay bare for the lookup on PATH
-        path = None if "/" in named and not Path(named).is_absolute() else shutil.which(named)
+        name = os.path.expanduser(config.binary)  # noqa: PTH111 - a bare name must stay bare for the lookup on PATH
+        path = None if "/" in name and not Path(name).is_absolute() else shutil.which(name)
         if path is None:
             raise OperatorError(
                 "claude.binary names no program that can be run",
