@@ -124,11 +124,11 @@ class CleanCheckout:
 
     def setup_due(self) -> tuple[str, ...]:
         """Set-up commands that must run before anything else."""
-        return () if self._products.made_by() == (self.folder / "wanted").read_text() else self.setup
+        return () if self._products.stored_fingerprint() == (self.folder / "wanted").read_text() else self.setup
 
     def setup_done(self) -> None:
         expected = (self.folder / "wanted").read_text()
-        if self._products.made_by() != expected:
+        if self._products.stored_fingerprint() != expected:
             self._products.keep(expected, self._list_untracked())
         self._copy_hidden_files()
 
@@ -162,7 +162,7 @@ class CleanCheckout:
         tree = self.store.git("ls-tree", "-r", "-z", commit) if self.setup else b""
         expected = fingerprint(self.setup, tree, self.folder / "included")
         (self.folder / "wanted").write_text(expected)
-        if self._products.made_by() == expected:
+        if self._products.stored_fingerprint() == expected:
             self._products.restore(untracked)
         else:
             self._products.forget(untracked)

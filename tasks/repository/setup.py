@@ -123,7 +123,7 @@ class Products:
         """Store the paths; read nothing yet."""
         self._folder, self._copy, self._list = folder, folder / "kept", folder / "kept.json"
 
-    def made_by(self) -> str:
+    def stored_fingerprint(self) -> str:
         """Fingerprint of the set-up that created the kept files; empty if none has finished."""
         return str(self._read().get("by", ""))
 

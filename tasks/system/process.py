@@ -219,7 +219,7 @@ def run(  # noqa: PLR0913 - each is one independent option, by keyword
             popen_options: dict[str, Any] = {"cwd": cwd, "env": env, **streams}
             command = stack.enter_context(supervised(argv, tag, grace, popen_options, network=network, pass_fds=pass_fds))
         pipes = stack.enter_context(closing(Pipes(command.process, stdin, sinks, [errors.add])))
-        pipes.follow(command.report, Lines(command.take).add)
+        pipes.follow(command.report, Lines(command.handle_report).add)
         if on_start:
             on_start(command.pid)
         by = _serve_until_end(command, pipes, lambda: _reached_limit(stop, started + deadline, idle, pipes.last_output))

@@ -50,7 +50,7 @@ class Supervised:
         self.survivors: list[Survivor] = []
         self._control = control
 
-    def take(self, line: bytes) -> None:
+    def handle_report(self, line: bytes) -> None:
         """Process a line of the report. Raises OSError if the command could not be started."""
         event, _, rest = line.decode(errors="replace").partition(" ")
         match event:
@@ -121,7 +121,7 @@ def supervised(
         os.close(report_writer)
     command = Supervised(cast("subprocess.Popen[bytes]", process), FileIO(control, "wb"), FileIO(report, "rb"), grace)
     try:
-        command.take(command.report.readline().rstrip(b"\n") or b"failed exec 3")  # ESRCH: the supervisor is gone
+        command.handle_report(command.report.readline().rstrip(b"\n") or b"failed exec 3")  # ESRCH: the supervisor is gone
         yield command
     finally:
         command.end()

@@ -51,7 +51,7 @@ class Family:
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # only handled signals write to that descriptor
 
-    def tell(self, line: str) -> None:
+    def send_report(self, line: str) -> None:
         write(self._report, f"{line}\n")  # the driver may be dead
 
     def reap(self) -> bool:
@@ -65,9 +65,9 @@ class Family:
                 return True
             if pid == self.child:
                 self.exited = True
-                self.tell(f"exited {os.waitstatus_to_exitcode(status)}")
+                self.send_report(f"exited {os.waitstatus_to_exitcode(status)}")
 
-    def left(self) -> list[tuple[int, str]]:
+    def remaining(self) -> list[tuple[int, str]]:
         """Pids and names of processes that survived SIGKILL. A zombie child that cannot be reaped has running threads."""
         found = descendants(os.getpid()) if self.reap() else []
         return [(pid, name) for pid, name, state, parent in found if state not in "ZX" or parent == os.getpid()]
@@ -92,17 +92,17 @@ def main(arguments: list[str]) -> None:
     family = Family(child, int(report))
     if failure:
         os.waitpid(child, 0)
-        family.tell(f"failed {failure}")
+        family.send_report(f"failed {failure}")
     else:
         leave_pipes()
-        family.tell(f"started {child}")
+        family.send_report(f"started {child}")
         while family.reap() and not family.exited:
             if family.wait(None, int(control)):
                 break
         end(family, float(grace), cgroup)
-        for pid, name in family.left() if contained else []:
-            family.tell(f"left {pid} {name}")
-        family.tell(f"done {'yes' if contained else 'no'}")
+        for pid, name in family.remaining() if contained else []:
+            family.send_report(f"left {pid} {name}")
+        family.send_report(f"done {'yes' if contained else 'no'}")
     remove(cgroup)
     os._exit(0)  # the interpreter's shutdown takes 3 ms
 
