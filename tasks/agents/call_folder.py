@@ -54,18 +54,18 @@ def interrupted_call(folder: CallFolder) -> Interrupted | None:
     if start_record is None or finished_call(folder) is not None:
         return None
     started_at = datetime.fromisoformat(start_record["at"])
-    usage = _read(folder).usage if folder.transcript.exists() else Usage()
+    usage = _read_transcript(folder).usage if folder.transcript.exists() else Usage()
     return Interrupted(start=start_record["start"], started_at=started_at, ended_at=started_at + _duration(folder), usage=usage)
 
 
 def finished_call(folder: CallFolder) -> AgentCall | None:
     """The ended call, or None. A result event is an end, also where the process died before recording it."""
-    ended = _authentic(folder, folder.call)
+    ended = _read_authentic(folder, folder.call)
     if ended is not None:
         return AgentCall.model_validate_json(ended)
     if not has_begun(folder) or not folder.transcript.exists():
         return None
-    reader = _read(folder)
+    reader = _read_transcript(folder)
     if not reader.finished:
         return None
     seconds = _duration(folder).total_seconds()
@@ -88,16 +88,16 @@ def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | No
     resumed = session.model_dump(mode="json") if session else None
     other = {"agent": agent.model_dump(mode="json")} if agent else {}
     start_record = {"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed, **other}
-    write_atomic(folder.started, _signed(folder, folder.started, json.dumps(start_record)))
+    write_atomic(folder.started, _sign(folder, folder.started, json.dumps(start_record)))
 
 
 def finish(folder: CallFolder, call: AgentCall) -> None:
     """Record the end durably, then compress the transcript."""
-    if _authentic(folder, folder.call) is None:
-        write_atomic(folder.call, _signed(folder, folder.call, call.model_dump_json(indent=1)))
+    if _read_authentic(folder, folder.call) is None:
+        write_atomic(folder.call, _sign(folder, folder.call, call.model_dump_json(indent=1)))
     if folder.transcript.exists():
         with gzip.open(folder.packed, "wb") as packed:
-            _move(folder.transcript, packed)
+            _move_redacted(folder.transcript, packed)
 
 
 def set_aside(folder: CallFolder) -> None:
@@ -105,10 +105,10 @@ def set_aside(folder: CallFolder) -> None:
     folder.started.unlink(missing_ok=True)
     if folder.transcript.exists():
         with (folder.root / "transcript.failed.jsonl").open("wb") as failed:
-            _move(folder.transcript, failed)
+            _move_redacted(folder.transcript, failed)
 
 
-def _move(transcript: Path, to: BinaryIO | gzip.GzipFile) -> None:
+def _move_redacted(transcript: Path, to: BinaryIO | gzip.GzipFile) -> None:
     """Move the transcript, with secrets redacted: from now on only people read it. Invalid UTF-8 is preserved."""
     with transcript.open("rb") as lines:
         for line in lines:
@@ -121,15 +121,15 @@ def has_begun(folder: CallFolder) -> bool:
 
 
 def _read_start(folder: CallFolder) -> dict[str, Any] | None:
-    text = _authentic(folder, folder.started)
+    text = _read_authentic(folder, folder.started)
     return None if text is None else json.loads(text)
 
 
-def _signed(folder: CallFolder, file: Path, text: str) -> str:
+def _sign(folder: CallFolder, file: Path, text: str) -> str:
     return signed(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", text)
 
 
-def _authentic(folder: CallFolder, file: Path) -> str | None:
+def _read_authentic(folder: CallFolder, file: Path) -> str | None:
     """The text of a record; None without one that Helmsman signed for this call."""
     try:
         return authentic(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", file.read_bytes())
@@ -137,7 +137,7 @@ def _authentic(folder: CallFolder, file: Path) -> str | None:
         return None
 
 
-def _read(folder: CallFolder) -> ClaudeReader | DialectReader:
+def _read_transcript(folder: CallFolder) -> ClaudeReader | DialectReader:
     """Read the transcript with the reader of the called agent."""
     agent = (_read_start(folder) or {}).get("agent")
     with folder.transcript.open("rb") as lines:

@@ -91,7 +91,7 @@ def steering(
     def tell(guarded: Guarded) -> None:
         publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": display_detail(guarded.detail, worktree)})))
 
-    steers = Steering(_rules(context, state, start, home), tell, partial(_content, context.worktree), stops)
+    steers = Steering(_rules(context, state, start, home), tell, partial(_content_digest, context.worktree), stops)
     with hook_server(steers.answer) as server:
         try:
             yield steers, server
@@ -142,7 +142,7 @@ def _rules(context: LoopContext, state: LoopState, start: str, home: str) -> Rul
     )
 
 
-def _content(worktree: Path, path: str) -> str | None:
+def _content_digest(worktree: Path, path: str) -> str | None:
     """Digest of a file's content; empty without a file, None for one that is too large or unreadable."""
     try:
         file = worktree / path

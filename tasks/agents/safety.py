@@ -48,7 +48,7 @@ _MOST_NAMES = 5000
 _PENDING = 200
 
 
-class _Noted(NamedTuple):
+class _StartedCommand(NamedTuple):
     """A command that has started."""
 
     called: Called
@@ -84,7 +84,7 @@ class Watch:
         self._since = time.time() if since is None else since
         self._exists, self._standing = exists, standing or existing_since
         self._held = tuple(filter(exists, (worktree, join(worktree, ".git"))))
-        self._pending: dict[str, _Noted] = {}
+        self._pending: dict[str, _StartedCommand] = {}
         self._reason = ""
 
     @property
@@ -104,22 +104,22 @@ class Watch:
         # The shell's working directory is not tracked: a path relative to another folder does not exist, and is ignored.
         script = commands(command, self._rules.worktree, self._rules.home)
         targets: dict[str, None] = {}
-        for path in islice(_removed(script, self._rules), _MOST_TARGETS):
+        for path in islice(_removed_paths(script, self._rules), _MOST_TARGETS):
             place = locate(path, "/", self._rules)
             if place and place.holds_worktree:  # the loop created the working tree itself
                 targets[path] = None
             elif place and place.kind == "outside":
                 targets.update(dict.fromkeys(self._standing(path, self._since)))
-        self._pending[called.identity] = _Noted(called, script, (*filter(self._exists, targets), *self._held))
+        self._pending[called.identity] = _StartedCommand(called, script, (*filter(self._exists, targets), *self._held))
         if len(self._pending) > _PENDING:
             del self._pending[next(iter(self._pending))]
 
     def conclude(self, result: ToolResult) -> None:
         """Record the result of a tool call, and detect damage."""
-        noted = self._pending.pop(result.identity, None)
-        if noted is None or self._reason:
+        started = self._pending.pop(result.identity, None)
+        if started is None or self._reason:
             return
-        gone = next((path for path in noted.targets if not self._exists(path)), None)  # however the command ended
+        gone = next((path for path in started.targets if not self._exists(path)), None)  # however the command ended
         damage = ""
         if gone is not None:
             place = locate(gone, "/", self._rules)
@@ -128,12 +128,12 @@ class Watch:
             else:
                 is_above = place is not None and place.holds_worktree
                 damage = f"it removed {gone}, {'which holds the working tree' if is_above else 'outside the working tree'}"
-        elif not result.failed and not noted.called.arguments.get("run_in_background"):
+        elif not result.failed and not started.called.arguments.get("run_in_background"):
             # git's output shows whether a push overwrote something; without it nothing is reported
-            has_overwritten = _UPDATED in result.output and not any(git_of(command).verb in _BRINGS for command in noted.script)
-            if has_overwritten and any(_forced(command, self._rules) for command in noted.script):
+            has_overwritten = _UPDATED in result.output and not any(git_of(command).verb in _BRINGS for command in started.script)
+            if has_overwritten and any(_is_forced_push(command, self._rules) for command in started.script):
                 damage = "it overwrote what a remote holds, by a forced git push"
-            elif published := next(filter(None, (_published_by(command, self._rules) for command in noted.script)), ""):
+            elif published := next(filter(None, (_published_by(command, self._rules) for command in started.script)), ""):
                 damage = f"it published something ({published})"
         self._reason = f"{DESTROYED}{damage}" if damage else ""
 
@@ -176,7 +176,7 @@ def _rules(worktree: str, home: str) -> Rules:
     )
 
 
-def _removed(script: Sequence[Command], rules: Rules) -> Iterator[str]:
+def _removed_paths(script: Sequence[Command], rules: Rules) -> Iterator[str]:
     """Paths and patterns that commands remove recursively, in order."""
     for command in script:
         recursive = command.program == "rm" and has_flag(command.arguments, "-rR --recursive")
@@ -196,7 +196,7 @@ def _published_by(command: Command, rules: Rules) -> str:
     return label if published and label not in _REVIEWED else ""
 
 
-def _forced(command: Command, rules: Rules) -> bool:
+def _is_forced_push(command: Command, rules: Rules) -> bool:
     """Whether a command is a forced push, except from or to a repository in a temporary folder or in the working tree."""
     git = git_of(command, rules.home)
     names = list(operands(git.words))

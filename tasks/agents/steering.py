@@ -105,7 +105,7 @@ class Steering:
                 case "UserPromptSubmit":
                     self.heard = True
                 case "PreToolUse":
-                    return self._before(event)
+                    return self._judge_call(event)
                 case "PostToolUseFailure":
                     error = ends(event.get("error"), LONGEST_OUTPUT)
                     self.conclude(ToolResult(text(event.get("tool_use_id")), failed=True, output=error))
@@ -117,7 +117,7 @@ class Steering:
                     pass
         except Exception:  # noqa: BLE001 - a bug of ours must not block all tools of an agent
             with self._lock:
-                self._record(_call(event), UNJUDGED, denied=False)
+                self._record(_tool_call(event), UNJUDGED, denied=False)
         return {}
 
     def announce(self, called: Called) -> None:
@@ -162,21 +162,21 @@ class Steering:
             self._filling = is_filling
             self._announce_ending()
 
-    def _before(self, event: Mapping[str, Any]) -> Output:
+    def _judge_call(self, event: Mapping[str, Any]) -> Output:
         """Judge a tool call before it runs."""
-        call, identity, agent = _call(event), text(event.get("tool_use_id")), text(event.get("agent_id"))
+        call, identity, agent = _tool_call(event), text(event.get("tool_use_id")), text(event.get("agent_id"))
         with self._lock:
             _put_bounded(self._asked, identity, None, PENDING_KEPT)
             thread = self._thread(agent)
             late = self._due_at is not None and self._turns > self._due_at + GRACE
             # a stuck subagent ends without the session
             if why := self._over or (gutter(thread.trouble) if agent else self.ending if late else ""):
-                return {"continue": False, "stopReason": why, **_output("PreToolUse", **_denial(why))}
+                return {"continue": False, "stopReason": why, **_output("PreToolUse", **_denial_fields(why))}
             judgement = judge(call, self._session, replace(self._rules, broken=thread.trouble.broken))
             self._session = before(self._session, call)
             if isinstance(judgement, Deny):
                 self._record(call, judgement.rule, denied=True)
-                return _output("PreToolUse", **_denial(judgement.reason))
+                return _output("PreToolUse", **_denial_fields(judgement.reason))
             # read a file's content only before each edit: after one, the next edit may have happened already
             _put_bounded(self._pending, identity, (agent, call), PENDING_KEPT)
             content = self._content(call.path) if call.path else None
@@ -255,7 +255,7 @@ _NEVER_ASKED = "<tool_use_error>"
 """Start of the CLI's answer to a malformed call, which reaches no hook."""
 
 
-def _call(event: Mapping[str, Any]) -> ToolCall:
+def _tool_call(event: Mapping[str, Any]) -> ToolCall:
     return ToolCall(text(event.get("tool_name")), mapping(event.get("tool_input")), text(event.get("cwd"), 4096))
 
 
@@ -270,7 +270,7 @@ def _put_bounded(entries: dict[str, T], identity: str, value: T, most: int) -> N
     entries[identity] = value
 
 
-def _denial(reason: str) -> Mapping[str, str]:
+def _denial_fields(reason: str) -> Mapping[str, str]:
     """Fields that deny a call: the CLI runs a tool whose hook only ends the session."""
     return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 

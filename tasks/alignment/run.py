@@ -63,7 +63,7 @@ STOPPED = (LeftOpen, UnansweredError, Cancelled, KeyboardInterrupt, TerminationS
 _log = logging.getLogger(__name__)
 
 
-def _by_value(run: TaskRunContext, inputs: dict[str, Any]) -> str:
+def _cache_key(run: TaskRunContext, inputs: dict[str, Any]) -> str:
     """The key of a result, by value. Its fields, with their reasons.
 
     uid      a new attempt needs a new answer, and two repositories may have the same goal
@@ -77,7 +77,7 @@ def _by_value(run: TaskRunContext, inputs: dict[str, Any]) -> str:
 
 def _step(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     """A task with the function's name, whose runs are shown by the given name."""
-    policy = CachePolicy.from_cache_key_fn(_by_value)
+    policy = CachePolicy.from_cache_key_fn(_cache_key)
     options: dict[str, Any] = {"persist_result": True, "result_serializer": "json", "cache_policy": policy}
     return lambda function: Step(function, name=function.__name__, task_run_name=name, **options)
 
@@ -208,7 +208,7 @@ def ask_people(work: Work, alignment: Alignment) -> Alignment:
     page = render_markdown("questions", alignment=alignment, file=str(work.path))
     form, problem = answers_form(gate.questions), ""
     for given in pause.earlier_inputs(work.uid, gate.key):
-        after, why = _from_form(work, alignment, gate, given)
+        after, why = _read_form(work, alignment, gate, given)
         if after is not None:
             return after
         problem = problem or why  # the problem of the newest rejected answer
@@ -220,13 +220,13 @@ def ask_people(work: Work, alignment: Alignment) -> Alignment:
         if is_under_a_worker():
             pause.suspend(gate, form, description)
         given = pause.pause(gate.key, form, description, _wake_function(work, gate))
-        after, problem = (None, "") if given is None else _from_form(work, alignment, gate, given)
+        after, problem = (None, "") if given is None else _read_form(work, alignment, gate, given)
         if after is not None:
             return after
     raise UnansweredError("nobody answered in time")
 
 
-def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
+def _read_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
     """The alignment with a form's answers, or None and the problem with the form."""
     try:
         answers = read_answers(gate.questions, given)

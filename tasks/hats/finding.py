@@ -83,14 +83,16 @@ def known_presets(top: Path) -> dict[str, str]:
 
 def _with_hats(sheet: Sheet, top: Path, source: str) -> Preset:
     """The preset with its hats and those that any loop may need. Hats that the ladder calls by name have no other triggers."""
-    own = [_hat(name, top, sheet, source) for name in dict.fromkeys((sheet.usual, *sheet.hats))]
+    own = [_find_hat(name, top, sheet, source) for name in dict.fromkeys((sheet.usual, *sheet.hats))]
     names = {hat.name for hat in own}
-    called = [_hat(name, top, sheet, source).model_copy(update={"when": ()}) for name in CALLED.values() if name not in names]
-    always = [_hat(name, top, sheet, source) for name in (INTEGRATOR,) if name not in names]
+    called = [
+        _find_hat(name, top, sheet, source).model_copy(update={"when": ()}) for name in CALLED.values() if name not in names
+    ]
+    always = [_find_hat(name, top, sheet, source) for name in (INTEGRATOR,) if name not in names]
     return Preset(sheet=sheet, hats=(*own, *called, *always), source=source)
 
 
-def _hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
+def _find_hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
     known = HATS.all(top)
     if name not in known:
         raise OperatorError(

@@ -105,7 +105,7 @@ def with_alignment(repository: Repository, config: LoopConfig, *, others: bool =
 
 def refuse_open_questions(repository: Repository, file: str) -> Alignment | None:
     """The alignment that a starting loop has to follow, or None. Raises OperatorError while a question is open."""
-    alignment = None if repository.bare or not file else _for_a_loop(repository.top, file)
+    alignment = None if repository.bare or not file else _read_for_loop(repository.top, file)
     if alignment is not None and alignment.open:
         raise OperatorError(
             f"{plural(len(alignment.open), 'question')} in {repository.top / file} must be answered before a loop starts",
@@ -121,11 +121,11 @@ def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
     if any("goal" in layer.values for layer in layers):
         return []
     file = next((layer.values["alignment"] for layer in layers if "alignment" in layer.values), ALIGNMENT)
-    alignment = _for_a_loop(top, file) if isinstance(file, str) and file else None
+    alignment = _read_for_loop(top, file) if isinstance(file, str) and file else None
     return [Layer(file, {"goal": alignment.goal})] if alignment else []
 
 
-def _for_a_loop(top: Path, file: str) -> Alignment | None:
+def _read_for_loop(top: Path, file: str) -> Alignment | None:
     """Read the alignment for a loop; None where the default file is another document. Raises OperatorError."""
     text = read_text(alignment_path(top, file))
     if file == ALIGNMENT and not is_alignment(text or ""):

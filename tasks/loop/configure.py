@@ -155,19 +155,19 @@ def read_layers(repository: Path) -> list[Layer]:
 
     A missing file is no layer. Raises OperatorError with every problem.
     """
-    path = _inside(repository, RUBRIC)
-    layers = [_settings(repository)]
+    path = _path_inside(repository, RUBRIC)
+    layers = [_settings_layer(repository)]
     if path.exists() and (file := read_rubric_file(path)).ours:
         if file.flaws:
             raise flawed(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
         rubric_layers = Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))
         layers += [layer for layer in rubric_layers if layer.values]
-    if _inside(repository, AUTOCHECKS).is_file():  # used without stronger checks: a list replaces weaker ones
+    if _path_inside(repository, AUTOCHECKS).is_file():  # used without stronger checks: a list replaces weaker ones
         layers.append(Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]}))
     return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
 
 
-def _inside(repository: Path, name: str) -> Path:
+def _path_inside(repository: Path, name: str) -> Path:
     return resolve_inside(repository, name, name)
 
 
@@ -208,7 +208,7 @@ def read_rubric_file(path: Path) -> RubricFile:
         if end is None:
             raise BrokenFile(path, "line 1 opens front matter with --- and no line closes it")
         # An empty line replaces the opening mark, so that YAML's line numbers are those of the file.
-        table, body = _yaml(path, "\n".join(["", *lines[1:end]])), end + 1
+        table, body = _parse_yaml(path, "\n".join(["", *lines[1:end]])), end + 1
     front, flaws = from_front_matter(table, lines[:body])
     rubric = read_rubric("\n".join(lines[body:]), body + 1)
     if rubric.ours or not table:
@@ -216,11 +216,11 @@ def read_rubric_file(path: Path) -> RubricFile:
     return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_PROBLEMS]), rubric.ours or bool(table))
 
 
-def _settings(repository: Path) -> Layer | None:
-    own = _inside(repository, "helmsman.toml")
+def _settings_layer(repository: Path) -> Layer | None:
+    own = _path_inside(repository, "helmsman.toml")
     if own.exists():
         return Layer("helmsman.toml", read_toml(own))
-    path = _inside(repository, "pyproject.toml")
+    path = _path_inside(repository, "pyproject.toml")
     tool: Any = read_toml(path).get("tool") if path.exists() else None
     table: Any = cast("dict[str, Any]", tool).get("helmsman") if isinstance(tool, dict) else None
     if table is None:
@@ -247,7 +247,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise BrokenFile(path, str(error)) from None
 
 
-def _yaml(path: Path, text: str) -> dict[str, Any]:
+def _parse_yaml(path: Path, text: str) -> dict[str, Any]:
     if len(text) > LARGEST_FRONT_MATTER:
         raise BrokenFile(path, f"its front matter is longer than {LARGEST_FRONT_MATTER} characters")
     try:
@@ -278,17 +278,17 @@ def _refuse_bombs(path: Path, text: str) -> None:
 
 def foreign_layers(repository: Path) -> Iterator[Layer]:
     """Layers that apply to every goal: gulf-loop's alignment, where there is no alignment file of ours."""
-    if _inside(repository, GULF).is_file() and not _inside(repository, ALIGNMENT).is_file():
+    if _path_inside(repository, GULF).is_file() and not _path_inside(repository, ALIGNMENT).is_file():
         yield Layer(GULF, {"alignment": GULF})
 
 
 def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     """Goal, promise and plan from PROMPT.md, for a loop without another goal."""
     known_keys = {key for layer in layers for key, _ in pairs(layer.values)}
-    name = "" if "goal" in known_keys else next((name for name in PROMPTS if _inside(repository, name).is_file()), "")
+    name = "" if "goal" in known_keys else next((name for name in PROMPTS if _path_inside(repository, name).is_file()), "")
     if not name:
         return []
-    path = _inside(repository, name)
+    path = _path_inside(repository, name)
     text = read_text(path, "a prompt").strip()
     if not text:
         raise OperatorError(f"{path} is empty", remedy="write down what should be true at the end, or give a goal")
@@ -299,5 +299,5 @@ def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
         raise OperatorError(f"{path} names several promises", expected="one", found=listed, remedy=remedy)
     promise = {"promise": next(iter(found_promises))} if found_promises else {}
     folder = name.removesuffix("PROMPT.md")
-    plan = next((folder + plan for plan in PLANS if _inside(repository, folder + plan).is_file()), "")
+    plan = next((folder + plan for plan in PLANS if _path_inside(repository, folder + plan).is_file()), "")
     return [Layer(name, {"goal": text, "completion": promise, "plan": {"file": plan} if plan else {}})]

@@ -27,13 +27,15 @@ T = TypeVar("T")
 
 def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
     """The overseer's result for the iteration, with its signals published."""
-    overseen = conclude(IterationView(state, evidence, orientation.started_at, now_utc()), _observe(context, state, evidence))
+    overseen = conclude(
+        IterationView(state, evidence, orientation.started_at, now_utc()), _observed_input(context, state, evidence)
+    )
     for signal in overseen.signals:
         publish(SignalRaised(signal=signal))
     return overseen
 
 
-def _observe(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
+def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
     """The overseer's input besides the evidence. Where no checks ran, only secrets are looked for."""
     call = evidence.execution.call
     faults: list[str] = []

@@ -47,7 +47,7 @@ NAME_END = "0000"  # suffix of a loop that does not exist yet; a real one is ran
 READY = "helmsman-set-up"  # marker file in a worktree's git folder, removed together with the worktree
 _log = logging.getLogger(__name__)
 OWN_FOLDER = ".helmsman"
-_BYTES = 4  # most bytes of one UTF-8 character
+_BYTES_PER_CHARACTER = 4  # most bytes of one UTF-8 character
 HISTORY_COMMITS = 10  # commits of the branch in the prompt
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
 
@@ -113,7 +113,7 @@ def read_agent_file(context: LoopContext, name: str) -> str | None:
     path = folder / name
     if folder.is_symlink() or path.is_symlink() or not path.is_file():
         return None
-    data = read_within(context.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
+    data = read_within(context.worktree, f"{OWN_FOLDER}/{name}", _BYTES_PER_CHARACTER * (LONGEST_FILE + 1))
     return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
 
 
@@ -156,7 +156,7 @@ def ready_worktree(context: LoopContext, state: LoopState) -> None:
         copy_included(context.repository, state.base_commit, included)
     lay_included(included, context.worktree)
     if workspace.setup:
-        set_up(_set_up_context(context, state, workspace.setup), state.config)
+        set_up(_setup_context(context, state, workspace.setup), state.config)
     mark.touch()
 
 
@@ -164,7 +164,7 @@ def tear_down(context: LoopContext, state: LoopState) -> None:
     """Run teardown where set-up ran, and remove the clean checkout. Failures are only logged: the work is done."""
     checkout = clean_checkout(context, state)
     contexts = [check_context(context, state)] if checkout.root.exists() else []
-    contexts += [] if state.config.workspace.in_place or not context.worktree.exists() else [_set_up_context(context, state, ())]
+    contexts += [] if state.config.workspace.in_place or not context.worktree.exists() else [_setup_context(context, state, ())]
     try:
         for check in contexts:
             run_teardown(check, state.config)
@@ -173,7 +173,7 @@ def tear_down(context: LoopContext, state: LoopState) -> None:
         _log.warning("the clean checkout %s could not be removed: %s", os.fspath(checkout.folder), error)
 
 
-def _set_up_context(context: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
+def _setup_context(context: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
     checkout = Worktree(context.worktree, due=due)
     return CheckContext(checkout, f"{context.tag(state)}/set-up", context.folder.cancel.exists, sandbox=state.config.box)
 
@@ -210,7 +210,7 @@ def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, jud
 def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge: bool) -> ShownPrompt:
     """The prompt of the next iteration, or the one that was sent where its call has started."""
     # without a worktree: everything needed is committed, and an agent may be working there
-    place = LoopContext(repository, repository.common, loop_folder(repository, state.loop))
+    context = LoopContext(repository, repository.common, loop_folder(repository, state.loop))
     if judge:
         if not state.config.judge.criteria:
             raise OperatorError(
@@ -218,13 +218,13 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
                 expected="judge.criteria, or criteria in RUBRIC.md",
                 remedy="leave --judge out, or write criteria: helmsman rubric --help",
             )
-        briefing = without_secrets(request_for(place, state).briefing)
+        briefing = without_secrets(request_for(context, state).briefing)
         note = "the work as it stands on the branch; the iteration that is due is not in it"
         return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=(note,))
-    already_sent = stored_briefing(CallFolder(place.folder.call(state.due, state.attempt), state.uid), judge=False)
+    already_sent = stored_briefing(CallFolder(context.folder.call(state.due, state.attempt), state.uid), judge=False)
     if already_sent is not None:
         return ShownPrompt(state.loop, state.due, state.attempt, sent=True, briefing=already_sent)
-    orientation = without_secrets(facts_at(place, state, state.head, recalled(place, state, now, only_look=True), now))
+    orientation = without_secrets(facts_at(context, state, state.head, recalled(context, state, now, only_look=True), now))
     config, notes = state.config, list[str]()
     if not state.iteration and state.checks is None and config.baseline and config.checks:
         notes.append("the checks run before the first iteration; what fails then stands in its prompt too")

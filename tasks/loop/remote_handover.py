@@ -52,7 +52,7 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held:
         if ours is not None and contains(repository.common, ours, theirs):  # the local state is newer
             _fast_forward(repository, loop, remote)
         else:
-            _replace(repository, loop, remote, ours, theirs)
+            _take_remote_state(repository, loop, remote, ours, theirs)
 
 
 def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
@@ -137,7 +137,7 @@ def push_state(repository: Repository, state: LoopState) -> None:
         patiently(lambda: push_loop(repository, state), AGAIN_SECONDS)
 
 
-def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
+def _take_remote_state(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
     """Replace the local state and branch by the remote's; local commits that these do not contain are saved on refs."""
     shown, ref = shown_at(repository, loop, f"{FETCHED}{loop}/state"), state_ref(loop)
     if shown.unverified and not ours:  # a person has to accept it first; until then only the ref is set

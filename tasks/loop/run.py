@@ -74,7 +74,7 @@ PATIENCE_SECONDS = 30 * 60.0
 ONE_TRY_SECONDS = 3.0  # timeout of one request for the slot; a cancel is noticed between requests
 NAP_SECONDS = 0.2
 SLOTS = "helmsman-merge-"  # prefix of the names of the engine's limits
-_AWAY = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
+_UNREACHABLE = httpx.HTTPError, PrefectHTTPStatusError, RuntimeError
 
 LONGEST_STAY = 60.0
 """Longest wait in seconds inside a worker's process: starting another takes ten, and a waiting one occupies a slot."""
@@ -296,7 +296,7 @@ def hold_slot(held: ExitStack, name: str, until: float, stop: Stop) -> None:
         with get_client(sync_client=True) as client, suppress(ObjectAlreadyExists):
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
         _wait(lambda: _try_slot(held, name), f"the slot {name}", until, stop)
-    except _AWAY as error:  # an unreachable engine does not block the merge
+    except _UNREACHABLE as error:  # an unreachable engine does not block the merge
         get_run_logger().warning("the engine gave no slot %s, merging without it: %s", name, error)
 
 
@@ -319,7 +319,7 @@ def _try_slot(held: ExitStack, name: str) -> bool:
 def give_back(slot: AbstractContextManager[object], name: str) -> None:
     try:
         slot.__exit__(None, None, None)
-    except _AWAY as error:  # its lease expires
+    except _UNREACHABLE as error:  # its lease expires
         get_run_logger().warning("the slot %s was not given back: %s", name, error)
 
 

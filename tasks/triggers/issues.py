@@ -54,7 +54,7 @@ def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
         return issue.request
     match event.happened:
         case "labelled":
-            return _go_on(issue)
+            return _continue_loop(issue)
         case "said":
             return _handle_comment(issue)
         case "withdrawn":
@@ -89,7 +89,7 @@ class _IssueLoop:
         return self.state.outcome is Outcome.COMPLETED and not undelivered and is_finished(self.where, self.state)
 
 
-def _go_on(issue: _IssueLoop) -> Found:
+def _continue_loop(issue: _IssueLoop) -> Found:
     """Continue a loop whose driver died, even while delivering its result. A loop that has ended is not started again."""
     state, loop = issue.state, f"loop {issue.state.loop}"
     if issue.is_driven:
@@ -124,7 +124,7 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     state = state.model_copy(update={"issue": link})
     if write_first(repository, state, f"start: issue #{event.number} at {commit[:12]}"):
         return LoopRequest(repository=where, loop=loop)
-    return _go_on(_IssueLoop(repository, where, event, read_state(repository, loop)[0]))
+    return _continue_loop(_IssueLoop(repository, where, event, read_state(repository, loop)[0]))
 
 
 def _handle_comment(issue: _IssueLoop) -> Found:
@@ -146,7 +146,7 @@ def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Found]:
     """Follow a command. Return the reply and the result. Raises OperatorError for a command that cannot be followed."""
     state, words = issue.state, "\n".join(filter(None, (command.rest, command.below)))
     if command.verb == TELL:
-        _keep_words(issue, words)
+        _store_words(issue, words)
         when = "when the loop goes on" if state.ending or state.gate else "at its start"
         return f"The next iteration gets it, {when}.", Handled(what=f"loop {state.loop} is told what {issue.event.by} says")
     if command.verb == CANCEL:
@@ -173,7 +173,7 @@ def _resume(issue: _IssueLoop, words: str) -> tuple[str, Found]:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
     require_budget(state, state.config)
     if words:
-        _keep_words(issue, words)
+        _store_words(issue, words)
     return "The loop continues.", issue.request.model_copy(update={"reopen": True})
 
 
@@ -195,7 +195,7 @@ def _earlier_answer_reply(answer: Answer) -> str:
     return f"The question has an answer already, and that one counts: **{answer.choice}**, says {by}. It is followed."
 
 
-def _keep_words(issue: _IssueLoop, words: str) -> None:
+def _store_words(issue: _IssueLoop, words: str) -> None:
     if not words:
         raise OperatorError("nothing is said", expected="text after the command, or below it")
     if issue.state.outcome is Outcome.COMPLETED:

@@ -55,10 +55,10 @@ def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
         return Ignored(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
     if _is_ours(repository, push.commit):
         return Ignored(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
-    if (known := _go_on(repository, push, path)) is not None:
+    if (known := _earlier_loop(repository, push, path)) is not None:
         return known
     with configuration_files(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
-        pushed = _configured(push, folder)
+        pushed = _read_configuration(push, folder)
         if pushed is None:
             return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
         require_checks(pushed.config)
@@ -70,7 +70,7 @@ def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
     return LoopRequest(repository=str(path), loop=state.loop)
 
 
-def _go_on(repository: Repository, push: Push, path: Path) -> LoopRequest | Ignored | None:
+def _earlier_loop(repository: Repository, push: Push, path: Path) -> LoopRequest | Ignored | None:
     """The result for a loop that this push started before, which continues where its driver died; None without one."""
     loop = push_loop_id(push)
     if read_ref(repository.common, state_ref(loop)) is None:
@@ -83,7 +83,7 @@ def _go_on(repository: Repository, push: Push, path: Path) -> LoopRequest | Igno
     return LoopRequest(repository=str(path), loop=loop)
 
 
-def _configured(push: Push, folder: Path) -> LoopSettings | None:
+def _read_configuration(push: Push, folder: Path) -> LoopSettings | None:
     """The configuration from the commit's files and this machine's environment; None where it does not name the branch."""
     request = LoopRequest(repository=str(folder), settings=IN_A_WORKTREE)
     receiver_layers = [Layer("the receiver's file", push.settings)]
