@@ -135,7 +135,7 @@ def before(session: Session, call: ToolCall) -> Session:
     all_branches = tuple(dict.fromkeys((*session.branches, *branches_made(script))))
     starts_background = any(command.background or not {"setsid", "nohup"}.isdisjoint(command.wrappers) for command in script)
     starts_background |= call.tool == "Bash" and call.argument("run_in_background") is True
-    counted = _update_call(session, call, lambda command: command._replace(times=command.times + 1))
+    counted = _update_call(session, call, lambda earlier: earlier._replace(times=earlier.times + 1))
     return replace(counted, branches=all_branches[-KEPT_BRANCHES:], background=session.background or starts_background)
 
 

@@ -30,7 +30,7 @@ class Refused(Record):
 
     guardrail: Guardrail
     why: str
-    """For people; both sentences of a contradiction."""
+    """For people; where it contradicts something, both sentences."""
 
 
 class Created(Record):

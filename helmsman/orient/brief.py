@@ -194,20 +194,20 @@ def _advice_section(state: LoopState) -> Sequence[Piece]:
     return render_pieces("advice", sentences=sentences) if sentences else ()
 
 
-def _rolled_back_section(failed: Failed | None, history: Sequence[IterationSummary]) -> Sequence[Piece]:
+def _rolled_back_section(rolled_back: Failed | None, history: Sequence[IterationSummary]) -> Sequence[Piece]:
     """Section on rolled-back work, without `Failed.why`, which is for people and names findings."""
-    if failed is None:
+    if rolled_back is None:
         return ()
     # final iterations that each made it worse and were rolled back at once: each started where the previous one ended
     newest_first = [summary for summary in history if summary.movement is not Movement.WAITED][::-1]
     worsened = list(takewhile(lambda summary: summary.undone and summary.movement is Movement.BACK, newest_first))
     consecutive = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(worsened))
-    count, is_unsafe = min(len(worsened), 1 + len(list(consecutive))), failed.rule.startswith(PAIN)
+    count, is_unsafe = min(len(worsened), 1 + len(list(consecutive))), rolled_back.rule.startswith(PAIN)
     return render_pieces(
         "taken_back",
-        failed=failed,
-        unsafe=failed.rule.removeprefix(PAIN).replace("_", " ") if is_unsafe else "",
-        later=failed.rule == LATER,
+        failed=rolled_back,
+        unsafe=rolled_back.rule.removeprefix(PAIN).replace("_", " ") if is_unsafe else "",
+        later=rolled_back.rule == LATER,
         falls=f"{plural(count, 'iteration')} in a row" if count > 1 else "The last iteration",
     )
 

@@ -134,9 +134,9 @@ def test_an_antipattern_is_told_where_its_class_fails_now_or_its_type_of_work_fi
 
 def test_what_does_not_fit_into_the_allowance_leaves_its_room_to_what_does() -> None:
     long, short = lesson("long", "Warm the kiln " * 20), lesson("short", "Wait")
-    both, whole = [found(long, 0.9), found(short)], cost(reminders([found(long), found(short)], SUBJECT, NOW, PLENTY))
-    assert told(*both, allowance=whole) == ["long", "short"]
-    assert told(*both, allowance=whole - 1) == ["long"]
+    both, cost_of_both = [found(long, 0.9), found(short)], cost(reminders([found(long), found(short)], SUBJECT, NOW, PLENTY))
+    assert told(*both, allowance=cost_of_both) == ["long", "short"]
+    assert told(*both, allowance=cost_of_both - 1) == ["long"]
     least = cost(reminders([found(short)], SUBJECT, NOW, PLENTY))
     assert told(*both, allowance=least) == ["short"]
     assert told(*both, allowance=least - 1) == []
