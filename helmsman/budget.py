@@ -7,7 +7,7 @@ from helmsman.prompts import Piece, Untrusted
 from helmsman.tokens import fits, tokens, trim
 
 
-def whole(pieces: Sequence[Piece]) -> str:
+def join_pieces(pieces: Sequence[Piece]) -> str:
     """Join all pieces by newlines, untrusted ones fenced."""
     return "\n".join(piece if isinstance(piece, str) else fence(piece.text) for piece in pieces)
 
@@ -16,8 +16,8 @@ def fit(pieces: Sequence[Piece], allowance: int) -> str:
     """Join pieces within an allowance of tokens: trusted text whole, untrusted texts in equal shares of the rest; unused shares
     go to the next ones.
     """
-    if fits(whole(pieces), allowance):
-        return whole(pieces)
+    if fits(join_pieces(pieces), allowance):
+        return join_pieces(pieces)
     own = "\n".join(piece for piece in pieces if isinstance(piece, str))
     room = allowance - tokens(own)
     if room < 0:

@@ -116,18 +116,18 @@ def lacks(kind: AgentKind) -> list[Missing]:
     return [lack for capability, lack in LACKS.items() if capability not in kind.tells]
 
 
-def named(kind: AgentKind) -> str:
+def display_name(kind: AgentKind) -> str:
     return f"{kind.name} ({clean(kind.title)})" if kind.title and kind.title != kind.name else kind.name
 
 
 def in_short(kind: AgentKind) -> str:
     """Name and missing capabilities in one line."""
-    return f"{named(kind)}, without {', '.join(lack.short for lack in lacks(kind))}"
+    return f"{display_name(kind)}, without {', '.join(lack.short for lack in lacks(kind))}"
 
 
 def introduction(agent: Agent) -> Iterator[str]:
     """Description of the agent for a person at the start."""
-    yield named(agent.kind)
+    yield display_name(agent.kind)
     yield from (f"  {lack.words}" for lack in lacks(agent.kind))
     if agent.unused:
         yield f"  these settings have no effect with it: {', '.join(agent.unused)}"

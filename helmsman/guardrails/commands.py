@@ -142,7 +142,7 @@ _QUESTIONS: Mapping[str, Callable[[Scene], bool]] = {
 _TARGET = "-t --target-directory"
 
 
-def written(command: Command) -> Iterator[str]:
+def written_paths(command: Command) -> Iterator[str]:
     """Words for the paths that a command writes, relative to its folder."""
     yield from command.writes
     program = "python" if INTERPRETER.fullmatch(command.program) else command.program
@@ -243,7 +243,7 @@ def may_change(script: Sequence[Command]) -> bool:
 
 
 def _writes_files(command: Command) -> bool:
-    return any(not target.startswith("/dev/") for target in written(command))
+    return any(not target.startswith("/dev/") for target in written_paths(command))
 
 
 @cache

@@ -9,7 +9,7 @@ from hashlib import sha256
 from posixpath import normpath
 from typing import Any, NamedTuple, cast
 
-from helmsman.guardrails.commands import findings, is_look, may_change, written
+from helmsman.guardrails.commands import findings, is_look, may_change, written_paths
 from helmsman.guardrails.git import branches_made, commits_after, git_of
 from helmsman.guardrails.paths import display, locate, write_finding
 from helmsman.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rules, table
@@ -102,7 +102,7 @@ def judge(call: ToolCall, session: Session, rules: Rules) -> Judgement:
     places = [(call.path, call.folder(rules.worktree), False)] if call.path else []
     for command in script:
         folder = git_of(command, rules.home).folder
-        places += [(word, folder, command.program == "mkdir") for word in written(command)]
+        places += [(word, folder, command.program == "mkdir") for word in written_paths(command)]
     for word, folder, empty in places:
         if finding := write_finding(word, folder, rules, folders_only=empty):
             found.append(finding)
@@ -236,7 +236,7 @@ def _paths_losing_content(call: ToolCall, script: Sequence[Command], rules: Rule
     for command in script:
         git = git_of(command, rules.home)
         if command.program in _REMOVERS or git.verb == "rm":
-            for word in written(command):
+            for word in written_paths(command):
                 yield from _paths_inside(word, git.folder, rules)
 
 

@@ -7,9 +7,9 @@ stays unchanged.
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from helmsman.memory.guardrail_effect import Verdict, persons, verdict
+from helmsman.memory.guardrail_effect import Verdict, belongs_to_person, verdict
 from helmsman.memory.learned_guardrails import contradiction
-from helmsman.memory.merge import SAME, alike
+from helmsman.memory.merge import SAME, text_similarity
 from helmsman.oversee.imperatives import imperatives
 from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import inert
@@ -54,7 +54,7 @@ def learnings(
     for line, order in candidates:
         if len(lines_to_add) >= room:
             break
-        repeated = any(alike(line, sentence) >= SAME for sentence in (*sentences, *lines_to_add))
+        repeated = any(text_similarity(line, sentence) >= SAME for sentence in (*sentences, *lines_to_add))
         if line and not repeated and contradiction(order, orders) is None:
             lines_to_add.append(line)
             orders = (*imperatives("AGENTS.md", order), *orders)
@@ -66,7 +66,7 @@ def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> I
 
     Each as a line, and as an instruction without its condition, in which contradictions can be found.
     """
-    useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or persons(one))]
+    useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or belongs_to_person(one))]
     promoted = (one for one in lessons if one.kind is LessonKind.CONVENTION and one.tier is Tier.SEMANTIC and not one.retired)
     reliable = (one for one in promoted if one.confidence >= MIN_CONFIDENCE and one.success_rate >= MIN_SUCCESS)
     sorted_conventions = sorted(reliable, key=lambda one: (-one.confidence, -one.observed, one.id))

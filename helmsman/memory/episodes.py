@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from helmsman.memory.words import WORDS, joined
+from helmsman.memory.words import WORDS, join_fitting
 from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean_lines, short_line
 from helmsman.records.control import Movement, Overseen
@@ -94,7 +94,7 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
         green=moment.green if moment else False,
         errors=moment.errors if moment else (),
         troubles=moment.troubles if moment else (),
-        approach=joined(approach_parts, LONGEST_APPROACH, "; "),
+        approach=join_fitting(approach_parts, LONGEST_APPROACH, "; "),
         files=_distinct_names(evidence.execution.change.files, MOST_FILES),
         told=tuple(one.lesson for one in recalled.reminders),
         guarded=tuple(one.id for one in recalled.guardrails),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from helmsman.memory.words import joined, listed, orders, quoted, tells, terms
+from helmsman.memory.words import describes_work, gives_orders, join_fitting, join_quoted, quote, terms
 from helmsman.oversee.cycles import OF_THE_WORLD, place
 from helmsman.oversee.progress import Identity, identity
 from helmsman.plain import short_line
@@ -54,21 +54,21 @@ def after_loop(state: LoopState, summary: Summary) -> tuple[Observation, ...]:
     details, found = (iterations, "From the notes of a completed loop."), list[Observation]()
     for decision in state.memory.decisions[-MOST_CHOICES:] if summary.outcome is Outcome.COMPLETED else ():
         # it says what was chosen, and orders nothing
-        is_usable = terms(decision.chose) and tells(f"{decision.chose} {decision.rejected}")
+        is_usable = terms(decision.chose) and describes_work(f"{decision.chose} {decision.rejected}")
         if (
             not is_usable
-            or orders(f"{decision.chose} {decision.rejected} {decision.reason} {decision.revisit_if}")
+            or gives_orders(f"{decision.chose} {decision.rejected} {decision.reason} {decision.revisit_if}")
             or not (decision.reason or decision.rejected)
         ):
             continue
-        rejected = f", not {quoted(decision.rejected, _SIDE)}" if decision.rejected else ""
+        rejected = f", not {quote(decision.rejected, _SIDE)}" if decision.rejected else ""
         sentences = (
-            f"Completed work in this project chose {quoted(decision.chose, _CHOSE)}{rejected}.",
-            f"Its reason: {quoted(decision.reason, _SIDE)}." if decision.reason else "",
-            f"It would look again if {quoted(decision.revisit_if, _SIDE)}." if decision.revisit_if else "",
+            f"Completed work in this project chose {quote(decision.chose, _CHOSE)}{rejected}.",
+            f"Its reason: {quote(decision.reason, _SIDE)}." if decision.reason else "",
+            f"It would look again if {quote(decision.revisit_if, _SIDE)}." if decision.revisit_if else "",
         )
         confidence = _CHOICES[bool(decision.reason and decision.rejected)]
-        found.append(observation(summary, LessonKind.CONVENTION, joined(sentences, LONGEST_TEXT), details, confidence))
+        found.append(observation(summary, LessonKind.CONVENTION, join_fitting(sentences, LONGEST_TEXT), details, confidence))
     return tuple(found)
 
 
@@ -87,7 +87,7 @@ def observation(
     return Observation(
         kind=kind,
         text=text,
-        detail=joined(detail, LONGEST_DETAIL),
+        detail=join_fitting(detail, LONGEST_DETAIL),
         subject=of.subject.model_copy(update={"failures": failures, "tests": tests}),
         failure=failures[0] if warns else None,
         confidence=confidence,
@@ -117,17 +117,21 @@ def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observa
     if not earlier_approaches or not (approach or episode.files):
         return
     sentences = (
-        f"This ended the failures of earlier work{f': {quoted(approach, _APPROACH)}' if approach else ''}.",
-        f"These had not: {', '.join(quoted(earlier, _TRIED) for earlier in earlier_approaches)}.",
-        f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_join_kinds(classes)}." if named_classes else "",
+        f"This ended the failures of earlier work{f': {quote(approach, _APPROACH)}' if approach else ''}.",
+        f"These had not: {', '.join(quote(earlier, _TRIED) for earlier in earlier_approaches)}.",
+        f"Failing before: {join_quoted(tests, 3, 120)}."
+        if tests
+        else f"It ended {_join_kinds(classes)}."
+        if named_classes
+        else "",
         _changed_files(episode),
     )
-    text = joined(sentences, LONGEST_TEXT)
+    text = join_fitting(sentences, LONGEST_TEXT)
     yield observation(episode, LessonKind.STRATEGY, text, _evidence_lines(episode, tests), confidence, classes, tests)
 
 
 def _changed_files(episode: Episode) -> str:
-    return f"Changed: {listed(episode.files, 3, 60)}." if episode.files else ""
+    return f"Changed: {join_quoted(episode.files, 3, 60)}." if episode.files else ""
 
 
 def _failed_attempts(
@@ -156,7 +160,7 @@ def _ineffective_approaches(episodes: Iterable[Episode]) -> tuple[str, ...]:
 
 def _evidence_lines(episode: Episode, tests: Sequence[str] = ()) -> Iterator[str]:
     yield f"Loop {short_line(episode.loop, 80)}, iteration {episode.iteration}: completion {episode.completion:.0%}."
-    yield f"Tests that it ended: {listed(tests, 5, 120)}." if tests else ""
+    yield f"Tests that it ended: {join_quoted(tests, 5, 120)}." if tests else ""
 
 
 def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
@@ -164,10 +168,10 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
     rejected = {verdict.criterion: verdict.reason for earlier in before for verdict in earlier.verdicts if not verdict.met}
     for verdict in episode.verdicts:
         reason = rejected.get(verdict.criterion, "")
-        if verdict.met and tells(reason) and not orders(verdict.reason):
-            rejection = f"A judge rejected such work first: {quoted(reason, _REASON)}."
-            acceptance = f"Accepted later: {quoted(verdict.reason, _REASON)}." if verdict.reason else ""
-            text = joined((rejection, acceptance, _changed_files(episode)), LONGEST_TEXT)
+        if verdict.met and describes_work(reason) and not gives_orders(verdict.reason):
+            rejection = f"A judge rejected such work first: {quote(reason, _REASON)}."
+            acceptance = f"Accepted later: {quote(verdict.reason, _REASON)}." if verdict.reason else ""
+            text = join_fitting((rejection, acceptance, _changed_files(episode)), LONGEST_TEXT)
             yield observation(episode, LessonKind.STRATEGY, text, _evidence_lines(episode), _JUDGED)
 
 
@@ -177,8 +181,8 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
     for error, row, why in _repeated_failures(episode, before):
         approaches = _ineffective_approaches(row)
         if len(approaches) >= LEAST_TRIED:  # a failure is obvious; what did not help is not
-            joined_approaches = ", ".join(quoted(approach, _TRIED) for approach in approaches)
-            text = f"{quoted(place(error), _SIDE)} failed on. Tried without effect: {joined_approaches}."
+            joined_approaches = ", ".join(quote(approach, _TRIED) for approach in approaches)
+            text = f"{quote(place(error), _SIDE)} failed on. Tried without effect: {joined_approaches}."
             found.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
     worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
     for error in episode.troubles:  # in the sessions of several iterations; reported once, when there are enough
@@ -186,7 +190,7 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
         is_new = len(sessions) == IN_SESSIONS or not sessions[0]
         if error.kind in BY_MACHINE and error.where and len(sessions) >= IN_SESSIONS and all(sessions[-IN_SESSIONS:]) and is_new:
             why = f"{_join_kinds((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
-            quotation = f"{quoted(place(error), _SIDE)}: {quoted(error.message, _REASON)}"
+            quotation = f"{quote(place(error), _SIDE)}: {quote(error.message, _REASON)}"
             text = f"{_join_kinds((error.kind,)).capitalize()} in one session after the other at {quotation}."
             found.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
     yield from found.values()
@@ -213,7 +217,7 @@ def _repeated_failures(episode: Episode, before: Sequence[Episode]) -> Iterator[
 
 def _descriptive_parts(approach: str) -> str:
     """The parts of an approach that describe work."""
-    return "; ".join(part for part in approach.split("; ") if tells(part))
+    return "; ".join(part for part in approach.split("; ") if describes_work(part))
 
 
 def _join_kinds(kinds: Sequence[FailureClass]) -> str:

@@ -67,15 +67,15 @@ def after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime)
         updated = guardrail.model_copy(
             update={"loops": guardrail.loops + 1, "unneeded": 0 if is_needed else guardrail.unneeded + 1}
         )
-    if persons(updated):
+    if belongs_to_person(updated):
         return updated
     if verdict(updated) in NO_GOOD:
-        return retired(effect_text(updated)[:LONGEST_WHY], updated, now)
+        return retire(effect_text(updated)[:LONGEST_WHY], updated, now)
     idle = now - max(updated.created_at, updated.loaded_at or updated.created_at)
-    return retired(f"unused: not shown for {idle.days} days", updated, now) if idle > UNUSED else updated
+    return retire(f"unused: not shown for {idle.days} days", updated, now) if idle > UNUSED else updated
 
 
-def persons(guardrail: Guardrail) -> bool:
+def belongs_to_person(guardrail: Guardrail) -> bool:
     """Whether a person wrote or edited it: only a person removes it."""
     return guardrail.edited or guardrail.by == "person"
 
@@ -115,7 +115,9 @@ def effect_text(guardrail: Guardrail) -> str:
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
     result = verdict(guardrail)
     quiet = f", nothing of its class near in the last {guardrail.unneeded}" if result is Verdict.UNNEEDED else ""
-    note = "; it is a person's, so it stays until somebody deletes it" if persons(guardrail) and result in NO_GOOD else ""
+    note = (
+        "; it is a person's, so it stays until somebody deletes it" if belongs_to_person(guardrail) and result in NO_GOOD else ""
+    )
     return f"{result}: {guardrail.failure} failures in {before} before, in {since} since it is told; {shown}{quiet}{note}"
 
 
@@ -124,5 +126,5 @@ def _log_binomial(of: int, some: int) -> float:
     return math.lgamma(of + 1) - math.lgamma(some + 1) - math.lgamma(of - some + 1)
 
 
-def retired(why: str, one: Guardrail, now: datetime) -> Guardrail:
+def retire(why: str, one: Guardrail, now: datetime) -> Guardrail:
     return one.model_copy(update={"retired": why, "retired_at": now})

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
-from helmsman.memory.words import orders, tells, terms
+from helmsman.memory.words import describes_work, gives_orders, terms
 from helmsman.parsers.answers import StrictAnswer, form_of, printable, read_answer
 from helmsman.plain import clean, short_line
 from helmsman.prompts import render, render_pieces
@@ -65,7 +65,7 @@ def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episo
         outcome=summary.outcome,
         iterations=plural(summary.iterations, "iteration"),
         rule=clean(summary.rule),
-        episodes="\n".join(map(_episode_line, shown(episodes, summary.uid))) or "(none)",
+        episodes="\n".join(map(_episode_line, shown_episodes(episodes, summary.uid))) or "(none)",
         decisions="\n".join(short_line(chose + why, _LINE) for chose, why in decisions),
     )
     return Question(
@@ -82,14 +82,14 @@ def read_lessons(text: str, summary: Summary, episodes: Sequence[Episode]) -> tu
     answer = read_answer(text, "lessons", _Answer)
     if isinstance(answer, str):
         return answer
-    by_number = {one.iteration: one for one in shown(episodes, summary.uid)}
+    by_number = {one.iteration: one for one in shown_episodes(episodes, summary.uid)}
     found: dict[str, Observation] = {}
     for one in _valid_lessons(answer.lessons, summary, by_number):
         found.setdefault(one.text.casefold(), one)
     return tuple(found.values())[:MOST_LESSONS]
 
 
-def shown(episodes: Sequence[Episode], uid: str) -> tuple[Episode, ...]:
+def shown_episodes(episodes: Sequence[Episode], uid: str) -> tuple[Episode, ...]:
     """Iterations for the question, oldest first: the newest ones of the loop, with the last attempt of each."""
     by_iteration = {
         one.iteration: one for one in sorted(episodes, key=lambda one: (one.iteration, one.attempt)) if one.uid == uid
@@ -118,7 +118,9 @@ def _valid_lessons(items: Sequence[object], summary: Summary, episodes: Mapping[
         full_text = f"{lesson.lesson}\n{lesson.why}"
         # a sentence about the work: no instruction to its reader, no fence, no URL
         is_harmless = (
-            tells(lesson.lesson) and not orders(full_text) and not any(mark in full_text for mark in ("```", "://", "<!--"))
+            describes_work(lesson.lesson)
+            and not gives_orders(full_text)
+            and not any(mark in full_text for mark in ("```", "://", "<!--"))
         )
         if cites_known and is_harmless and len(terms(text)) >= FEWEST_WORDS and _is_supported(lesson, summary, cited):
             numbers = ", ".join(str(number) for number in dict.fromkeys(lesson.iterations))

@@ -35,7 +35,7 @@ differ in one of these teaches something wrong.
 _QUOTATION = re.compile("“([^”]*)”")
 
 
-def alike(one: str, other: str) -> float:
+def text_similarity(one: str, other: str) -> float:
     """Share of meaningful words that two sentences have in common in the same order, 0 to 1."""
     first, second = sorted((one[:_LONGEST_READ], other[:_LONGEST_READ]))
     if first == second:
@@ -46,16 +46,16 @@ def alike(one: str, other: str) -> float:
     return SequenceMatcher(None, terms_of_first, terms_of_second, autojunk=False).ratio()
 
 
-def similar(one: Lesson, other: Lesson) -> float:
+def lesson_similarity(one: Lesson, other: Lesson) -> float:
     """Similarity of two lessons, 0 to 1. At `SAME` or above they are the same."""
     if (one.kind, one.project, one.task_type) != (other.kind, other.project, other.task_type):
         return 0.0
     if one.kind is not LessonKind.ANTIPATTERN:
-        return alike(_subject_text(one), _subject_text(other))
+        return text_similarity(_subject_text(one), _subject_text(other))
     if one.failure is not other.failure or (one.tests and other.tests and set(one.tests).isdisjoint(other.tests)):
         return 0.0
     by_rules = one.by == other.by == "rules" and one.failure is not None
-    score = 1.0 if by_rules else alike(_subject_text(one), _subject_text(other))
+    score = 1.0 if by_rules else text_similarity(_subject_text(one), _subject_text(other))
     return score if bool(one.tests) == bool(other.tests) else min(score, _OTHER_REACH)
 
 
@@ -86,12 +86,12 @@ def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, to
         created_at=now,
         updated_at=now,
     )
-    best = max(known, key=lambda one: similar(one, new), default=None)
-    grown = merged(best, new, told=best.id in told) if best and similar(best, new) >= SAME else new
+    best = max(known, key=lambda one: lesson_similarity(one, new), default=None)
+    grown = merge(best, new, told=best.id in told) if best and lesson_similarity(best, new) >= SAME else new
     return reviewed(grown, now)
 
 
-def merged(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
+def merge(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
     """Merge one more observation into the lesson."""
     is_new_use = not told and not set(new.sources) <= set(lesson.sources)
     # whose words to keep: a person's before the rules' before a model's, then those with more confidence

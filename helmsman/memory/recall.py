@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from helmsman.budget import whole
+from helmsman.budget import join_pieces
 from helmsman.memory.estimates import in_words
 from helmsman.memory.words import terms
 from helmsman.plain import clean
@@ -141,7 +141,7 @@ def _choose(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowan
         )
         why = "; ".join(filter(None, reasons))
         reminder = Reminder(lesson=lesson.id, kind=kind, text=lesson.text, why=why, score=round(one.score, 4))
-        if cost([*(earlier for _, earlier in chosen), reminder]) <= allowance:
+        if reminders_cost([*(earlier for _, earlier in chosen), reminder]) <= allowance:
             room_left[one.warns] -= 1
             chosen.append((one, reminder))
             chosen_words.append((kind, words))
@@ -159,13 +159,13 @@ def lessons_section(recalled: Recalled) -> Sequence[Piece]:
     return (*lessons, *(render_pieces("guardrails", lines=lines) if lines else ()))
 
 
-def cost(reminders: Sequence[Reminder]) -> int:
-    return tokens(whole(lessons_section(Recalled(reminders=tuple(reminders)))))
+def reminders_cost(reminders: Sequence[Reminder]) -> int:
+    return tokens(join_pieces(lessons_section(Recalled(reminders=tuple(reminders)))))
 
 
 def guardrails_cost(guardrails: Sequence[Guardrail]) -> int:
     """Tokens of guardrails in a prompt, including the preceding newline."""
-    return tokens("\n" + whole(lessons_section(Recalled(guardrails=tuple(guardrails))))) if guardrails else 0
+    return tokens("\n" + join_pieces(lessons_section(Recalled(guardrails=tuple(guardrails))))) if guardrails else 0
 
 
 def recalled_lines(recalled: Recalled) -> Iterator[str]:

@@ -60,18 +60,18 @@ VAGUE = frozenset(terms(WORDS["vague"]))
 _ORDER = re.compile("".join(WORDS["orders"]), re.IGNORECASE)
 
 
-def quoted(text: str, most: int) -> str:
+def quote(text: str, most: int) -> str:
     """Quote a text so that nothing in it ends the quotation."""
     return f"“{short_line(text.translate(_MARKS), most)}”"
 
 
-def listed(names: Sequence[str], shown: int, most: int = 80) -> str:
+def join_quoted(names: Sequence[str], shown: int, most: int = 80) -> str:
     """Join the first names as quotations, and the number of the others."""
     others = [f"{len(names) - shown} more"] if len(names) > shown else []
-    return ", ".join([*(quoted(name, most) for name in names[:shown]), *others])
+    return ", ".join([*(quote(name, most) for name in names[:shown]), *others])
 
 
-def joined(parts: Iterable[str], most: int, between: str = " ") -> str:
+def join_fitting(parts: Iterable[str], most: int, between: str = " ") -> str:
     """Join parts in order, skipping those that do not fit."""
     text = ""
     for part in filter(None, parts):
@@ -80,11 +80,11 @@ def joined(parts: Iterable[str], most: int, between: str = " ") -> str:
     return text
 
 
-def tells(text: str) -> bool:
+def describes_work(text: str) -> bool:
     """Whether a text describes work: neither empty nor vague, such as `fixed it`, and no instruction to its reader."""
-    return sum(word not in VAGUE for word in terms(text)) >= TELLING and not orders(text)
+    return sum(word not in VAGUE for word in terms(text)) >= TELLING and not gives_orders(text)
 
 
-def orders(text: str) -> bool:
+def gives_orders(text: str) -> bool:
     """Whether a text addresses its reader, or recommends what no lesson may: such text is not even quoted."""
     return bool(_ORDER.search(" ".join(clean(text).split())))

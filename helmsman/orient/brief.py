@@ -7,10 +7,10 @@ the most specific first.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
 
-from helmsman.budget import fit, whole
+from helmsman.budget import fit, join_pieces
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.recall import MEMORY_TOKENS, lessons_section
-from helmsman.orient.checks import failed
+from helmsman.orient.checks import failed_check_values
 from helmsman.orient.compaction import compacted_section
 from helmsman.orient.focus import focus_section
 from helmsman.orient.hats import worn_hat
@@ -75,7 +75,7 @@ def brief(
         ("hat", render("hat", title=hat.title, words=hat.prompt) if hat else ""),
         ("plan", render("plan", state=state, hand=plan_item) if plan_item else ""),
         ("iteration", render("where", state=state, commit=orientation.start_commit)),
-        *((name, whole(pieces)) for name, pieces in research_phase(state)),
+        *((name, join_pieces(pieces)) for name, pieces in research_phase(state)),
     ]
     work_sections = [section for section in candidates if section[1]]
     # the task, the same in every iteration, before the work of this one
@@ -97,7 +97,7 @@ def brief(
         system=render("system", branch=state.branch, promise=config.completion.promise, kept=config.invariants),
         prompt="\n\n".join(filter(None, blocks)) + "\n",
         sections=tuple((name, tokens(text)) for name, text in [("task", task), *work_sections, *fact_sections, *memory_sections]),
-        trimmed=tuple(name for (name, pieces), (_, text) in zip(facts, fitted, strict=True) if whole(pieces) != text),
+        trimmed=tuple(name for (name, pieces), (_, text) in zip(facts, fitted, strict=True) if join_pieces(pieces) != text),
     )
 
 
@@ -113,7 +113,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     conflicts = "\n".join(clean(sentence(one)) for one in state.oversight.conflicts)
     is_blocked_by_conflict = conflicts and state.oversight.diagnosis == "double_bind"
     without_tests = ", ".join(f"`{clean(one.command)}`" for one in (checks.results if checks else ()) if one.ran_no_test)
-    failed_checks = [*map(failed, checks.failures)] if checks else []
+    failed_checks = [*map(failed_check_values, checks.failures)] if checks else []
     results = (
         render_pieces("checks", failed=failed_checks, total=len(checks.results), empty=without_tests)
         if checks and checks.results
@@ -121,7 +121,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     )
     item, own = orientation.plan.item if orientation.plan else None, state.plan.own
     is_due = item and own and not own.passed and state.plan.now == item.id and own.command == item.check
-    item_check = render_pieces("item_check", item=item.id, check=failed(own)) if item and own and is_due else ()
+    item_check = render_pieces("item_check", item=item.id, check=failed_check_values(own)) if item and own and is_due else ()
     memory = planned_anew(state.memory, state)
     notes, problems = render_notes(memory).strip(), "; ".join(memory.problems)
     return [
@@ -156,13 +156,13 @@ def _fit(facts: Sequence[Fact], allowance: int) -> list[Section]:
     Its first sentences stay whole, and a part is reserved for the checks, whatever precedes them.
     """
     fitted: list[Section] = []
-    sizes = [tokens(whole(pieces)) for _, pieces in facts]
+    sizes = [tokens(join_pieces(pieces)) for _, pieces in facts]
     reserved = {name: min(size, allowance // RESERVED) for (name, _), size in zip(facts, sizes, strict=True) if name == CHECKS}
     for position, (name, pieces) in enumerate(facts):
         reserved_here = reserved.pop(name, 0)
         available = allowance - sum(reserved.values())
         is_last = position == len(facts) - 1
-        first_size = tokens(whole(pieces[:1]))
+        first_size = tokens(join_pieces(pieces[:1]))
         room = (
             available
             if is_last

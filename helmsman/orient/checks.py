@@ -16,7 +16,7 @@ def commands(given: Iterable[str]) -> str:
     return "\n".join(f"    {line}" for command in given for line in clean_lines(command).splitlines())
 
 
-def failed(result: CheckResult) -> Mapping[str, object]:
+def failed_check_values(result: CheckResult) -> Mapping[str, object]:
     """Values for the template `check`: the end of a failed check, a line for each distinct failure, and the path of its log."""
     counts, output = result.counts, output_of(result)
     lines = result.listed or [shortened(line, 240) for line in output.splitlines()[-SHOWN:]]

@@ -11,7 +11,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import ParallelResult
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.render.dashboard import dashboard, standing
+from helmsman.render.dashboard import dashboard, status_text
 from helmsman.render.facts import (
     Fact,
     check_facts,
@@ -26,7 +26,7 @@ from helmsman.render.facts import (
 )
 from helmsman.render.gate import answer_command
 from helmsman.render.lines import group_lines, next_steps
-from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, prose, stacked, table
+from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, join_blocks, prose, table
 from helmsman.render.templating import render_markdown
 from helmsman.render.verification import outcome_text
 from helmsman.texts import duration, money, plan_text, plural
@@ -50,7 +50,7 @@ class Page:
 def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
     """All pages of a loop; the engine lists the last one first."""
     plan = plan_page(state)
-    status = f"{standing(state)} after iteration {state.iteration}"
+    status = f"{status_text(state)} after iteration {state.iteration}"
     percent = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
     return [
         Page("progress", percent, f"{status}: {percent:g} % measured as done"),
@@ -73,8 +73,8 @@ def summary(state: LoopState) -> str:
     else:
         next_actions = [coded(command) for _, command in next_steps(result_of(state, ""))]
     facts = [(fact.name, fact.value) for fact in front_facts(state)]
-    return stacked([
-        f"# {state.loop}: {standing(state)}",
+    return join_blocks([
+        f"# {state.loop}: {status_text(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
         facts_table([*facts, ("Next", "\n".join(next_actions))], widths=(10, 70)),
     ])  # fmt: skip
@@ -89,7 +89,7 @@ def iterations_page(state: LoopState) -> str:
     head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Rung", "Remarks")
     first = [("start", f"{one.completion:.0%}", "–", _checks_cell(one), _tests_cell(one), *("–",) * 5, "") for one in start]
     rows = [*map(_iteration_row, reversed(shown)), *(first if before <= 0 else ())]
-    return stacked([
+    return join_blocks([
         f"# {state.loop}: {plural(state.iteration, 'iteration')}",
         table(head, rows, (8, 6, 10, 6, 12, 20, 8, 10, 12, 6, 18)) or "No iteration has ended yet.",
         f"Rungs: {', '.join(one.title for one in EscalationLevel)}. Tests: those that pass, of those that ran." if rows else "",
@@ -136,7 +136,7 @@ def plan_page(state: LoopState) -> str:
     """The plan; empty if there is none."""
     if not state.plan.total:
         return ""
-    return stacked([
+    return join_blocks([
         f"# {state.loop}: {prose(plan_text(state), 200)}",
         state.plan.missing and f"**Missing:** {prose(state.plan.missing, 600)}",
         "\n".join(f"- {cell(line)}" for line in plan_lines(state)),
@@ -223,4 +223,4 @@ def gates_page(state: LoopState) -> str:
 
 
 def group_page(result: ParallelResult) -> str:
-    return stacked([f"# {prose(result.group, 80)}", fence("\n".join(group_lines(result)), LONGEST_GROUP)])
+    return join_blocks([f"# {prose(result.group, 80)}", fence("\n".join(group_lines(result)), LONGEST_GROUP)])

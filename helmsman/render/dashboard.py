@@ -17,7 +17,7 @@ from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.render.facts import Part, coded, control_facts, cost_text, facts, green_text, some
-from helmsman.render.markdown_page import cell, facts_table, prose, stacked, table
+from helmsman.render.markdown_page import cell, facts_table, join_blocks, prose, table
 from helmsman.texts import SIGNS, plan_text, plural
 
 SHOWN = 5  # entries of a list in a cell
@@ -71,8 +71,8 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
         hat = f" in the hat of a {prose(record.hat.name, 40)}" if record and record.hat else ""
         event = "ended" if state.ending or record is None else f"after #{record.iteration}{hat}: {decision.word}"
         last_decision = f"**{event}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
-    return stacked([
-        f"# {state.loop}: {standing(state)}",
+    return join_blocks([
+        f"# {state.loop}: {status_text(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
         f"{cost_text(state)}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC  \n{last_decision}",
         f"**plan**: {prose(plan_text(state), 200)}" if state.plan.total else "",
@@ -81,7 +81,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
     ])  # fmt: skip
 
 
-def standing(state: LoopState) -> str:
+def status_text(state: LoopState) -> str:
     if state.gate is not None:
         return "? waiting for a person"
     return "▶ running" if state.outcome is None else SIGNS[state.outcome]

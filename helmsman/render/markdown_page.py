@@ -56,11 +56,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[i
 
     `widths`: characters of each column, for the reader that does not wrap lines.
     """
-    broken = [[wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] if widths else row for row in rows]
+    broken = [[wrap_cell(cell, width) for cell, width in zip(row, widths, strict=True)] if widths else row for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *broken)) if broken else ""
 
 
-def wrapped(markdown: str, width: int) -> str:
+def wrap_cell(markdown: str, width: int) -> str:
     """Wrap a cell to about this width, between words and never within code."""
     joined = _CODE.sub(lambda match: match[0].replace(" ", "\0"), markdown)
     parts = (textwrap.wrap(part, width, break_long_words=False, break_on_hyphens=False) or [""] for part in joined.split(BREAK))
@@ -101,7 +101,7 @@ def facts_table(
     return table(head, rows, widths)
 
 
-def stacked(parts: Iterable[str]) -> str:
+def join_blocks(parts: Iterable[str]) -> str:
     """Join paragraphs, tables and fences; empty ones are omitted."""
     return "\n\n".join(part for part in parts if part) + "\n"
 

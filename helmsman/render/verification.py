@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from helmsman.plain import clean, short_line, spelled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Verification
-from helmsman.render.markdown_page import code, fence, prose, stacked
+from helmsman.render.markdown_page import code, fence, join_blocks, prose
 from helmsman.texts import check_text, duration, plural
 
 SHOWN = 30  # listed cases; JUnit XML has all of them
@@ -74,7 +74,7 @@ def grounds_lines(grounds: Grounds) -> Iterator[str]:
 def verification_markdown(found: Verification) -> str:
     """Markdown for a comment on a pull request; its first line finds an earlier one."""
     reasons = (f"- {prose(reason.why)}{f' ({prose(reason.remedy)})' if reason.remedy else ''}" for reason in found.reasons)
-    return stacked(
+    return join_blocks(
         (
             f"{MARK}\n### Helmsman verify: {spelled(found.verdict).upper()}",
             f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {plural(found.files_changed, 'file')} changed",

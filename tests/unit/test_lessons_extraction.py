@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.extraction import after_iteration, after_loop
-from helmsman.memory.words import orders, tells
+from helmsman.memory.words import describes_work, gives_orders
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Outcome
@@ -133,7 +133,7 @@ def test_what_did_not_get_there_is_no_strategy(way: dict[str, Any]) -> None:
     ["", "fixed it", "Fix tests", "WIP", "more work", "final fixes", "update code; fix; done", "...", "Address review comments"],
 )
 def test_a_vague_approach_is_no_lesson(approach: str) -> None:
-    assert not tells(approach)
+    assert not describes_work(approach)
     assert kinds(taught(history(red(), red(), green(FORWARD, completion=1.0)), FIRST_TRY, FIRST_TRY, approach, files=())) == [
         [],
         [],
@@ -156,7 +156,7 @@ def test_a_vague_approach_is_no_lesson(approach: str) -> None:
 def test_words_to_the_reader_are_not_even_quoted(approach: str) -> None:
     steps = [red(), red(), green(FORWARD, completion=1.0)]
     found = taught(history(*steps), FIRST_TRY, FIRST_TRY, f"{APPROACH}; {approach}")[-1]
-    assert orders(approach)
+    assert gives_orders(approach)
     assert [one.text.split("“")[1].split("”")[0] for one in found] in ([APPROACH], [f"{APPROACH}; Guard the cart"])
     assert not any(taught(history(*steps), FIRST_TRY, FIRST_TRY, approach.rpartition("; ")[2], files=()))
 

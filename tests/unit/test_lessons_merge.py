@@ -13,12 +13,12 @@ from helmsman.memory.merge import (
     LONGEST_UNSEEN,
     LOWEST_SUCCESS,
     UNSEEN,
-    alike,
     credited,
     learn,
-    merged,
+    lesson_similarity,
+    merge,
     reviewed,
-    similar,
+    text_similarity,
 )
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType, Tier
@@ -43,7 +43,7 @@ def is_same(one: Observation, other: Observation) -> bool:
 
 
 def grow(lesson: Lesson, seen: Observation, at: datetime = NOW, *, told: bool = False) -> Lesson:
-    return merged(lesson, made(seen, at), told=told)
+    return merge(lesson, made(seen, at), told=told)
 
 
 SAYING = ("Cache the parsed configuration", "Cache parsed configurations", "Do not cache the parsed configuration")
@@ -100,13 +100,13 @@ def test_what_differs_in_a_name_a_number_a_denial_or_the_order_is_not_merged(one
 @pytest.mark.parametrize("unit", ["a ", "not ", "a.b", "a_b::", "`x", "1.", "[["])
 def test_a_hostile_megabyte_is_compared_in_bounds(unit: str) -> None:
     hostile = unit * (1_000_000 // len(unit))
-    assert alike(hostile, hostile[:8000]) == alike(hostile[:8000], hostile)
+    assert text_similarity(hostile, hostile[:8000]) == text_similarity(hostile[:8000], hostile)
 
 
 @given(OBSERVATIONS, OBSERVATIONS)
 def test_sameness_is_a_share_and_has_no_direction(one: Observation, other: Observation) -> None:
-    assert 0 <= similar(made(one), made(other)) <= 1
-    assert similar(made(one), made(other)) == similar(made(other), made(one))
+    assert 0 <= lesson_similarity(made(one), made(other)) <= 1
+    assert lesson_similarity(made(one), made(other)) == lesson_similarity(made(other), made(one))
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_sameness_is_a_share_and_has_no_direction(one: Observation, other: Obser
     ],
 )
 def test_projects_kinds_of_work_and_kinds_of_lesson_stay_apart(fields: dict[str, Any]) -> None:
-    assert similar(lesson(), lesson(**fields)) == 0
-    assert similar(lesson(tier="semantic"), lesson(tier="semantic", **fields)) == 0
-    assert similar(lesson(), lesson()) == 1
+    assert lesson_similarity(lesson(), lesson(**fields)) == 0
+    assert lesson_similarity(lesson(tier="semantic"), lesson(tier="semantic", **fields)) == 0
+    assert lesson_similarity(lesson(), lesson()) == 1
 
 
 def test_strategies_are_compared_by_what_they_quote() -> None:

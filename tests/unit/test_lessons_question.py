@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.lessons_question import COMPLETED, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown
-from helmsman.memory.words import orders
+from helmsman.memory.lessons_question import COMPLETED, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown_episodes
+from helmsman.memory.words import gives_orders
 from helmsman.parsers.answers import LONGEST_ANSWER
 from helmsman.records.agent import FailureClass
 from helmsman.records.decision import Outcome
@@ -122,7 +122,7 @@ def test_what_is_taken_is_clean_and_bounded(lesson: str, why: str) -> None:
     for one in read({**GOOD, "lesson": f"{lesson} cart total fixture before", "why": why}):
         assert one.text.isprintable()
         assert one.detail.isprintable()
-        assert not orders(one.text)
+        assert not gives_orders(one.text)
 
 
 NAMES = ("cart", "CART", "order", "basket", "invoice", "coupon", "parcel", "refund", "stock")
@@ -156,6 +156,6 @@ def test_a_model_is_shown_the_newest_iterations_of_this_loop_each_once() -> None
     many = episodes(history(*[green()] * (SHOWN + 5)))
     again = many[-1].model_copy(update={"attempt": 2, "approach": "the second attempt"})
     stranger = many[-1].model_copy(update={"uid": "u2", "iteration": 999})
-    found = shown([again, stranger, *many], "u1")
+    found = shown_episodes([again, stranger, *many], "u1")
     assert [one.iteration for one in found] == list(range(6, SHOWN + 6))
     assert found[-1].approach == "the second attempt"

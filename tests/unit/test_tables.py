@@ -26,7 +26,7 @@ from helmsman.render.artifacts import (
     verdicts_page,
 )
 from helmsman.render.dashboard import dashboard
-from helmsman.render.markdown_page import code, fence, prose, stacked, table, wrapped
+from helmsman.render.markdown_page import code, fence, join_blocks, prose, table, wrap_cell
 from helmsman.render.report import html_report
 from tests.unit import builders
 from tests.unit.builders import check, config, report, state
@@ -76,7 +76,7 @@ def in_words(text: str) -> str:
 @example([("\\|", "a\\"), ("`|`", "`<br>`")])
 def test_a_table_keeps_its_rows_and_cells_and_each_cell_its_words(rows: list[tuple[str, str]]) -> None:
     for widths in ((), (10, 20)):
-        page = stacked([table(("First", "Second"), ((prose(one), code(other)) for one, other in rows), widths), "the end"])
+        page = join_blocks([table(("First", "Second"), ((prose(one), code(other)) for one, other in rows), widths), "the end"])
         found = read(page)
         assert found.strangers == []
         assert found.headings == found.fences == []
@@ -108,7 +108,7 @@ def test_a_sentence_says_its_words_and_nothing_else(text: str) -> None:
 @example("~~~\nout\n~~~\n````")
 @example(EVIL)
 def test_a_fence_encloses_all_of_its_text(text: str) -> None:
-    found = read(stacked([fence(text), "the end"]))
+    found = read(join_blocks([fence(text), "the end"]))
     assert found.paragraphs == ["the end"]
     assert found.strangers == found.headings == found.tables == []
     assert len(found.fences) == 1
@@ -131,7 +131,7 @@ def test_an_address_is_no_address_any_more(address: str) -> None:
 
 @given(st.lists(st.text(alphabet="abc", min_size=1, max_size=12), min_size=1, max_size=40), st.integers(12, 40))
 def test_a_cell_is_broken_between_words_into_lines_that_fit(words: list[str], width: int) -> None:
-    lines = wrapped(" ".join(words), width).split("<br>")
+    lines = wrap_cell(" ".join(words), width).split("<br>")
     assert " ".join(lines).split() == words
     assert all(len(line) <= width for line in lines)
 
