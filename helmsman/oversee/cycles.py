@@ -32,7 +32,7 @@ def full_window(
 
 def is_checked(summary: IterationSummary) -> bool:
     """Whether the result of an agent's work is known."""
-    return summary.is_checked and at_work(summary)
+    return summary.checked and at_work(summary)
 
 
 def fewer_fail(before: IterationSummary, after: IterationSummary) -> bool:

@@ -34,7 +34,7 @@ def learn(
 
     `intervened`: whether its instructions reached the agent; without that, nothing is known about their effect.
     """
-    if not history or history[-1].movement is Movement.WAITED or not history[-1].is_checked:
+    if not history or history[-1].movement is Movement.WAITED or not history[-1].checked:
         return before, ()
     recent = last_iterations(history, AWAY, is_checked)
     known = {item.kind: item for item in before}
