@@ -9,7 +9,7 @@ import pytest
 
 from tasks.agents.call_folder import (
     CallFolder,
-    _signed,  # pyright: ignore[reportPrivateUsage] - a call that began at a time of the test's choice
+    _sign,  # pyright: ignore[reportPrivateUsage] - a call that began at a time of the test's choice
     finished_call,
     interrupted_call,
 )
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.feature("E3")
 
 def begun(folder: Path, recording: str, seconds: float = 90) -> CallFolder:
     call = CallFolder(folder, "u1")
-    call.started.write_text(_signed(call, call.started, json.dumps({"start": "b" * 40, "at": NOW.isoformat()})))
+    call.started.write_text(_sign(call, call.started, json.dumps({"start": "b" * 40, "at": NOW.isoformat()})))
     call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
     os.utime(call.started, (NOW.timestamp(), NOW.timestamp()))
     os.utime(call.transcript, (NOW.timestamp() + seconds, NOW.timestamp() + seconds))
