@@ -129,7 +129,7 @@ def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_fi
     landing = proven(top, tmp_path, MINE)
     commit(top, "theirs", THEIRS)
     with monkeypatch.context() as dying:
-        dying.setattr(merge_attempt, "place_on", _dies)
+        dying.setattr(merge_attempt, "move_loop_branch", _dies)
         with pytest.raises(KeyboardInterrupt):
             landing.land()
     assert landing.state.ending is not None

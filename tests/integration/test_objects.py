@@ -129,7 +129,7 @@ def test_half_a_conversation_is_not_taken_for_the_next_answer(top: Path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(cat_file.CatFile, "_read_one", interrupted)
+        patched.setattr(cat_file.CatFile, "_content", interrupted)
         with pytest.raises(KeyboardInterrupt):
             of_head(top)
     with pytest.raises(ValueError, match="line feed"):
