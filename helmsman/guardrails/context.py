@@ -44,7 +44,7 @@ def rotation(use: ContextUse) -> str:
     if share >= ROTATE_AT:
         reasons.append(f"{_fullness(use)} (limit {_percent(ROTATE_AT)})")
     if share >= WARN_AT and use.heard >= NOISE_TOKENS and use.noise_share >= NOISE_AT:
-        part = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
+        part = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens of tool output"
         reasons.append(f"{part} are errors or repetition (limit {_percent(NOISE_AT)})")
     return " and ".join(reasons)
 
@@ -65,12 +65,12 @@ def closing(why: str) -> str:
 
 _NEXT = "the next one begins with progress.md and the commits."
 _SAVE = (
-    "Save now: bring your notes in .helmsman/progress.md up to date and commit what works. "
+    "Save now: update your notes in .helmsman/progress.md and commit what works. "
     f"This session ends after the next few tool calls; {_NEXT}"
 )
 _WRITE_DOWN = (
     "Write what you know into .helmsman/progress.md now: decisions, what failed, what is next. Commit what works. "
-    "From here on read only the parts of files that you need."
+    "From now on read only the parts of files that you need."
 )
 
 

@@ -72,9 +72,9 @@ def write_finding(word: str, folder: str | None, rules: Rules, *, folders_only: 
         return _own_state_finding(word) if _LOOPS_FILES in f"{place.path}/" else None
     if place.kind == "outside":
         text = (
-            f"{display(word)} is outside the working tree. Write in {display(rules.worktree)}, or in {TEMPORARY[0]} for what is"
+            f"{display(word)} is outside the working tree. Write in {display(rules.worktree)}, or in {TEMPORARY[0]} for"
         )
-        return Finding("outside", f"{text} temporary.")
+        return Finding("outside", f"{text} temporary files.")
     return None if folders_only else _inside_finding(place.path, rules)
 
 
@@ -86,20 +86,20 @@ def _inside_finding(path: str, rules: Rules) -> Finding | None:
     if first == OWN_FOLDER and rest != AGENTS_FILE and not (rules.looks_only and rest == RESEARCH_FILE):
         return _own_state_finding(path)
     if rules.looks_only and first != OWN_FOLDER and not matches_any(path, _BYPRODUCTS):
-        text = "stays as it is in this iteration, which is for research. Write what you found to"
+        text = "must not change in this iteration, which is for research. Write your findings to"
         return Finding("protected", f"{display(path)} {text} {OWN_FOLDER}/{RESEARCH_FILE}.")
     is_protected = matches_any(path, rules.protected) and not matches_any(path, (*_BYPRODUCTS, *rules.allowed))
     if not is_protected and not matches_any(path, _OWN_FILES):
         return None
     return Finding(
         "protected",
-        f"{display(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
-        f" where you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
+        f"{display(path)} is protected: it judges the work. Leave it unchanged and change the code so that it passes;"
+        f" if you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
     )
 
 
 def _own_state_finding(path: str) -> Finding:
-    text = f"{display(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}."
+    text = f"{display(path)} belongs to the loop and is read-only. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}."
     return Finding("own_state", text)
 
 

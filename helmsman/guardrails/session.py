@@ -118,7 +118,7 @@ def _repetition_findings(call: ToolCall, session: Session, rules: Rules) -> Iter
     earlier, strictness = session.found(call), rules.strictness
     if only_looks(call, session.worktree):
         if earlier.times + 1 >= strictness.same_look:
-            yield Finding("repeated_look", f"You have looked at this {earlier.times} times and nothing was changed since.")
+            yield Finding("repeated_look", f"You already looked at this {earlier.times} times, and nothing has changed since.")
     elif earlier.times + 1 >= strictness.same_command:
         times = {1: "once", 2: "twice"}.get(earlier.times, f"{earlier.times} times")
         outcome = "and it failed; it will fail again" if earlier.failed else "and its result will be the same"
@@ -209,14 +209,14 @@ def work_findings(call: ToolCall, script: Sequence[Command], rules: Rules) -> It
         if rules.tests(path):
             yield Finding(
                 "judging_tests",
-                f"{display(path)} judges this fix: leave what it says and change the code. Adding tests is welcome; where a test"
+                f"{display(path)} judges this fix: keep its assertions and change the code. You may add tests; if a test"
                 " is wrong, say so in .helmsman/progress.md.",
             )
     failure = rules.broken
     if call.tool != "Write" or failure is None or not _PLACE.search(failure.where) or _MISSING.search(failure.message):
         return  # the new file may be what is missing
     if any(not rules.exists(f"{rules.worktree}/{path}") for path in _paths_inside(call.path, call.folder(rules.worktree), rules)):
-        text = f"The build is broken ({failure.kind} at {display(failure.where)}). Fix that first: nothing new can be tried now."
+        text = f"The build is broken ({failure.kind} at {display(failure.where)}). Fix that first: nothing new can be tested until then."
         yield Finding("broken_build", text)
 
 

@@ -61,7 +61,7 @@ def reason(results: Sequence[CheckResult]) -> str:
     for result in failed[:CHECKS_SHOWN]:
         names = result.counts.failing if result.counts else ()
         printed = [line for line in (result.tail or result.head).splitlines() if line.strip()][-LINES_SHOWN:]
-        shown += map(_short_line, names[:TESTS_SHOWN] or printed or (f"exit code {result.exit_code}, nothing printed",))
+        shown += map(_short_line, names[:TESTS_SHOWN] or printed or (f"exit code {result.exit_code}, no output",))
         shown += [f"[{len(names) - TESTS_SHOWN} more]"] if len(names) > TESTS_SHOWN else []
     pieces = render_pieces("stop", checks=f"{commands}{more}", one=len(failed) == 1, shown="\n".join(shown))
     return fit(pieces, TEXT_TOKENS)

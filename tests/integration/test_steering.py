@@ -116,7 +116,7 @@ def test_the_fifth_failure_in_a_row_is_answered_with_guidance_at_once() -> None:
     steering = steers()
     answers = [advised(fail(steering, f"make part-{number}", f"{number}")) for number in range(5)]
     assert [bool(answer) for answer in answers] == [False] * 4 + [True]
-    assert "5 tool calls of one kind have failed one after the other" in answers[-1]
+    assert "5 tool calls of one kind failed in a row" in answers[-1]
     assert (steering.account(AgentOutcome.FINISHED)["failures_in_row"], steering.guarded[-1].rule) == (5, "failures")
 
 
@@ -137,7 +137,7 @@ def test_a_failure_that_a_pipe_hides_is_counted_and_told_with_the_next_call() ->
         steering.conclude(
             done(f"{number}", f"FAILED tests/test_{number}.py::test_it - assert 1 == 2\n1 failed, 3 passed in 0.12s")
         )
-    assert "5 tool calls of one kind have failed" in advised(steering.answer(event("ls", "next")))
+    assert "5 tool calls of one kind failed" in advised(steering.answer(event("ls", "next")))
     assert {error.kind for error in steering.errors} == {FailureClass.TEST}
 
 

@@ -18,7 +18,7 @@ def noisy(noise: int, heard: int) -> ContextUse:
     return ContextUse(tokens=125_000, window=WINDOW, heard=heard, noise=noise)
 
 
-NOISE = "tokens that tools answered are errors or repetition (limit 70 %)"
+NOISE = "tokens of tool output are errors or repetition (limit 70 %)"
 
 
 def test_what_is_configured_is_better_than_what_the_cli_told_and_that_than_the_table() -> None:

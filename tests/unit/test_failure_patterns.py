@@ -113,7 +113,7 @@ def test_the_gutter_is_reached_after_three_times_the_failures_and_says_the_numbe
 def test_guidance_ends_with_a_remedy_for_the_class_and_foreign_text_in_it_is_printable_and_short(kind: FailureClass) -> None:
     ugly = ErrorVector(kind=kind, where="\x1b[2J\n" * 1000, message="\0" * 5000)
     (advice,) = failed(live(*different(4))[0], bash("x"), ugly)[1]
-    assert len(advice.text.partition("that tests this. ")[2]) > 20
+    assert len(advice.text.partition("that tests it. ")[2]) > 20
     assert (advice.text.isprintable(), len(advice.text) < 1000) == (True, True)
 
 

@@ -107,7 +107,7 @@ def test_of_a_failing_check_the_tests_are_named_or_else_how_its_output_ends() ->
         "tests": (fails("a", 7), "test_0\ntest_1\ntest_2\ntest_3\ntest_4\n[2 more]"),
         "output": (fails(head="1\n2\n\n3\n4\n"), "2\n3\n4"),
         "its end": (fails(head="1\n", tail="8\n9\n"), "8\n9"),
-        "nothing": (fails(head=" \n", exit_code=3), "exit code 3, nothing printed"),
+        "nothing": (fails(head=" \n", exit_code=3), "exit code 3, no output"),
     }
     for case, (result, shown) in cases.items():
         assert f"```\n{shown}\n```" in reason([result]), case
