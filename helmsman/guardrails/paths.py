@@ -71,9 +71,7 @@ def write_finding(word: str, folder: str | None, rules: Rules, *, folders_only: 
     if place.kind == "temporary":
         return _own_state_finding(word) if _LOOPS_FILES in f"{place.path}/" else None
     if place.kind == "outside":
-        text = (
-            f"{display(word)} is outside the working tree. Write in {display(rules.worktree)}, or in {TEMPORARY[0]} for"
-        )
+        text = f"{display(word)} is outside the working tree. Write in {display(rules.worktree)}, or in {TEMPORARY[0]} for"
         return Finding("outside", f"{text} temporary files.")
     return None if folders_only else _inside_finding(place.path, rules)
 

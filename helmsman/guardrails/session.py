@@ -216,7 +216,9 @@ def work_findings(call: ToolCall, script: Sequence[Command], rules: Rules) -> It
     if call.tool != "Write" or failure is None or not _PLACE.search(failure.where) or _MISSING.search(failure.message):
         return  # the new file may be what is missing
     if any(not rules.exists(f"{rules.worktree}/{path}") for path in _paths_inside(call.path, call.folder(rules.worktree), rules)):
-        text = f"The build is broken ({failure.kind} at {display(failure.where)}). Fix that first: nothing new can be tested until then."
+        text = (
+            f"The build is broken ({failure.kind} at {display(failure.where)}). Fix that first: nothing else can be tested now."
+        )
         yield Finding("broken_build", text)
 
 

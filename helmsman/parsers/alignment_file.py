@@ -24,12 +24,12 @@ NOTHING = "(none)"
 LARGEST = 400_000  # maximum characters of a file
 _PROOF, _ANSWER = "Proof", "Answer"
 _HELP = """\
-What is agreed on before a loop starts. It is yours: change what is wrong. To answer a question, tick it and write below it, as in
+What is agreed before a loop starts. Change what is wrong. To answer a question, tick it and write the answer below it, as in
 
     - [x] Which colour?
       - Answer: blue
 
-A tick alone leaves it to whoever does the work. A loop does not start while a question is open."""
+A tick without an answer leaves the decision to the agent. A loop does not start while a question is open."""
 
 
 _Kind = Literal["prose", "lines", "commands", "stages", "questions", "answered"]  # format of the text under a heading
@@ -76,11 +76,11 @@ def render(alignment: Alignment) -> str:
     """Return the file's text."""
     made, lines = alignment.made, [TITLE, "", _HELP]
     if made.by == "template":
-        lines += ["", f"**No model wrote this**, so no model looked for gaps: {clean(made.reason) or 'none was asked'}"]
+        lines += ["", f"**No model wrote this**, so no model looked for gaps: {clean(made.reason) or 'no model was called'}"]
     elif made.by == "model":
         lines += ["", f"Round {made.round} of {ROUNDS} at most, by {clean(made.model)}, {money(made.cost_usd)} so far."]
     if made.by != "template" and made.reason:
-        lines += ["", f"The last answers are not worked in: {clean(made.reason)}"]
+        lines += ["", f"The last answers are not included yet: {clean(made.reason)}"]
     if made != Made():
         noted = json.dumps(made.model_dump(mode="json", exclude_defaults=True))
         inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # cannot end the comment
@@ -173,10 +173,10 @@ def _parse_alignment(lines: Sequence[str]) -> Alignment:
             sections.append(_require_new_heading(heading[2], _LAYOUT, sections, number))
             for at, line in enumerate(body, number + 2):
                 if line.strip():
-                    raise ValueError(f"line {at}: {clean(line)[:60]!r} stands right under a section; write it under a heading")
+                    raise ValueError(f"line {at}: {clean(line)[:60]!r} is directly below a section; move it below a heading")
     missing = ", ".join(f"## {title}" for title in _LAYOUT if title not in sections)
     if missing:
-        raise ValueError(f"a section is missing: {missing}")
+        raise ValueError(f"missing sections: {missing}")
     noted, made = next((match for line in lines[:end] if (match := _MADE.fullmatch(line.strip()))), None), Made()
     with suppress(ValueError, RecursionError):  # a person who edits or removes our comment has written the file by hand
         made = Made.model_validate(json.loads(noted[1])) if noted else made
@@ -191,7 +191,7 @@ def _require_new_heading(heading: str, known: Iterable[str], before: Sequence[st
     name = _find_heading(heading, known)
     if name is None:
         expected = ", ".join(known) or "a section before it"
-        raise ValueError(f"line {number + 1}: the heading {clean(heading)[:60]!r} is not known here; expected: {expected}")
+        raise ValueError(f"line {number + 1}: unknown heading {clean(heading)[:60]!r}; expected: {expected}")
     if name in before:
         raise ValueError(f"line {number + 1}: the heading {name!r} appears twice")
     return name

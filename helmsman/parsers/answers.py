@@ -63,7 +63,7 @@ def other_form(error: ValidationError) -> str:
     """Describe the first error of an answer, without its content."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = printable(".".join(str(part) for part in first["loc"])).replace("`", "'")[:60]
-    return f"the answer has another form: {place or 'all of it'}: {first['msg']}"
+    return f"the answer does not match the schema: {place or 'the whole answer'}: {first['msg']}"
 
 
 def find_object(text: str, name: str) -> Mapping[str, Any] | str:
@@ -82,4 +82,4 @@ def find_object(text: str, name: str) -> Mapping[str, Any] | str:
         if isinstance(found, dict) and name in found:
             return cast("dict[str, Any]", found)
         position = text.find("{", max(end, position + 1))
-    return f"the answer holds no JSON object with `{name}`"
+    return f"the answer contains no JSON object with `{name}`"

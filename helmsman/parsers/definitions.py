@@ -72,9 +72,9 @@ def template(config: AgentConfig) -> AgentKind:
     """Build the agent kind from the configuration. Raises OperatorError."""
     if not config.command:
         raise OperatorError(
-            'agent.kind = "template" names no command',
+            'agent.kind = "template" needs agent.command',
             expected='agent.command as a list, for example ["my-agent", "--file", "{prompt_file}"]',
-            remedy="give agent.command, or another agent.kind",
+            remedy="set agent.command, or choose another agent.kind",
         )
     values = {"name": TEMPLATE, "title": config.command[0], "command": config.command}
     return _validate(
@@ -90,10 +90,10 @@ def _parse_file(text: str, where: str, *, front_matter: bool = False) -> _File:
     if front_matter:
         lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
         if lines[0].rstrip() != MARK:
-            raise _error_for(where, [(1, f"it begins with no line of {MARK}, which opens its front matter")])
+            raise _error_for(where, [(1, f"the first line is not {MARK}, which opens the front matter")])
         end = next((number for number, line in enumerate(lines) if number and line.rstrip() == MARK), None)
         if end is None:
-            raise _error_for(where, [(1, f"no line of {MARK} closes its front matter")])
+            raise _error_for(where, [(1, f"no second line of {MARK} closes the front matter")])
         # an empty line instead of the mark keeps line numbers
         text, body = "\n".join(["", *lines[1:end]]), "\n".join(lines[end + 1 :])
     try:
@@ -106,7 +106,7 @@ def _validate(record: type[R], found: _File, where: str, problems: Problems = ()
     """Validate a record. `body`: the field for the Markdown, which is not a key."""
     errors, known = list(problems), {*record.model_fields, *Condition.model_fields} - {body}
     if body in found.values:
-        errors.append((found.line(body), f"{display(body)}: unknown key; what stands below the front matter is that"))
+        errors.append((found.line(body), f"{display(body)}: unknown key; write it as text below the front matter"))
     try:
         validated = record.model_validate({**found.values, **({body: found.body} if body else {})}, extra="forbid")
     except ValidationError as error:
@@ -129,4 +129,4 @@ def _describe_error(error: ErrorDetails, found: _File, known: Iterable[str]) -> 
 def _error_for(where: str, problems: Problems) -> OperatorError:
     messages = [f"{where}:{line}: {cause}" for line, cause in sorted(problems)]
     form = "docs/agents.md" if where.endswith(".toml") else "docs/presets.md"
-    return OperatorError("\n  ".join(messages), remedy=f"fix the file; {form} shows its form")
+    return OperatorError("\n  ".join(messages), remedy=f"fix the file; {form} shows the format")

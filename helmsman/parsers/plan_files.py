@@ -31,11 +31,11 @@ def read_json(text: str) -> Plan:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise PlanError(getattr(error, "lineno", 0), f"no JSON: {error}") from None
+        raise PlanError(getattr(error, "lineno", 0), f"invalid JSON: {error}") from None
     items = list[PlanItem]()
     for number, values in enumerate(_stories(content)[: MOST_ITEMS + 1], 1):
         if not isinstance(values, dict):
-            raise PlanError(0, f"story {number}: expected one in braces, found {display(values)}")
+            raise PlanError(0, f"story {number}: expected an object, found {display(values)}")
         try:
             present = {key: value for key, value in cast("dict[str, Any]", values).items() if value is not None}
             items.append(item_of(Story, present, 0))
@@ -81,7 +81,7 @@ def read_toml(text: str) -> Plan:
     if not isinstance(values.get("item", []), list) or not all(isinstance(one, dict) for one in tables):
         raise PlanError(0, "item: expected [[item]] tables, in double brackets")
     if len(tables) != len(starts):
-        raise PlanError(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
+        raise PlanError(0, "write each item as its own [[item]] table, so that it can be ticked")
     items = (item_of(Item, table, text.count("\n", 0, start) + 1) for table, start in zip(tables, starts, strict=True))
     return Plan(kind="toml", items=tuple(items))
 
@@ -127,7 +127,7 @@ def read_plan(path: str, data: bytes) -> Plan:
 def read_text(kind: Kind, text: str) -> Plan:
     plan = FORMS[kind][0](text)
     if not plan.items:
-        raise PlanError(0, "there is no item in it")
+        raise PlanError(0, "it contains no items")
     require_few_items([item.line for item in plan.items])
     return require_sound(plan.model_copy(update={"items": tuple(_assign_ids(plan.items))}))
 
@@ -146,13 +146,13 @@ def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
         [{**dict(item), "line": 0} for item in plan.items] for plan in (read_text(kind, after), with_done(before, ids_to_tick))
     )
     if actual != expected:
-        raise PlanError(0, f"{', '.join(sorted(ids_to_tick))} cannot be ticked in it without changing something else")
+        raise PlanError(0, f"{', '.join(sorted(ids_to_tick))} cannot be ticked without changing other parts of it")
     return (BOM if data.startswith(BOM) else b"") + after.encode()
 
 
 def _decode(data: bytes) -> str:
     if len(data) > LARGEST:
-        raise PlanError(0, f"it has {len(data):,} bytes, {LARGEST:,} may be")
+        raise PlanError(0, f"it has {len(data):,} bytes, more than {LARGEST:,}")
     try:
         return data.removeprefix(BOM).decode()
     except UnicodeDecodeError as error:

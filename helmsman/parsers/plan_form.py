@@ -32,7 +32,7 @@ class PlanError(ValueError):
 
     def about(self, path: str) -> OperatorError:
         where = f"{path}:{self.line}" if self.line else path
-        return OperatorError(clean(f"{where}: {self.why}"), remedy="fix the plan and commit it; docs/plans.md shows its forms")
+        return OperatorError(clean(f"{where}: {self.why}"), remedy="fix the plan and commit it; docs/plans.md shows the formats")
 
 
 def _require(holds: Callable[[str], object], expected: str) -> AfterValidator:
@@ -54,7 +54,7 @@ def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-_IS_TEXT = _require(lambda text: not _NO_TEXT.search(text), "text without null characters and halves of characters")
+_IS_TEXT = _require(lambda text: not _NO_TEXT.search(text), "text without null characters and lone surrogates")
 Text = Annotated[str, _IS_TEXT, AfterValidator(lambda text: text.strip()[:LONGEST_DETAILS])]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), AfterValidator(_without_empty)]
 Title = Annotated[Text, AfterValidator(lambda text: " ".join(text.split())[:LONGEST_TITLE]), _require(bool, "a title")]
@@ -127,7 +127,7 @@ def item_of(form: type[Item], values: Mapping[str, Any], line: int) -> PlanItem:
 def require_few_items(lines: Sequence[int]) -> None:
     """Raise PlanError if there are too many items. `lines`: first line of each item."""
     if len(lines) > MOST_ITEMS:
-        raise PlanError(lines[MOST_ITEMS], f"{len(lines):,} items, {MOST_ITEMS:,} may be")
+        raise PlanError(lines[MOST_ITEMS], f"it has {len(lines):,} items, more than {MOST_ITEMS:,}")
 
 
 def slug(title: str) -> str:

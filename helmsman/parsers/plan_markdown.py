@@ -73,7 +73,7 @@ class _Box:
         """The command that proves it: in its title, or on a separate line below."""
         in_title = _CHECK.search(self.title)
         if in_title is None and "(check:" in self.title.lower():
-            raise PlanError(self.line, "its check cannot be read: write (check: `command`), one command in backquotes")
+            raise PlanError(self.line, "its check cannot be parsed: write (check: `command`), one command in backticks")
         match = in_title or next(self.noted("check"), None) or _VERIFY_COMMAND.search(self.title)
         groups = match.groupdict() if match else {}
         return (groups.get("command") or groups.get("bare") or "").strip()
@@ -93,7 +93,7 @@ def read(text: str) -> Plan:
     boxes = _boxes(text)
     for box in boxes:
         if box.below and not all(one.done for one in box.below) and (box.check or box.needs):
-            raise PlanError(box.line, "a box with boxes below it has no check and no needs: write them on each item below")
+            raise PlanError(box.line, "an item with sub-items cannot have a check or needs: write them on each sub-item")
     items = [box for box in boxes if not box.below]
     # Items with equal titles include what they are below in their id: `Write tests` often occurs once for each part.
     alike = Counter(box.bare for box in items if not box.id)
@@ -129,7 +129,7 @@ def _boxes(text: str) -> list[_Box]:
                 _rank_of(title, ranks[-1][1]), heading_above, id_match["id"] if id_match else "",
             ))  # fmt: skip
         elif almost := _ALMOST.match(line):
-            raise PlanError(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")
+            raise PlanError(number, f"expected a checkbox such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")
         elif heading := _HEADING.fullmatch(line):
             ranks = [one for one in ranks if one[0] < len(heading[1])]
             ranks.append((len(heading[1]), _rank_of(heading[2], ranks[-1][1])))
@@ -151,7 +151,7 @@ def _visible_lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
         start = start if inside else number
     if comment or code.open:
-        raise PlanError(start, "what begins here (code or a comment) is never closed")
+        raise PlanError(start, "the code block or comment that begins here is never closed")
 
 
 def _nest(boxes: list[_Box]) -> None:

@@ -31,12 +31,12 @@ def require_sound(plan: Plan) -> Plan:
         lines[item.id] = item.line
     for item in plan.items:
         if unknown := next((name for name in item.needs if name not in lines), None):
-            raise PlanError(item.line, f"{item.id} needs {unknown}, which is no item{did_you_mean(unknown, lines)}")
+            raise PlanError(item.line, f"{item.id} needs {unknown}, which is not an item{did_you_mean(unknown, lines)}")
     try:
         TopologicalSorter({item.id: item.needs for item in plan.items}).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1][::-1]  # graphlib orders from prerequisite to dependent
-        raise PlanError(lines[circle[0]], f"these items form a cycle: {' needs '.join(circle)}") from None
+        raise PlanError(lines[circle[0]], f"dependency cycle: {' needs '.join(circle)}") from None
     return plan
 
 
@@ -82,19 +82,19 @@ def _plan_objections(before: Plan, after: Plan, only: str) -> Iterator[str]:
     for item in before.items:
         now = after.item(item.id)
         if item.done and not (now and now.done):
-            yield f"{item.id} was done and is no longer there as done"
+            yield f"{item.id} was done, and is now open or missing"
         if not item.done and item.check and not (now and now.check == item.check):
-            yield f"{item.id} has a check of its own, which has to stay"
+            yield f"{item.id} has a check, which must not change"
     for item in after.items:
         earlier = before.item(item.id)
         if item.done and not (earlier and earlier.done):
             yield f"{item.id} is ticked, but only the loop ticks items"
         if item.check and not (earlier and earlier.check):
-            yield f"{item.id} has a new check; a check of an item is its operator's to write"
+            yield f"{item.id} has a new check; only the operator writes checks of items"
         if item.verify and not (earlier and earlier.verify):
-            yield f"{item.id} no longer asks for a change"
+            yield f"{item.id} is now only a verification item"
     if only and after.item(only) is None:
-        yield f"{only} is the item of this loop, and was removed"
+        yield f"{only}, the item of this loop, was removed"
 
 
 # --- the current item of an iteration, at a cost independent of the plan's length ---------------------------------------
@@ -154,16 +154,16 @@ def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
     item = plan.item(only)
     if only and item is None:
         known = (one.id for one in plan.items)
-        raise OperatorError(f"plan.item: {display(only)} is no item of {path}{did_you_mean(only, known)}")
+        raise OperatorError(f"plan.item: {display(only)} is not an item of {path}{did_you_mean(only, known)}")
     if item and item.done:
-        raise OperatorError(f"plan.item: {only} is ticked in {path} already, so there is nothing to do")
+        raise OperatorError(f"plan.item: {only} is already ticked in {path}, so there is nothing to do")
     if item and (missing := open_needs(plan, item)):
         found = ", ".join(missing[:LEFT_NAMED])
-        raise OperatorError(f"plan.item: {only} needs what is not done yet", found=found, remedy="do that first")
+        raise OperatorError(f"plan.item: {only} has prerequisites that are not done", found=found, remedy="do those first")
     if not plan.left:
         raise OperatorError(
             f"every item of {path} is ticked, so there is nothing to do",
-            remedy="add what is to be done, or untick it; for work without a plan: helmsman run … --set plan.file=",
+            remedy="add an item, or untick one; to work without a plan: helmsman run … --set plan.file=",
         )
     hand = in_hand(plan, only)
     return PlanProgress(total=hand.total, done=hand.done, now=hand.item.id if hand.item else "", sketch=hand.sketch)
@@ -172,9 +172,9 @@ def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
 def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     """Return the error for a loop whose single item is no longer in the plan, so that its state is unknown."""
     return OperatorError(
-        f"plan.item: {display(only)} is no item of {path} any more{did_you_mean(only, (one.id for one in plan.items))}",
-        expected="the item that this loop was made for",
-        found=f"{len(plan.items)} others",
+        f"plan.item: {display(only)} is no longer an item of {path}{did_you_mean(only, (one.id for one in plan.items))}",
+        expected="the item that this loop was started for",
+        found=f"{len(plan.items)} other items",
         remedy=f"restore it on the loop's branch, or name another: helmsman resume {loop} --set plan.item=…",
     )
 

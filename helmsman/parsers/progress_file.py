@@ -67,7 +67,7 @@ def read(text: str) -> WorkingMemory:
         decisions=tuple(_parse_choice(entry) for kind, entry in found if kind == "decided" and entry)[-KEPT_ENTRIES:],
         uncertainties=tuple(entry for kind, entry in found if kind == "unclear" and entry)[-KEPT_ENTRIES:],
         remaining_gap=shortened("\n".join(entry for kind, entry in found if kind == "next"), 4 * KEPT_CHARACTERS),
-        problems=(f"it had {len(lines)} lines, and only the last {LINES} were kept",) if len(lines) > LINES else (),
+        problems=(f"it had {len(lines)} lines; only the last {LINES} were kept",) if len(lines) > LINES else (),
     )
 
 

@@ -195,7 +195,7 @@ def _candidates_of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Cand
     text, yaml = folder.text(file), file.endswith(("yml", "yaml"))
     table: Mapping[str, Any] | None = read_table(file, text) if row.keys and not yaml else {}
     if table is None:
-        yield Passed(file, "it is not TOML" if file.endswith(".toml") else "it is not JSON")
+        yield Passed(file, "it is not valid TOML" if file.endswith(".toml") else "it is not valid JSON")
         return
     keys = _yaml_keys(text, row.keys) if yaml else mapping(at(table, row.keys))
     for kind, name in _most_usual(keys if row.keys else " ".join(re.findall(row.named, text)).split()):
@@ -242,7 +242,7 @@ def _node_candidates(folder: Folder) -> Iterator[Candidate | Passed]:
         return
     package = read_table("package.json", folder.text("package.json"))
     if package is None:
-        yield Passed("package.json", "it is not JSON")
+        yield Passed("package.json", "it is not valid JSON")
         return
     execute, declared_manager = _LISTS["node_managers"], str(package.get("packageManager", "")).partition("@")[0]
     locked_manager = next((manager for lock, manager in _LISTS["node_locks"].items() if lock in folder.names), "")
@@ -274,7 +274,7 @@ def _python_candidates(folder: Folder) -> Iterator[Candidate | Passed]:
     """Yield the commands for pytest, tox, nox, ruff, flake8, mypy and pyright that settings imply."""
     pyproject = read_table("pyproject.toml", folder.text("pyproject.toml"))
     if pyproject is None:
-        yield Passed("pyproject.toml", "it is not TOML")
+        yield Passed("pyproject.toml", "it is not valid TOML")
     run = next((run for lock, run in _LISTS["python_locks"].items() if lock in folder.names), "")
     tool = mapping(at(pyproject, "tool"))
     if found := _python_test_command(folder, tool):

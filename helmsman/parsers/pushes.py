@@ -129,11 +129,11 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
         elif _ZEROS.fullmatch(update.after):
             why = "the branch was deleted"
         elif not is_branch(branch) or not all(is_commit(end) or _ZEROS.fullmatch(end) for end in ends):
-            why = "branch or commit are not written as git writes them"
+            why = "the name of the branch or the commit is invalid"
         elif branch.startswith(OWN_BRANCHES):
             why = "the branch is Helmsman's own"
         else:
-            why = "" if matches_branch(branch, allowed) else f"{branch} is not one of the branches that the operator allows"
+            why = "" if matches_branch(branch, allowed) else f"the operator does not allow branch {branch}"
         before = None if _ZEROS.fullmatch(update.before) else update.before
         push = {**facts, "branch": branch, "commit": update.after, "before": before}
         found.append(Ignored(reason=why) if why else Push.model_validate(push))
@@ -171,10 +171,10 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, Allowed]
         return AllowedFile.model_validate(table).repositories
     except ValidationError as error:
         raise OperatorError(
-            f"{source} does not say which repositories may start loops",
+            f"{source} is invalid",
             expected='a table [repositories] with lines such as "owner/name" = "/srv/git/name.git"',
             found="; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3]),
-            remedy="correct the file; docs/push.md shows one",
+            remedy="fix the file; docs/push.md shows an example",
         ) from None
 
 

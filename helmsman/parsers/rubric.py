@@ -54,10 +54,10 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
         _find_empty_sections(parts),
         (item for item in checks_read if isinstance(item, Problem)),
         (item for item in criteria_read if isinstance(item, Problem)),
-        _find_duplicates(((check.line, check.config.title) for check in checks), "a check is named {}", "- **OTHER**: `COMMAND`"),
         _find_duplicates(
-            ((criterion.line, criterion.config.id) for criterion in criteria), "a criterion has the id {}", "[other-id]"
+            ((check.line, check.config.title) for check in checks), "the name {} is taken", "- **OTHER**: `COMMAND`"
         ),
+        _find_duplicates(((criterion.line, criterion.config.id) for criterion in criteria), "the id {} is taken", "[other-id]"),
     ]
     problems = [problem for source in found for problem in islice(source, MOST_PROBLEMS)]
     if len(envisioning) > LONGEST_ENVISIONING:
@@ -133,8 +133,8 @@ def _read_envisioning(every: Sequence[Block], lines: Sequence[str]) -> str:
 
 _CLOSING_MARK = {"fence": "the same mark on a line of its own", "comment": "-->"}
 _EMPTY_SECTION: Mapping[Section, tuple[str, str]] = {
-    "Checks": ("## Checks has no command", "list commands as `- npm test`, or put them into a fence, one a line"),
-    "Judge criteria": ("## Judge criteria has no criterion", "list criteria as `- Every endpoint answers errors in JSON.`"),
+    "Checks": ("## Checks has no command", "list commands as `- npm test`, or put them into a code block, one per line"),
+    "Judge criteria": ("## Judge criteria has no criterion", "list criteria as `- Every endpoint returns errors as JSON.`"),
 }
 
 
@@ -142,12 +142,10 @@ def _find_unclosed(every: Iterable[Block], lines: Sequence[str]) -> Iterator[Pro
     """Yield problems for unclosed blocks and NUL characters."""
     for block in every:
         if not block.closed:
-            yield Problem(
-                block.line, f"this {block.kind} is opened and never closed", f"close it with {_CLOSING_MARK[block.kind]}"
-            )
+            yield Problem(block.line, f"this {block.kind} is never closed", f"close it with {_CLOSING_MARK[block.kind]}")
     for number, line in enumerate(lines, 1):
         if "\0" in line:
-            yield Problem(number, "there is a NUL character", "remove it; no program can be given one")
+            yield Problem(number, "there is a NUL character", "remove it; no command can contain one")
 
 
 def _find_misspelt_headings(every: Iterable[Block]) -> Iterator[Problem]:
@@ -170,7 +168,7 @@ def _find_duplicates(named: Iterable[tuple[int, str]], cause: str, example: str)
     for line, name in named:
         if name in first:
             message = cause.format(name[:_LONGEST_TITLE])
-            yield Problem(line, f"{message}, as on line {first[name]} already", f"give one of them another: {example}")
+            yield Problem(line, f"{message} by line {first[name]}", f"rename one of them: {example}")
         first.setdefault(name, line)
 
 
@@ -204,7 +202,7 @@ def from_front_matter(front_matter: Mapping[Any, Any], lines: Sequence[str]) -> 
             continue  # merging the configuration reports that it must be a table
         if key in table:
             problems.append(
-                Problem(_line_of_key(short, lines), f"{short} and {SHORT[short]} say the same thing", "keep one of the two")
+                Problem(_line_of_key(short, lines), f"{short} and {SHORT[short]} set the same value", "keep one of the two")
             )
         values[section] = {**cast("Mapping[str, Any]", table), key: front_matter[short]}
     return values, problems
@@ -213,11 +211,11 @@ def from_front_matter(front_matter: Mapping[Any, Any], lines: Sequence[str]) -> 
 def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequence[str]) -> Iterator[Problem]:
     """Yield problems for settings in both the front matter and a section."""
     if "checks" in front and "checks" in body:
-        yield Problem(_line_of_key("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
+        yield Problem(_line_of_key("checks", lines), "checks are in both the front matter and ## Checks", "keep one of the two")
     judge_tables = [cast("Mapping[str, Any]", one) for table in (front, body) if isinstance(one := table.get("judge"), Mapping)]
     for key in sorted({*judge_tables[0]} & {*judge_tables[-1]}) if len(judge_tables) > 1 else ():
         yield Problem(
-            _line_of_key("judge", lines), f"judge.{key} stands in the front matter and in a section", "keep one of the two"
+            _line_of_key("judge", lines), f"judge.{key} is in both the front matter and a section", "keep one of the two"
         )
 
 
@@ -228,8 +226,8 @@ def _unknown_key(key: str, lines: Sequence[str]) -> Problem:
     try:
         describe(key[:LONGEST_VALUE])
     except OperatorError as error:  # its message knows the keys of every section
-        return Problem(line, error.problem, "correct it or take it out; `helmsman config` shows every key")
-    return Problem(line, cause, "write the sections as tables, not with dots")
+        return Problem(line, error.problem, "correct or remove it; `helmsman config` lists every key")
+    return Problem(line, cause, "write sections as nested tables, not with dots")
 
 
 def _line_of_key(key: str, lines: Sequence[str]) -> int:

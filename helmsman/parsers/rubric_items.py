@@ -14,7 +14,7 @@ from helmsman.plain import one_line, short_line
 
 MOST_PROBLEMS = 50  # maximum reported per file
 MOST_ITEMS = 200  # maximum checks, or criteria; more are a mistake
-_TOO_MANY = (f"there are more than {MOST_ITEMS} items", "cut the work into several loops")
+_TOO_MANY = (f"there are more than {MOST_ITEMS} items", "split the work into several loops")
 MOST_VOTES = 9  # as in the configuration
 _LONGEST_SHOWN = 60
 _Config = TypeVar("_Config", CheckConfig, CriterionConfig)
@@ -45,7 +45,7 @@ _TICK_BOX = re.compile(r"\A\[[ xX]\](?:\s+|$)")  # ticks in the file have no mea
 _LABEL = re.compile(r"[*_]*([^`:=$|&;<>*_][^`:=$|&;<>]{0,60})(?::[*_]*|[*_]*[ \t]+[\u2013\u2014])[ \t]+(`.*)", re.DOTALL)
 """`**Unit tests**: ` before a command in backticks; in a shell, a colon and a space never precede a backtick."""
 _REMARK = re.compile(r"[(:,.;\u2013\u2014#]|- |$")
-_ONE_COMMAND = "write one command in backticks an item, and set a remark behind it apart with a dash"
+_ONE_COMMAND = "write one command in backticks per item, and a dash before a remark after it"
 
 
 def read_checks(section: Sequence[Block]) -> Iterator[RubricItem[CheckConfig] | Problem]:
@@ -92,12 +92,12 @@ def _parse_command(item: str, *, code: bool) -> tuple[str, str]:
     ticks = len(item) - len(item.lstrip("`"))
     end = next((run.start() for run in re.finditer("`+", item[ticks:]) if len(run[0]) == ticks), None)
     if end is None:
-        return "", "a backtick opens a command and none closes it"
+        return "", "the command has no closing backtick"
     command, rest = item[ticks : ticks + end].strip(), item[ticks + end + ticks :].strip()
     if not command:
         return "", "this item has no command"
     has_more = "`" in rest or not _REMARK.match(rest)
-    return command, f"more than a remark stands behind the command: {short_line(rest, _LONGEST_SHOWN)}" if has_more else ""
+    return command, f"the command is followed by more than a remark: {short_line(rest, _LONGEST_SHOWN)}" if has_more else ""
 
 
 # --- criteria -----------------------------------------------------------------------------------------------------
@@ -108,8 +108,8 @@ _VOTES = re.compile(
 )
 """`(2 of 3 votes)`, `(2 of 3)`, `(votes: 3)`."""
 _WORDS = {
-    "id": ("an id has letters, digits and . _ - and at most 60 of them", "write it like [api-errors]"),
-    "text": ("a criterion has at most 4000 characters", "cut it into several"),
+    "id": ("an id consists of letters, digits and . _ -, at most 60 characters", "write it like [api-errors]"),
+    "text": ("a criterion has at most 4000 characters", "split it into several"),
 }
 
 
@@ -146,9 +146,9 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
         sentence, needed, votes = _parse_votes(rest)
         if not 1 <= needed <= votes <= MOST_VOTES:
             cause = f"({needed} of {votes} votes): expected K of N votes, K from 1 to N, N at most {MOST_VOTES}"
-            yield Problem(line, cause, "correct votes")
+            yield Problem(line, cause, "correct the votes")
         elif not sentence:
-            yield Problem(line, f"criterion {name} says nothing", "write a sentence that can be answered with yes or no")
+            yield Problem(line, f"criterion {name} has no text", "write a sentence that can be answered with yes or no")
         else:
             try:
                 yield RubricItem(line, CriterionConfig(needed=needed, votes=votes, id=name, text=sentence))

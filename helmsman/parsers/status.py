@@ -57,7 +57,7 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
         return Claims(wants_to_finish=True, how=promise, status=status)
     word, reason = _closing_word(outside_code(message[-_LONGEST:]).splitlines())
     if status and status.status == "blocked" and word in {"", "CONTINUE"}:
-        word, reason = "BLOCKED", status.recommendation or "it does not say why"
+        word, reason = "BLOCKED", status.recommendation or "it gives no reason"
     if word in {"BLOCKED", "IMPOSSIBLE"}:
         return Claims(blocked=short_line(reason, LONGEST_BLOCKED), status=status)
     return Claims(goes_on=word == "CONTINUE" or bool(status and status.status == "in_progress"), status=status)

@@ -185,7 +185,7 @@ def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_reques
     assert eventually(lambda: any("/helmsman approve" in one.body for one in issue.comments), PATIENCE), scene.issue_runs()
     assert eventually(lambda: [run["state_name"] for run in scene.issue_runs()] == ["Suspended"], PATIENCE)
     hostile = comment_event("github", "/helmsman approve", 1, by="mallory", number=issue.number)
-    assert "mallory is not known to belong" in scene.tell("issue_comment", hostile)
+    assert "mallory is not known to be a member" in scene.tell("issue_comment", hostile)
     answer = comment_event("github", "/helmsman approve", 2, association="OWNER", number=issue.number)
     assert scene.tell("issue_comment", answer).startswith("accepted")
     assert eventually(lambda: {run["state_name"] for run in scene.issue_runs()} == {"Completed", "Heeded"}, PATIENCE)

@@ -164,7 +164,7 @@ def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: 
 
 @pytest.mark.parametrize(
     ("turn", "why"),
-    [(AWAY, "no model could be asked: the model could not be reached"), (say("Certainly!"), "the answer holds no JSON object")],
+    [(AWAY, "no model could be asked: the model could not be reached"), (say("Certainly!"), "the answer contains no JSON object")],
     ids=["away", "no JSON"],
 )
 def test_without_an_answer_of_use_the_template_asks_and_says_why(desk: Desks, turn: Turn, why: str) -> None:
@@ -180,7 +180,7 @@ def test_without_an_answer_of_use_the_template_asks_and_says_why(desk: Desks, tu
 def test_an_answer_of_no_use_is_asked_for_once_more_with_the_reason(desk: Desks) -> None:
     at = desk([say("Certainly!"), KNOWS])
     assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
-    assert "the answer holds no JSON object with `blockingQuestions`" in at.api.requests[1].prompt
+    assert "the answer contains no JSON object with `blockingQuestions`" in at.api.requests[1].prompt
     assert at.written().made.cost_usd == pytest.approx(2 * (100 * 4 + 20 * 20) / 1e6, rel=0.01)
 
 

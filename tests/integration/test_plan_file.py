@@ -95,7 +95,7 @@ def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cann
     assert hand.anew
     circle = settled(asked, {"docs/tasks.md": "- [ ] T003 x (needs T004)\n- [ ] T004 y (needs T003)\n"})
     assert circle is not None
-    assert "line 1: these items form a cycle" in circle.why
+    assert "line 1: dependency cycle" in circle.why
     assert file_of(work).replace("\r", "") == PLAN.replace("\r", "").rstrip("\n")
     anew = settled(asked, {"docs/tasks.md": "- [ ] T003 Begin at the other end\n"})
     assert anew is not None
@@ -175,8 +175,8 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
     [
         ({"file": "docs/nowhere.md"}, "no such file"),
         ({"file": "later.md"}, "it lies in the checkout and is not committed"),
-        ({"file": "done.md"}, "for work without a plan: helmsman run … --set plan.file="),
-        ({"file": "docs/tasks.md", "item": "T0001"}, "plan.item: 'T0001' is no item of docs/tasks.md; did you mean T001"),
+        ({"file": "done.md"}, "to work without a plan: helmsman run … --set plan.file="),
+        ({"file": "docs/tasks.md", "item": "T0001"}, "plan.item: 'T0001' is not an item of docs/tasks.md; did you mean T001"),
     ],
 )
 def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
@@ -196,7 +196,7 @@ def test_an_item_that_left_its_plan_is_not_done(work: Work) -> None:
     start = commit(work.path, "a person words it anew", {"docs/tasks.md": "- [ ] T005 Write a well\n"})
     with pytest.raises(OperatorError) as caught:
         plan_in_hand(work.place, state, start)
-    assert "'T001' is no item of docs/tasks.md any more" in str(caught.value)
+    assert "'T001' is no longer an item of docs/tasks.md" in str(caught.value)
     assert "helmsman resume the-loop --set plan.item=" in str(caught.value)
 
 

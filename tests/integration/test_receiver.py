@@ -132,11 +132,11 @@ def test_one_message_of_the_hook_may_tell_of_several_branches(receiver: Listenin
     [
         ({"ref": "refs/tags/v1"}, "only pushes to branches start loops"),
         ({"ref": "refs/heads/helmsman/a-loop"}, "the branch is Helmsman's own"),
-        ({"ref": "refs/heads/a\x1b[31mb"}, "branch or commit are not written as git writes them"),
+        ({"ref": "refs/heads/a\x1b[31mb"}, "the name of the branch or the commit is invalid"),
         ({"after": ZEROS}, "the branch was deleted"),
         (
             {"ref": "refs/heads/x", "repository": {"full_name": "a/b", "html_url": "https://git.example.org/owner/narrow"}},
-            "x is not one of the branches that the operator allows",
+            "the operator does not allow branch x",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def whole(asked: Question) -> str:
 REQUESTS: Mapping[str, str] = {
     "judge": judged(),
     "stop-hook": reason(red("test_half", "test_mx").results),
-    "align": whole(align_question(GOAL, FACTS, complaint="the answer holds no JSON object")),
+    "align": whole(align_question(GOAL, FACTS, complaint="the answer contains no JSON object")),
     "compare": whole(compare_request(JUDGED, [Candidate("calc-1", "+return a + b", 1, 1), Candidate("calc-2")])),
     "lessons": whole(lessons_request(STUCK.model_copy(update={"memory": NOTES}), summary(), LIVED)),
     "focus": whole(focus_request(STUCK, STUCK.oversight)),

@@ -149,10 +149,10 @@ def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
 def test_what_would_be_lost_in_a_file_is_told_with_its_place() -> None:
     for old, new, why in [
         ("# alignment", "# Something else", "its first line is not `# Alignment`"),
-        ("## Gap check", "## Gap chek", "'Gap chek' is not known here; expected: Specification, Process, Evaluation, Gap check"),
+        ("## Gap check", "## Gap chek", "unknown heading 'Gap chek'; expected: Specification, Process, Evaluation, Gap check"),
         ("## Evaluation\n", "", "'Machine checks' is not known here"),
         ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' appears twice"),
-        ("## Process", "## Process\nSome words.", "line 15: 'Some words.' stands right under a section"),
+        ("## Process", "## Process\nSome words.", "line 15: 'Some words.' is directly below a section;"),
         ("Export the rows\nas CSV\n", "", "goal: expected some words"),
         ("- Which order?", "- [ ]", "questions question"),
         ("- make lint", f"- {'x' * 1001}", "1000 characters"),
@@ -216,8 +216,8 @@ def test_an_alignment_of_gulf_loop_is_read_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("- **Sequence**", "- **Steps**", "the heading 'Steps' is not known here; expected: Approach, Sequence"),
-        ("- **Approach**: The", "By the", "'By the csv module' stands right under a section"),
+        ("- **Sequence**", "- **Steps**", "unknown heading 'Steps'; expected: Approach, Sequence"),
+        ("- **Approach**: The", "By the", "'By the csv module' is directly below a section;"),
         ("## Evaluation Alignment\n", "", "'Machine checks' is not known here"),
     ],
 )

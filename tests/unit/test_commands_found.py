@@ -159,7 +159,7 @@ def test_a_file_that_is_broken_or_of_another_shape_breaks_nothing(text: str) -> 
 def test_a_file_that_is_broken_is_told() -> None:
     what = found(package__json="{", pyproject__toml="=")
     assert {(one.where, one.cause) for one in what.passed} == {
-        ("package.json", "it is not JSON"), ("pyproject.toml", "it is not TOML"),
+        ("package.json", "it is not valid JSON"), ("pyproject.toml", "it is not valid TOML"),
     }  # fmt: skip
 
 

@@ -184,7 +184,7 @@ def test_a_memory_that_was_kept_before_is_laid_out_as_lines() -> None:
 def test_of_too_many_lines_the_last_are_kept_and_that_is_told() -> None:
     memory = read("".join(f"line {number}\n" for number in range(50)))
     assert (memory.notes.split("\n")[0], memory.notes.count("\n")) == ("line 10", LINES - 1)
-    assert memory.problems == ("it had 50 lines, and only the last 40 were kept",)
+    assert memory.problems == ("it had 50 lines; only the last 40 were kept",)
 
 
 @pytest.mark.feature("O4")

@@ -86,13 +86,13 @@ def test_each_action_comes_to_one_thing() -> None:
 @both
 def test_an_issue_that_helmsman_opened_itself_starts_nothing(kind: Kind) -> None:
     own = "<!-- helmsman: uid=u1 detection=ladder stage=E-II-1 -->\nThe loop has come to E-II."
-    assert reason(kind, labelled(kind, issue={"body": own})) == "Helmsman has opened the issue itself"
+    assert reason(kind, labelled(kind, issue={"body": own})) == "Helmsman opened the issue itself"
 
 
 @both
 @pytest.mark.parametrize("branch", ["", "../../x", "helmsman/mine", "a b", "$(touch x)", "-f"])
 def test_a_branch_that_no_forge_would_name_starts_nothing(kind: Kind, branch: str) -> None:
-    assert "not named as forges name them" in reason(kind, labelled(kind, repository={"default_branch": branch}))
+    assert "default branch is invalid" in reason(kind, labelled(kind, repository={"default_branch": branch}))
 
 
 # --- whose word counts --------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_a_branch_that_no_forge_would_name_starts_nothing(kind: Kind, branch: st
 
 @both
 def test_the_operator_bounds_the_branches(kind: Kind) -> None:
-    assert "not one of the branches" in reason(kind, labelled(kind), branches=("release/*",))
+    assert "does not allow branch" in reason(kind, labelled(kind), branches=("release/*",))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_no_line_of_an_issue_passes_for_one_of_ours(title: str, body: str) -> No
 def test_an_issue_is_bounded(some: str) -> None:
     found = event(issue={"body": "x" * (LONGEST_BODY + 1) + some * 500, "title": some + "t" * 1000})
     assert len(found.body) <= LONGEST_BODY
-    assert found.body.endswith("[… the rest is left out …]")
+    assert found.body.endswith("[… the rest is omitted …]")
     assert len(found.title) == LONGEST_TITLE
 
 

@@ -215,11 +215,11 @@ def test_a_branch_that_was_moved_is_a_push() -> None:
         ({"ref": "refs/helmsman/a/state"}, "only pushes to branches"),
         ({"after": ZEROS}, "deleted"),
         ({"ref": "refs/heads/helmsman/a-loop"}, "Helmsman's own"),
-        ({"ref": "refs/heads/a..b"}, "not written as git writes"),
-        ({"ref": "refs/heads/"}, "not written as git writes"),
-        ({"after": "HEAD"}, "not written as git writes"),
-        ({"before": "--exec"}, "not written as git writes"),
-        ({"ref": "refs/heads/other", "branches": ("main",)}, "not one of the branches that the operator allows"),
+        ({"ref": "refs/heads/a..b"}, "the branch or the commit is invalid"),
+        ({"ref": "refs/heads/"}, "the branch or the commit is invalid"),
+        ({"after": "HEAD"}, "the branch or the commit is invalid"),
+        ({"before": "--exec"}, "the branch or the commit is invalid"),
+        ({"ref": "refs/heads/other", "branches": ("main",)}, "the operator does not allow branch other"),
     ],
 )
 def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], words: str) -> None:

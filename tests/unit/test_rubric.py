@@ -200,11 +200,11 @@ def test_a_command_may_go_on_in_the_next_line() -> None:
     [
         ("", 1, "## Checks has no command; list commands as"),
         ("- ", 2, "this item has no command"),
-        ("- `npm test", 2, "a backtick opens a command and none closes it"),
-        ("- `a` and `b`", 2, "more than a remark stands behind the command: and `b`"),
-        ("- a\n- b\n- a", 4, "a check is named a, as on line 2 already"),
-        ("- a\n```\nb", 3, "this fence is opened and never closed"),
-        ("- a\n<!-- b", 3, "this comment is opened and never closed"),
+        ("- `npm test", 2, "the command has no closing backtick"),
+        ("- `a` and `b`", 2, "the command is followed by more than a remark: and `b`"),
+        ("- a\n- b\n- a", 4, "the name a is taken by line 2"),
+        ("- a\n```\nb", 3, "this fence is never closed"),
+        ("- a\n<!-- b", 3, "this comment is never closed"),
         ("- a\0b", 2, "there is a NUL character"),
     ],
 )
@@ -215,7 +215,7 @@ def test_a_flaw_among_the_checks_names_line_cause_and_remedy(body: str, line: in
 
 
 def test_lines_count_from_the_top_of_the_file() -> None:
-    told = "a check is named a, as on line 5 already; give one of them another: - **OTHER**: `COMMAND`"
+    told = "the name a is taken by line 5; rename one of them: - **OTHER**: `COMMAND`"
     assert flaws("## Checks\n- a\n- a", 4) == [(6, told)]
 
 
@@ -259,13 +259,13 @@ def test_a_criterion_is_read(item: str, expected: dict[str, Any]) -> None:
     [
         ("", 1, "## Judge criteria has no criterion"),
         ("- ", 2, "criterion c1 says nothing"),
-        ("- [a b] c", 2, "an id has letters, digits and . _ -"),
+        ("- [a b] c", 2, "an id consists of letters, digits and . _ -"),
         (f"- [{'a' * 61}] c", 2, "at most 60 of them"),
         (f"- {'a' * 4001}", 2, "a criterion has at most 4000 characters"),
         ("- a (0 of 3 votes)", 2, "(0 of 3 votes): expected K of N votes"),
         ("- a (5 of 10 votes)", 2, "N at most 9"),
-        ("- [a] b\n- [a] c", 3, "a criterion has the id a, as on line 2 already"),
-        ("- [c2] b\n- c", 3, "a criterion has the id c2"),
+        ("- [a] b\n- [a] c", 3, "the id a is taken by line 2"),
+        ("- [c2] b\n- c", 3, "the id c2 is taken"),
     ],
 )
 def test_a_flaw_among_the_criteria_names_line_cause_and_remedy(body: str, line: int, told: str) -> None:

@@ -111,7 +111,7 @@ def test_keys_that_mean_nothing_here_are_left_alone(key: str) -> None:
     [
         ("hitl_treshold", "unknown key 'hitl_treshold'; did you mean hitl_threshold?"),
         ("tokens", "unknown key 'tokens'; did you mean limits.tokens"),
-        ("limits.tokens", "write the sections as tables"),
+        ("limits.tokens", "write sections as nested tables"),
         ("nonsense", "unknown key 'nonsense'; correct it"),
         (5, "unknown key '5'"),
     ],
@@ -126,7 +126,7 @@ def test_an_unknown_key_is_a_flaw_with_its_line(key: Any, told: str) -> None:
 def test_a_key_in_short_and_in_full_is_a_flaw() -> None:
     said = {"model": "a", "judge": {"model": "b"}}
     _, (flaw,) = from_front_matter(said, lines(said))
-    assert (flaw.line, flaw.cause) == (2, "model and judge.model say the same thing")
+    assert (flaw.line, flaw.cause) == (2, "model and judge.model set the same value")
 
 
 @given(
@@ -141,6 +141,6 @@ def test_any_front_matter_is_read(said: dict[Any, Any]) -> None:
 
 def test_what_stands_in_the_front_matter_and_in_a_section_is_a_flaw() -> None:
     assert [flaw.cause for flaw in said_twice({"checks": "a"}, {"checks": "b"}, [])] == [
-        "checks stand in the front matter and in ## Checks"
+        "checks are in both the front matter and ## Checks"
     ]
     assert list(said_twice({"checks": "a"}, {}, [])) == []

@@ -110,7 +110,7 @@ def test_where_a_program_prints_more_than_its_agent_s_words_only_the_last_lines_
         ("IMPOSSIBLE: no such port.", "no such port."),
         (f"> BLOCKED: a\n{BLOCK}", "a"),
         (BLOCK.replace("IN_PROGRESS", "BLOCKED"), REPORT.recommendation),
-        ("STATUS: BLOCKED\nEXIT_SIGNAL: false\nCONTINUE: x", "it does not say why"),
+        ("STATUS: BLOCKED\nEXIT_SIGNAL: false\nCONTINUE: x", "it gives no reason"),
         ("BLOCKED: first.\nCONTINUE: it went on.", ""),
         ("BLOCKED: none", ""),
         ("```\nBLOCKED: quoted\n```", ""),
