@@ -33,14 +33,14 @@ def known_window(model: str, told: Mapping[str, int], configured: int | None) ->
     return configured or told.get(model, 0) or by_name
 
 
-def filled(tokens: int, window: int) -> float:
+def filled_share(tokens: int, window: int) -> float:
     """Share of the window that is full; 0 if its size is unknown."""
     return tokens / window if window > 0 else 0.0
 
 
-def rotation(use: ContextUse) -> str:
+def rotation_reason(use: ContextUse) -> str:
     """Why the session should end, "" if it should continue, by the window of `use`."""
-    share, reasons = filled(use.tokens, use.window), list[str]()
+    share, reasons = filled_share(use.tokens, use.window), list[str]()
     if share >= ROTATE_AT:
         reasons.append(f"{_fullness(use)} (limit {_percent(ROTATE_AT)})")
     if share >= WARN_AT and use.heard >= NOISE_TOKENS and use.noise_share >= NOISE_AT:
@@ -49,16 +49,16 @@ def rotation(use: ContextUse) -> str:
     return " and ".join(reasons)
 
 
-def advice(use: ContextUse) -> str:
+def context_advice(use: ContextUse) -> str:
     """Advice to the agent about its context, "" if there is none."""
-    if reason := rotation(use):
-        return closing(reason)
-    if filled(use.tokens, use.window) < WARN_AT:
+    if reason := rotation_reason(use):
+        return closing_message(reason)
+    if filled_share(use.tokens, use.window) < WARN_AT:
         return ""
     return f"T{_fullness(use)[1:]}. {_WRITE_DOWN} At {_percent(ROTATE_AT)} this session ends; {_NEXT}"
 
 
-def closing(why: str) -> str:
+def closing_message(why: str) -> str:
     """Message to an agent whose session ends for that reason."""
     return f"{why[0].upper()}{why[1:]}. {_SAVE}"
 

@@ -14,9 +14,9 @@ from helmsman.plain import clean
 from helmsman.records.agent import FAILURES_IN_ROW, ErrorVector, FailureClass
 
 SAME_FAILURE = 5  # repetitions of the same failure despite changes; as many as failures in a row
-GUTTER = 3
+STUCK_AFTER = 3
 """Advice on failures in a row after which a fresh session is better."""
-LONGEST_TOLD = 160  # characters of untrusted text in a sentence
+LONGEST_QUOTE = 160  # characters of untrusted text in a sentence
 TURNS = 4  # failures of an alternating pattern
 KEPT_FAULTS, KEPT_CONTENTS, KEPT_FILES = 16, 20, 100
 _BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES})
@@ -24,7 +24,7 @@ _BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES
 
 
 @dataclass(frozen=True)
-class Trouble:
+class FailureState:
     """Failures of a session so far, of bounded size."""
 
     in_row: int = 0  # failed commands since a success, or since a change fixed the last failure
@@ -46,27 +46,27 @@ class Trouble:
         return self.last if self.last and self.last.kind in _BROKEN else None
 
 
-Told = tuple[Trouble, tuple[Advise, ...]]
+Folded = tuple[FailureState, tuple[Advise, ...]]
 
 
-def succeeded(trouble: Trouble, call: ToolCall) -> Trouble:
+def fold_success(state: FailureState, call: ToolCall) -> FailureState:
     """Fold a successful call. A look or an edit does not resolve a failure."""
     if call.path:
-        return replace(trouble, changed=True, looks_in_row=0, edits_in_row=0)
+        return replace(state, changed=True, looks_in_row=0, edits_in_row=0)
     if only_looks(call):
-        return replace(trouble, looks_in_row=0)
-    return Trouble(longest=trouble.longest, versions=trouble.versions)
+        return replace(state, looks_in_row=0)
+    return FailureState(longest=state.longest, versions=state.versions)
 
 
-def failed(trouble: Trouble, call: ToolCall, error: ErrorVector) -> Told:
+def fold_failure(state: FailureState, call: ToolCall, error: ErrorVector) -> Folded:
     """Fold a failed call. The first applicable advice is returned, at each multiple of a limit."""
     if call.path:
-        after = _update_longest(replace(trouble, edits_in_row=trouble.edits_in_row + 1))
+        after = _update_longest(replace(state, edits_in_row=state.edits_in_row + 1))
         return after, _advise_on_row(after.edits_in_row, error)
     if only_looks(call):
-        after = _update_longest(replace(trouble, looks_in_row=trouble.looks_in_row + (error.kind is not FailureClass.OTHER)))
-        return after, _advise_on_row(after.looks_in_row, error) if after != trouble else ()
-    before = replace(trouble, changed=trouble.changed or may_change(call.commands("")))
+        after = _update_longest(replace(state, looks_in_row=state.looks_in_row + (error.kind is not FailureClass.OTHER)))
+        return after, _advise_on_row(after.looks_in_row, error) if after != state else ()
+    before = replace(state, changed=state.changed or may_change(call.commands("")))
     after = _update_longest(_fold_command_failure(before, key_of(call, ""), error))
     if after.same > before.same and after.same % SAME_FAILURE == 0:
         return after, _advise("same_failure", error, times=after.same)
@@ -79,21 +79,21 @@ def failed(trouble: Trouble, call: ToolCall, error: ErrorVector) -> Told:
     return after, ()
 
 
-def saw(trouble: Trouble, path: str, content: str) -> Told:
+def fold_edit(state: FailureState, path: str, content: str) -> Folded:
     """Fold an imminent change of a file. `content`: digest of its present content, empty if there is no file."""
-    earlier = trouble.versions.get(path, ())
+    earlier = state.versions.get(path, ())
     if earlier[-1:] == (content,):
-        return trouble, ()
-    others = [(name, contents) for name, contents in trouble.versions.items() if name != path][1 - KEPT_FILES :]
+        return state, ()
+    others = [(name, contents) for name, contents in state.versions.items() if name != path][1 - KEPT_FILES :]
     *before, current = earlier or ("",)
     is_reverted = content in before and current in before
     versions = dict([*others, (path, (*earlier, content)[-KEPT_CONTENTS:])])
-    return replace(trouble, versions=versions), _advise("reverted", path=path) if is_reverted else ()
+    return replace(state, versions=versions), _advise("reverted", path=path) if is_reverted else ()
 
 
-def gutter(trouble: Trouble) -> str:
+def stuck_reason(state: FailureState) -> str:
     """Why a fresh session is better; empty if it is not."""
-    in_row, most = max(trouble.in_row, trouble.edits_in_row), GUTTER * FAILURES_IN_ROW
+    in_row, most = max(state.in_row, state.edits_in_row), STUCK_AFTER * FAILURES_IN_ROW
     return f"{in_row} tool calls failed one after the other ({most} are allowed)" if in_row >= most else ""
 
 
@@ -101,26 +101,26 @@ def _failure_key(error: ErrorVector) -> str:
     return f"{error.kind}\n{error.where}\n{error.message}"
 
 
-def _fold_command_failure(trouble: Trouble, command: str, error: ErrorVector) -> Trouble:
-    is_same = trouble.last is not None and _failure_key(trouble.last) == _failure_key(error)
-    has_fewer = is_same and error.extent < trouble.fewest
-    is_past_last = trouble.changed and (has_fewer or not is_same)
+def _fold_command_failure(state: FailureState, command: str, error: ErrorVector) -> FailureState:
+    is_same = state.last is not None and _failure_key(state.last) == _failure_key(error)
+    has_fewer = is_same and error.extent < state.fewest
+    is_past_last = state.changed and (has_fewer or not is_same)
     fault = command, _failure_key(error)
-    failures_of_command = [one for one in trouble.faults if one[0] == command]
-    faults = () if has_fewer else trouble.faults
+    failures_of_command = [one for one in state.faults if one[0] == command]
+    faults = () if has_fewer else state.faults
     return replace(
-        trouble,
-        in_row=1 if is_past_last else trouble.in_row + 1,
+        state,
+        in_row=1 if is_past_last else state.in_row + 1,
         last=error,
-        fewest=error.extent if is_past_last or not is_same else min(error.extent, trouble.fewest),
-        same=trouble.same + trouble.changed if is_same and not has_fewer else 1,
+        fewest=error.extent if is_past_last or not is_same else min(error.extent, state.fewest),
+        same=state.same + state.changed if is_same and not has_fewer else 1,
         changed=False,
         faults=faults if failures_of_command[-1:] == [fault] and faults else (*faults, fault)[-KEPT_FAULTS:],
     )
 
 
-def _update_longest(trouble: Trouble) -> Trouble:
-    return replace(trouble, longest=max(trouble.longest, trouble.in_row, trouble.edits_in_row, trouble.looks_in_row))
+def _update_longest(state: FailureState) -> FailureState:
+    return replace(state, longest=max(state.longest, state.in_row, state.edits_in_row, state.looks_in_row))
 
 
 def _advise_on_row(times: int, error: ErrorVector) -> tuple[Advise, ...]:
@@ -131,8 +131,8 @@ def _advise(rule: Rule, error: ErrorVector | None = None, *, times: int = 0, pat
     """Advice in the words of guardrails.toml, with a remedy for this class of failure."""
     description = remedy = ""
     if error:
-        where = f" at {clean(error.where[:LONGEST_TOLD])}" if error.where else ""
-        description = f"{error.kind}{where}" + (f" ({clean(error.message[:LONGEST_TOLD])})" if error.message else "")
+        where = f" at {clean(error.where[:LONGEST_QUOTE])}" if error.where else ""
+        description = f"{error.kind}{where}" + (f" ({clean(error.message[:LONGEST_QUOTE])})" if error.message else "")
         remedy = table()["remedies"][error.kind]
     words = table()["advice"][rule]
-    return (Advise(rule, words.format(times=times, error=description, path=clean(path[:LONGEST_TOLD]), remedy=remedy).rstrip()),)
+    return (Advise(rule, words.format(times=times, error=description, path=clean(path[:LONGEST_QUOTE]), remedy=remedy).rstrip()),)

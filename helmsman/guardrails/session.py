@@ -86,13 +86,13 @@ class Session:
     branches: tuple[str, ...] = ()  # branches made in this session
     background: bool = False  # whether anything was started in the background
 
-    def found(self, call: ToolCall) -> SeenCall:
+    def earlier_calls(self, call: ToolCall) -> SeenCall:
         """The earlier calls like this one since the last change."""
         key = key_of(call, self.worktree)
         return next((one for one in self.seen if one.key == key), SeenCall(key, 0))
 
 
-def judge(call: ToolCall, session: Session, rules: Rules) -> Judgement:
+def evaluate(call: ToolCall, session: Session, rules: Rules) -> Judgement:
     """Return the first denial, else the first advice. Pass the session before this call, then fold the call into it.
 
     This is a guard rail for a well-meaning agent, not a sandbox: whatever the text of a call does not show is allowed.
@@ -115,7 +115,7 @@ def judge(call: ToolCall, session: Session, rules: Rules) -> Judgement:
 
 def _repetition_findings(call: ToolCall, session: Session, rules: Rules) -> Iterator[Finding]:
     """Findings on a call that is repeated without a change in between."""
-    earlier, strictness = session.found(call), rules.strictness
+    earlier, strictness = session.earlier_calls(call), rules.strictness
     if only_looks(call, session.worktree):
         if earlier.times + 1 >= strictness.same_look:
             yield Finding("repeated_look", f"You already looked at this {earlier.times} times, and nothing has changed since.")
@@ -129,7 +129,7 @@ def _repetition_findings(call: ToolCall, session: Session, rules: Rules) -> Iter
         )
 
 
-def before(session: Session, call: ToolCall) -> Session:
+def record_call(session: Session, call: ToolCall) -> Session:
     """The session after a call was judged, before it runs or when it is denied."""
     script = call.commands(session.worktree)
     all_branches = tuple(dict.fromkeys((*session.branches, *branches_made(script))))
@@ -139,7 +139,7 @@ def before(session: Session, call: ToolCall) -> Session:
     return replace(counted, branches=all_branches[-KEPT_BRANCHES:], background=session.background or starts_background)
 
 
-def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome: str = "") -> Session:
+def record_result(session: Session, call: ToolCall, failed: bool, changed: bool, outcome: str = "") -> Session:
     """The session after a call has run. `changed`: a tool that changes files has succeeded since; all counts restart.
 
     A command that may have changed something makes every other command new, but not its own repetition. A command with
@@ -155,14 +155,14 @@ def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome
         return earlier._replace(times=1 if is_different else earlier.times, failed=failed, outcome=outcome or earlier.outcome)
 
     updated = _update_call(session, call, with_outcome)
-    remaining = (updated.found(call),) if may_change(script) else updated.seen
+    remaining = (updated.earlier_calls(call),) if may_change(script) else updated.seen
     return replace(updated, seen=remaining, commits=commits)
 
 
 def _update_call(session: Session, call: ToolCall, change: Callable[[SeenCall], SeenCall]) -> Session:
     if not is_counted(call):
         return session
-    found = session.found(call)
+    found = session.earlier_calls(call)
     others = tuple(one for one in session.seen if one.key != found.key)
     return replace(session, seen=(*others, change(found))[-KEPT_CALLS:])
 

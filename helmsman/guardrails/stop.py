@@ -32,7 +32,7 @@ def allow_stop(before: Sequence[StopAttempt], *, active: bool, full: bool) -> st
 
 def judge_stop(results: Sequence[CheckResult], why: str, seconds: float) -> StopAttempt:
     """Decide whether the agent is sent back to work. `why`: reason to stop without running checks, if any."""
-    ran, failed = [result for result in results if _has_exited(result)], failures(results)
+    ran, failed = [result for result in results if _has_exited(result)], failed_checks(results)
     if not why and not failed:
         why = "every check that ran passes" if ran else "no check finished"
     names = [result.name for result in failed]
@@ -47,14 +47,14 @@ def judge_stop(results: Sequence[CheckResult], why: str, seconds: float) -> Stop
     )
 
 
-def failures(results: Sequence[CheckResult]) -> list[CheckResult]:
+def failed_checks(results: Sequence[CheckResult]) -> list[CheckResult]:
     """Checks that finished and failed. One that timed out or did not start says nothing about the work."""
     return [result for result in results if _has_exited(result) and not result.passed]
 
 
-def reason(results: Sequence[CheckResult]) -> str:
+def block_message(results: Sequence[CheckResult]) -> str:
     """Message to an agent that is sent back to work."""
-    failed = failures(results)
+    failed = failed_checks(results)
     more = f" and {len(failed) - CHECKS_SHOWN} more" if len(failed) > CHECKS_SHOWN else ""
     commands = ", ".join(f"`{_short_line(result.command)}`" for result in failed[:CHECKS_SHOWN])
     shown: list[str] = []  # the failing tests by name, or else the end of the output

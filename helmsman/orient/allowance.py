@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from helmsman.config import ClaudeConfig
-from helmsman.guardrails.context import ROTATE_AT, filled
+from helmsman.guardrails.context import ROTATE_AT, filled_share
 from helmsman.orient.hats import worn_hat
 from helmsman.oversee.advice import advise
 from helmsman.records.agent import KeptSession
@@ -61,5 +61,5 @@ def session_to_resume(state: LoopState, now: datetime) -> KeptSession | None:
     session, call, config = state.session, state.last_call, state.config
     if session is None or config.claude.session == "fresh" or now - session.used_at > SESSION_EXPIRES:
         return None
-    is_full = filled(call.context.peak, config.context.window or call.context.window) >= ROTATE_AT
+    is_full = filled_share(call.context.peak, config.context.window or call.context.window) >= ROTATE_AT
     return None if is_full or call.rotated or advise(state).fresh else session

@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from helmsman.guardrails import Advise, Deny, Rules, Session, ToolCall, after, before, judge
-from helmsman.guardrails.context import WARN_AT, advice, closing, filled, rotation
-from helmsman.guardrails.failure_patterns import Told, Trouble, failed, gutter, saw, succeeded
+from helmsman.guardrails import Advise, Deny, Rules, Session, ToolCall, evaluate, record_call, record_result
+from helmsman.guardrails.context import WARN_AT, closing_message, context_advice, filled_share, rotation_reason
+from helmsman.guardrails.failure_patterns import FailureState, Folded, fold_edit, fold_failure, fold_success, stuck_reason
 from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
 from helmsman.parsers.failure_words import fingerprint, merge
 from helmsman.parsers.failures import failed_by_output, failure_of
@@ -34,7 +34,7 @@ T = TypeVar("T")
 class _Thread:
     """The main thread of a session or one of its subagents, with its own failures and pending advice."""
 
-    trouble: Trouble = field(default_factory=Trouble)
+    trouble: FailureState = field(default_factory=FailureState)
     advice: list[str] = field(default_factory=list[str])
 
 
@@ -71,7 +71,7 @@ class Steering:
     @property
     def ending(self) -> str:
         """Why the session has to end; empty while it may continue."""
-        return self._full or gutter(self._thread("").trouble)
+        return self._full or stuck_reason(self._thread("").trouble)
 
     @property
     def overdue(self) -> bool:
@@ -154,10 +154,10 @@ class Steering:
     def observe(self, use: ContextUse) -> None:
         """Record the context use of the main thread after it grew or was compacted."""
         with self._lock:
-            self._full = self._full or rotation(use)
-            is_filling = filled(use.tokens, use.window) >= WARN_AT
+            self._full = self._full or rotation_reason(use)
+            is_filling = filled_share(use.tokens, use.window) >= WARN_AT
             if is_filling and not self._filling and not self.ending:
-                message = advice(use)
+                message = context_advice(use)
                 self._advise("", Advise("context", message), _session_itself(message))
             self._filling = is_filling
             self._announce_ending()
@@ -170,10 +170,10 @@ class Steering:
             thread = self._thread(agent)
             late = self._due_at is not None and self._turns > self._due_at + GRACE
             # a stuck subagent ends without the session
-            if why := self._over or (gutter(thread.trouble) if agent else self.ending if late else ""):
+            if why := self._over or (stuck_reason(thread.trouble) if agent else self.ending if late else ""):
                 return {"continue": False, "stopReason": why, **_output("PreToolUse", **_denial_fields(why))}
-            judgement = judge(call, self._session, replace(self._rules, broken=thread.trouble.broken))
-            self._session = before(self._session, call)
+            judgement = evaluate(call, self._session, replace(self._rules, broken=thread.trouble.broken))
+            self._session = record_call(self._session, call)
             if isinstance(judgement, Deny):
                 self._record(call, judgement.rule, denied=True)
                 return _output("PreToolUse", **_denial_fields(judgement.reason))
@@ -181,7 +181,7 @@ class Steering:
             _put_bounded(self._pending, identity, (agent, call), PENDING_KEPT)
             content = self._content(call.path) if call.path else None
             if content is not None:
-                self._update_trouble(agent, saw(self._thread(agent).trouble, call.path, content), call)
+                self._update_trouble(agent, fold_edit(self._thread(agent).trouble, call.path, content), call)
             if isinstance(judgement, Advise):
                 self._advise(agent, judgement, call)
             return self._flush_advice("PreToolUse", agent)
@@ -201,18 +201,18 @@ class Steering:
         """Update session and thread with the result of a call."""
         has_failed = result.failed or (bool(call.command) and failed_by_output(call.command, result.output))
         outcome = fingerprint(result.output) if call.command else ""
-        self._session = after(self._session, call, failed=result.failed, changed=False, outcome=outcome)
+        self._session = record_result(self._session, call, failed=result.failed, changed=False, outcome=outcome)
         thread = self._thread(agent)
         if has_failed:
             output = result.output.replace(f"{self._rules.worktree}/", "")  # independent of the worktree
             error = failure_of(call.tool, call.command or call.path, output)
             self.errors = merge(self.errors, error)
-            self._update_trouble(agent, failed(thread.trouble, call, error), call)
+            self._update_trouble(agent, fold_failure(thread.trouble, call, error), call)
         else:
-            thread.trouble = succeeded(thread.trouble, call)
+            thread.trouble = fold_success(thread.trouble, call)
         self._announce_ending()
 
-    def _update_trouble(self, agent: str, found: Told, call: ToolCall) -> None:
+    def _update_trouble(self, agent: str, found: Folded, call: ToolCall) -> None:
         thread = self._thread(agent)
         thread.trouble, advices = found
         for each in advices:
@@ -225,7 +225,7 @@ class Steering:
             return
         self._due_at = self._turns if why else None
         if why:
-            self._advise("", Advise("ending", closing(why)), _session_itself(why))
+            self._advise("", Advise("ending", closing_message(why)), _session_itself(why))
 
     def _thread(self, agent: str) -> _Thread:
         if agent not in self._threads:

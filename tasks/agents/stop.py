@@ -14,7 +14,7 @@ from typing import Any
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
-from helmsman.guardrails.stop import MOST_ATTEMPTS, allow_stop, failures, judge_stop, reason
+from helmsman.guardrails.stop import MOST_ATTEMPTS, allow_stop, block_message, failed_checks, judge_stop
 from helmsman.parsers.claude_stream import TurnReader, spoken_text, tool_calls, tool_results
 from helmsman.parsers.loose import text
 from helmsman.parsers.status import read_ending
@@ -83,7 +83,7 @@ class StopGate:
                 if not why:
                     results, why = self._check(len(before) + 1, message, started + self._config.steering.stop_seconds)
                 attempt = judge_stop(results, why, time.monotonic() - started)
-                return attempt, reason(results) if attempt.blocked else ""
+                return attempt, block_message(results) if attempt.blocked else ""
             except Exception as error:  # noqa: BLE001 - a bug of ours must not keep an agent from stopping
                 return StopAttempt(blocked=False, why=f"the stop gate failed: {_error_text(error)}"), ""
 
@@ -120,7 +120,7 @@ class StopGate:
                 self._seconds[result.command] = result.seconds
             elif result.timed_out:  # it would time out again
                 self._seconds[result.command] = self._config.steering.stop_seconds
-        self._known = CheckReport(tree="", results=tuple(failures(results)))
+        self._known = CheckReport(tree="", results=tuple(failed_checks(results)))
         return results, ""
 
     def _skip_reason(self, message: str, checks: Sequence[CheckConfig], until: float) -> str:

@@ -164,7 +164,7 @@ def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: 
 
 @pytest.mark.parametrize(
     ("turn", "why"),
-    [(AWAY, "no model could be asked: the model could not be reached"), (say("Certainly!"), "the answer contains no JSON object")],
+    [(AWAY, "no model could be asked: the model could not be reached"), (say("Certainly!"), "the answer contains no JSON")],
     ids=["away", "no JSON"],
 )
 def test_without_an_answer_of_use_the_template_asks_and_says_why(desk: Desks, turn: Turn, why: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Turn, bash, by_call, call, say
-from helmsman.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, judge
+from helmsman.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, evaluate
 from helmsman.guardrails.rules import table
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import open_repository
@@ -182,7 +182,7 @@ RULES = Rules("/nest/dev/loops/parser", start="3f2a9c1d7e5b", branch="helmsman/p
 
 
 def judged(command: str) -> Judgement:
-    return judge(ToolCall("Bash", {"command": command}, RULES.worktree), Session(RULES.worktree), RULES)
+    return evaluate(ToolCall("Bash", {"command": command}, RULES.worktree), Session(RULES.worktree), RULES)
 
 
 @pytest.mark.feature("A2")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from helmsman.guardrails.stop import reason
+from helmsman.guardrails.stop import block_message
 from helmsman.memory.lessons_question import lessons_request
 from helmsman.orient.alignment import align_question
 from helmsman.orient.compaction import compaction_request
@@ -56,7 +56,7 @@ def whole(asked: Question) -> str:
 
 REQUESTS: Mapping[str, str] = {
     "judge": judged(),
-    "stop-hook": reason(red("test_half", "test_mx").results),
+    "stop-hook": block_message(red("test_half", "test_mx").results),
     "align": whole(align_question(GOAL, FACTS, complaint="the answer contains no JSON object")),
     "compare": whole(compare_request(JUDGED, [Candidate("calc-1", "+return a + b", 1, 1), Candidate("calc-2")])),
     "lessons": whole(lessons_request(STUCK.model_copy(update={"memory": NOTES}), summary(), LIVED)),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.guardrails.context import advice, known_window, rotation
+from helmsman.guardrails.context import context_advice, known_window, rotation_reason
 from helmsman.records.agent import ContextUse
 
 pytestmark = pytest.mark.feature("S9")
@@ -49,14 +49,14 @@ def test_what_is_configured_is_better_than_what_the_cli_told_and_that_than_the_t
 )
 def test_a_full_or_noisy_context_ends_the_session_and_the_reason_names_the_numbers(use: ContextUse, reason: str) -> None:
     """The nearest legitimate look-alike: ten rounds of a red test suite early in a session."""
-    assert rotation(use) == reason
+    assert rotation_reason(use) == reason
 
 
 def test_the_agent_is_told_to_write_down_what_it_knows_and_before_the_end_to_save() -> None:
-    assert advice(of_size(119_999)) == ""
-    warned = advice(of_size(126_000))
+    assert context_advice(of_size(119_999)) == ""
+    warned = context_advice(of_size(126_000))
     assert warned.startswith("The context is 63 % full (200,000 tokens). Write what you know into .helmsman/progress.md now:")
     assert "At 80 % this session ends" in warned
     for use in (of_size(170_000), noisy(80_000, 100_000)):
-        assert rotation(use)[1:] in advice(use)
-        assert "Save now" in advice(use)
+        assert rotation_reason(use)[1:] in context_advice(use)
+        assert "Save now" in context_advice(use)

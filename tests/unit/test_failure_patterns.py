@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.guardrails import Rule, ToolCall
-from helmsman.guardrails.failure_patterns import Trouble, failed, gutter, saw, succeeded
+from helmsman.guardrails.failure_patterns import FailureState, fold_edit, fold_failure, fold_success, stuck_reason
 from helmsman.records.agent import ErrorVector, FailureClass
 
 pytestmark = pytest.mark.feature("A3")
@@ -25,14 +25,14 @@ def fails(command: str = "pytest -q", where: str = "test_one", kind: FailureClas
     return call, ErrorVector(kind=kind, where=where, message="assert 1 == 2", extent=extent)
 
 
-def live(*steps: Step) -> tuple[Trouble, list[str]]:
+def live(*steps: Step) -> tuple[FailureState, list[str]]:
     """Calls that succeed, and calls with the error that they fail with."""
-    trouble, told = Trouble(), list[str]()
+    trouble, told = FailureState(), list[str]()
     for step in steps:
         if isinstance(step, ToolCall):
-            trouble = succeeded(trouble, step)
+            trouble = fold_success(trouble, step)
         else:
-            trouble, said = failed(trouble, *step)
+            trouble, said = fold_failure(trouble, *step)
             told += [one.rule for one in said]
     return trouble, told
 
@@ -90,9 +90,9 @@ def test_work_that_gets_on_slowly_is_told_nothing(steps: list[Step], in_row: int
 
 def seen(contents: str) -> list[str]:
     """Contents that a file is found with before one edit after the other."""
-    trouble, told = Trouble(), list[str]()
+    trouble, told = FailureState(), list[str]()
     for content in contents:
-        trouble, said = saw(trouble, "app.py", content)
+        trouble, said = fold_edit(trouble, "app.py", content)
         told += [one.rule for one in said if "app.py" in one.text and "a third one" in one.text]
     return told
 
@@ -105,22 +105,22 @@ def test_a_file_that_goes_back_and_forth_between_two_contents_shows_two_approach
 
 
 def test_the_gutter_is_reached_after_three_times_the_failures_and_says_the_numbers() -> None:
-    assert gutter(live(*different(14))[0]) == ""
-    assert gutter(live(*different(15))[0]) == "15 tool calls failed one after the other (15 are allowed)"
+    assert stuck_reason(live(*different(14))[0]) == ""
+    assert stuck_reason(live(*different(15))[0]) == "15 tool calls failed one after the other (15 are allowed)"
 
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_guidance_ends_with_a_remedy_for_the_class_and_foreign_text_in_it_is_printable_and_short(kind: FailureClass) -> None:
     ugly = ErrorVector(kind=kind, where="\x1b[2J\n" * 1000, message="\0" * 5000)
-    (advice,) = failed(live(*different(4))[0], bash("x"), ugly)[1]
+    (advice,) = fold_failure(live(*different(4))[0], bash("x"), ugly)[1]
     assert len(advice.text.partition("that tests it. ")[2]) > 20
     assert (advice.text.isprintable(), len(advice.text) < 1000) == (True, True)
 
 
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=3))))
 def test_what_is_remembered_stays_bounded(edits: list[tuple[str, str]]) -> None:
-    trouble = Trouble()
+    trouble = FailureState()
     for path, content in edits * 20:
-        trouble, _ = saw(trouble, path, content)
+        trouble, _ = fold_edit(trouble, path, content)
     assert len(trouble.versions) <= 100
     assert all(len(one) <= 20 for one in trouble.versions.values())

@@ -2,14 +2,14 @@
 
 import pytest
 
-from helmsman.guardrails.context import rotation
+from helmsman.guardrails.context import rotation_reason
 from helmsman.oversee.progress import feedback_of
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, FailureClass
 from helmsman.records.control import IterationSummary, Movement
 from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("S12")
-FULL = rotation(ContextUse(tokens=190_000, window=200_000, heard=100_000, noise=1_000))
+FULL = rotation_reason(ContextUse(tokens=190_000, window=200_000, heard=100_000, noise=1_000))
 
 
 def moment(*kinds: FailureClass, green: bool = False, checked: bool = True, passing: int = 0) -> IterationSummary:

@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from helmsman.guardrails import Advise, Allow, Deny, Judgement, Rule, Rules, Session, ToolCall, after, before, judge
+from helmsman.guardrails import (
+    Advise,
+    Allow,
+    Deny,
+    Judgement,
+    Rule,
+    Rules,
+    Session,
+    ToolCall,
+    evaluate,
+    record_call,
+    record_result,
+)
 
 pytestmark = pytest.mark.feature("A2")
 
@@ -15,7 +27,7 @@ RULES = Rules(TREE, protected=("tests/**", "*.lock"), start="3f2a9c1d7e5b", bran
 
 
 def asked(command: str, rules: Rules = RULES, cwd: str = TREE, session: Session | None = None) -> Judgement:
-    return judge(ToolCall("Bash", {"command": command}, cwd), session or Session(TREE), rules)
+    return evaluate(ToolCall("Bash", {"command": command}, cwd), session or Session(TREE), rules)
 
 
 def rule_of(answer: Judgement) -> Rule | None:
@@ -146,7 +158,7 @@ def test_a_tool_that_writes_is_held_to_the_same_paths(tool: str) -> None:
         f"{TREE}/.claude/settings.local.json": "protected", f"{TREE}/src/.git/config": None, "/tmp/a.py": None,
         f"{TREE}/src/a.py": None, f"{TREE}/.helmsman/progress.md": None, f"{TREE}/.gitignore": None,
     }  # fmt: skip
-    found = {path: rule_of(judge(ToolCall(tool, {"file_path": path}, TREE), Session(TREE), RULES)) for path in places}
+    found = {path: rule_of(evaluate(ToolCall(tool, {"file_path": path}, TREE), Session(TREE), RULES)) for path in places}
     assert found == places
 
 
@@ -229,9 +241,9 @@ def test_an_honest_session_in_four_kinds_of_projects_is_denied_nothing(level: in
     rules = Rules(TREE, ("tests/acceptance/**",), level=level, start=RULES.start, branch=RULES.branch, home="/nest/dev")
     said, session = list[tuple[str, Deny | Advise]](), Session(TREE)
     for call in honest_calls():
-        answer = judge(call, session, rules)
+        answer = evaluate(call, session, rules)
         if not isinstance(answer, Allow):
             said.append((call.command, answer))
-        session = after(before(session, call), call, failed=False, changed=call.tool in {"Edit", "Write"})
+        session = record_result(record_call(session, call), call, failed=False, changed=call.tool in {"Edit", "Write"})
     assert [(command, one) for command, one in said if isinstance(one, Deny) and one.rule not in denied] == []
     assert len([one for _, one in said if isinstance(one, Advise)]) <= 3 + level * 20

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, after, before, judge
+from helmsman.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, evaluate, record_call, record_result
 
 pytestmark = pytest.mark.feature("A2")
 
@@ -21,7 +21,7 @@ def bash(command: str, cwd: str = TREE, **more: Any) -> ToolCall:
 
 
 def ran(session: Session, call: ToolCall, failed: bool = False, changed: bool = False, outcome: str = "") -> Session:
-    return after(before(session, call), call, failed=failed, changed=changed, outcome=outcome)
+    return record_result(record_call(session, call), call, failed=failed, changed=changed, outcome=outcome)
 
 
 def session_of(*calls: ToolCall | str) -> Session:
@@ -30,7 +30,7 @@ def session_of(*calls: ToolCall | str) -> Session:
 
 def answer(call: ToolCall | str, *before_it: ToolCall | str, level: int = 0) -> Rule | None:
     call = bash(call) if isinstance(call, str) else call
-    judgement = judge(call, session_of(*before_it), Rules(TREE, level=level, start=RULES.start))
+    judgement = evaluate(call, session_of(*before_it), Rules(TREE, level=level, start=RULES.start))
     return None if isinstance(judgement, Allow) else judgement.rule
 
 
@@ -39,19 +39,19 @@ TWICE = ("pytest -q", "pytest -q")
 
 def test_the_third_same_command_is_denied_and_says_how_often_it_ran_and_what_came_of_it() -> None:
     assert answer("pytest -q", "pytest -q") is None
-    denied = judge(bash("pytest -q"), session_of(*TWICE), RULES)
+    denied = evaluate(bash("pytest -q"), session_of(*TWICE), RULES)
     assert isinstance(denied, Deny)
     assert (denied.rule, "twice" in denied.reason, "it failed" in denied.reason) == ("repeated", True, False)
     failed = reduce(lambda now, call: ran(now, call, failed=True), [bash("make")] * 2, Session(TREE))
-    again = judge(bash("make"), failed, RULES)
+    again = evaluate(bash("make"), failed, RULES)
     assert isinstance(again, Deny)
     assert "it failed" in again.reason
 
 
 def test_a_denied_command_stays_denied_until_something_changes() -> None:
-    stuck = reduce(before, [bash("make check")] * 5, Session(TREE))
-    assert isinstance(judge(bash("make check"), stuck, RULES), Deny)
-    assert judge(bash("make check"), ran(stuck, EDIT), RULES) == Allow()
+    stuck = reduce(record_call, [bash("make check")] * 5, Session(TREE))
+    assert isinstance(evaluate(bash("make check"), stuck, RULES), Deny)
+    assert evaluate(bash("make check"), ran(stuck, EDIT), RULES) == Allow()
 
 
 def test_another_spelling_is_the_same_command_and_other_words_are_another() -> None:
@@ -90,7 +90,7 @@ def test_a_command_that_changes_something_lets_others_run_again_and_one_that_loo
     ],
 )
 def test_a_repeated_look_is_advised_on_and_never_denied(call: ToolCall) -> None:
-    assert isinstance(judge(call, session_of(*[call] * 9), RULES), Advise)
+    assert isinstance(evaluate(call, session_of(*[call] * 9), RULES), Advise)
     assert (answer(call, *[call] * 9), answer(call, *[call] * 2)) == ("repeated_look", None)
 
 
@@ -118,7 +118,7 @@ UNDONE: tuple[tuple[tuple[ToolCall | str, ...], str, bool], ...] = (
 def test_what_a_session_made_it_may_undo() -> None:
     assert [row for row in UNDONE if (answer(row[1], *row[0]) is not None) is not row[2]] == []
     failed = ran(Session(TREE), bash("git commit -m a"), failed=True)
-    assert isinstance(judge(bash("git commit --amend"), failed, RULES), Deny)
+    assert isinstance(evaluate(bash("git commit --amend"), failed, RULES), Deny)
 
 
 def test_what_a_session_remembers_is_bounded() -> None:
@@ -146,5 +146,5 @@ ARGUMENTS = ANYTHING | st.dictionaries(st.sampled_from(["command", "file_path", 
 @given(TOOLS, ARGUMENTS, ANYTHING, st.booleans(), st.booleans())
 def test_no_call_makes_it_raise(tool: Any, arguments: Any, cwd: Any, failed: bool, changed: bool) -> None:
     call = ToolCall(tool, arguments, cwd)
-    session = ran(before(Session(TREE), call), call, failed, changed)
-    assert isinstance(judge(call, session, RULES), Allow | Deny | Advise)
+    session = ran(record_call(Session(TREE), call), call, failed, changed)
+    assert isinstance(evaluate(call, session, RULES), Allow | Deny | Advise)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.guardrails.stop import STOP_BLOCKS, TEXT_TOKENS, allow_stop, judge_stop, reason
+from helmsman.guardrails.stop import STOP_BLOCKS, TEXT_TOKENS, allow_stop, block_message, judge_stop
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.tokens import tokens
@@ -94,12 +94,12 @@ def test_it_is_sent_back_twice_whether_or_not_failures_grow_fewer() -> None:
 
 def test_it_is_told_in_few_words_what_fails_and_not_how_often_it_may_still_be_sent_back() -> None:
     result = fails("pytest -q", 2, head="collected 9 items", tail="2 failed, 7 passed")
-    assert reason([PASSES, result, HANGS]) == (
+    assert block_message([PASSES, result, HANGS]) == (
         "`pytest -q` fails, so it is not done yet.\n"
         "```\ntest_0\ntest_1\n```\n"
         "Go on with this. If you cannot, end with one line, `BLOCKED: ` or `CONTINUE: ` and the reason."
     )
-    assert "`pytest -q`, `lint` and 1 more fail, so it is not done yet." in reason([result, fails("lint"), fails("types")])
+    assert "`pytest -q`, `lint` and 1 more fail, so it is not done yet." in block_message([result, fails("lint"), fails("types")])
 
 
 def test_of_a_failing_check_the_tests_are_named_or_else_how_its_output_ends() -> None:
@@ -110,7 +110,7 @@ def test_of_a_failing_check_the_tests_are_named_or_else_how_its_output_ends() ->
         "nothing": (fails(head=" \n", exit_code=3), "exit code 3, no output"),
     }
     for case, (result, shown) in cases.items():
-        assert f"```\n{shown}\n```" in reason([result]), case
+        assert f"```\n{shown}\n```" in block_message([result]), case
 
 
 FOREIGN = st.text(max_size=50).map(lambda text: text * 200)
@@ -122,6 +122,6 @@ def test_whatever_checks_print_the_text_is_short_and_ends_with_what_to_do(
 ) -> None:
     counts = TestCounts(failed=len(tests), failing=tuple(tests))
     results = [fails(f"{name}{number}", head=output, tail=output) for number, output in enumerate(outputs)]
-    text = reason([result.model_copy(update={"counts": counts}) for result in results])
+    text = block_message([result.model_copy(update={"counts": counts}) for result in results])
     assert tokens(text) <= TEXT_TOKENS
     assert text.endswith("or `CONTINUE: ` and the reason.")

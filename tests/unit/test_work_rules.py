@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.guardrails import Allow, Deny, Rule, Rules, Session, ToolCall, is_fix, judge
+from helmsman.guardrails import Allow, Deny, Rule, Rules, Session, ToolCall, evaluate, is_fix
 
 pytestmark = pytest.mark.feature("A2")
 
@@ -23,7 +23,7 @@ def bash(command: str) -> ToolCall:
 
 
 def rule(call: ToolCall, rules: Rules = FIX) -> tuple[type, Rule | None]:
-    answer = judge(call, Session(TREE), rules)
+    answer = evaluate(call, Session(TREE), rules)
     return type(answer), None if isinstance(answer, Allow) else answer.rule
 
 
