@@ -16,7 +16,7 @@ from deployments.trust import may_ask, refuse_untrusted
 from helmsman.config import CheckConfig
 from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.parsers.project import Candidate, Found, Kind, find_commands, worth_keeping
+from helmsman.parsers.project import Candidate, Detection, Kind, find_commands, without_covered
 from helmsman.parsers.rubric_items import criteria_of
 from helmsman.plain import clean, clean_lines
 from helmsman.render.first_files import DEFAULT_TIMEOUT, helmsman_toml, rubric_md
@@ -51,7 +51,7 @@ class Page:
 
 @dataclass(frozen=True)
 class _Survey:
-    found: Found
+    found: Detection
     tried: tuple[Tried, ...]
     notes: tuple[str, ...]
     setup: tuple[str, ...]
@@ -78,7 +78,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         if not as_json:
             lines = (
                 *tried_lines(survey.tried, recommended(survey.tried)),
-                *(f"passed over: {skipped.where}, {skipped.cause}" for skipped in survey.found.passed),
+                *(f"passed over: {skipped.where}, {skipped.cause}" for skipped in survey.found.skipped),
                 *(f"note: {note}" for note in survey.notes),
                 *(f"{name} will stay as it is: {why}" for name, why in blocked.items()),
             )
@@ -159,7 +159,7 @@ def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], writt
         "checks": [one.candidate.command for one in kept],
         "criteria": list(criteria),
         "tried": tried,
-        "passed_over": [asdict(one) for one in survey.found.passed],
+        "passed_over": [asdict(one) for one in survey.found.skipped],
         "notes": list(survey.notes),
         "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in written],
         "next": next_steps,
@@ -170,7 +170,7 @@ def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], writt
 def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
     """Commands that work. If no test command does, put the first failing one in front: a loop can fix it."""
     by_candidate = {one.candidate: one for one in tried}
-    working = tuple(by_candidate[one] for one in worth_keeping({one.candidate: one.proves for one in tried}))
+    working = tuple(by_candidate[one] for one in without_covered({one.candidate: one.proves for one in tried}))
     failing = [] if any(one.candidate.kind is Kind.TESTS for one in working) else [one for one in tried if one.is_red]
     return (*failing[:1], *working)
 

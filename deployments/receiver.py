@@ -36,8 +36,8 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
-from helmsman.parsers.issues import KINDS, IssueTold, filter_issue, read_issue
-from helmsman.parsers.pushes import Allowed, PushMessage, filter_updates, find_allowed, read_forge, read_hook
+from helmsman.parsers.issues import KINDS, IssueMessage, filter_issue, read_issue
+from helmsman.parsers.pushes import AllowedRepo, PushMessage, filter_updates, find_allowed, read_forge, read_hook
 from helmsman.plain import clean
 from helmsman.records.triggers import Ignored, Source
 from tasks.engine.embedded import configured_api
@@ -81,7 +81,7 @@ WAYS = {
 @dataclass(frozen=True)
 class Receiver:
     secret: bytes
-    allowed: Mapping[str, Allowed]
+    allowed: Mapping[str, AllowedRepo]
     deliveries: Deliveries
     accepted: Callable[[], None]  # called after a new event was stored
 
@@ -162,7 +162,7 @@ def is_fresh(sent_at: str, now: float) -> bool:
     return _SECONDS.fullmatch(sent_at) is not None and abs(now - int(sent_at)) <= FRESH_SECONDS
 
 
-def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[], PushMessage | IssueTold]) -> Response:
+def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[], PushMessage | IssueMessage]) -> Response:
     try:
         message = read()
     except ValueError:
@@ -175,7 +175,7 @@ def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[]
     facts = {**configured, "source": way.source, "delivery": delivery, "received_at": now}
     filtered: Sequence[Event | Ignored] = (
         [filter_issue(message, allowed, facts)]
-        if isinstance(message, IssueTold)
+        if isinstance(message, IssueMessage)
         else filter_updates(message.updates, allowed.branches, facts)
     )
     try:

@@ -33,12 +33,12 @@ from helmsman.parsers.agent_actions import detail_of, parse_event
 from helmsman.parsers.agent_dialects import reader_of
 from helmsman.parsers.alignment_file import read as read_alignment
 from helmsman.parsers.alignment_file import render as render_alignment
-from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
+from helmsman.parsers.claude_stream import ClaudeReader, is_model_message, tool_calls, tool_results
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
-from helmsman.parsers.failure_lines import listed
+from helmsman.parsers.failure_lines import list_failures
 from helmsman.parsers.failures import failed_by_output, failure_of
-from helmsman.parsers.issues import command_in, read_mark
-from helmsman.parsers.plan_files import read_plan, ticked
+from helmsman.parsers.issues import parse_command, read_mark
+from helmsman.parsers.plan_files import read_plan, tick_items
 from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.project import read_table
 from helmsman.parsers.pushes import filter_updates, read_allowed, read_forge, read_hook
@@ -105,7 +105,7 @@ def _stream(data: bytes) -> None:
         if event is None:
             continue
         reader.feed(event)
-        spoken_by_model(event)
+        is_model_message(event)
         for called in tool_calls(event):
             detail_of(called.arguments)
         tool_results(event)
@@ -138,7 +138,7 @@ def _failure(data: bytes) -> None:
     command, _, output = text(data).partition("\0")
     failure_of("Bash", command, output)
     failed_by_output(command, output)
-    listed(output, command)
+    list_failures(output, command)
 
 
 def _claims(data: bytes) -> None:
@@ -157,7 +157,7 @@ def _vote(data: bytes) -> None:
 def _plan(name: str, data: bytes) -> None:
     try:
         plan = read_plan(name, data)
-        after = ticked(name, data, [item.id for item in plan.items][:1])
+        after = tick_items(name, data, [item.id for item in plan.items][:1])
         assert [item.id for item in read_plan(name, after).items] == [item.id for item in plan.items]
         assert plan.items[0].done or read_plan(name, after).items[0].done
     except PlanError:
@@ -254,7 +254,7 @@ def _allowed(data: bytes) -> None:
 
 
 def _comment(data: bytes) -> None:
-    command_in(text(data))
+    parse_command(text(data))
     read_mark(text(data))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from helmsman.guardrails.paths import is_below, locate
 from helmsman.guardrails.rules import Rules, table
-from helmsman.parsers.shell import HOME, Command, placed
+from helmsman.parsers.shell import HOME, Command, resolve_word
 from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
 from helmsman.plain import word_set
 
@@ -54,7 +54,7 @@ def git_of(command: Command, home: str = "") -> Git:
     words, folder, start = command.arguments, command.folder, 0
     while start < len(words) and words[start].startswith("-"):
         if words[start] == "-C" and words[start + 1 :]:
-            folder = placed(words[start + 1], folder, home or HOME)
+            folder = resolve_word(words[start + 1], folder, home or HOME)
         start += 2 if words[start] in _VALUED else 1
     return Git("".join(words[start : start + 1]), words[start + 1 :], folder)
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from helmsman.guardrails.rules import AGENTS_FILE, OWN_FOLDER, RESEARCH_FILE, Finding, Rules
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.shell import HOME, placed
+from helmsman.parsers.shell import HOME, resolve_word
 from helmsman.parsers.shell_words import UNKNOWN
 from helmsman.plain import word_set
 
@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 def locate(word: str, folder: str | None, rules: Rules) -> Place | None:
     """Resolve a word as a path in `folder`; None if its text does not determine it."""
-    path = placed(word, folder, rules.home or HOME) if 0 < len(word) <= _LONGEST else None
+    path = resolve_word(word, folder, rules.home or HOME) if 0 < len(word) <= _LONGEST else None
     if path is None:
         return None
     cleaned, resolved = _single_leading_slash(path), _resolve(path, rules)

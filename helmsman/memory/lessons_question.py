@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from helmsman.budget import fence, fit
 from helmsman.memory.extraction import observation
 from helmsman.memory.words import describes_work, gives_orders, terms
-from helmsman.parsers.answers import StrictAnswer, form_of, printable, read_answer
+from helmsman.parsers.answers import StrictAnswer, printable, read_answer, schema_of
 from helmsman.plain import clean, short_line
 from helmsman.prompts import render, render_pieces
 from helmsman.records.agent import FailureClass
@@ -73,7 +73,7 @@ def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episo
         task=render("lessons_task", goal=fence(trim(clean(state.config.goal.strip()), GOAL_TOKENS))),
         facts=fit(facts, FACTS_TOKENS),
         closing=render("lessons_form", most=MOST_LESSONS, lesson=LONGEST, why=LONGEST_WHY, failures=", ".join(_FAILURES)),
-        form=form_of(_Asked),
+        form=schema_of(_Asked),
     )
 
 

@@ -13,9 +13,9 @@ from pydantic.alias_generators import to_camel
 from helmsman.budget import fence, fit
 from helmsman.errors import OperatorError
 from helmsman.orient.checks import commands
-from helmsman.parsers.alignment_file import AGREED
+from helmsman.parsers.alignment_file import AGREED_HEADING
 from helmsman.parsers.alignment_file import render as alignment_text
-from helmsman.parsers.answers import StrictAnswer, form_of, read_answer
+from helmsman.parsers.answers import StrictAnswer, read_answer, schema_of
 from helmsman.plain import shortened
 from helmsman.prompts import render, render_pieces
 from helmsman.records.alignment import (
@@ -76,7 +76,7 @@ class _Answer(StrictAnswer):
     blocking_questions: list[str] = Field(max_length=MOST_QUESTIONS)
 
 
-FORM = form_of(_Answer)
+FORM = schema_of(_Answer)
 
 
 def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None = None, complaint: str = "") -> Question:
@@ -222,5 +222,5 @@ def goal_text(goal: str, alignment: Alignment) -> str:
     }
     lines_by_title = {title: [line.strip() for line in lines if line.strip()] for title, lines in parts.items()}
     points = render("agreed_points", parts=lines_by_title.items())
-    agreement = render("agreed", heading=AGREED, points=trim(points, AGREED_TOKENS)) if points else ""
+    agreement = render("agreed", heading=AGREED_HEADING, points=trim(points, AGREED_TOKENS)) if points else ""
     return f"{goal.strip()}\n\n{agreement}".rstrip()

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.oversee.advice import advise, planned_anew
-from helmsman.parsers.answers import ONE_LINE, Said, StrictAnswer, form_of, read_answer
+from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.checks import CheckReport, checks_fail
@@ -32,10 +32,10 @@ _Line = Annotated[str, Field(min_length=1, max_length=LINE), ONE_LINE]
 
 
 class _Answer(StrictAnswer):
-    end_goal: Said = Field(alias="endGoal", min_length=1, max_length=GOAL)
-    approach: Said = Field(max_length=PROSE)
+    end_goal: PrintableText = Field(alias="endGoal", min_length=1, max_length=GOAL)
+    approach: PrintableText = Field(max_length=PROSE)
     completed: list[_Line] = Field(max_length=DONE)
-    current_state: Said = Field(alias="currentState", min_length=1, max_length=PROSE)
+    current_state: PrintableText = Field(alias="currentState", min_length=1, max_length=PROSE)
     next_steps: list[_Line] = Field(alias="nextSteps", min_length=1, max_length=STEPS)
 
 
@@ -58,7 +58,7 @@ def compaction_request(state: LoopState, orientation: Orientation) -> Question:
         task=f"# The goal\n{fence(trim(state.config.goal.strip(), GOAL_TOKENS))}",
         facts=fit(facts, FACTS_TOKENS),
         closing=render("compaction_form", goal=f"{GOAL:,}", prose=f"{PROSE:,}", done=DONE, line=LINE, steps=STEPS),
-        form=form_of(_Answer),
+        form=schema_of(_Answer),
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.orient.checks import commands
-from helmsman.parsers.answers import ONE_LINE, Said, StrictAnswer, form_of, read_answer
+from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.control import Oversight
 from helmsman.records.iteration import Focus, Question, Urgency
@@ -23,8 +23,8 @@ PROMPT, CONTEXT, AREA, AREAS = 4000, 2000, 200, 5
 
 
 class _Answer(StrictAnswer):
-    prompt: Said = Field(min_length=1, max_length=PROMPT)
-    context: Said = Field(alias="systemContext", max_length=CONTEXT)
+    prompt: PrintableText = Field(min_length=1, max_length=PROMPT)
+    context: PrintableText = Field(alias="systemContext", max_length=CONTEXT)
     areas: list[Annotated[str, Field(min_length=1, max_length=AREA), ONE_LINE]] = Field(
         alias="focusAreas", min_length=1, max_length=AREAS
     )
@@ -39,7 +39,7 @@ def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str]
         task=render("focus_task", goal=objective, checks=commands(check.command for check in state.config.checks)),
         facts=fit(render_pieces("focus_facts", state=state, oversight=oversight, lessons=lessons), FACTS_TOKENS),
         closing=render("focus_form", prompt=f"{PROMPT:,}", context=f"{CONTEXT:,}", areas=AREAS, area=AREA),
-        form=form_of(_Answer),
+        form=schema_of(_Answer),
     )
 
 

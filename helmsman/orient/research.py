@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from helmsman.guardrails import RESEARCH_FILE as FILE
-from helmsman.parsers.progress_file import percent
+from helmsman.parsers.progress_file import parse_percent
 from helmsman.plain import clean, clean_lines
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.iteration import RESEARCH_TRIES, Research
@@ -49,7 +49,7 @@ def read(text: str) -> Research:
         gaps=_items(bodies["GAPS"]),
         approaches=_items(bodies["APPROACHES_CONSIDERED"]),
         approach=clean_lines(bodies["APPROACH"]).strip()[:KEPT_APPROACH],
-        confidence=percent(bodies["CONFIDENCE"]),
+        confidence=parse_percent(bodies["CONFIDENCE"]),
     )
 
 

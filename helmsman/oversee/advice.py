@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from helmsman.oversee.detector import ADVICE as WORDS
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
-from helmsman.parsers.progress_file import without_plan
+from helmsman.parsers.progress_file import without_next_steps
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Ladder, Stance, Strategy
@@ -72,7 +72,7 @@ def strategy_of(state: LoopState) -> Strategy:
 
 def planned_anew(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
     """The agent's notes after the advice: a failed plan is discarded, decisions and completed work stay."""
-    return without_plan(memory) if advise(state).anew else memory
+    return without_next_steps(memory) if advise(state).anew else memory
 
 
 # --- situations -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from helmsman.budget import fence, fit
 from helmsman.config import LoopConfig
-from helmsman.parsers.answers import StrictAnswer, form_of, printable, read_answer
+from helmsman.parsers.answers import StrictAnswer, printable, read_answer, schema_of
 from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
 from helmsman.records.advance import after_rollback, mark_undone_after, most_tests
@@ -151,7 +151,7 @@ def compare_request(config: LoopConfig, candidates: Sequence[Candidate]) -> Ques
         task=render("compare_task", goal=fence(trim(config.goal.strip(), GOAL_TOKENS)), criteria=criteria),
         facts=fit(render_pieces("compare_facts", solutions=solutions), DIFFS_TOKENS),
         closing=render("compare_form"),
-        form=form_of(_Answer),
+        form=schema_of(_Answer),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import Detector, Found
 from helmsman.oversee.drift import display, paths_in, significant_words
-from helmsman.parsers.paths import Paths, git_would_show
+from helmsman.parsers.paths import Paths, is_visible_to_git
 from helmsman.parsers.test_files import language_of
 from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
@@ -81,7 +81,7 @@ def _assumed_files(text: str) -> Iterator[str]:
     """Source files that a text assumes to exist: named in a clause that neither creates nor removes anything."""
     for clause in _CLAUSE.split(text[:_LONGEST]):
         if not _OTHER_TIME.search(clause):
-            yield from (path for path in paths_in(clause) if language_of(path) and git_would_show(path, ""))
+            yield from (path for path in paths_in(clause) if language_of(path) and is_visible_to_git(path, ""))
 
 
 def _describe_unmentioned_work(memory: WorkingMemory, recent: Sequence[IterationSummary], earlier_gap: str) -> str:

@@ -28,7 +28,7 @@ _IN_FLIGHT = 100  # maximum number of tracked calls; a CLI runs a dozen at a tim
 _DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt")
 
 
-class Called(NamedTuple):
+class ToolInvocation(NamedTuple):
     """A tool call of the agent."""
 
     identity: str
@@ -113,7 +113,7 @@ class ToolPatience:
         self._longest = max(_seconds(environment.get("BASH_MAX_TIMEOUT_MS"), _BASH_LONGEST), self._usual)
         self._limits: dict[str, float] = {}
 
-    def announce(self, called: Called) -> None:
+    def announce(self, called: ToolInvocation) -> None:
         if called.tool == "Bash" and len(self._limits) < _IN_FLIGHT:
             self._limits[called.identity] = min(_seconds(called.arguments.get("timeout"), self._usual), self._longest)
 

@@ -13,8 +13,16 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from helmsman.parsers.agent_actions import LONGEST_OUTPUT, LONGEST_TOOL, ActionReader, Called, ToolResult, action_of, parse_event
-from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, other_ending
+from helmsman.parsers.agent_actions import (
+    LONGEST_OUTPUT,
+    LONGEST_TOOL,
+    ActionReader,
+    ToolInvocation,
+    ToolResult,
+    action_of,
+    parse_event,
+)
+from helmsman.parsers.agent_ending import FINAL, WORDS, EndCause, ProcessEnd, other_ending
 from helmsman.parsers.loose import amount, at, count, ends, items, key_with_suffix, last, mapping, text
 from helmsman.parsers.shell_words import script_of
 from helmsman.records.agent import AgentCall
@@ -50,7 +58,7 @@ class DialectReader:
         self._actions = ActionReader(self._tools)
         self._open_calls: dict[str, str] = {}
         """Tools of calls without a result, by id."""
-        self._unread: deque[Called | ToolResult] = deque(maxlen=_MOST_UNREAD)
+        self._unread: deque[ToolInvocation | ToolResult] = deque(maxlen=_MOST_UNREAD)
         self._lines, self._size = deque[bytes](), 0
 
     def hear(self, line: bytes) -> None:
@@ -83,16 +91,16 @@ class DialectReader:
                     if _matches(rule, part):
                         self._apply(rule, part)
 
-    def news(self) -> Iterator[Called | ToolResult]:
+    def news(self) -> Iterator[ToolInvocation | ToolResult]:
         """Yield tool calls and results since the last call. Commands have Claude Code's tool and argument names."""
         while self._unread:
             yield self._unread.popleft()
 
-    def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float) -> AgentCall:
+    def conclude(self, *, exit_code: int | None, ended_by: EndCause, stderr: str, seconds: float) -> AgentCall:
         """Return the whole call after its process has ended."""
         if self._kind.output == "json":
             self._read_answer()
-        ended = Ended(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self.spoke)
+        ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self.spoke)
         outcome, words = other_ending(ended, self._kind, well=self._succeeded, words=self._words, status=self._status)
         # Without the final event, tokens and cost are not reported.
         tells = self._kind.tells if self.usage.tokens else self._kind.tells - {Capability.TOKENS, Capability.COST}
@@ -174,7 +182,7 @@ class DialectReader:
         # Use Claude Code's names instead of the program's.
         known = {"run": ("Bash", "command"), "write": (name, "path"), "read": (name, "path")}
         tool, argument = known.get(action, (name, ""))
-        self._unread.append(Called(key, tool, {argument: at(arguments, path)} if action else arguments))
+        self._unread.append(ToolInvocation(key, tool, {argument: at(arguments, path)} if action else arguments))
 
     def _record_result(self, end: ToolEnd, part: object) -> None:
         """Record a tool result. An unknown result does not count as success."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from helmsman.parsers.loose import text
-from helmsman.parsers.usage_limits import REJECTED, names_a_limit
+from helmsman.parsers.usage_limits import REJECTED, is_limit_message
 from helmsman.records.agent import AgentOutcome, RateLimit
 from helmsman.records.agents import AgentKind, Capability
 from helmsman.toml_of import bundled
 
-EndedBy = Literal["itself", "deadline", "idle", "stop"]
+EndCause = Literal["itself", "deadline", "idle", "stop"]
 WORDS = 2000
 FINAL = 8000
 SHELL_RESERVED = 126  # exit codes from here on come from signals or the shell
@@ -20,7 +20,7 @@ _BLOCKED_PROMPT = "UserPromptSubmit operation blocked by hook"
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b|\"code\": ?(\d{3})\b")  # formats of codex and of Google's services
 _HARMLESS_PREFIXES = ("warning", "yolo mode is enabled")  # prefixes of stderr lines that are not errors
 
-_CLOCK: Mapping[EndedBy, AgentOutcome] = {
+_CLOCK: Mapping[EndCause, AgentOutcome] = {
     "deadline": AgentOutcome.TIMED_OUT,
     "idle": AgentOutcome.HUNG,
     "stop": AgentOutcome.ABORTED,
@@ -35,10 +35,10 @@ ENDINGS: Mapping[str, Mapping[str, AgentOutcome]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class ProcessEnd:
     """How an agent's process ended."""
 
-    by: EndedBy
+    by: EndCause
     exit_code: int | None  # None if restored after a crash, when only its output is known
     stderr: str
     spoke: bool  # whether it printed anything in its format
@@ -51,7 +51,9 @@ class Ended:
 # --- Claude Code ----------------------------------------------------------------------------------------------------
 
 
-def claude_ending(ended: Ended, result: Mapping[str, Any] | None, kind: str, limit: RateLimit | None) -> tuple[AgentOutcome, str]:
+def claude_ending(
+    ended: ProcessEnd, result: Mapping[str, Any] | None, kind: str, limit: RateLimit | None
+) -> tuple[AgentOutcome, str]:
     """Return the outcome, and the CLI's message on why the call did not finish.
 
     `result`: fields of the event that ended the turn. `kind`: class of the API error that the CLI reported as a message. A call
@@ -71,7 +73,7 @@ def claude_ending(ended: Ended, result: Mapping[str, Any] | None, kind: str, lim
         subtype, status = result["subtype"], result["api_error_status"]
         # For versions without an error class. A plain 429 is `rejected` as well, but has no reset time.
         announced = status and limit and limit.status == REJECTED and limit.resets_at
-        used_up = kind in {"rate_limit", ""} and status in {429, 0} and (announced or names_a_limit(answer_text))
+        used_up = kind in {"rate_limit", ""} and status in {429, 0} and (announced or is_limit_message(answer_text))
         sources = [answer_text, errors, ended.stderr, reason]
         answers = (
             ENDINGS["terminal_reason"].get(reason),
@@ -97,7 +99,7 @@ def _outcome_of_status(status: int) -> AgentOutcome | None:
 # --- other agents ---------------------------------------------------------------------------------------------------
 
 
-def other_ending(ended: Ended, kind: AgentKind, *, well: bool | None, words: str, status: int) -> tuple[AgentOutcome, str]:
+def other_ending(ended: ProcessEnd, kind: AgentKind, *, well: bool | None, words: str, status: int) -> tuple[AgentOutcome, str]:
     """Return the outcome, and the program's message. `well`: whether it reported success; None if it reported nothing."""
     streams = Capability.STREAM in kind.tells
     # A program that prints events must report success itself; for others only the exit code is known.

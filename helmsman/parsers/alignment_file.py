@@ -18,7 +18,7 @@ from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made, one_line
 from helmsman.texts import money
 
 TITLE = "# Alignment"
-AGREED = "# Agreed before the start"
+AGREED_HEADING = "# Agreed before the start"
 """Heading of the agreed alignment within a loop's goal."""
 NOTHING = "(none)"
 LARGEST = 400_000  # maximum characters of a file
@@ -122,10 +122,10 @@ def _render_field(kind: _Kind, value: Any) -> Iterator[str]:
 
 def own_goal(goal: str) -> str:
     """Return the goal as the operator wrote it, without the agreed alignment."""
-    return goal.partition(f"\n{AGREED}\n")[0].strip()
+    return goal.partition(f"\n{AGREED_HEADING}\n")[0].strip()
 
 
-def same_goal(one: str, other: str) -> bool:
+def is_same_goal(one: str, other: str) -> bool:
     """Whether two goals are equal apart from line wrapping."""
     return one_line(one) == one_line(other)
 

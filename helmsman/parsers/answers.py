@@ -12,16 +12,16 @@ _OBJECTS = 20  # maximum number of object starts to try; each may cost the whole
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-Form = dict[str, Any]
+Schema = dict[str, Any]
 
 
-def form_of(answer: type[BaseModel]) -> Form:
+def schema_of(answer: type[BaseModel]) -> Schema:
     """Return the JSON schema for a model's answer: no lengths, no bounds, everything required."""
     schema = answer.model_json_schema()
 
-    def simplify(part: Form) -> Form:
+    def simplify(part: Schema) -> Schema:
         part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
-        simple: Form = {name: part[name] for name in ("type", "enum") if name in part}
+        simple: Schema = {name: part[name] for name in ("type", "enum") if name in part}
         if "items" in part:
             simple["items"] = simplify(part["items"])
         if "properties" in part:
@@ -43,7 +43,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
 
 
-Said = Annotated[str, BeforeValidator(lambda value: printable(value).strip() if isinstance(value, str) else value)]
+PrintableText = Annotated[str, BeforeValidator(lambda value: printable(value).strip() if isinstance(value, str) else value)]
 ONE_LINE = BeforeValidator(lambda value: " ".join(printable(value).split()) if isinstance(value, str) else value)
 """Printable text of a model's answer; bounds that follow count the resulting characters."""
 
@@ -56,10 +56,10 @@ def read_answer(text: str, name: str, form: type[_Model]) -> _Model | str:
     try:
         return form.model_validate(found)
     except ValidationError as error:
-        return other_form(error)
+        return describe_mismatch(error)
 
 
-def other_form(error: ValidationError) -> str:
+def describe_mismatch(error: ValidationError) -> str:
     """Describe the first error of an answer, without its content."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = printable(".".join(str(part) for part in first["loc"])).replace("`", "'")[:60]

@@ -14,11 +14,11 @@ from helmsman.parsers.agent_actions import (
     READERS,
     WRITERS,
     ActionReader,
-    Called,
+    ToolInvocation,
     ToolResult,
     detail_of,
 )
-from helmsman.parsers.agent_ending import FINAL, WORDS, Ended, EndedBy, claude_ending
+from helmsman.parsers.agent_ending import FINAL, WORDS, EndCause, ProcessEnd, claude_ending
 from helmsman.parsers.claude_usage import (
     LONGEST_ID,
     SYNTHETIC,
@@ -48,22 +48,22 @@ _FEEDBACK = "Stop hook feedback:"
 # --- single events --------------------------------------------------------------------------------------------------
 
 
-def spoken_by_model(event: Event) -> bool:
+def is_model_message(event: Event) -> bool:
     """Whether the model itself wrote the message, not the CLI in its place."""
     return event.get("type") == "assistant" and message_of(event).get("model") != SYNTHETIC
 
 
-def spoken_text(event: Event, limit: int) -> str:
+def message_end(event: Event, limit: int) -> str:
     """Return the end of an assistant event's text, where agents state whether they are done."""
     return last("\n".join(last(block.get("text"), limit) for block in _blocks_of_type(event, "text")), limit)
 
 
-def tool_calls(event: Event) -> tuple[Called, ...]:
+def tool_calls(event: Event) -> tuple[ToolInvocation, ...]:
     """Return the tool calls of an assistant event."""
     message, parent = text(message_of(event).get("id")), text(event.get("parent_tool_use_id"))
     blocks = _blocks_of_type(event, "tool_use")
     return tuple(
-        Called(text(block.get("id")), _tool_name(block), mapping(block.get("input")), message, parent) for block in blocks
+        ToolInvocation(text(block.get("id")), _tool_name(block), mapping(block.get("input")), message, parent) for block in blocks
     )
 
 
@@ -169,9 +169,9 @@ class ClaudeReader:
         """Usage so far: the CLI reports it with each turn's result; until then it is summed up from the messages."""
         return self._usage_of_call.plus(self._unbilled.usage)
 
-    def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float, now: datetime) -> AgentCall:
+    def conclude(self, *, exit_code: int | None, ended_by: EndCause, stderr: str, seconds: float, now: datetime) -> AgentCall:
         """Return the whole call after its process has ended."""
-        ended = Ended(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self._spoke)
+        ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self._spoke)
         outcome, words = claude_ending(ended, self._result, self._error_kind, self._limit)
         used_up = outcome is AgentOutcome.USAGE_LIMIT
         # Only a finished turn's result is the agent's text; any other is the CLI's, or the prompt's.

@@ -17,7 +17,7 @@ from helmsman.toml_of import fault_of, line_of, toml_of
 
 MARK = "+++"
 LARGEST = 16_384  # maximum characters of a file; a persona is a few sentences, a command line a few words
-NOT_HERE: Mapping[str, str] = {
+NOT_IN_PRESETS: Mapping[str, str] = {
     "goal": "a goal belongs to a loop",
     "goal_file": "a goal belongs to a loop",
     "preset": "a preset cannot name another one",
@@ -52,10 +52,10 @@ def read_sheet(text: str, where: str) -> Sheet:
     found = _parse_file(text, where, front_matter=True)
     settings: Any = found.values.get("settings", {})
     rest, problems = cast("dict[str, Any]", settings if isinstance(settings, dict) else {}), list[tuple[int, str]]()
-    for key in NOT_HERE.keys() & rest.keys():
-        problems.append((found.line(f"settings.{key}"), f"settings.{key}: not in a preset: {NOT_HERE[key]}"))
+    for key in NOT_IN_PRESETS.keys() & rest.keys():
+        problems.append((found.line(f"settings.{key}"), f"settings.{key}: not in a preset: {NOT_IN_PRESETS[key]}"))
     try:
-        resolve([Layer("preset", {key: rest[key] for key in rest if key not in NOT_HERE}), Layer("any", {"goal": "any"})])
+        resolve([Layer("preset", {key: rest[key] for key in rest if key not in NOT_IN_PRESETS}), Layer("any", {"goal": "any"})])
     except OperatorError as error:
         for complaint in error.problem.split("\n  ")[1:]:
             key, cause = _SOURCE.split(complaint, maxsplit=1)
@@ -68,7 +68,7 @@ def read_kind(text: str, where: str) -> AgentKind:
     return _validate(AgentKind, _parse_file(text, where), where)
 
 
-def template(config: AgentConfig) -> AgentKind:
+def template_kind(config: AgentConfig) -> AgentKind:
     """Build the agent kind from the configuration. Raises OperatorError."""
     if not config.command:
         raise OperatorError(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.failure_words import Programs, excerpt, hit, is_library_path, own_frame, rules
-from helmsman.parsers.failures import HEADING, headings, meaningful_line, parse_commands, programs, summary_message
+from helmsman.parsers.failure_words import Programs, excerpt, is_library_path, make_hit, own_frame, rules
+from helmsman.parsers.failures import HEADING, heading_lines, meaningful_line, parse_commands, programs_of, summary_message
 from helmsman.plain import short_line
 
 MOST = 30  # lines; ten of them are some 600 tokens
@@ -34,13 +34,13 @@ class _Failure(NamedTuple):
     said: str
 
 
-def listed(output: str, command: str = "", tests: Sequence[str] = (), root: str = "") -> tuple[str, ...]:
+def list_failures(output: str, command: str = "", tests: Sequence[str] = (), root: str = "") -> tuple[str, ...]:
     """Return a line for each distinct failure in a check's output, with paths relative to `root`.
 
     `tests`: names of failing tests from the runner. If no failure is recognized, return the last lines.
     """
     lines = excerpt(output.replace(f"{root.rstrip('/')}/", "") if root else output)
-    found = list(_test_failures(lines, tests)) or _checker_messages("\n".join(lines), programs(parse_commands(command)))
+    found = list(_test_failures(lines, tests)) or _checker_messages("\n".join(lines), programs_of(parse_commands(command)))
     times = Counter(line.strip() for line in lines if line.strip())
     last = [f"{line}  ×{number}" if number > 1 else line for line, number in list(times.items())[-LAST_LINES:]]  # noqa: RUF001
     return tuple(short_line(line, LONGEST) for line in (list(_merge(found)) or last)[:MOST])
@@ -49,7 +49,7 @@ def listed(output: str, command: str = "", tests: Sequence[str] = (), root: str 
 def _test_failures(lines: Sequence[str], tests: Sequence[str]) -> Iterator[_Failure]:
     seen: set[int] = set()
     for name in tests:
-        start = next((at for at in headings(lines, name) if at not in seen), None)
+        start = next((at for at in heading_lines(lines, name) if at not in seen), None)
         if start is None:
             yield _Failure(
                 "", _short_name(name), "", summary_message(lines, name) if len(tests) > 1 else meaningful_line(lines, name)
@@ -94,7 +94,7 @@ def _checker_messages(text: str, names: Programs) -> Sequence[_Failure]:
     found: dict[int, _Failure] = {}
     for rule in rules("objections", "early"):
         for match in rule.pattern.finditer(text) if not rule.programs or rule.programs & names else ():
-            message = hit(rule.kind, match)
+            message = make_hit(rule.kind, match)
             found.setdefault(text.count("\n", 0, match.start()), _Failure(message.at, "", "", message.said))
     every = [found[line] for line in sorted(found)]
     return [failure for failure in every if failure.at] or every

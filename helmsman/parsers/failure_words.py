@@ -20,12 +20,12 @@ WHERE = 200
 _READ = 1000
 
 
-def normal(message: str) -> str:
+def normalize_message(message: str) -> str:
     """Return a message on one line without run-specific parts; small numbers stay, as they may be expected values."""
     return " ".join(_replace(message[:_READ], "temporary", "ids", "varying").split())[:MESSAGE]
 
 
-def place(where: str) -> str:
+def normalize_place(where: str) -> str:
     """Return a place on one line without run-specific parts; line numbers stay."""
     return " ".join(_replace(where[:_READ], "temporary", "ids").split())[:WHERE]
 
@@ -86,7 +86,7 @@ def fingerprint(output: str) -> str:
 KEPT = 20
 
 
-def merge(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
+def merge_failure(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
     """Add a failure at the end, counting repetitions by class, place and message; keep the newest."""
     known = {(one.kind, one.where, one.message): one for one in errors}
     before = known.pop((new.kind, new.where, new.message), None)
@@ -155,11 +155,11 @@ def first_hit(table: Iterable[Rule], text: str, programs: Programs) -> Hit | Non
     """Return the first match of the first rule that applies."""
     for rule in table:
         if (not rule.programs or rule.programs & programs) and (match := rule.pattern.search(text)):
-            return hit(rule.kind, match)
+            return make_hit(rule.kind, match)
     return None
 
 
-def hit(kind: FailureClass, match: re.Match[str]) -> Hit:
+def make_hit(kind: FailureClass, match: re.Match[str]) -> Hit:
     """Build a hit from a match; join a place that consists of two parts."""
     groups = {name: value for name, value in match.groupdict().items() if value}
     text, begin = match.string, match.start() + match.string.startswith("\n", match.start())

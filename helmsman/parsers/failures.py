@@ -11,10 +11,10 @@ from helmsman.parsers.failure_words import (
     excerpt,
     extent,
     first_hit,
-    hit,
-    normal,
+    make_hit,
+    normalize_message,
+    normalize_place,
     own_frame,
-    place,
     rules,
     table_of,
 )
@@ -47,7 +47,7 @@ def words_of(one: Command) -> tuple[str, ...]:
     return ("python" if INTERPRETER.fullmatch(one.program) else one.program, *rest)
 
 
-def programs(found: Sequence[Command]) -> Programs:
+def programs_of(found: Sequence[Command]) -> Programs:
     """Return the first two words of each command: program and subcommand."""
     return frozenset(word for one in found for word in words_of(one)[:2])
 
@@ -83,7 +83,7 @@ def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
     if tool == "Bash":
         found, code = parse_commands(detail), int(exit_line[1]) if exit_line else 0
         timed_out = any(line.startswith("Command timed out") for line in lines[1:2])
-        lines, names = lines[1:] if exit_line and not timed_out else lines, programs(found)
+        lines, names = lines[1:] if exit_line and not timed_out else lines, programs_of(found)
         # The failure most likely belongs to the last command that does more than read.
         called = [words_of(one)[0] for one in found]
         acting = [name for name in called if name not in _READ_ONLY]
@@ -102,7 +102,7 @@ def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
             )
             hit = Hit(by_exit_code or Class.OTHER, message or (f"exit code {code}" if code else "no output"))
         where = hit.at or own_frame(joined) or hit.name or program
-    return ErrorVector(kind=hit.kind, where=place(where), message=normal(hit.said), extent=extent(output))
+    return ErrorVector(kind=hit.kind, where=normalize_place(where), message=normalize_message(hit.said), extent=extent(output))
 
 
 def _classify_output(lines: Sequence[str], names: Programs) -> Hit | None:
@@ -134,7 +134,7 @@ def _crash(text: str, names: Programs) -> Hit | None:
     if match is None:
         return None
     kind = Class.TEST if "AssertionError" in match["said"].partition(":")[0] else Class.EXCEPTION
-    return hit(kind, match)._replace(at="")
+    return make_hit(kind, match)._replace(at="")
 
 
 # --- failing tests --------------------------------------------------------------------------------------------------
@@ -144,11 +144,11 @@ _MEANINGFUL: list[re.Pattern[str]] = [re.compile(pattern, re.MULTILINE) for patt
 _UNIMPORTED: re.Pattern[str] = re.compile(table_of("test")["unimported"], re.MULTILINE)
 
 
-def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
+def failing_test(lines: Sequence[str], names: frozenset[str]) -> Hit | None:
     """Return the first failing test by name (parallel runners have no other order) with its message."""
     text = "\n".join(lines)
     counts = read_summary(text)
-    hit = first_hit(rules("tests"), text, programs)
+    hit = first_hit(rules("tests"), text, names)
     if counts is not None and counts.failed:
         name = min(counts.failing, default=hit.at if hit else "")
         has_run = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
@@ -159,7 +159,7 @@ def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
 
 def meaningful_line(lines: Sequence[str], name: str) -> str:
     """Return the first meaningful line below a test's heading, else its first line; without a heading its line in the summary."""
-    start = next(headings(lines, name), None)
+    start = next(heading_lines(lines, name), None)
     if start is None:
         return summary_message(lines, name) or _first_meaningful("\n".join(lines))
     below = [*takewhile(lambda line: not HEADING.match(line), lines[start + 1 :])]
@@ -172,7 +172,7 @@ def _first_meaningful(text: str) -> str:
     return min(found, key=lambda match: match.start())["said"] if found else ""
 
 
-def headings(lines: Sequence[str], name: str) -> Iterator[int]:
+def heading_lines(lines: Sequence[str], name: str) -> Iterator[int]:
     """Yield the heading lines of a test: those with its full name before those with its last part."""
     inner = name.partition("::")[2].replace("::", ".")
     for part in dict.fromkeys((name, inner, name.rpartition("::")[2].partition(" (")[0])):
@@ -205,7 +205,7 @@ def failed_by_output(command: str, output: str) -> bool:
         _is_verification(command) and (command.background or not command.sure) for command in found
     ):
         return False
-    printed, names = "\n".join(excerpt(output)), programs(found)
+    printed, names = "\n".join(excerpt(output)), programs_of(found)
     counts = read_summary(printed)
     objections = [rule for rule in rules("objections", "last") if rule.kind in _OBJECTION_CLASSES]
     return (

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.parsers.markdown_text import rendered, visible
-from helmsman.parsers.pushes import Allowed, ForgeRepository, matches_branch
+from helmsman.parsers.pushes import AllowedRepo, ForgeRepository, matches_branch
 from helmsman.plain import block_quote, clean
 from helmsman.records.base import Record
 from helmsman.records.triggers import (
@@ -67,14 +67,14 @@ class Command(NamedTuple):
     below: str  # the lines after it
 
 
-def command_in(comment: str) -> Command | None:
+def parse_command(comment: str) -> Command | None:
     """Parse the command in the first line; None if the comment is not for Helmsman."""
     first, _, below = comment.strip().replace("\r\n", "\n").partition("\n")
     word, verb, rest = [*first.split(maxsplit=2), "", "", ""][:3]
     return Command(verb.lower(), rest.strip(), below.strip()) if word.lower() == COMMAND else None
 
 
-def mark(**fields: str) -> str:
+def format_mark(**fields: str) -> str:
     """Format the hidden mark for a first line, for `read_mark`."""
     return f"<!-- helmsman: {' '.join(f'{name}={value}' for name, value in fields.items())} -->"
 
@@ -118,7 +118,7 @@ class _Repository(ForgeRepository):
     default_branch: str = ""
 
 
-class IssueTold(Record):
+class IssueMessage(Record):
     """A webhook message about an issue."""
 
     kind: Kind = "issues"
@@ -136,15 +136,15 @@ class IssueTold(Record):
         return self.repository.names
 
 
-def read_issue(kind: Kind, body: bytes) -> IssueTold:
+def read_issue(kind: Kind, body: bytes) -> IssueMessage:
     """Parse an issue event of GitHub or Gitea. Raises ValueError if it is invalid."""
-    message = IssueTold.model_validate_json(body)
+    message = IssueMessage.model_validate_json(body)
     if kind == "issue_comment" and message.comment is None:
         raise ValueError("no comment")
     return message.model_copy(update={"kind": kind})
 
 
-def filter_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> IssueEvent | Ignored:
+def filter_issue(told: IssueMessage, allowed: AllowedRepo, facts: Mapping[str, Any]) -> IssueEvent | Ignored:
     """Return the event, or why it is ignored.
 
     `facts`: further fields: repository, location, source, delivery, moment.
@@ -168,7 +168,9 @@ def filter_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) ->
     return IssueEvent.model_validate({**facts, **about, **content, "happened": happened, "by": sender.login})
 
 
-def _rejection_reasons(message: IssueTold, happened: Happened, sender: _Person, allowed: Allowed, source: str) -> Iterator[str]:
+def _rejection_reasons(
+    message: IssueMessage, happened: Happened, sender: _Person, allowed: AllowedRepo, source: str
+) -> Iterator[str]:
     """Yield reasons to ignore an event: it is about something else, or the sender is not permitted."""
     branch, issue, name = message.repository.default_branch, message.issue, clean(sender.login)
     is_named = _FULL_NAME.fullmatch(message.repository.full_name) and is_branch(branch) and not branch.startswith(OWN_BRANCHES)
@@ -196,7 +198,7 @@ def _rejection_reasons(message: IssueTold, happened: Happened, sender: _Person, 
         yield f"{name} is not known to be a member of the repository; the operator can list them under `people`"
 
 
-def _classify(message: IssueTold, label: str, source: str) -> Happened | None:
+def _classify(message: IssueMessage, label: str, source: str) -> Happened | None:
     wanted = label.casefold()
     has_label = wanted in {one.name.casefold() for one in message.issue.labels or ()}
     if not label or (source, message.action) == (
@@ -205,7 +207,7 @@ def _classify(message: IssueTold, label: str, source: str) -> Happened | None:
     ):  # GitHub sends a separate event for each label of a new issue
         return None
     if message.kind == "issue_comment":
-        return "said" if message.action == "created" and has_label and command_in(_comment_text(message)) else None
+        return "said" if message.action == "created" and has_label and parse_command(_comment_text(message)) else None
     if message.action in _LABEL_ACTIONS:
         about = message.label.name.casefold() if message.label else ""
         return _LABEL_ACTIONS[message.action] if about == wanted else None
@@ -213,7 +215,7 @@ def _classify(message: IssueTold, label: str, source: str) -> Happened | None:
     return with_label if has_label else without_label
 
 
-def _comment_text(message: IssueTold) -> str:
+def _comment_text(message: IssueMessage) -> str:
     return visible_text((message.comment.body if message.comment else "") or "", LONGEST_COMMENT)
 
 

@@ -47,7 +47,7 @@ def text_of(node: "Node | None") -> str:
     return node.text.decode(errors="replace") if node and node.text else ""
 
 
-def unknown(node: "Node") -> Any:
+def raise_unknown(node: "Node") -> Any:
     raise NoLiteral(text_of(node))
 
 
@@ -63,7 +63,7 @@ def descendants(node: "Node", *kinds: str) -> Iterator["Node"]:
 def value_of(node: "Node", env: Env, depth: int = 0) -> Any:
     """Return a literal's value. Raises NoLiteral."""
     read = _READERS.get(node.type)
-    return read(node, env, depth + 1) if read and depth <= _DEEPEST else unknown(node)
+    return read(node, env, depth + 1) if read and depth <= _DEEPEST else raise_unknown(node)
 
 
 def rows_around(node: "Node") -> Sequence[Env]:
@@ -156,7 +156,7 @@ def _go_range_pairs(node: "Node", env: Env) -> list[tuple[Any, Any]]:
     kind = literal.child_by_field_name("type") if literal and literal.type == "composite_literal" else None
     body = literal.child_by_field_name("body") if literal else None
     if kind is None or body is None:
-        return unknown(node)
+        return raise_unknown(node)
     if kind.type == "map_type":
         return [(value_of(key, env), value_of(value, env)) for key, value in (one.named_children for one in body.named_children)]
     fields = [text_of(one.child_by_field_name("name")) for one in descendants(kind, "field_declaration")]
@@ -190,7 +190,7 @@ def _match_pattern(pattern: "Node", value: Any) -> Iterator[tuple[str, Any]]:
             key = text_of(inner.child_by_field_name("key") or inner)
             yield from _match_pattern(inner.child_by_field_name("value") or inner, cast("Env", value).get(key, Word.UNDEFINED))
     else:
-        unknown(pattern)
+        raise_unknown(pattern)
 
 
 def _elements(value: Any) -> list[Any]:
@@ -213,11 +213,11 @@ def _read_number(node: "Node", _env: Env, _depth: int) -> int | float:
     text = text_of(node).replace("_", "")
     with suppress(ValueError):
         value = int(text, 0)
-        return value if abs(value) <= _LARGEST else unknown(node)
+        return value if abs(value) <= _LARGEST else raise_unknown(node)
     with suppress(ValueError):
         value = float(text)
-        return value if abs(value) < _LARGEST_FLOAT and not re.match(r"0\d", text) else unknown(node)  # `010` is octal
-    return unknown(node)
+        return value if abs(value) < _LARGEST_FLOAT and not re.match(r"0\d", text) else raise_unknown(node)  # `010` is octal
+    return raise_unknown(node)
 
 
 def _read_string(node: "Node", env: Env, depth: int) -> str:
@@ -225,7 +225,7 @@ def _read_string(node: "Node", env: Env, depth: int) -> str:
         return _read_python(node, env, depth)
     read: Mapping[str, Callable[[str], str]] = {"string_fragment": str, "escape_sequence": _unescape}
     if any(part.type not in read for part in node.named_children):
-        unknown(node)
+        raise_unknown(node)
     return "".join(read[part.type](text_of(part)) for part in node.named_children)
 
 
@@ -242,7 +242,7 @@ def _read_identifier(node: "Node", env: Env, depth: int) -> Any:
     if text in env:
         return env[text]
     declared = None if text == "NaN" else _find_declared_value(node)
-    return Word.NAN if text == "NaN" else value_of(declared, env, depth) if declared else unknown(node)
+    return Word.NAN if text == "NaN" else value_of(declared, env, depth) if declared else raise_unknown(node)
 
 
 def _find_declared_value(name: "Node") -> "Node | None":
@@ -267,19 +267,19 @@ def _read_pair(node: "Node", env: Env, depth: int) -> tuple[str, Any]:
 
 
 def _read_inner(node: "Node", env: Env, depth: int) -> Any:
-    return value_of(node.named_children[0], env, depth) if node.named_children else unknown(node)
+    return value_of(node.named_children[0], env, depth) if node.named_children else raise_unknown(node)
 
 
 def _read_negative(node: "Node", env: Env, depth: int) -> Any:
     inner = node.named_children[0] if text_of(node).startswith("-") and node.named_children else node
-    return -_read_number(inner, env, depth) if inner.type in {"number", "int_literal", "float_literal"} else unknown(node)
+    return -_read_number(inner, env, depth) if inner.type in {"number", "int_literal", "float_literal"} else raise_unknown(node)
 
 
 def _read_go_field(node: "Node", env: Env, _depth: int) -> Any:
     """Evaluate a field of a row in Go."""
     head, _, field = text_of(node).partition(".")
     row = env.get(head)
-    return cast("Env", row)[field] if isinstance(row, dict) and field in row else unknown(node)
+    return cast("Env", row)[field] if isinstance(row, dict) and field in row else raise_unknown(node)
 
 
 def _read_json(node: "Node", _env: Env, _depth: int) -> Any:
@@ -287,7 +287,7 @@ def _read_json(node: "Node", _env: Env, _depth: int) -> Any:
     try:
         return json.loads(text_of(node))
     except ValueError:
-        return unknown(node)
+        return raise_unknown(node)
 
 
 def _read_python(node: "Node", env: Env, depth: int) -> Any:
@@ -299,7 +299,7 @@ def _read_python(node: "Node", env: Env, depth: int) -> Any:
     try:
         return ast.literal_eval(text.decode(errors="replace"))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return unknown(node)
+        return raise_unknown(node)
 
 
 _MATCHERS: Mapping[str, Any] = {"toBeNull": None, "toBeUndefined": Word.UNDEFINED, "toBeNaN": Word.NAN}
@@ -315,7 +315,7 @@ _READERS: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "false": lambda _node, _env, _depth: False,
     "undefined": lambda _node, _env, _depth: Word.UNDEFINED,
     "property_identifier": lambda node, _env, _depth: (
-        _MATCHERS.get(text_of(node)) if text_of(node) in _MATCHERS else unknown(node)
+        _MATCHERS.get(text_of(node)) if text_of(node) in _MATCHERS else raise_unknown(node)
     ),
     "string_fragment": lambda node, _env, _depth: text_of(node),
     "interpreted_string_literal": _read_json,

@@ -67,7 +67,7 @@ class Paths:
         return any(wanted[-len(candidate) :] == candidate or candidate[-len(wanted) :] == wanted for candidate in candidates)
 
 
-def git_would_show(path: str, worktree: str) -> bool:
+def is_visible_to_git(path: str, worktree: str) -> bool:
     """Whether a diff must show changes of this file: it is in the worktree, and not in a usually ignored folder."""
     root = f"{worktree.rstrip('/')}/"
     if path.startswith("/") and (root == "/" or not path.startswith(root)):
@@ -93,10 +93,10 @@ def matches_any(path: str, patterns: Iterable[str]) -> bool:
     A pattern without a slash matches a name in any folder; one that ends with a slash matches everything below. A leading `/` or
     `./` is the repository's root. Brackets are literal.
     """
-    return any(matches(path, _anchored_pieces(pattern)) for pattern in patterns)
+    return any(match_pieces(path, _anchored_pieces(pattern)) for pattern in patterns)
 
 
-def matches(path: str, pieces: Pieces) -> bool:
+def match_pieces(path: str, pieces: Pieces) -> bool:
     """Match level by level, all alternatives at once: the time stays bounded for any number of `**`."""
     levels, ways = path.split("/"), {0}
     for piece in pieces:

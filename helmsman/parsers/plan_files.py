@@ -13,7 +13,7 @@ from helmsman.config.goals import ENDINGS, Kind
 from helmsman.config.layers import did_you_mean, display
 from helmsman.parsers import plan_markdown
 from helmsman.parsers.plan_form import Item, PlanError, Story, item_of, require_few_items, slug
-from helmsman.parsers.plan_order import require_sound, with_done
+from helmsman.parsers.plan_order import validate_plan, with_done
 from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
 from helmsman.toml_of import fault_of, line_of, toml_of
 
@@ -121,29 +121,29 @@ def kind_of(path: str) -> Kind:
 
 def read_plan(path: str, data: bytes) -> Plan:
     """Parse a plan file. Raises PlanError with the line if it is invalid."""
-    return read_text(kind_of(path), _decode(data))
+    return parse_plan(kind_of(path), _decode(data))
 
 
-def read_text(kind: Kind, text: str) -> Plan:
+def parse_plan(kind: Kind, text: str) -> Plan:
     plan = FORMS[kind][0](text)
     if not plan.items:
         raise PlanError(0, "it contains no items")
     require_few_items([item.line for item in plan.items])
-    return require_sound(plan.model_copy(update={"items": tuple(_assign_ids(plan.items))}))
+    return validate_plan(plan.model_copy(update={"items": tuple(_assign_ids(plan.items))}))
 
 
-def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
+def tick_items(path: str, data: bytes, ids: Iterable[str]) -> bytes:
     """Return the bytes with these items ticked, ignoring unknown and ticked ones.
 
     The result parses as the same plan with those items done. Raises PlanError if that is impossible; then nothing may be written.
     """
     kind, after = kind_of(path), _decode(data)
-    before, ids_to_tick = read_text(kind, after), frozenset(ids)
+    before, ids_to_tick = parse_plan(kind, after), frozenset(ids)
     for place in [number for number, item in enumerate(before.items) if item.id in ids_to_tick and not item.done]:
         after = FORMS[kind][1](after, place)
     # Ignore line numbers, which an inserted line shifts.
     actual, expected = (
-        [{**dict(item), "line": 0} for item in plan.items] for plan in (read_text(kind, after), with_done(before, ids_to_tick))
+        [{**dict(item), "line": 0} for item in plan.items] for plan in (parse_plan(kind, after), with_done(before, ids_to_tick))
     )
     if actual != expected:
         raise PlanError(0, f"{', '.join(sorted(ids_to_tick))} cannot be ticked without changing other parts of it")

@@ -22,7 +22,7 @@ def with_done(plan: Plan, ids: Iterable[str]) -> Plan:
     return plan.model_copy(update={"items": tuple(items)})
 
 
-def require_sound(plan: Plan) -> Plan:
+def validate_plan(plan: Plan) -> Plan:
     """Return the plan unchanged. Raises PlanError for a duplicate id, an unknown prerequisite, or a dependency cycle."""
     lines: dict[str, int] = {}
     for item in plan.items:
@@ -73,7 +73,7 @@ def _ready_items(plan: Plan) -> Sequence[PlanItem]:
 OBJECTIONS = 3
 
 
-def objection(before: Plan, after: Plan, only: str = "") -> str:
+def rejection_reason(before: Plan, after: Plan, only: str = "") -> str:
     """Return why a new plan is rejected, as a clause; empty if accepted. Only the operator may lower requirements."""
     return "; ".join(islice(_plan_objections(before, after, only), OBJECTIONS))
 
@@ -105,7 +105,7 @@ DONE_SKETCHED = MOST_SKETCHED // 4
 """For a plan too long to sketch: number of last done items; the rest of the sketch shows the next items."""
 
 
-def in_hand(plan: Plan, only: str = "", *, anew: bool = False, small: bool = False, begun: str = "") -> InHand:
+def pick_item(plan: Plan, only: str = "", *, anew: bool = False, small: bool = False, begun: str = "") -> InHand:
     """Return the next item with its context. `only`: id of the single item that the loop is for.
 
     `small`: choose the smallest item that may come next, unless the item `begun` is still open.
@@ -149,7 +149,7 @@ def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
     )
 
 
-def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
+def start_progress(plan: Plan, only: str, path: str) -> PlanProgress:
     """Return a new loop's progress in its plan. Raises OperatorError if nothing can be done, or not yet."""
     item = plan.item(only)
     if only and item is None:
@@ -165,11 +165,11 @@ def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
             f"every item of {path} is ticked, so there is nothing to do",
             remedy="add an item, or untick one; to work without a plan: helmsman run … --set plan.file=",
         )
-    hand = in_hand(plan, only)
+    hand = pick_item(plan, only)
     return PlanProgress(total=hand.total, done=hand.done, now=hand.item.id if hand.item else "", sketch=hand.sketch)
 
 
-def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
+def missing_item_error(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     """Return the error for a loop whose single item is no longer in the plan, so that its state is unknown."""
     return OperatorError(
         f"plan.item: {display(only)} is no longer an item of {path}{did_you_mean(only, (one.id for one in plan.items))}",
@@ -185,7 +185,7 @@ _LEADING_MARKS = r"(?:\[[xX]\]|[^\w])*"  # ticked box, quotes, asterisks
 _PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
 
 
-def means(line: str, name: str, title: str) -> bool:
+def refers_to(line: str, name: str, title: str) -> bool:
     """Whether a line begins with the item's id or, if the id was derived from the title, with the title.
 
     A numeric id needs a separator after it: `2: …` refers to it, `2 tests` does not.
@@ -197,11 +197,11 @@ def means(line: str, name: str, title: str) -> bool:
     return bool(title_words) and slug(title) in name and line_words[: len(title_words)] == title_words
 
 
-def noted(plan: PlanProgress, before: Iterable[str], after: Iterable[str]) -> str:
+def noted_item(plan: PlanProgress, before: Iterable[str], after: Iterable[str]) -> str:
     """Return the current item's id if a new entry refers to it; otherwise an empty string."""
     item = next((one for one in plan.sketch if one.id == plan.now), None)
     new = Counter(after) - Counter(before)
-    return plan.now if item and any(means(entry, item.id, item.title) for entry in new) else ""
+    return plan.now if item and any(refers_to(entry, item.id, item.title) for entry in new) else ""
 
 
 def is_named_by(test: str, name: str, title: str) -> bool:

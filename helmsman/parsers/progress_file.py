@@ -71,7 +71,7 @@ def read(text: str) -> WorkingMemory:
     )
 
 
-def without_plan(memory: WorkingMemory) -> WorkingMemory:
+def without_next_steps(memory: WorkingMemory) -> WorkingMemory:
     """Return the notes without their next steps."""
     kept = (line for line in memory.notes.split("\n") if not re.match(r"next\b", _strip_marker(line), re.IGNORECASE))
     return memory.model_copy(update={"remaining_gap": "", "notes": "\n".join(kept)})
@@ -88,7 +88,7 @@ def _parse_choice(line: str) -> Choice:
     return Choice(chose=_CHOSE.sub("", first).strip(), **parts)
 
 
-def percent(body: str) -> int | None:
+def parse_percent(body: str) -> int | None:
     """Return the first number of a text, at most 100; a fraction such as 0.85 means 85."""
     match = _NUMBER.search(body[:KEPT_CHARACTERS])
     if match is None:

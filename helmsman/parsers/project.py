@@ -68,7 +68,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Passed:
+class Skipped:
     """A skipped candidate, and why."""
 
     where: str
@@ -76,11 +76,11 @@ class Passed:
 
 
 @dataclass(frozen=True)
-class Found:
+class Detection:
     """Result of the detection."""
 
     candidates: tuple[Candidate, ...] = ()  # by kind, the most likely of each kind first
-    passed: tuple[Passed, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
 
 class Row(NamedTuple):
@@ -117,10 +117,10 @@ _SHEBANG = re.compile(r"#![^\n]{0,100}?\b(bash|sh|zsh|python|node|ruby|perl)\b")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
 
 
-def find_commands(folders: Mapping[str, Folder]) -> Found:
+def find_commands(folders: Mapping[str, Folder]) -> Detection:
     """Return the commands of the root folder (`""`); if it has none for tests, also its scripts or those of subfolders."""
     root = folders.get("", Folder())
-    below = [name for name in sorted(folders) if may_hold_a_project(name)]
+    below = [name for name in sorted(folders) if may_contain_project(name)]
     found = list(_candidates_in("", root))
     if not _has_tests(found):  # a script with a usual name, run by its shebang's interpreter, else by its suffix's
         for path in [name for name in SCRIPTS if name in root.texts][:1]:
@@ -136,11 +136,11 @@ def find_commands(folders: Mapping[str, Folder]) -> Found:
         if isinstance(one, Candidate):
             first.setdefault(one.command, one)
     by_kind = sorted(first.values(), key=lambda candidate: [*Kind].index(candidate.kind))
-    passed = dict.fromkeys(one for one in found if isinstance(one, Passed))
-    return Found(tuple(by_kind[:MOST_CANDIDATES]), tuple(passed))
+    skipped = dict.fromkeys(one for one in found if isinstance(one, Skipped))
+    return Detection(tuple(by_kind[:MOST_CANDIDATES]), tuple(skipped))
 
 
-def worth_keeping(working: Mapping[Candidate, bool]) -> tuple[Candidate, ...]:
+def without_covered(working: Mapping[Candidate, bool]) -> tuple[Candidate, ...]:
     """Return the working candidates, in order, without those that an earlier one covers."""
     kept: list[Candidate] = []
     for candidate, works in working.items():
@@ -149,7 +149,7 @@ def worth_keeping(working: Mapping[Candidate, bool]) -> tuple[Candidate, ...]:
     return tuple(kept)
 
 
-def may_hold_a_project(name: str) -> bool:
+def may_contain_project(name: str) -> bool:
     """Whether to inspect a folder directly below the root: its name is plain and not known for another purpose."""
     return _PLAIN.fullmatch(name) is not None and name not in _LISTS["foreign_folders"]
 
@@ -159,11 +159,11 @@ def is_read(path: str) -> bool:
     return path.rpartition("/")[2] in TEXTS or _is_test_module(path)
 
 
-def _has_tests(found: Iterable[Candidate | Passed]) -> bool:
+def _has_tests(found: Iterable[Candidate | Skipped]) -> bool:
     return any(isinstance(one, Candidate) and one.kind is Kind.TESTS for one in found)
 
 
-def _candidates_in(name: str, folder: Folder) -> Iterator[Candidate | Passed]:
+def _candidates_in(name: str, folder: Folder) -> Iterator[Candidate | Skipped]:
     """Yield the project's own commands first, then those that its tools' files imply."""
     sources = (
         *(_candidates_of_row(row, folder) for row in OWN),
@@ -173,7 +173,7 @@ def _candidates_in(name: str, folder: Folder) -> Iterator[Candidate | Passed]:
     )
     for one in (one for source in sources for one in source):
         where = f"{name}/{one.where}" if name else one.where
-        if isinstance(one, Passed) or not name:
+        if isinstance(one, Skipped) or not name:
             yield replace(one, where=where)
         else:
             yield replace(one, where=where, command=f"cd {name} && {one.command}", folder=name)
@@ -182,7 +182,7 @@ def _candidates_in(name: str, folder: Folder) -> Iterator[Candidate | Passed]:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _candidates_of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Candidate | Passed]:
+def _candidates_of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Candidate | Skipped]:
     """Yield the candidates of a row in a folder. `run`: prefix for its command."""
     matching_files = (name for pattern in row.files for name in sorted(folder.names) if fnmatchcase(name, pattern))
     file = next(matching_files, "")
@@ -195,7 +195,7 @@ def _candidates_of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Cand
     text, yaml = folder.text(file), file.endswith(("yml", "yaml"))
     table: Mapping[str, Any] | None = read_table(file, text) if row.keys and not yaml else {}
     if table is None:
-        yield Passed(file, "it is not valid TOML" if file.endswith(".toml") else "it is not valid JSON")
+        yield Skipped(file, "it is not valid TOML" if file.endswith(".toml") else "it is not valid JSON")
         return
     keys = _yaml_keys(text, row.keys) if yaml else mapping(at(table, row.keys))
     for kind, name in _most_usual(keys if row.keys else " ".join(re.findall(row.named, text)).split()):
@@ -236,13 +236,13 @@ _NODE_TOOLS = (
 """Tools to run without a script, by their settings files."""
 
 
-def _node_candidates(folder: Folder) -> Iterator[Candidate | Passed]:
+def _node_candidates(folder: Folder) -> Iterator[Candidate | Skipped]:
     """Yield the scripts of package.json, run by the package manager whose lock file exists."""
     if "package.json" not in folder.texts:
         return
     package = read_table("package.json", folder.text("package.json"))
     if package is None:
-        yield Passed("package.json", "it is not valid JSON")
+        yield Skipped("package.json", "it is not valid JSON")
         return
     execute, declared_manager = _LISTS["node_managers"], str(package.get("packageManager", "")).partition("@")[0]
     locked_manager = next((manager for lock, manager in _LISTS["node_locks"].items() if lock in folder.names), "")
@@ -256,7 +256,7 @@ def _node_candidates(folder: Folder) -> Iterator[Candidate | Passed]:
         call = f"{manager} test" if (manager, name) == ("npm", "test") else f"{manager} run {name}"
         yield Candidate(call, kind, f"package.json, script {name}", "node")
     useless = _most_usual(name for name, problem in problems.items() if problem)
-    yield from (Passed(f"package.json, script {name}", problems[name]) for _, name in useless)
+    yield from (Skipped(f"package.json, script {name}", problems[name]) for _, name in useless)
     for kind, patterns, call, where in _NODE_TOOLS:
         if kind not in dict(usual) and any(fnmatchcase(name, one) for name in folder.names for one in patterns):
             yield Candidate(f"{execute[manager]} {call}", kind, where, "node")
@@ -270,11 +270,11 @@ _TEST_FOLDERS = ("tests", "test")
 _PYTEST_SETTINGS = Row("", ("pytest.ini", ".pytest.ini", "conftest.py"), settings="pytest", sections=("tool:pytest", "pytest"))
 
 
-def _python_candidates(folder: Folder) -> Iterator[Candidate | Passed]:
+def _python_candidates(folder: Folder) -> Iterator[Candidate | Skipped]:
     """Yield the commands for pytest, tox, nox, ruff, flake8, mypy and pyright that settings imply."""
     pyproject = read_table("pyproject.toml", folder.text("pyproject.toml"))
     if pyproject is None:
-        yield Passed("pyproject.toml", "it is not valid TOML")
+        yield Skipped("pyproject.toml", "it is not valid TOML")
     run = next((run for lock, run in _LISTS["python_locks"].items() if lock in folder.names), "")
     tool = mapping(at(pyproject, "tool"))
     if found := _python_test_command(folder, tool):

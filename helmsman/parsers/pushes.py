@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from helmsman.config.base import Section
 from helmsman.errors import OperatorError
 from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
-from helmsman.parsers.paths import matches, pieces_of
+from helmsman.parsers.paths import match_pieces, pieces_of
 from helmsman.records.base import Record
 from helmsman.records.triggers import Ignored, Push, is_commit
 
@@ -50,7 +50,7 @@ def _require_location(at: str) -> str:
     return at
 
 
-class Allowed(Section):
+class AllowedRepo(Section):
     """A repository that may start loops."""
 
     at: Annotated[str, AfterValidator(_require_location)]
@@ -66,7 +66,7 @@ class Allowed(Section):
     """Configuration for its loops, operator's keys too: `set = { remote.push = true }`. It wins over the repository's files."""
 
 
-_AllowedOrLocation = Annotated[Allowed, BeforeValidator(lambda value: {"at": value} if isinstance(value, str) else value)]
+_AllowedOrLocation = Annotated[AllowedRepo, BeforeValidator(lambda value: {"at": value} if isinstance(value, str) else value)]
 
 
 class AllowedFile(Section):
@@ -143,10 +143,10 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
 
 def matches_branch(branch: str, patterns: Iterable[str]) -> bool:
     """Whether a branch matches one of the patterns."""
-    return any(matches(branch, pieces_of(pattern)) for pattern in patterns)
+    return any(match_pieces(branch, pieces_of(pattern)) for pattern in patterns)
 
 
-def made_by_us(author: str, committer: str, message: str) -> bool:
+def is_own_commit(author: str, committer: str, message: str) -> bool:
     """Whether a commit is Helmsman's, by the e-mail addresses of author and committer and its message."""
     return OWN_EMAIL in {author, committer} or OWN_TRAILER.search(message) is not None
 
@@ -165,7 +165,7 @@ def push_loop_id(push: Push) -> str:
 # --- the operator's rules -----------------------------------------------------------------------------------------
 
 
-def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, Allowed]:
+def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, AllowedRepo]:
     """Validate the operator's file. Raises OperatorError."""
     try:
         return AllowedFile.model_validate(table).repositories
@@ -178,7 +178,7 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, Allowed]
         ) from None
 
 
-def find_allowed(allowed: Mapping[str, Allowed], names: Iterable[str]) -> tuple[str, Allowed] | None:
+def find_allowed(allowed: Mapping[str, AllowedRepo], names: Iterable[str]) -> tuple[str, AllowedRepo] | None:
     """Return the operator's name and entry for the first listed of these names, ignoring case as forges do."""
     known = {name.casefold(): name for name in allowed}
     found = next((known[name.casefold()] for name in names if name.casefold() in known), None)

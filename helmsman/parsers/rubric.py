@@ -189,7 +189,7 @@ ABOUT = frozenset({"title", "name", "description", "version", "author", "date", 
 _OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
 
 
-def from_front_matter(front_matter: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
+def parse_front_matter(front_matter: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
     """Return front matter as configuration, and its problems. `lines`: the file's lines, to locate keys."""
     values: dict[str, Any] = {key: value for key, value in front_matter.items() if key in _OWN}
     unknown = [key for key in front_matter if key not in _OWN | SHORT.keys() | OTHERS | ABOUT][:MOST_PROBLEMS]
@@ -208,7 +208,7 @@ def from_front_matter(front_matter: Mapping[Any, Any], lines: Sequence[str]) -> 
     return values, problems
 
 
-def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequence[str]) -> Iterator[Problem]:
+def find_conflicts(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequence[str]) -> Iterator[Problem]:
     """Yield problems for settings in both the front matter and a section."""
     if "checks" in front and "checks" in body:
         yield Problem(_line_of_key("checks", lines), "checks are in both the front matter and ## Checks", "keep one of the two")

@@ -113,7 +113,7 @@ _WORDS = {
 }
 
 
-def items(section: Iterable[Block], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+def list_items(section: Iterable[Block], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield top-level items with their lines and everything that belongs to them, including code directly below."""
     line, end, words = 0, 0, list[str]()
     for block in section:
@@ -136,7 +136,7 @@ def items(section: Iterable[Block], lines: Sequence[str]) -> Iterator[tuple[int,
 
 def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricItem[CriterionConfig] | Problem]:
     """Yield the criteria of a section, and problems. Criteria without an id are called c1, c2 and so on by number."""
-    for number, (line, text) in enumerate(items(section, lines), 1):
+    for number, (line, text) in enumerate(list_items(section, lines), 1):
         if number > MOST_ITEMS:
             yield Problem(line, *_TOO_MANY)
             break
@@ -178,5 +178,5 @@ def criteria_of(goal: str) -> tuple[str, ...]:
     for place, block in enumerate(every, 1):
         if block.kind in {"heading", "text"} and not block.depth and _CRITERIA.fullmatch(block.text.rpartition("\n")[2]):
             listed = takewhile(lambda block: block.depth or block.kind == "comment", every[place:])
-            return tuple(sentence for _, words in items(listed, text.split("\n")) if (sentence := one_line(words)))
+            return tuple(sentence for _, words in list_items(listed, text.split("\n")) if (sentence := one_line(words)))
     return ()

@@ -88,7 +88,7 @@ def commands(script: str, folder: str, home: str = "") -> tuple[Command, ...]:
     return tuple(replace(command, sure=False) if reader.defines else command for command in reader.commands)
 
 
-def placed(word: str, folder: str | None, home: str) -> str | None:
+def resolve_word(word: str, folder: str | None, home: str) -> str | None:
     """Return a word as an absolute path without `..`; None if the text does not determine it."""
     if word.startswith("~"):
         word = home + word[1:] if word[1:2] in {"", "/"} else f"/~/{word[1:]}"
@@ -314,7 +314,7 @@ class _Reader:
         """Apply what a command does to the rest of the script, and run scripts within it."""
         if command.program in {"cd", "pushd", "popd"}:
             target = next(operands(command.arguments), self.home if command.program == "cd" else "-")
-            folder = self.before if target == "-" else placed(target, self.folder, self.home)
+            folder = self.before if target == "-" else resolve_word(target, self.folder, self.home)
             self.before, self.folder = self.folder, folder
         elif command.program == "find":
             self._run_find_exec(command)

@@ -203,7 +203,7 @@ class Source:
         return {name: sorted(nodes, key=lambda node: node.start_byte) for name, nodes in found.items()}
 
 
-def matches(path: str, text: str, query: str) -> list[dict[str, list["Node"]]]:
+def query_matches(path: str, text: str, query: str) -> list[dict[str, list["Node"]]]:
     """Return the matches of another query of `queries/` in a text, each with its captures by name."""
     grammar = GRAMMARS.get(path.rpartition(".")[2].lower())
     if grammar is None or not _is_readable(text):

@@ -30,7 +30,7 @@ _NO_REASON = re.compile(r"(?:no|none|nothing|not|n/?a|false|-)?[.!]?", re.IGNORE
 _REASON_LINES = 5
 
 
-def promises(prompt: str) -> dict[str, int]:
+def find_promises(prompt: str) -> dict[str, int]:
     """Return the first promises in a prompt, each with its first line."""
     found = dict[str, int]()
     for match in islice(_PROMISE.finditer(prompt), _MOST_PROMISES):

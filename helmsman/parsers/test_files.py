@@ -49,7 +49,7 @@ def is_test_file(path: str, text: str = "") -> bool:
     return needs_text and bool(Source(path, text).tests)
 
 
-def only_text_tells(path: str) -> bool:
+def needs_text(path: str) -> bool:
     """Whether only the text shows if it is a test file, as for Rust tests within sources, or files below `test` for mocha."""
     language, folders = language_of(path), path.split("/")[:-1]
     return not is_test_file(path) and (language == "rust" or (language == "javascript" and "test" in folders))

@@ -47,7 +47,7 @@ def read_summary(output: str) -> TestCounts | None:
     The output may be the head and tail of a longer one.
     """
     lines = _without_reports(clean_lines(output))
-    runs = sorted((run for runner in runners() for run in runs_in(runner, lines)), key=lambda run: run.line)
+    runs = sorted((run for runner in runners() for run in find_runs(runner, lines)), key=lambda run: run.line)
     if not runs:
         return None
     return TestCounts(
@@ -190,7 +190,7 @@ def runners() -> tuple[Runner, ...]:
     return TypeAdapter(tuple[Runner, ...]).validate_python(bundled("helmsman.parsers", "runners.toml")["runner"])
 
 
-def runs_in(runner: Runner, lines: list[str]) -> list[Run]:
+def find_runs(runner: Runner, lines: list[str]) -> list[Run]:
     """Return the runs of one runner. A run without a summary counts as a run of no test."""
 
     def empty(pattern: str) -> list[Run]:

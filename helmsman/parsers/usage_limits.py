@@ -50,7 +50,7 @@ def read_limit(info: Mapping[str, Any]) -> RateLimit:
     )
 
 
-def names_a_limit(words: str) -> bool:
+def is_limit_message(words: str) -> bool:
     """Whether an error message of the CLI is about the subscription's limit."""
     return _NAMES_A_LIMIT.search(words[:_WORDS_READ]) is not None
 
@@ -66,11 +66,11 @@ def rejected_limit(limit: RateLimit | None, words: str, now: datetime) -> RateLi
     """Return the limit that stopped a call. The event's reset, even if just passed, is more reliable than the message."""
     rejected = limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
     if rejected.resets_at is None:
-        rejected = rejected.model_copy(update={"resets_at": reset_in_words(words, now)})
+        rejected = rejected.model_copy(update={"resets_at": parse_reset(words, now)})
     return rejected
 
 
-def reset_in_words(words: str, now: datetime) -> datetime | None:
+def parse_reset(words: str, now: datetime) -> datetime | None:
     """Return the reset time in a message; None if it names none or one in the past."""
     words = words[:_WORDS_READ]
     if epoch := _EPOCH.search(words):

@@ -12,7 +12,7 @@ from helmsman.config.layers import pairs
 from helmsman.oversee.commands_said import sets_limits
 from helmsman.oversee.escalation import OVER, concerns
 from helmsman.oversee.gates import BY_A_WORD
-from helmsman.parsers.issues import COMMAND, mark, read_mark
+from helmsman.parsers.issues import COMMAND, format_mark, read_mark
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
@@ -49,7 +49,7 @@ def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
     """Body of a new issue, or of a comment with the current state. `answers`: whether comments may answer."""
     commands = "\n".join(command_lines(one.gate)) if one.gate and answers else ""
     text = render_markdown("issue", one=one, commands=commands, evidence=evidence)
-    return under(mark(uid=one.uid, detection=one.detection, stage=one.stage), text)
+    return under(format_mark(uid=one.uid, detection=one.detection, stage=one.stage), text)
 
 
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
@@ -63,12 +63,12 @@ def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
         why = f"The loop is {ending.outcome}: {prose(ending.reason)}"
     elif climbs and climbs[-1].after < climbs[-1].before:
         why = f"The loop is back on {climbs[-1].after.title}: {prose(climbs[-1].reason)}"
-    return under(mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is resolved. {why}")
+    return under(format_mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is resolved. {why}")
 
 
 def reply(comment: Comment, uid: str, text: str) -> str:
     """Reply to a comment, marked so that it is posted once."""
-    return under(mark(uid=uid, reply=str(comment.identity)), text)
+    return under(format_mark(uid=uid, reply=str(comment.identity)), text)
 
 
 def understood(answer: Answer, gate: Gate) -> str:
@@ -153,7 +153,7 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     read_once = "The text of the issue is read when the label is set; later edits are ignored."
     stop = "Removing the label, or closing the issue, stops it."
     text = "\n\n".join([f"{started}, {until} {read_once}", COMMANDS, stop])
-    yield "begun", under(mark(uid=state.uid, stage="begun"), text)
+    yield "begun", under(format_mark(uid=state.uid, stage="begun"), text)
     for one in concerns(state):
         evidence_then = one.gate.evidence if one.gate else ""
         text = issue_body(one, evidence_then or evidence, answers=True)
@@ -161,7 +161,7 @@ def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     if state.ending and not state.gate and (text_at_end := _ending_text(state)):
         suffix = "-with-a-pull-request" if state.issue and state.issue.pull_request else ""  # once it is open
         stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{suffix}"
-        yield stage, under(mark(uid=state.uid, stage=stage), text_at_end)
+        yield stage, under(format_mark(uid=state.uid, stage=stage), text_at_end)
 
 
 def _resume_hint(state: LoopState) -> str:
@@ -213,5 +213,5 @@ def pull_request_body(state: LoopState, link: IssueLink) -> str:
         *(f"#{page}".rstrip() for page in pages if page),  # one heading level down
         f"Details: {code(f'helmsman report {state.loop}')} on the machine of the loop.",
     ]
-    head = f"{mark(uid=state.uid, stage='pull-request')}\nCloses #{link.number}\n\n"
+    head = f"{format_mark(uid=state.uid, stage='pull-request')}\nCloses #{link.number}\n\n"
     return head + harmless("\n\n".join(parts))[: LONGEST_BODY - len(head)]

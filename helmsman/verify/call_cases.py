@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, descendants, rows_around, text_of, value_of
-from helmsman.parsers.source import matches
+from helmsman.parsers.source import query_matches
 
 if TYPE_CHECKING:
     from re import Pattern
@@ -101,7 +101,7 @@ def cases_of(language: Language, path: str, text: str, paths: Collection[str] = 
     """Return the cases of a test file that need only the call."""
     if language.prepares.search(text):
         return []
-    found = matches(path, text, language.query)
+    found = query_matches(path, text, language.query)
     resolve = language.resolve(found, path, paths)
     nodes = sorted((match["call"][0] for match in found if "call" in match), key=lambda node: node.start_byte)
     calls = [(function, node) for node in nodes if (function := resolve(text_of(node.child_by_field_name("function"))))]
@@ -111,13 +111,13 @@ def cases_of(language: Language, path: str, text: str, paths: Collection[str] = 
 
 def defined_functions(language: Language, path: str, text: str) -> frozenset[str]:
     """Return the names of functions that a source defines."""
-    return frozenset(text_of(node) for match in matches(path, text, language.query) for node in match.get("defined", ()))
+    return frozenset(text_of(node) for match in query_matches(path, text, language.query) for node in match.get("defined", ()))
 
 
 def literals(language: Language, path: str, text: str) -> list[Any]:
     """Return numbers and short strings in a source."""
     found: list[Any] = []
-    for match in matches(path, text, language.query):
+    for match in query_matches(path, text, language.query):
         for node in match.get("literal", ()):
             with suppress(NoLiteral):
                 found += (

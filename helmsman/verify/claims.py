@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from helmsman.parsers.markdown_text import outside_code
-from helmsman.parsers.paths import Paths, as_path, git_would_show
+from helmsman.parsers.paths import Paths, as_path, is_visible_to_git
 from helmsman.parsers.status import read_ending
 from helmsman.plain import short_line
 from helmsman.records.agent import AgentCall, Change
@@ -153,7 +153,7 @@ def _check_file_changed(path: str, case: Case) -> str | None:
         return None
     name = path.rpartition("/")[2].lower()
     touched = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
-    is_visible = path not in case.ignored and git_would_show(path, case.worktree)
+    is_visible = path not in case.ignored and is_visible_to_git(path, case.worktree)
     return f"git shows no change in {path}" if is_visible and not touched else None
 
 

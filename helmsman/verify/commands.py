@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from helmsman.parsers.shell import HOME, Command, commands, placed
+from helmsman.parsers.shell import HOME, Command, commands, resolve_word
 from helmsman.parsers.shell_words import known_programs
 from helmsman.parsers.test_files import is_source, is_test_file
 from helmsman.plain import word_set
@@ -51,7 +51,7 @@ def only_runs_tests(command: str) -> bool:
 
 def path_of(one: Command, word: str) -> str:
     """Return a word of a command as a path in the repository; empty if it is outside or unknown."""
-    place = placed(word, one.folder, HOME) or ""
+    place = resolve_word(word, one.folder, HOME) or ""
     return place.removeprefix(f"{_ROOT}/") if place.startswith(f"{_ROOT}/") else ""
 
 

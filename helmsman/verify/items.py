@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from helmsman.config import CriterionConfig, JudgeConfig
-from helmsman.parsers.plan_order import is_named_by, means
+from helmsman.parsers.plan_order import is_named_by, refers_to
 from helmsman.prompts import render
 from helmsman.records.advance import floor_of
 from helmsman.records.checks import CheckResult, Judgement, checks_fail
@@ -41,7 +41,7 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
     # only the agent knows whether it has finished the item
     claimed = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
     noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
-    is_claimed = noted or evidence.claims.wants_to_finish or any(means(line, item.id, item.title) for line in claimed)
+    is_claimed = noted or evidence.claims.wants_to_finish or any(refers_to(line, item.id, item.title) for line in claimed)
     how_to_show = (
         f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a line"
         f" `{item.id}: done` in the notes, so that somebody looks at it"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from helmsman.config import LoopConfig
 from helmsman.parsers.literals import text_of
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import matches
+from helmsman.parsers.source import query_matches
 from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
@@ -133,7 +133,7 @@ def mutants_of(path: str, text: str, lines: Sequence[int]) -> list[Mutant]:
     except _INVALID:
         return []
     line_set, found, data = set(lines), dict[int, Mutant](), text.encode(errors="replace")
-    places = [(kind, node) for match in matches(path, text, "python_mutants") for kind, (node, *_) in match.items()]
+    places = [(kind, node) for match in query_matches(path, text, "python_mutants") for kind, (node, *_) in match.items()]
     ranked = [(node if kind == "constant" or node.parent is None else node.parent, kind, node) for kind, node in places]
     for outer, kind, node in sorted(ranked, key=lambda one: (one[0].start_byte, -one[0].end_byte)):  # outermost first
         line = outer.start_point.row + 1

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.answers import StrictAnswer, form_of, read_answer
-from helmsman.parsers.source import Source, matches
+from helmsman.parsers.answers import StrictAnswer, read_answer, schema_of
+from helmsman.parsers.source import Source, query_matches
 from helmsman.plain import short_line
 from helmsman.prompts import render
 from helmsman.records.checks import Probe
@@ -95,7 +95,7 @@ def command_of(runner: Runner, checks: Sequence[str], path: str) -> str:
 def interface(path: str, text: str) -> str:
     """Return the signatures of functions and classes, without bodies, and exports."""
     found: dict[int, str] = {}
-    for match in matches(path, text, f"{Source(path, text).language}_interface"):
+    for match in query_matches(path, text, f"{Source(path, text).language}_interface"):
         part, body = match["part"][0], match.get("body")
         inside = part.parent
         while inside is not None and not inside.type.endswith(("function_definition", "function", "function_declaration")):
@@ -117,7 +117,7 @@ def probe_request(
         task=_render_task(config),
         facts=render("probe_facts", interface=_render_files(heads, INTERFACE_TOKENS), tests=_render_files(tests, TESTS_TOKENS)),
         closing=render("probe_form", most=most, runner=runner.name, folder=where, manner=runner.manner),
-        form=form_of(_Cases),
+        form=schema_of(_Cases),
     )
 
 
@@ -152,7 +152,7 @@ def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], so
         task=_render_task(config),
         facts=render("probe_read_facts", source=_render_files(sources, SOURCE_TOKENS), cases=cases),
         closing=render("probe_read_form", number=len(cases)),
-        form=form_of(_Readings),
+        form=schema_of(_Readings),
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helmsman.errors import Cancelled, TransientError
-from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult, detail_of
+from helmsman.parsers.agent_actions import ToolInvocation, ToolPatience, ToolResult, detail_of
 from helmsman.parsers.agent_dialects import DialectReader
-from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.base import Usage
@@ -177,9 +177,9 @@ class Listener:
     def must_end(self) -> bool:
         return bool(self.watch.pain or self.meter.used_up)
 
-    def tell(self, heard: Sequence[Called | ToolResult]) -> None:
+    def tell(self, heard: Sequence[ToolInvocation | ToolResult]) -> None:
         for event in heard:
-            if isinstance(event, Called):
+            if isinstance(event, ToolInvocation):
                 detail = detail_of(without_secrets(event.arguments))  # redact before it is truncated
                 publish(
                     ToolCalled(
@@ -189,9 +189,9 @@ class Listener:
             else:
                 publish(ToolReturned(id=redact(event.identity[:LONGEST_ID]), failed=event.failed))
             for follower in self.followers:
-                follower.announce(event) if isinstance(event, Called) else follower.conclude(event)
+                follower.announce(event) if isinstance(event, ToolInvocation) else follower.conclude(event)
 
-    def ended_by(self, ended: Ended) -> EndedBy:
+    def ended_by(self, ended: Ended) -> EndCause:
         """How a call ended, for its record. Raises Cancelled where it was stopped without an end to record."""
         if ended.by == "stop" and not (self._reader.finished or self.must_end):
             raise Cancelled("cancelled while the agent was working")

@@ -16,7 +16,7 @@ from helmsman.agents.fitting import fitted, unused
 from helmsman.config.infrastructure import AgentConfig
 from helmsman.config.layers import Resolved, did_you_mean, display
 from helmsman.errors import OperatorError
-from helmsman.parsers.definitions import read_kind, template
+from helmsman.parsers.definitions import read_kind, template_kind
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
 from helmsman.records.hats import Hat, Preset, Sheet, is_name
 from tasks.system.files import read_text, resolve_inside
@@ -102,7 +102,7 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
     if config.kind == CLAUDE:
         return None
     if config.kind == TEMPLATE:
-        return template(config)
+        return template_kind(config)
     path = (AGENTS.ours() | repository_agents(top)).get(config.kind)
     if path is None:
         names = agent_names(top)

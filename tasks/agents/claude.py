@@ -14,7 +14,7 @@ from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import CallInterrupted, OperatorError, TransientError
 from helmsman.orient.allowance import claude_config
 from helmsman.parsers.agent_actions import ToolPatience, parse_event
-from helmsman.parsers.claude_stream import ClaudeReader, spoken_by_model, tool_calls, tool_results
+from helmsman.parsers.claude_stream import ClaudeReader, is_model_message, tool_calls, tool_results
 from helmsman.prices import known_price
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.state import LoopState
@@ -179,7 +179,7 @@ class ClaudeListener(Listener):
         if event is None:
             return
         self.reader.feed(event)
-        if self._steers and not self._steers.heard and spoken_by_model(event):
+        if self._steers and not self._steers.heard and is_model_message(event):
             self.deaf = True
         events = (*tool_calls(event), *tool_results(event))
         self.meter.read(self.reader.usage, goes_on=bool(events))

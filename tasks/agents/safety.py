@@ -23,8 +23,8 @@ from helmsman.guardrails.commands import findings
 from helmsman.guardrails.git import git_of
 from helmsman.guardrails.paths import locate
 from helmsman.oversee.critical import BLOWN_AT
-from helmsman.parsers.agent_actions import Called, ToolResult
-from helmsman.parsers.shell import HOME, Command, commands, placed
+from helmsman.parsers.agent_actions import ToolInvocation, ToolResult
+from helmsman.parsers.shell import HOME, Command, commands, resolve_word
 from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
 from helmsman.plain import word_set
 from helmsman.records.state import LoopState
@@ -51,7 +51,7 @@ _PENDING = 200
 class _StartedCommand(NamedTuple):
     """A command that has started."""
 
-    called: Called
+    called: ToolInvocation
     script: Sequence[Command]
     targets: tuple[str, ...]
     """Existing paths whose removal would be a loss."""
@@ -96,7 +96,7 @@ class Watch:
             )
         return self._reason
 
-    def announce(self, called: Called) -> None:
+    def announce(self, called: ToolInvocation) -> None:
         """Record a tool call before it runs, with the existing paths that it may remove; `conclude` gets its result."""
         command = called.arguments.get("command")
         if called.tool != "Bash" or not called.identity or not isinstance(command, str) or not self._watches:
@@ -181,7 +181,7 @@ def _removed_paths(script: Sequence[Command], rules: Rules) -> Iterator[str]:
     for command in script:
         recursive = command.program == "rm" and has_flag(command.arguments, "-rR --recursive")
         for word in operands(command.arguments) if recursive else ():
-            path = placed(word, command.folder, rules.home or HOME)
+            path = resolve_word(word, command.folder, rules.home or HOME)
             if path and UNKNOWN not in path and not any(name in path.lower() for name in _CACHE):
                 yield path
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from helmsman.guardrails import Advise, Deny, Rules, Session, ToolCall, evaluate, record_call, record_result
 from helmsman.guardrails.context import WARN_AT, closing_message, context_advice, filled_share, rotation_reason
 from helmsman.guardrails.failure_patterns import FailureState, Folded, fold_edit, fold_failure, fold_success, stuck_reason
-from helmsman.parsers.agent_actions import LONGEST_OUTPUT, Called, ToolResult, detail_of
-from helmsman.parsers.failure_words import fingerprint, merge
+from helmsman.parsers.agent_actions import LONGEST_OUTPUT, ToolInvocation, ToolResult, detail_of
+from helmsman.parsers.failure_words import fingerprint, merge_failure
 from helmsman.parsers.failures import failed_by_output, failure_of
 from helmsman.parsers.loose import ends, mapping, text
 from helmsman.records.agent import AgentOutcome, ContextUse, ErrorVector, Guarded, StopAttempt
@@ -58,7 +58,7 @@ class Steering:
         self._session = Session(worktree=rules.worktree)
         self._threads: dict[str, _Thread] = {}
         self._pending: dict[str, tuple[str, ToolCall]] = {}
-        self._announced: dict[str, Called] = {}
+        self._announced: dict[str, ToolInvocation] = {}
         self._asked: dict[str, None] = {}
         self._unasked = False
         self._stops = stops
@@ -120,7 +120,7 @@ class Steering:
                 self._record(_tool_call(event), UNJUDGED, denied=False)
         return {}
 
-    def announce(self, called: Called) -> None:
+    def announce(self, called: ToolInvocation) -> None:
         """Record a tool call of the model, before it is known whether a hook is asked."""
         with self._lock:
             _put_bounded(self._announced, called.identity, called, PENDING_KEPT)
@@ -206,7 +206,7 @@ class Steering:
         if has_failed:
             output = result.output.replace(f"{self._rules.worktree}/", "")  # independent of the worktree
             error = failure_of(call.tool, call.command or call.path, output)
-            self.errors = merge(self.errors, error)
+            self.errors = merge_failure(self.errors, error)
             self._update_trouble(agent, fold_failure(thread.trouble, call, error), call)
         else:
             thread.trouble = fold_success(thread.trouble, call)

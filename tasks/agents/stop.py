@@ -15,7 +15,7 @@ from typing import Any
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.guardrails.stop import MOST_ATTEMPTS, allow_stop, block_message, failed_checks, judge_stop
-from helmsman.parsers.claude_stream import TurnReader, spoken_text, tool_calls, tool_results
+from helmsman.parsers.claude_stream import TurnReader, message_end, tool_calls, tool_results
 from helmsman.parsers.loose import text
 from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
@@ -195,7 +195,7 @@ class Stops:
             self._sent_back |= {self._turn} if was_sent_back else set()
             self._turn += was_sent_back or kind == "user"
             self._said = "" if was_sent_back or kind == "user" else self._said
-            self._said = f"{self._said}\n{spoken_text(event, LONGEST_SAID)}".strip("\n")[-LONGEST_SAID:]
+            self._said = f"{self._said}\n{message_end(event, LONGEST_SAID)}".strip("\n")[-LONGEST_SAID:]
             self._running |= {called.identity for called in tool_calls(event)}
             self._running -= {result.identity for result in tool_results(event)}
             self._spoke_last = kind == "assistant"

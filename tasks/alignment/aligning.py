@@ -13,7 +13,7 @@ from helmsman.config import LoopConfig
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import spent
-from helmsman.parsers.alignment_file import same_goal
+from helmsman.parsers.alignment_file import is_same_goal
 from helmsman.records.alignment import LONGEST_GOAL, Alignment, AlignRequest
 from helmsman.records.base import Reply
 from helmsman.records.iteration import Question
@@ -70,7 +70,7 @@ def attempt_id(folder: AlignFolder, goal: str) -> str:
     """The id of the last interrupted attempt at the same goal, or a new one, stored before it is used."""
     try:
         attempt = json.loads(folder.attempt.read_text(encoding="utf-8"))
-        if same_goal(attempt["goal"], goal):
+        if is_same_goal(attempt["goal"], goal):
             return str(attempt["uid"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         pass
@@ -91,7 +91,7 @@ def with_checkout(repository: Repository) -> Repository:
 def present(work: Work) -> Alignment | None:
     """The alignment in the file; None without a file. Raises OperatorError for another document or another goal."""
     alignment = read_alignment(work.path)
-    if alignment is not None and not same_goal(alignment.goal, work.goal):
+    if alignment is not None and not is_same_goal(alignment.goal, work.goal):
         if spent(with_kept(work.repository, work.file, alignment)):
             return None
         raise another_goal(

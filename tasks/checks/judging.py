@@ -10,8 +10,8 @@ from pathlib import Path
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.errors import OperatorError
 from helmsman.oversee.drift import drift, task_of
-from helmsman.parsers.paths import git_would_show, matches_any
-from helmsman.parsers.plan_order import noted
+from helmsman.parsers.paths import is_visible_to_git, matches_any
+from helmsman.parsers.plan_order import noted_item
 from helmsman.parsers.test_files import is_generated, is_test_file
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Drift, Execution
 from helmsman.records.agents import prints_text
@@ -248,7 +248,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
     )
     contradicted, checked = contradictions(case)
     drifted = drift(task_of(state), execution, str(tree)) if execution.worth_checking else Drift()
-    item = noted(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
+    item = noted_item(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
     return evidence.model_copy(
         update={"claims": claims, "contradictions": contradicted, "claims_checked": checked, "drift": drifted, "noted": item}
     )
@@ -256,7 +256,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
 
 def _list_ignored(worktree: Path, files: Sequence[str]) -> tuple[str, ...]:
     """Files that git ignores, so that changes in them are invisible."""
-    inside = [name for name in files if git_would_show(name, str(worktree))]  # git rejects all if one is outside
+    inside = [name for name in files if is_visible_to_git(name, str(worktree))]  # git rejects all if one is outside
     if not inside:
         return ()
     try:

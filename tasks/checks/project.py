@@ -15,7 +15,7 @@ from helmsman.parsers.project import (
     Kind,
     find_commands,
     is_read,
-    may_hold_a_project,
+    may_contain_project,
 )
 from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import RepositoryFacts
@@ -96,7 +96,7 @@ def read_project(repository: Repository) -> dict[str, Folder]:
     tree = tree_of(repository.common, commit)
     paths = [blob.path for blob in tree]
     tops = sorted({path.partition("/")[0] for path in paths if "/" in path})
-    prefixes = ["", *[f"{name}/" for name in tops if may_hold_a_project(name)][:MOST_FOLDERS]]
+    prefixes = ["", *[f"{name}/" for name in tops if may_contain_project(name)][:MOST_FOLDERS]]
     deeper = [path for path in paths if ("/" in path and path in SCRIPTS) or path.rpartition("/")[0] in {"tests", "test"}]
     direct = {
         prefix: {path.removeprefix(prefix).partition("/")[0] for path in paths if path.startswith(prefix)} for prefix in prefixes

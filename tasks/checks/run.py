@@ -13,7 +13,7 @@ from threading import Event
 
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
-from helmsman.parsers.failure_lines import listed
+from helmsman.parsers.failure_lines import list_failures
 from helmsman.parsers.test_files import is_test_file
 from helmsman.parsers.test_report import files_of, read_junit, read_summary
 from helmsman.records.agent import survivors_named
@@ -269,7 +269,7 @@ def _check_result(check_context: CheckContext, check: CheckConfig, ended: Ended)
         seconds=round(ended.seconds, 3),
         head=head,
         tail=tail,
-        listed=() if passed else listed(output, check.command, failing, str(root)),
+        listed=() if passed else list_failures(output, check.command, failing, str(root)),
         timed_out=ended.by == "deadline",
         error=f"processes that it started are still running: {survivors}" if survivors else "",
         remark="; ".join(filter(None, remarks)),

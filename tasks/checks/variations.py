@@ -14,7 +14,7 @@ from posixpath import dirname, join
 from typing import NamedTuple
 
 from helmsman.parsers.source import Source
-from helmsman.parsers.test_files import is_source, is_test_file, only_text_tells
+from helmsman.parsers.test_files import is_source, is_test_file, needs_text
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, Probe, Probed
 from helmsman.records.proof import Mutants
@@ -86,7 +86,7 @@ def _clauses_for(
 
 
 def _may_test(path: str) -> bool:
-    return is_test_file(path) or only_text_tells(path)
+    return is_test_file(path) or needs_text(path)
 
 
 def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.handoff import joined, spent
 from helmsman.naming import loop_id
 from helmsman.orient.alignment import goal_text
-from helmsman.parsers.alignment_file import is_alignment, read, render, same_goal
+from helmsman.parsers.alignment_file import is_alignment, is_same_goal, read, render
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from helmsman.texts import plural
@@ -95,7 +95,7 @@ def with_alignment(repository: Repository, config: LoopConfig, *, others: bool =
     if found is None:
         return config
     alignment = with_kept(repository, config.alignment, found)
-    if same_goal(alignment.goal, config.goal):
+    if is_same_goal(alignment.goal, config.goal):
         return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
     if others or spent(alignment):
         return config

@@ -14,9 +14,9 @@ import yaml
 from helmsman.config.layers import COMMAND_LINE, Layer, display, from_environment, pairs, resolve
 from helmsman.config.owners import Requested, Setting, as_json, violations
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.parsers.rubric import Rubric, from_front_matter, read_rubric, said_twice, settings
+from helmsman.parsers.rubric import Rubric, find_conflicts, parse_front_matter, read_rubric, settings
 from helmsman.parsers.rubric_items import MOST_PROBLEMS, Problem
-from helmsman.parsers.status import promises
+from helmsman.parsers.status import find_promises
 from helmsman.plain import one_line
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.records.hats import Preset
@@ -209,10 +209,10 @@ def read_rubric_file(path: Path) -> RubricFile:
             raise BrokenFile(path, "line 1 opens front matter with --- and no line closes it")
         # An empty line replaces the opening mark, so that YAML's line numbers are those of the file.
         table, body = _parse_yaml(path, "\n".join(["", *lines[1:end]])), end + 1
-    front, flaws = from_front_matter(table, lines[:body])
+    front, flaws = parse_front_matter(table, lines[:body])
     rubric = read_rubric("\n".join(lines[body:]), body + 1)
     if rubric.ours or not table:
-        flaws += [*rubric.problems, *said_twice(front, settings(rubric), lines[:body])]
+        flaws += [*rubric.problems, *find_conflicts(front, settings(rubric), lines[:body])]
     return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_PROBLEMS]), rubric.ours or bool(table))
 
 
@@ -292,7 +292,7 @@ def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     text = read_text(path, "a prompt").strip()
     if not text:
         raise OperatorError(f"{path} is empty", remedy="write down what should be true at the end, or give a goal")
-    found_promises = {} if "completion.promise" in known_keys else promises(text)
+    found_promises = {} if "completion.promise" in known_keys else find_promises(text)
     if len(found_promises) > 1:
         listed = ", ".join(f"{promise} in line {line}" for promise, line in found_promises.items())
         remedy = "keep one, or say which: --completion-promise TEXT"

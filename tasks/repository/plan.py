@@ -6,9 +6,9 @@ Parallel loops tick neighbouring lines. On such a conflict, the plan of the targ
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.oversee.advice import advise
-from helmsman.parsers.plan_files import read_plan, ticked
+from helmsman.parsers.plan_files import read_plan, tick_items
 from helmsman.parsers.plan_form import PlanError
-from helmsman.parsers.plan_order import beginning, gone, in_hand, objection
+from helmsman.parsers.plan_order import missing_item_error, pick_item, rejection_reason, start_progress
 from helmsman.plain import clean
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence
@@ -35,7 +35,7 @@ def plan_at(repository: Repository, commit: str, path: str) -> Plan:
 def begun_plan(repository: Repository, commit: str, config: LoopConfig) -> PlanProgress:
     """Initial progress of a new loop with its plan, if any. Raises OperatorError for a plan that no loop could follow."""
     file = config.plan.file
-    return beginning(plan_at(repository, commit, file), config.plan.item, file) if file else PlanProgress()
+    return start_progress(plan_at(repository, commit, file), config.plan.item, file) if file else PlanProgress()
 
 
 def items_of(context: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
@@ -55,9 +55,9 @@ def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: 
         return None  # an earlier merge has removed the plan; ours was done
     plan = plan_at(context.repository, commit, config.file)
     if config.item and plan.item(config.item) is None and not state.merging.trouble:
-        raise gone(plan, config.item, config.file, state.loop)
+        raise missing_item_error(plan, config.item, config.file, state.loop)
     begun = state.plan.now if state.plan.tried else ""
-    return in_hand(plan, config.item, anew=advise(state).anew, small=small, begun=begun)
+    return pick_item(plan, config.item, anew=advise(state).anew, small=small, begun=begun)
 
 
 def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched | None:
@@ -79,7 +79,7 @@ def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched 
     why = problem or "the loop ticks its items by evidence, and nobody asked for another plan"
     if after and advise(state).anew:
         try:
-            why = objection(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
+            why = rejection_reason(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
         except PlanError as complaint:
             why = f"the new plan cannot be followed: {clean(str(complaint))}"
     if not why:
@@ -122,7 +122,7 @@ def tick_by_word(context: LoopContext, state: LoopState, who: str) -> None:
 
 def _tick_items(path: str, content: bytes, items: list[str]) -> bytes:
     try:
-        return ticked(path, content, items)
+        return tick_items(path, content, items)
     except PlanError as complaint:
         raise complaint.about(path) from None
 
@@ -149,7 +149,7 @@ def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Hel
     try:
         there, here = read_plan(path, theirs.content), read_plan(path, ours.content)
         ticks, lost = _merge_ticks(there, here, read_plan(path, fork.content) if fork else here)
-        content = ticked(path, theirs.content, ticks)
+        content = tick_items(path, theirs.content, ticks)
     except PlanError as complaint:
         return theirs, f"{message} as it is: {clean(str(complaint))}"
     more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""

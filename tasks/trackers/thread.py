@@ -16,7 +16,7 @@ from helmsman.config import TrackerConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.commands_said import answer_in
 from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
-from helmsman.parsers.issues import command_in, read_mark
+from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.records.base import Record
 from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
@@ -235,7 +235,7 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
     replied = {read_mark(one.body).get("reply", "") for one in comments if texts.is_ours(one, found)}
     users = {user.casefold() for user in state.config.tracker.allowed_users}
     for comment in (one for one in after if one.author.casefold() in users and not texts.is_ours(one, found)):
-        command = command_in(comment.body)
+        command = parse_command(comment.body)
         if command is None:  # not addressed to us
             continue
         answer = None

@@ -9,7 +9,7 @@ from datetime import datetime
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.oversee.commands_said import answer_in
-from helmsman.parsers.issues import OWN_SETTINGS, Command, command_in, issue_goal, issue_loop_id
+from helmsman.parsers.issues import OWN_SETTINGS, Command, issue_goal, issue_loop_id, parse_command
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.forms import form_for
@@ -128,7 +128,7 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
 
 
 def _handle_comment(issue: _IssueLoop) -> Found:
-    command, state = command_in(issue.event.said), issue.state
+    command, state = parse_command(issue.event.said), issue.state
     if command is None:
         return Ignored(reason=f"{issue.event.what}: it contains no command for the loop")
     try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError, TransientError
 from helmsman.naming import OWN_BRANCHES
-from helmsman.parsers.pushes import Allowed, made_by_us, matches_branch, push_loop_id, read_allowed
+from helmsman.parsers.pushes import AllowedRepo, is_own_commit, matches_branch, push_loop_id, read_allowed
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import Ignored, Push
 from tasks.agents.catalogue import LoopSettings
@@ -39,7 +39,7 @@ IN_A_WORKTREE = {"workspace": {"in_place": False}}  # a push never changes a per
 REMOTE = "origin"
 
 
-def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
+def read_allowed_file(path: Path) -> Mapping[str, AllowedRepo]:
     """The repositories that may start loops, by location. Raises OperatorError."""
     return read_allowed(read_toml(path), str(path))
 
@@ -129,7 +129,7 @@ def _contains_push(repository: Repository, push: Push) -> bool:
 def _is_ours(repository: Repository, commit: str) -> bool:
     """Whether Helmsman or the agent of a loop in this repository made the commit."""
     metadata = git(repository.common, "log", "--max-count=1", "--format=%ae%n%ce%n%B", commit, "--")
-    if made_by_us(*metadata.split("\n", 2)):
+    if is_own_commit(*metadata.split("\n", 2)):
         return True
     branches = set(
         git(repository.common, "for-each-ref", "--format=%(refname)", f"--contains={commit}", "refs/heads/").split("\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from helmsman.parsers.agent_actions import parse_event
-from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall
 
@@ -26,7 +26,7 @@ def stderr(name: str) -> str:
     return path.read_text("utf-8") if path.exists() else ""
 
 
-def replay(name: str, exit_code: int | None = 0, *, by: EndedBy = "itself", now: datetime = RECORDED) -> AgentCall:
+def replay(name: str, exit_code: int | None = 0, *, by: EndCause = "itself", now: datetime = RECORDED) -> AgentCall:
     """The recorded call, folded."""
     reader = ClaudeReader()
     for event in events(name):

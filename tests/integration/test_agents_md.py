@@ -7,7 +7,7 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.agents_md import SECTION
-from helmsman.parsers.pushes import made_by_us
+from helmsman.parsers.pushes import is_own_commit
 from helmsman.records.state import LoopState
 from tasks.loop.handoff import PATCH, commit_lines, propose
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, shell
@@ -130,7 +130,7 @@ def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes
     assert done == work.sh("rev-parse", BRANCH) == commit_lines(work.place, state)
     assert work.sh("rev-parse", f"{BRANCH}^") == state.head
     assert work.at("AGENTS.md") + "\n" == AFTER == (work.path / "AGENTS.md").read_text()
-    assert made_by_us(work.sh("log", "-1", "--format=%ae", BRANCH), "", "")
+    assert is_own_commit(work.sh("log", "-1", "--format=%ae", BRANCH), "", "")
     assert work.sh("status", "--porcelain") == ""
 
 

@@ -10,7 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_section
 from helmsman.parsers.alignment_file import read, render
-from helmsman.parsers.pushes import made_by_us
+from helmsman.parsers.pushes import is_own_commit
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
@@ -58,8 +58,8 @@ def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_t
     assert read(work.at(ALIGNMENT)) == AGREED.model_copy(update={"more": work.at(ALIGNMENT)[len(render(AGREED)) + 1 :].rstrip()})
     assert f"\n{HEADING}\n\n> Goal: make it work\n" in work.at(ALIGNMENT)
     author, committer, message = sh(work.path, "log", "-1", "--format=%ae%n%ce%n%B", BRANCH).split("\n", 2)
-    assert made_by_us(author, committer, "")
-    assert made_by_us("", "", message)
+    assert is_own_commit(author, committer, "")
+    assert is_own_commit("", "", message)
     assert work.sh("status", "--porcelain") == ""
     assert (work.path / ALIGNMENT).read_text() == work.at(ALIGNMENT) + "\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import CriticalConfig
-from helmsman.parsers.agent_actions import Called, ToolResult, parse_event
+from helmsman.parsers.agent_actions import ToolInvocation, ToolResult, parse_event
 from helmsman.parsers.claude_stream import tool_calls, tool_results
 from helmsman.records.state import Spending
 from tasks.agents.safety import Watch, existing_since, tokens_left
@@ -54,7 +54,7 @@ class Hearing:
         """What the watch says after a command, while which some paths went."""
         self._number += 1
         identity, more = f"t{self._number}", {"run_in_background": True} if background else {}
-        self.watch.announce(Called(identity, "Bash", {"command": command, **more}, "m1", parent))
+        self.watch.announce(ToolInvocation(identity, "Bash", {"command": command, **more}, "m1", parent))
         self.disk.without(*gone)
         self.watch.conclude(ToolResult(identity, failed, said))
         return self.watch.pain.removeprefix("a destructive command ran: ")
@@ -159,13 +159,15 @@ def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/nest/\ud800", "/nest/\ud800/*", "/" + "a" * 5000, "/" + "[" * 4000, "/" + "*" * 4000 + "?no"])
 def test_no_path_is_too_strange(path: str) -> None:
     assert existing_since(path, time.time()) == ()
-    assert Watch(CriticalConfig(), TREE, HOME).announce(Called("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
+    assert (
+        Watch(CriticalConfig(), TREE, HOME).announce(ToolInvocation("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
+    )
 
 
 def test_a_real_folder_that_is_gone_is_missed(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     watching = Watch(CriticalConfig(), str(top), str(tmp_path))
-    watching.announce(Called("t1", "Bash", {"command": "rm -rf .git"}))
+    watching.announce(ToolInvocation("t1", "Bash", {"command": "rm -rf .git"}))
     (top / ".git").rename(tmp_path / "gone")
     watching.conclude(ToolResult("t1", failed=False, output=""))
     assert watching.pain == "a destructive command ran: it removed the working tree's .git"
@@ -283,8 +285,8 @@ def test_arguments_of_any_type_are_heard(command: object) -> None:
 
 def test_a_tool_call_without_an_id_or_of_another_tool_is_passed_over() -> None:
     hearing = Hearing(*OLD)
-    hearing.watch.announce(Called("", "Bash", {"command": "npm publish"}))
-    hearing.watch.announce(Called("t1", "Write", {"file_path": "a.sh", "command": "npm publish"}))
+    hearing.watch.announce(ToolInvocation("", "Bash", {"command": "npm publish"}))
+    hearing.watch.announce(ToolInvocation("t1", "Write", {"file_path": "a.sh", "command": "npm publish"}))
     for identity in ("", "t1", "t2"):
         hearing.watch.conclude(ToolResult(identity, failed=False, output=""))
     assert hearing.watch.pain == ""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.guardrails import Rules
-from helmsman.parsers.agent_actions import Called, ToolResult
+from helmsman.parsers.agent_actions import ToolInvocation, ToolResult
 from helmsman.records.agent import AgentOutcome, ContextUse, FailureClass, Guarded
 from tasks.agents.hooks import MARGIN, TOKEN, HookServer, settings
 from tasks.agents.steering import GRACE, UNJUDGED, Steering
@@ -63,7 +63,7 @@ def test_a_session_that_has_used_up_its_money_makes_no_further_call_nor_does_a_s
     steering.end("used $2 of $1")
     for number in range(GRACE + 1):
         assert not steering.overdue
-        steering.announce(Called(f"{number}", "Bash", {}, message=f"m{number}"))
+        steering.announce(ToolInvocation(f"{number}", "Bash", {}, message=f"m{number}"))
         output = steering.answer({**event("ls", f"{number}"), "agent_id": "helper" if number % 2 else ""})
         assert (denied(output), output["continue"], output["stopReason"]) == (True, False, "used $2 of $1")
     assert steering.overdue  # calls that are wrong in form reach no hook
@@ -158,7 +158,7 @@ def test_two_contents_in_turns_are_noticed_before_the_edit_that_goes_on_with_the
 def turn(steering: Steering, number: int, *commands: str) -> list[Any]:
     """A message of the main thread with these calls."""
     for place, command in enumerate(commands):
-        steering.announce(Called(f"{number}-{place}", "Bash", {"command": command}, f"message-{number}"))
+        steering.announce(ToolInvocation(f"{number}-{place}", "Bash", {"command": command}, f"message-{number}"))
     return [steering.answer(event(command, f"{number}-{place}")) for place, command in enumerate(commands)]
 
 

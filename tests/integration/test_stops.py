@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from helmsman.guardrails import Rules
-from helmsman.parsers.agent_actions import Called, ToolResult
+from helmsman.parsers.agent_actions import ToolInvocation, ToolResult
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentOutcome, ContextUse, StopAttempt
 from tasks.agents.call import Order
@@ -142,7 +142,7 @@ def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
 @pytest.mark.feature("X7")
 def test_hooks_that_fall_silent_are_known_by_a_call_that_succeeded_and_an_end_that_nobody_asked_about() -> None:
     steering = steers(answering(blocked=False))
-    called = Called("t", "Bash", {}, "m")
+    called = ToolInvocation("t", "Bash", {}, "m")
     steering.answer({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"})
     steering.announce(called)
     steering.conclude(ToolResult("t", failed=False, output=""))

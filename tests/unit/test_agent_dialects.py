@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.agent_dialects import DialectReader, reader_of, without_prompt
-from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.definitions import read_kind
 from helmsman.records.agent import AgentCall, AgentOutcome
 from helmsman.records.agents import TELLS, AgentKind, Capability, Format
@@ -31,14 +31,14 @@ def kind(name: str) -> AgentKind:
 
 
 def heard(
-    reader: DialectReader, lines: Sequence[bytes], exit_code: int | None, stderr: str = "", by: EndedBy = "itself"
+    reader: DialectReader, lines: Sequence[bytes], exit_code: int | None, stderr: str = "", by: EndCause = "itself"
 ) -> AgentCall:
     for line in lines:
         reader.hear(line)
     return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1)
 
 
-def replayed(name: str, recording: str, exit_code: int | None, *, by: EndedBy = "itself", most: int | None = None) -> AgentCall:
+def replayed(name: str, recording: str, exit_code: int | None, *, by: EndCause = "itself", most: int | None = None) -> AgentCall:
     folder = RECORDINGS / name
     errors = folder / f"{recording}.stderr.txt"
     lines = (folder / f"{recording}.jsonl").read_bytes().splitlines(keepends=True)[:most]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.parsers.usage_limits import STALE, names_a_limit, read_limit, rejected_limit, reset_in_words, without_past_reset
+from helmsman.parsers.usage_limits import STALE, is_limit_message, parse_reset, read_limit, rejected_limit, without_past_reset
 from helmsman.records.agent import AgentOutcome, RateLimit
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
@@ -84,7 +84,7 @@ def test_every_recording_is_classified_above() -> None:
 
 @pytest.mark.feature("E7")
 def test_a_timeout_is_never_a_usage_limit() -> None:
-    outcomes: dict[EndedBy, AgentOutcome] = {"deadline": AgentOutcome.TIMED_OUT, "idle": AgentOutcome.HUNG}
+    outcomes: dict[EndCause, AgentOutcome] = {"deadline": AgentOutcome.TIMED_OUT, "idle": AgentOutcome.HUNG}
     for by, outcome in outcomes.items():
         for name in ["usage_limit_five_hour", "usage_limit_weekly", "usage_limit_warning_killed"]:
             assert replay(name, 143, by=by).outcome is outcome
@@ -256,7 +256,7 @@ def test_the_words_of_every_known_version_name_the_reset() -> None:
         ("Claude AI usage limit reached|1795333374", datetime.fromtimestamp(1795333374, UTC)),
         ("Claude AI usage limit reached|1795333374000", datetime.fromtimestamp(1795333374, UTC)),
     ]:
-        assert reset_in_words(words, NOW) == reset
+        assert parse_reset(words, NOW) == reset
 
 
 @pytest.mark.feature("E7")
@@ -273,18 +273,18 @@ def test_words_that_name_no_reset_or_one_in_the_past_give_none() -> None:
         "Claude AI usage limit reached|1695333374",
         "Claude AI usage limit reached|17953333740001",
     ]:
-        assert reset_in_words(words, NOW) is None
+        assert parse_reset(words, NOW) is None
 
 
 @pytest.mark.feature("E7")
 def test_a_date_without_a_year_is_the_nearest_one_across_new_year() -> None:
-    assert reset_in_words("resets Jan 2, 9am (UTC)", at(12, 30, 9)) == at(1, 2, 9, year=2027)
-    assert reset_in_words("resets Dec 30, 9am (UTC)", at(1, 2, 9, year=2027)) is None
+    assert parse_reset("resets Jan 2, 9am (UTC)", at(12, 30, 9)) == at(1, 2, 9, year=2027)
+    assert parse_reset("resets Dec 30, 9am (UTC)", at(1, 2, 9, year=2027)) is None
 
 
 @pytest.mark.feature("E7")
 def test_a_clock_without_a_zone_is_the_reader_s_own() -> None:
-    assert reset_in_words("resets 1pm", NOW.astimezone(timezone(timedelta(hours=2)))) == at(11, 22, 13)
+    assert parse_reset("resets 1pm", NOW.astimezone(timezone(timedelta(hours=2)))) == at(11, 22, 13)
 
 
 @pytest.mark.feature("E7")
@@ -319,15 +319,15 @@ def test_a_limit_known_only_by_its_words_counts_as_rejected_whatever_was_said_be
     ],
 )
 def test_the_words_of_a_usage_limit_are_told_from_those_of_other_limits(words: str, meant: bool) -> None:
-    assert names_a_limit(words) is meant
+    assert is_limit_message(words) is meant
 
 
 @pytest.mark.feature("E7")
 @pytest.mark.parametrize("hostile", ["limit " * 400_000, "resets " * 400_000, "hit your " * 300_000, "resets 1" * 300_000])
 def test_hostile_words_are_read_at_once(hostile: str) -> None:
     start = time.perf_counter()
-    names_a_limit(hostile)
-    reset_in_words(hostile, NOW)
+    is_limit_message(hostile)
+    parse_reset(hostile, NOW)
     assert time.perf_counter() - start < 1
 
 
@@ -335,7 +335,7 @@ def test_hostile_words_are_read_at_once(hostile: str) -> None:
 @settings(deadline=None)
 @given(st.text(), MOMENTS)
 def test_any_words_give_no_reset_or_one_ahead(words: str, now: datetime) -> None:
-    reset = reset_in_words(f"resets {words}", now)
+    reset = parse_reset(f"resets {words}", now)
     assert reset is None or reset > now
 
 
@@ -343,7 +343,7 @@ def test_any_words_give_no_reset_or_one_ahead(words: str, now: datetime) -> None
 @settings(deadline=None)
 @given(MOMENTS, st.integers(1, 12), st.integers(0, 59), st.sampled_from("ap"))
 def test_a_clock_time_is_never_more_than_a_day_ahead(now: datetime, hour: int, minute: int, half: str) -> None:
-    reset = reset_in_words(f"resets {hour}:{minute:02}{half}m (UTC)", now)
+    reset = parse_reset(f"resets {hour}:{minute:02}{half}m (UTC)", now)
     if reset is None:
         today = now.replace(hour=hour % 12 + 12 * (half == "p"), minute=minute, second=0, microsecond=0)
         assert timedelta(0) <= now - today < STALE
@@ -358,7 +358,7 @@ def test_a_clock_time_is_never_more_than_a_day_ahead(now: datetime, hour: int, m
 def test_a_reset_that_the_cli_prints_is_read_back(now: datetime, wait: timedelta) -> None:
     reset = (now + wait).replace(second=0, microsecond=0) + timedelta(minutes=1)
     printed = reset.strftime("%b %d, %I:%M%p").replace("AM", "am").replace("PM", "pm")
-    assert reset_in_words(f"You've hit your weekly limit · resets {printed} (UTC)", now) == reset
+    assert parse_reset(f"You've hit your weekly limit · resets {printed} (UTC)", now) == reset
 
 
 @pytest.mark.feature("E7")

@@ -17,7 +17,7 @@ from helmsman.config.layers import Layer, resolve
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
-from helmsman.parsers.definitions import read_kind, template
+from helmsman.parsers.definitions import read_kind, template_kind
 from helmsman.records.agents import Agent, AgentKind, Capability
 from helmsman.render.lines import list_lines
 from tests.fakes.repositories import loop_state
@@ -37,7 +37,7 @@ def line(kind: AgentKind, *, model: str = "", further: tuple[str, ...] = (), pro
 
 
 def described(**values: Any) -> AgentKind:
-    return template(AgentConfig.model_validate({"kind": "template", "command": ("my-agent",), **values}))
+    return template_kind(AgentConfig.model_validate({"kind": "template", "command": ("my-agent",), **values}))
 
 
 # --- files --------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from helmsman.config.layers import Layer, resolve
-from helmsman.parsers.definitions import read_hat, read_kind, read_sheet, template
+from helmsman.parsers.definitions import read_hat, read_kind, read_sheet, template_kind
 from helmsman.records.agent import AgentOutcome, FailureClass
 from helmsman.records.hats import Condition
 from tools import agents, presets
@@ -28,7 +28,7 @@ def test_the_document_is_up_to_date_and_the_tool_says_so(name: str) -> None:
 def test_the_examples_of_agents_can_be_read() -> None:
     settings, described, file, stream = re.findall(r"^```toml\n(.*?)^```$", AGENTS, re.DOTALL | re.MULTILINE)
     assert resolve([Layer("it", {"goal": "g", **tomllib.loads(settings)})]).config.agent.kind == "codex"
-    assert template(resolve([Layer("it", {"goal": "g", **tomllib.loads(described)})]).config.agent).prompt == "file"
+    assert template_kind(resolve([Layer("it", {"goal": "g", **tomllib.loads(described)})]).config.agent).prompt == "file"
     assert read_kind(file, "it").exits == {"75": AgentOutcome.RATE_LIMITED}
     output, _, rest = stream.partition("\n")
     assert read_kind(file.replace('output = "text"\n', f"{output}\n") + rest, "it").stream is not None

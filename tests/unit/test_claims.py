@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.paths import Paths, as_path, git_would_show, matches_any
+from helmsman.parsers.paths import Paths, as_path, is_visible_to_git, matches_any
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, CommandRun, Commit
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
@@ -249,7 +249,7 @@ def test_a_path_is_found_by_whole_folders_only() -> None:
     ],
 )
 def test_git_shows_what_lies_in_the_worktree_and_is_not_junk(path: str, shown: bool) -> None:
-    assert git_would_show(path, "/w") == shown
+    assert is_visible_to_git(path, "/w") == shown
 
 
 # Patterns that name paths of a repository

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.parsers.agent_actions import Called, ToolPatience, ToolResult
+from helmsman.parsers.agent_actions import ToolInvocation, ToolPatience, ToolResult
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.agent import AgentCall, CommandRun
 from tests.fakes.recordings import RECORDED, replay
@@ -102,7 +102,7 @@ def patience(*arguments: dict[str, Any], tool: str = "Bash", **environment: str)
     """After these calls, which nothing has come of yet."""
     made = ToolPatience(300, environment)
     for number, given in enumerate(arguments):
-        made.announce(Called(str(number), tool, given))
+        made.announce(ToolInvocation(str(number), tool, given))
     return made
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helmsman.parsers.agent_actions import parse_event
-from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
 from helmsman.records.agent import AgentCall
 from tests.fakes.recordings import FOLDER, RECORDED, events
@@ -49,7 +49,7 @@ def _spoil(draw: st.DrawFn, node: Any, depth: int) -> Any:
     return draw(JSON)
 
 
-def conclude(reader: ClaudeReader, exit_code: int | None, by: EndedBy, stderr: str) -> AgentCall:
+def conclude(reader: ClaudeReader, exit_code: int | None, by: EndCause, stderr: str) -> AgentCall:
     return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1, now=RECORDED)
 
 
@@ -72,7 +72,7 @@ def assert_valid(call: AgentCall) -> None:
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(spoiled(), max_size=8), CODES, BY, st.text(st.characters(), max_size=50))
 def test_real_events_with_any_values_in_them_give_a_valid_call(
-    stream: list[dict[str, Any]], exit_code: int | None, by: EndedBy, stderr: str
+    stream: list[dict[str, Any]], exit_code: int | None, by: EndCause, stderr: str
 ) -> None:
     reader = ClaudeReader()
     for event in stream:
@@ -91,7 +91,7 @@ def test_any_bytes_are_an_event_or_none(line: bytes) -> None:
 @settings(deadline=None)
 @given(st.sampled_from(STREAMS), st.integers(0, 12), CODES, BY)
 def test_a_stream_that_breaks_off_anywhere_gives_a_valid_call(
-    stream: list[dict[str, Any]], length: int, exit_code: int | None, by: EndedBy
+    stream: list[dict[str, Any]], length: int, exit_code: int | None, by: EndCause
 ) -> None:
     reader = ClaudeReader()
     for event in stream[:length]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.parsers.agent_actions import Called, detail_of, parse_event
+from helmsman.parsers.agent_actions import ToolInvocation, detail_of, parse_event
 from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
 from helmsman.prices import PRICES, known_price, priced
 from helmsman.records.agent import AgentCall
@@ -210,7 +210,7 @@ def test_every_line_of_every_recording_is_an_event() -> None:
     assert all(parse_event(line) == json.loads(line) for line in lines)
 
 
-def shown_of(called: Called) -> tuple[str, str]:
+def shown_of(called: ToolInvocation) -> tuple[str, str]:
     return called.tool, detail_of(called.arguments)
 
 

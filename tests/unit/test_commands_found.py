@@ -20,12 +20,12 @@ from helmsman.parsers.project import (
     TEXTS,
     USUAL,
     Candidate,
+    Detection,
     Folder,
-    Found,
     Kind,
     find_commands,
-    may_hold_a_project,
-    worth_keeping,
+    may_contain_project,
+    without_covered,
 )
 from helmsman.parsers.rubric import read_rubric
 from helmsman.parsers.rubric_items import criteria_of
@@ -40,12 +40,12 @@ def folder(files: Mapping[str, str]) -> Folder:
     return Folder(frozenset(files), files)
 
 
-def found(**files: str) -> Found:
+def found(**files: str) -> Detection:
     """What a root with these files holds; the dot of a name is written as two underscores."""
     return find_commands({"": folder({name.replace("__", "."): text for name, text in files.items()})})
 
 
-def commands(what: Found) -> list[str]:
+def commands(what: Detection) -> list[str]:
     return [one.command for one in what.candidates]
 
 
@@ -145,7 +145,7 @@ def test_commands_come_by_kind_and_the_project_s_own_word_first() -> None:
 def test_a_script_that_can_prove_nothing_is_passed_over_and_told(script: str, cause: str) -> None:
     what = found(package__json=scripts(test=script))
     assert commands(what) == []
-    assert [(one.where, one.cause) for one in what.passed] == [("package.json, script test", cause)]
+    assert [(one.where, one.cause) for one in what.skipped] == [("package.json, script test", cause)]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_file_that_is_broken_or_of_another_shape_breaks_nothing(text: str) -> 
 
 def test_a_file_that_is_broken_is_told() -> None:
     what = found(package__json="{", pyproject__toml="=")
-    assert {(one.where, one.cause) for one in what.passed} == {
+    assert {(one.where, one.cause) for one in what.skipped} == {
         ("package.json", "it is not valid JSON"), ("pyproject.toml", "it is not valid TOML"),
     }  # fmt: skip
 
@@ -177,7 +177,7 @@ def test_folders_below_the_root_are_looked_into_where_the_root_has_no_tests() ->
 
 def test_a_folder_of_a_strange_name_is_not_looked_into() -> None:
     for name in ("a b", "$(id)", "-rf", ".git", "node_modules", "tests", "a;b", "a\nb", "..", "é", "", "a" * 62):
-        assert not may_hold_a_project(name)
+        assert not may_contain_project(name)
         assert commands(find_commands({"": Folder(), name: folder({"go.mod": ""})} | {"": Folder()})) == []
 
 
@@ -197,9 +197,9 @@ def test_what_works_is_worth_keeping_unless_another_says_the_same() -> None:
     lint = Candidate("ruff check", Kind.LINT, "ruff.toml", "python")
     elsewhere = Candidate("cd web && npm test", Kind.TESTS, "web/package.json", "node", "web")
     every = (own, tool, again, other, lint, elsewhere)
-    assert worth_keeping(dict.fromkeys(every, True)) == (own, lint, elsewhere)
-    assert worth_keeping({**dict.fromkeys(every, True), own: False}) == (tool, other, lint, elsewhere)
-    assert worth_keeping(dict.fromkeys(every, False)) == ()
+    assert without_covered(dict.fromkeys(every, True)) == (own, lint, elsewhere)
+    assert without_covered({**dict.fromkeys(every, True), own: False}) == (tool, other, lint, elsewhere)
+    assert without_covered(dict.fromkeys(every, False)) == ()
 
 
 # --- hostile texts ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.oversee.commands_said import answer_in, sets_limits
-from helmsman.parsers.issues import command_in
+from helmsman.parsers.issues import parse_command
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
@@ -24,7 +24,7 @@ def asking(kind: GateKind = GateKind.HUMAN, **fields: Any) -> LoopState:
 
 
 def said(comment: str, loop: LoopState | None = None) -> Answer:
-    command = command_in(comment)
+    command = parse_command(comment)
     assert command is not None
     return answer_in(command, loop or asking(), by="alice", at=NOW + MINUTE)
 
@@ -60,7 +60,7 @@ def test_a_command_and_its_guidance_are_read(comment: str, choice: Choice, guida
     ],
 )
 def test_only_a_first_line_that_begins_with_our_name_is_meant_for_us(comment: str) -> None:
-    assert command_in(comment) is None
+    assert parse_command(comment) is None
 
 
 @pytest.mark.parametrize("kind", [GateKind.MILESTONE, GateKind.REJECTIONS, GateKind.HUMAN, GateKind.BUDGET])

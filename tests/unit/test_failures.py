@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.failure_words import MESSAGE, WHERE, merge
+from helmsman.parsers.failure_words import MESSAGE, WHERE, merge_failure
 from helmsman.parsers.failures import failed_by_output, failure_of, parse_commands, words_of
 from helmsman.records.agent import ErrorVector
 from helmsman.records.agent import FailureClass as Class
@@ -97,13 +97,13 @@ def same(error: ErrorVector) -> tuple[Class, str, str]:
 def counted(errors: Iterable[ErrorVector]) -> tuple[ErrorVector, ...]:
     merged: tuple[ErrorVector, ...] = ()
     for error in errors:
-        merged = merge(merged, error)
+        merged = merge_failure(merged, error)
     return merged
 
 
 def test_a_failure_that_comes_again_is_counted_and_moves_to_the_end() -> None:
     a, b = (ErrorVector(kind=Class.TEST, where=name, message="m") for name in "ab")
-    assert merge((a, b), a) == (b, a.model_copy(update={"times": 2}))
+    assert merge_failure((a, b), a) == (b, a.model_copy(update={"times": 2}))
 
 
 @given(st.lists(ERRORS, max_size=60))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.parsers.failure_lines import listed
+from helmsman.parsers.failure_lines import list_failures
 from helmsman.parsers.test_report import read_summary
 
 pytestmark = pytest.mark.feature("O3")
@@ -14,7 +14,7 @@ RECORDINGS = Path(__file__).parents[1] / "recordings" / "summaries"
 def lines_of(name: str) -> tuple[str, ...]:
     output = (RECORDINGS / f"{name}.txt").read_text()
     counts = read_summary(output)
-    return listed(output, tests=counts.failing if counts else (), root="/repo")
+    return list_failures(output, tests=counts.failing if counts else (), root="/repo")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_failure_is_told_with_its_place_its_test_its_assertion_and_its_message
 
 def test_what_linters_and_compilers_object_to_is_told_line_by_line() -> None:
     output = "/repo/a.py:3:1: F401 `os` imported but unused\n/repo/b.py:9:5: E711 comparison to None\nFound 2 errors.\n"
-    assert listed(output, "ruff check", root="/repo") == (
+    assert list_failures(output, "ruff check", root="/repo") == (
         "a.py:3 | F401 `os` imported but unused",
         "b.py:9 | E711 comparison to None",
     )
@@ -47,10 +47,10 @@ def test_what_linters_and_compilers_object_to_is_told_line_by_line() -> None:
 def test_tests_that_fail_alike_in_one_place_share_a_line_that_counts_them() -> None:
     block = '======\nERROR: {0} (t.T.{0})\n------\n  File "/w/lib.py", line 3, in f\n    x.y\nKeyError: 1\n'
     names = [f"test_{letter}" for letter in "abcde"]
-    told = listed("".join(map(block.format, names)), tests=[f"{name} (t.T.{name})" for name in names], root="/w")
+    told = list_failures("".join(map(block.format, names)), tests=[f"{name} (t.T.{name})" for name in names], root="/w")
     assert told == ("lib.py:3 | T.test_a, T.test_b, T.test_c and 2 more | x.y | KeyError: 1 | ×5",)  # noqa: RUF001
 
 
 def test_ten_failures_take_some_600_tokens_whatever_the_output_is() -> None:
     output = "".join(f"E {'x' * 900}\na{at}.py:{at}:1: F401 {'unused ' * 200}\n" for at in range(10))
-    assert sum(map(len, listed(output, "ruff check"))) / 4 <= 620
+    assert sum(map(len, list_failures(output, "ruff check"))) / 4 <= 620

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helmsman.parsers.issues import filter_issue, issue_goal, issue_loop_id, read_issue, read_mark, visible_text
 from helmsman.parsers.markdown_text import MOST_PARSED
-from helmsman.parsers.pushes import Allowed
+from helmsman.parsers.pushes import AllowedRepo
 from helmsman.records.request import is_loop_id
 from helmsman.records.tracking import IssueLink
 from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, Ignored, IssueEvent
@@ -29,7 +29,7 @@ anything = st.text(max_size=300) | st.text(st.sampled_from("#> `~-\n\r\u2028\u20
 def sifted(kind: Kind, body: bytes, **allowed: Any) -> IssueEvent | Ignored:
     what = "issue_comment" if "comment" in json.loads(body) else "issues"
     facts = {**PLACE, "source": kind, "received_at": datetime(2026, 11, 22, tzinfo=UTC)}
-    return filter_issue(read_issue(what, body), Allowed(at="/srv/site.git", **allowed), facts)
+    return filter_issue(read_issue(what, body), AllowedRepo(at="/srv/site.git", **allowed), facts)
 
 
 def happened(kind: Kind, body: bytes, **allowed: Any) -> Happened | None:

@@ -10,7 +10,7 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.progress import progress_of
 from helmsman.oversee.summary import moment_of, with_baseline
-from helmsman.parsers.plan_order import means, noted
+from helmsman.parsers.plan_order import noted_item, refers_to
 from helmsman.records.advance import advance, reopen
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CriterionVerdict, Finding, Judgement, JudgementOutcome, TestCounts, Weight
@@ -139,16 +139,16 @@ def test_a_line_means_an_item_when_it_begins_with_it() -> None:
         ("Print dates, as ISO says", "print-dates", "Print dates", True),
         ("Reading and print dates", "print-dates", "Print dates", False),
     ]:
-        assert means(said, name, title) is meant
+        assert refers_to(said, name, title) is meant
 
 
 def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
     sketch = (Sketched(id="T001", title="Write the parser"),)
     plan = PlanProgress(now="T001", sketch=sketch)
     line = "T001: the parser"
-    assert noted(plan, [], [line]) == "T001"
-    assert noted(plan, [line], [line]) == ""
-    assert noted(plan, [line], [line, line]) == "T001"
+    assert noted_item(plan, [], [line]) == "T001"
+    assert noted_item(plan, [line], [line]) == ""
+    assert noted_item(plan, [line], [line, line]) == "T001"
     red = weighed(loop(plan=plan), found(PLAIN, noted="T001", checks=RED))
     tried = advance(loop(plan=plan), builders.record(**dict(red)))
     assert tried.plan.noted

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.plan_files import kind_of, read_plan, read_text, ticked
+from helmsman.parsers.plan_files import kind_of, parse_plan, read_plan, tick_items
 from helmsman.parsers.plan_form import PlanError
 from helmsman.parsers.plan_order import with_done
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
@@ -108,14 +108,14 @@ def test_stories_are_read_with_what_other_loops_write() -> None:
     second = item("prd.json", "US-002")
     assert second.acceptance == ("a card is charged", "a receipt is sent")
     assert (second.needs, second.priority, second.done) == (("US-001",), LAST_RANK, False)
-    bare = read_text("json", '[{"description": "A thing", "steps": ["try it"], "passes": true}]').items[0]
+    bare = parse_plan("json", '[{"description": "A thing", "steps": ["try it"], "passes": true}]').items[0]
     assert (bare.id, bare.title, bare.acceptance, bare.done) == ("a-thing", "A thing", ("try it",), True)
-    numbered = read_text("json", '{"tasks": [{"id": 1, "title": "x"}, {"id": 2, "title": "y", "dependsOn": [1]}]}')
+    numbered = parse_plan("json", '{"tasks": [{"id": 1, "title": "x"}, {"id": 2, "title": "y", "dependsOn": [1]}]}')
     assert [one.needs for one in numbered.items] == [(), ("1",)]
-    assert read_text("json", '[{"title": "x", "priority": "High"}]').items[0].priority == 1
-    told = read_text("json", '[{"description": "A thing", "notes": "soon", "passes": null, "done": true}]').items[0]
+    assert parse_plan("json", '[{"title": "x", "priority": "High"}]').items[0].priority == 1
+    told = parse_plan("json", '[{"description": "A thing", "notes": "soon", "passes": null, "done": true}]').items[0]
     assert (told.title, told.details, told.done) == ("A thing", "soon", True)
-    assert not read_text("json", '[{"title": "x", "passes": false, "done": true}]').items[0].done
+    assert not parse_plan("json", '[{"title": "x", "passes": false, "done": true}]').items[0].done
 
 
 def test_tables_are_read() -> None:
@@ -130,11 +130,11 @@ def test_a_tick_changes_one_mark_and_what_is_read_is_the_same_with_that_one_done
             data = form.encode()
             before = read_plan(path, data)
             for one in before.left:
-                after = ticked(path, data, [one.id])
+                after = tick_items(path, data, [one.id])
                 assert items_of(read_plan(path, after)) == items_of(with_done(before, {one.id}))
-                assert ticked(path, after, [one.id]) == after
+                assert tick_items(path, after, [one.id]) == after
                 assert path == "prd.json" or changed_lines(data, after) <= 2
-            whole = ticked(path, data, [one.id for one in before.left])
+            whole = tick_items(path, data, [one.id for one in before.left])
             assert not read_plan(path, whole).left
 
 
@@ -150,24 +150,24 @@ def changed_lines(before: bytes, after: bytes) -> int:
 
 def test_a_box_above_others_is_ticked_with_the_last_of_them() -> None:
     data = TASKS.encode()
-    once = ticked("tasks.md", data, ["1.1"])
+    once = tick_items("tasks.md", data, ["1.1"])
     assert b"- [ ] 1. Documents" in once
-    assert b"- [x] 1. Documents" in ticked("tasks.md", once, ["1.2"])
-    assert b"- [x] Group" in ticked("tasks.md", data, ["inner-a"])
+    assert b"- [x] 1. Documents" in tick_items("tasks.md", once, ["1.2"])
+    assert b"- [x] Group" in tick_items("tasks.md", data, ["inner-a"])
 
 
 def test_stories_are_written_in_their_order_and_indent_with_every_other_value_kept() -> None:
-    after = ticked("prd.json", STORIES.encode(), ["US-001", "US-002"]).decode()
+    after = tick_items("prd.json", STORIES.encode(), ["US-001", "US-002"]).decode()
     wanted = json.loads(STORIES.replace('"passes": false', '"passes": true'))
     wanted["userStories"][1]["passes"] = True
     assert after == f"{json.dumps(wanted, indent=2)}\n"
-    assert ticked("prd.json", after.encode(), ["US-001"]).decode() == after
+    assert tick_items("prd.json", after.encode(), ["US-001"]).decode() == after
     for text in ('{"tasks": [{"title": "λ", "x": "\\ud800"}]}', '{"tasks": [{"title": "λ", "x": "é"}]}\r\n'):
-        assert ticked("prd.json", text.encode(), ["item"]).decode().endswith(text[text.index("}]}") :])
+        assert tick_items("prd.json", text.encode(), ["item"]).decode().endswith(text[text.index("}]}") :])
 
 
 def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
-    assert ticked("plan.toml", TABLES.encode(), ["a", "b"]).decode() == TABLES.replace(
+    assert tick_items("plan.toml", TABLES.encode(), ["a", "b"]).decode() == TABLES.replace(
         "# comment\n]\n", "# comment\n]\ndone = true\n"
     ).replace("done = false  # not yet", "done = true  # not yet")
 
@@ -246,7 +246,7 @@ def test_a_check_counts_whole_or_not_at_all(path: str, text: str) -> None:
 def test_no_item_is_lost_and_none_made_of_code_and_comments(text: str, ids: list[str]) -> None:
     plan = read_plan("tasks.md", text.encode())
     assert [one.id for one in plan.items] == ids
-    after = ticked("tasks.md", text.encode(), ids)
+    after = tick_items("tasks.md", text.encode(), ids)
     assert not read_plan("tasks.md", after).left
     assert len(after) == len(text.encode())
 
@@ -254,12 +254,12 @@ def test_no_item_is_lost_and_none_made_of_code_and_comments(text: str, ids: list
 def test_an_item_without_an_id_goes_by_the_same_one_whatever_is_put_in_above_it() -> None:
     text = "## Parser\n- [ ] Write tests\n## Printer\n- [ ] Write tests\n"
     more = f"## Lexer\n- [ ] Write tests\n{text}"
-    assert [one.id for one in read_text("markdown", text).items] == ["parser-write-tests", "printer-write-tests"]
-    assert [one.id for one in read_text("markdown", more).items][1:] == ["parser-write-tests", "printer-write-tests"]
+    assert [one.id for one in parse_plan("markdown", text).items] == ["parser-write-tests", "printer-write-tests"]
+    assert [one.id for one in parse_plan("markdown", more).items][1:] == ["parser-write-tests", "printer-write-tests"]
     first = "- [ ] Implement the endpoint that returns the users\n"
     both = f"- [ ] Implement the endpoint that returns the orders\n{first}"
-    before = read_text("markdown", f"{both}- [ ] Implement the endpoint that returns the bills\n").items[1]
-    assert read_text("markdown", both).items[1].id == before.id
+    before = parse_plan("markdown", f"{both}- [ ] Implement the endpoint that returns the bills\n").items[1]
+    assert parse_plan("markdown", both).items[1].id == before.id
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------
@@ -298,9 +298,9 @@ def test_reading_after_a_tick_is_reading_with_that_one_done_and_ticking_twice_is
     path, text = of
     before = read_plan(path, text.encode())
     name = data.draw(st.sampled_from([one.id for one in before.items]))
-    after = ticked(path, text.encode(), [name])
+    after = tick_items(path, text.encode(), [name])
     assert items_of(read_plan(path, after)) == items_of(with_done(before, {name}))
-    assert ticked(path, after, [name]) == after
+    assert tick_items(path, after, [name]) == after
     done = before.item(name)
     assert (after == text.encode()) == bool(done and done.done)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.parsers.plan_order import beginning, due_item, in_hand, objection, open_needs, with_done
+from helmsman.parsers.plan_order import due_item, open_needs, pick_item, rejection_reason, start_progress, with_done
 from helmsman.records.plan import MOST_SKETCHED, Plan, PlanItem
 
 pytestmark = pytest.mark.feature("M8")
@@ -54,7 +54,7 @@ def test_whoever_does_what_is_due_comes_to_the_end(work: Plan) -> None:
         following = due_item(work)
         if following is None:
             break
-        hand = in_hand(work)
+        hand = pick_item(work)
         assert hand.item == following
         work = with_done(work, {following.id})
         assert hand.next == due(work)
@@ -63,9 +63,9 @@ def test_whoever_does_what_is_due_comes_to_the_end(work: Plan) -> None:
 
 def test_a_loop_for_one_item_has_only_that_in_hand() -> None:
     work = plan(item("a"), item("b", done=True), item("c", "b"))
-    hand = in_hand(work, "c")
+    hand = pick_item(work, "c")
     assert (hand.item, hand.remaining, hand.left, hand.next) == (work.items[2], 1, ("c",), "")
-    after = in_hand(with_done(work, {"c"}), "c")
+    after = pick_item(with_done(work, {"c"}), "c")
     assert (after.item, after.remaining) == (None, 0)
 
 
@@ -76,13 +76,13 @@ def test_a_loop_for_one_item_has_only_that_in_hand() -> None:
 def test_an_item_that_cannot_be_worked_on_is_refused_when_the_loop_is_created(only: str, complaint: str) -> None:
     work = plan(item("a"), item("b", done=True), item("c", "a"))
     with pytest.raises(OperatorError, match=re.escape(complaint)):
-        beginning(work, only, "plan.toml")
+        start_progress(work, only, "plan.toml")
     with pytest.raises(OperatorError, match=r"every item of plan\.toml is ticked"):
-        beginning(with_done(work, {"a", "b", "c"}), "", "plan.toml")
+        start_progress(with_done(work, {"a", "b", "c"}), "", "plan.toml")
 
 
 def test_a_plan_of_two_thousand_items_costs_no_more_than_one_of_two_hundred() -> None:
-    small, large = (in_hand(plan(*(item(f"T{number}", done=number < 50) for number in range(size)))) for size in (200, 2000))
+    small, large = (pick_item(plan(*(item(f"T{number}", done=number < 50) for number in range(size)))) for size in (200, 2000))
     assert len(large.model_dump_json()) - len(small.model_dump_json()) < 200
     assert len(large.sketch) == MOST_SKETCHED
     assert "T50" in {one.id for one in large.sketch}
@@ -112,16 +112,16 @@ KEPT = plan(item("a", done=True), item("b", check="make b"), item("c"))
 )
 @pytest.mark.feature("M9")
 def test_a_plan_made_anew_keeps_what_is_done_and_what_proves_it(after: Plan, why: str) -> None:
-    found = objection(KEPT, after)
+    found = rejection_reason(KEPT, after)
     assert found.startswith(why) if why else not found
 
 
 def test_a_long_plan_is_sketched_around_what_is_due_though_much_that_waits_for_it_comes_before() -> None:
     waiting = [item(f"T{number}", "LAST", "LATER", priority=1) for number in range(MOST_SKETCHED + 20)]
     large = plan(*waiting, item("LATER", priority=3, verify=True), item("LAST", priority=2))
-    hand = in_hand(large)
+    hand = pick_item(large)
     assert (hand.item and hand.item.id, hand.next, len(hand.sketch)) == ("LAST", "LATER", MOST_SKETCHED)
     assert [one.id for one in hand.sketch][-2:] == ["LATER", "LAST"]
-    smallest = in_hand(large, small=True, begun="LATER")
+    smallest = pick_item(large, small=True, begun="LATER")
     assert smallest.item is not None
     assert smallest.item.id in {one.id for one in smallest.sketch}

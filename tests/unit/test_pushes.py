@@ -18,12 +18,12 @@ from helmsman.naming import LONGEST_BRANCH, is_branch
 from helmsman.parsers.pushes import (
     MOST_BRANCHES,
     OWN_EMAIL,
-    Allowed,
+    AllowedRepo,
     PushMessage,
     Update,
     filter_updates,
     find_allowed,
-    made_by_us,
+    is_own_commit,
     matches_branch,
     push_key,
     push_loop_id,
@@ -281,7 +281,7 @@ def test_the_key_of_a_push_hangs_on_place_branch_and_commit_and_on_nothing_else(
 def test_helmsman_s_own_commits_are_known_by_their_makers_and_their_trailer(
     author: str, committer: str, message: str, ours: bool
 ) -> None:
-    assert made_by_us(author, committer, message) == ours
+    assert is_own_commit(author, committer, message) == ours
 
 
 # --- the operator's file ------------------------------------------------------------------------------------------
@@ -290,8 +290,8 @@ def test_helmsman_s_own_commits_are_known_by_their_makers_and_their_trailer(
 def test_a_repository_is_a_place_or_a_table_with_branches() -> None:
     table = {"repositories": {"a": "/srv/a.git", "b": {"at": "https://git.example.org/b.git", "branches": ["main"]}}}
     assert read_allowed(table, "FILE") == {
-        "a": Allowed(at="/srv/a.git"),
-        "b": Allowed(at="https://git.example.org/b.git", branches=("main",)),
+        "a": AllowedRepo(at="/srv/a.git"),
+        "b": AllowedRepo(at="https://git.example.org/b.git", branches=("main",)),
     }
 
 
@@ -317,7 +317,10 @@ def test_a_wrong_file_is_refused_and_says_where(table: dict[str, Any], words: st
 
 
 def test_the_first_listed_name_counts_and_capitals_do_not() -> None:
-    allowed = {"Owner/Name": Allowed(at="/a"), "git.example.org/owner/name": Allowed(at="/b")}
-    assert find_allowed(allowed, ("git.example.org/owner/name", "owner/name")) == ("git.example.org/owner/name", Allowed(at="/b"))
-    assert find_allowed(allowed, ("github.com/owner/name", "OWNER/name")) == ("Owner/Name", Allowed(at="/a"))
+    allowed = {"Owner/Name": AllowedRepo(at="/a"), "git.example.org/owner/name": AllowedRepo(at="/b")}
+    assert find_allowed(allowed, ("git.example.org/owner/name", "owner/name")) == (
+        "git.example.org/owner/name",
+        AllowedRepo(at="/b"),
+    )
+    assert find_allowed(allowed, ("github.com/owner/name", "OWNER/name")) == ("Owner/Name", AllowedRepo(at="/a"))
     assert find_allowed(allowed, ("somebody/else",)) is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.rubric import from_front_matter, read_rubric, said_twice, settings
+from helmsman.parsers.rubric import find_conflicts, parse_front_matter, read_rubric, settings
 from helmsman.parsers.rubric_items import MOST_PROBLEMS
 
 pytestmark = pytest.mark.feature("V1")
@@ -83,7 +83,7 @@ def lines(said: dict[Any, Any]) -> list[str]:
 def test_short_keys_are_those_of_the_configuration() -> None:
     said = {"model": "opus", "hitl_threshold": 3, "force_max": True, "max_iterations": 9, "goal": "g"}
     said |= {"milestone_every": 4, "structured_memory": True}
-    assert from_front_matter(said, lines(said)) == (
+    assert parse_front_matter(said, lines(said)) == (
         {
             "goal": "g",
             "judge": {"model": "opus", "rejections": 3},
@@ -98,12 +98,12 @@ def test_short_keys_are_those_of_the_configuration() -> None:
 
 def test_a_short_key_stands_beside_others_of_its_section() -> None:
     said = {"max_iterations": 9, "limits": {"tokens": 5}}
-    assert from_front_matter(said, lines(said)) == ({"limits": {"tokens": 5, "iterations": 9}}, [])
+    assert parse_front_matter(said, lines(said)) == ({"limits": {"tokens": 5, "iterations": 9}}, [])
 
 
 @pytest.mark.parametrize("key", ["base_branch", "autonomous", "title", "version"])
 def test_keys_that_mean_nothing_here_are_left_alone(key: str) -> None:
-    assert from_front_matter({key: 5}, []) == ({}, [])
+    assert parse_front_matter({key: 5}, []) == ({}, [])
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_keys_that_mean_nothing_here_are_left_alone(key: str) -> None:
     ],
 )
 def test_an_unknown_key_is_a_flaw_with_its_line(key: Any, told: str) -> None:
-    values, (flaw,) = from_front_matter({"goal": "g", key: 1}, ["---", "goal: g", f"{key}: 1"])
+    values, (flaw,) = parse_front_matter({"goal": "g", key: 1}, ["---", "goal: g", f"{key}: 1"])
     assert values == {"goal": "g"}
     assert told in f"{flaw.cause}; {flaw.remedy}"
     assert flaw.line == 3
@@ -125,7 +125,7 @@ def test_an_unknown_key_is_a_flaw_with_its_line(key: Any, told: str) -> None:
 
 def test_a_key_in_short_and_in_full_is_a_flaw() -> None:
     said = {"model": "a", "judge": {"model": "b"}}
-    _, (flaw,) = from_front_matter(said, lines(said))
+    _, (flaw,) = parse_front_matter(said, lines(said))
     assert (flaw.line, flaw.cause) == (2, "model and judge.model set the same value")
 
 
@@ -135,12 +135,12 @@ def test_a_key_in_short_and_in_full_is_a_flaw() -> None:
     )
 )
 def test_any_front_matter_is_read(said: dict[Any, Any]) -> None:
-    values, flaws = from_front_matter(said, lines(said))
+    values, flaws = parse_front_matter(said, lines(said))
     assert len(values) + len(flaws) <= len(said)
 
 
 def test_what_stands_in_the_front_matter_and_in_a_section_is_a_flaw() -> None:
-    assert [flaw.cause for flaw in said_twice({"checks": "a"}, {"checks": "b"}, [])] == [
+    assert [flaw.cause for flaw in find_conflicts({"checks": "a"}, {"checks": "b"}, [])] == [
         "checks are in both the front matter and ## Checks"
     ]
-    assert list(said_twice({"checks": "a"}, {}, [])) == []
+    assert list(find_conflicts({"checks": "a"}, {}, [])) == []

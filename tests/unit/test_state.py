@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.allowance import session_to_resume
-from helmsman.parsers.agent_ending import EndedBy
+from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.advance import GOES_ON, advance, interrupt, reopen
 from helmsman.records.agent import AgentCall, AgentOutcome, ContextUse, Interrupted, KeptSession, LastCall, Salvage
@@ -350,7 +350,7 @@ BEGUN = {"type": "system", "subtype": "init", "session_id": "s1"}
 
 
 def heard(
-    resumed: KeptSession | None, *stream: dict[str, Any], exit_code: int = 0, ended_by: EndedBy = "itself", stderr: str = ""
+    resumed: KeptSession | None, *stream: dict[str, Any], exit_code: int = 0, ended_by: EndCause = "itself", stderr: str = ""
 ) -> AgentCall:
     reader = ClaudeReader(resumed)
     for event in stream:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.markdown_text import CodeBlocks
-from helmsman.parsers.status import LAST_LINES, promises, read_ending, read_status
+from helmsman.parsers.status import LAST_LINES, find_promises, read_ending, read_status
 from helmsman.records.claims import Claims, StatusReport
 
 PROMISE = "<promise>COMPLETE</promise>"
@@ -226,8 +226,8 @@ def test_a_megabyte_of_noise_is_read_in_linear_time(piece: str) -> None:
 @pytest.mark.feature("E11")
 def test_each_promise_of_a_prompt_is_found_once_with_its_line() -> None:
     prompt = "# Work\nSay <promise>DONE</promise>, and only\nthen <promise>DONE</promise>, never <promise>NO</promise>.\n"
-    assert promises(prompt) == {"<promise>DONE</promise>": 2, "<promise>NO</promise>": 3}
-    assert promises("say <promise> when </promise\n") == {}
+    assert find_promises(prompt) == {"<promise>DONE</promise>": 2, "<promise>NO</promise>": 3}
+    assert find_promises("say <promise> when </promise\n") == {}
 
 
 # Which lines of a text in Markdown stand in a block of code

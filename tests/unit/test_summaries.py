@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.parsers.test_report import clean_lines, read_summary, runners, runs_in
+from helmsman.parsers.test_report import clean_lines, find_runs, read_summary, runners
 from helmsman.records.checks import TestCounts
 from tests.unit.runner_situations import RECORDED
 
@@ -128,7 +128,7 @@ def test_the_summary_gives_the_numbers_and_the_names_of_failing_tests() -> None:
 
 def test_only_the_runner_that_wrote_an_output_recognises_it() -> None:
     outputs = {name: clean_lines(recording(name)) for name in OF_ALL}
-    found = {name: {runner.name for runner in runners() if runs_in(runner, lines)} for name, lines in outputs.items()}
+    found = {name: {runner.name for runner in runners() if find_runs(runner, lines)} for name, lines in outputs.items()}
     assert found == {name: set() if counts is None else {name.partition("_")[0]} for name, counts in OF_ALL.items()}
 
 

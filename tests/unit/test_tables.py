@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from helmsman.parsers.plan_order import in_hand
+from helmsman.parsers.plan_order import pick_item
 from helmsman.plain import short_line
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CheckReport, TestCounts
@@ -323,7 +323,7 @@ def following(size: int, *, done: int, title: str = "Write a part", **fields: ob
         PlanItem(id=f"T{number}", title=title, needs=(f"T{number // 4 - 1}",) if number >= 4 else (), done=number < done)
         for number in range(size)
     )
-    hand = in_hand(Plan(kind="toml", items=items))
+    hand = pick_item(Plan(kind="toml", items=items))
     now = hand.item.id if hand.item else ""
     plan = PlanProgress(
         total=size, done=done, now=now, tries={now: 1}, missing="its check fails", sketch=hand.sketch, ticked={"T0": 3}

@@ -8,7 +8,7 @@ import pytest
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import decide
 from helmsman.oversee.signals import SOURCES
-from helmsman.parsers.plan_order import due_item, in_hand, small_item
+from helmsman.parsers.plan_order import due_item, pick_item, small_item
 from helmsman.parsers.usage_limits import read_limit
 from helmsman.records.agent import RateLimit, UsageWindow
 from helmsman.records.plan import Plan, PlanItem
@@ -121,7 +121,7 @@ def test_of_the_items_that_may_come_next_the_smallest_comes_first() -> None:
         items=(item("large", 90), item("small", 5), item("needs", 1, needs=("large",)), item("long", 3, acceptance=("a", "b"))),
     )
     assert (due_item(plan), small_item(plan)) == (plan.items[0], plan.items[1])
-    assert in_hand(plan, small=True).item == plan.items[1]
-    assert in_hand(plan, small=True, begun="large").item == plan.items[0], "what is begun is not left half done"
-    assert in_hand(plan, small=True, begun="needs").item == plan.items[1]
-    assert in_hand(plan, "large", small=True).item == plan.items[0]
+    assert pick_item(plan, small=True).item == plan.items[1]
+    assert pick_item(plan, small=True, begun="large").item == plan.items[0], "what is begun is not left half done"
+    assert pick_item(plan, small=True, begun="needs").item == plan.items[1]
+    assert pick_item(plan, "large", small=True).item == plan.items[0]

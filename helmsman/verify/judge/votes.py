@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from helmsman.config import CriterionConfig
-from helmsman.parsers.answers import Form, StrictAnswer, form_of, other_form
+from helmsman.parsers.answers import Schema, StrictAnswer, describe_mismatch, schema_of
 from helmsman.parsers.loose import items, mapping, text
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import CriterionVerdict, Given, Judgement, JudgementOutcome
@@ -35,9 +35,9 @@ class _Answer(StrictAnswer):
     principle: str
 
 
-def answer_schema(criteria: Sequence[str]) -> Form:
+def answer_schema(criteria: Sequence[str]) -> Schema:
     """Return the JSON schema of a vote on the criteria with these ids."""
-    form = form_of(_Answer)
+    form = schema_of(_Answer)
     form["properties"]["criteria"]["items"]["properties"]["id"]["enum"] = [*criteria]
     return form
 
@@ -93,7 +93,7 @@ def _parse_answer(text: str) -> _Answer:
     try:
         return _Answer.model_validate(json.loads(text, object_pairs_hook=_reject_duplicate_names))
     except ValidationError as error:
-        raise UnreadableError(other_form(error)) from error
+        raise UnreadableError(describe_mismatch(error)) from error
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"the answer is not a JSON object: {label(str(error))}") from error
 
