@@ -120,7 +120,7 @@ def _template(data: bytes) -> None:
 def _dialect(output: Format, data: bytes) -> None:
     reader = reader_of(AgentKind(name="it", title="It", command=("it",), output=output))
     for line in data.split(b"\n"):
-        reader.hear(line)
+        reader.feed(line)
     _whole(reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1))
 
 

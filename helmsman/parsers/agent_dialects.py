@@ -47,8 +47,8 @@ class DialectReader:
     """Folds the output of one call by the rules of its program's stream, in bounded memory."""
 
     def __init__(self, kind: AgentKind, stream: Stream | None = None) -> None:
-        self.finished = self.spoke = False
-        self.session = self.model = self.said = ""
+        self.finished = self._has_output = False
+        self.session = self.model = self._message = ""
         self.usage = Usage()
         self.turns = 0
         self._kind, self._stream = kind, stream
@@ -61,14 +61,14 @@ class DialectReader:
         self._unread: deque[ToolInvocation | ToolResult] = deque(maxlen=_MOST_UNREAD)
         self._lines, self._size = deque[bytes](), 0
 
-    def hear(self, line: bytes) -> None:
+    def feed(self, line: bytes) -> None:
         """Process one line of standard output; ignore unknown ones.
 
         Text output is the agent's message. JSON output is kept until the end, as the last object counts.
         """
         if self._kind.output == "text":
-            self.spoke = True
-            self.say(line.decode("utf-8", "replace").removesuffix("\n") + "\n", more=True)
+            self._has_output = True
+            self._set_message(line.decode("utf-8", "replace").removesuffix("\n") + "\n", more=True)
         elif self._kind.output == "json":  # keep the end of long output
             self._lines.append(line if line.endswith(b"\n") else line + b"\n")
             self._size += len(self._lines[-1])
@@ -81,7 +81,7 @@ class DialectReader:
         rules = [rule for rule in stream.rules if rule.on == event.get("type")]
         if not rules:
             return
-        self.spoke = True
+        self._has_output = True
         self._update_session(event, stream.session, None)
         main = stream.subagent is None or at(event, stream.subagent) is None
         for each, group in groupby(rules, key=lambda rule: rule.each):
@@ -91,7 +91,7 @@ class DialectReader:
                     if _matches(rule, part):
                         self._apply(rule, part)
 
-    def news(self) -> Iterator[ToolInvocation | ToolResult]:
+    def new_events(self) -> Iterator[ToolInvocation | ToolResult]:
         """Yield tool calls and results since the last call. Commands have Claude Code's tool and argument names."""
         while self._unread:
             yield self._unread.popleft()
@@ -100,7 +100,7 @@ class DialectReader:
         """Return the whole call after its process has ended."""
         if self._kind.output == "json":
             self._read_answer()
-        ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self.spoke)
+        ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, has_output=self._has_output)
         outcome, words = other_ending(ended, self._kind, well=self._succeeded, words=self._words, status=self._status)
         # Without the final event, tokens and cost are not reported.
         tells = self._kind.tells if self.usage.tokens else self._kind.tells - {Capability.TOKENS, Capability.COST}
@@ -113,7 +113,7 @@ class DialectReader:
             model=self.model,
             usage=self.usage,
             turns=self.turns,
-            final_text=self.said.strip(),
+            final_text=self._message.strip(),
             untold=tuple(one.value for one in Capability if one not in tells),
             **self._actions.fields(),
         )
@@ -126,23 +126,23 @@ class DialectReader:
             with suppress(ValueError, RecursionError):
                 value, stop = json.JSONDecoder().raw_decode(printed, begin)
                 found, end = (value, stop) if stop > end else (found, end)
-        self.spoke, answer = found is not None, mapping(found)
-        self.say(last(_first_text(answer, _ANSWERS), FINAL))
+        self._has_output, answer = found is not None, mapping(found)
+        self._set_message(last(_first_text(answer, _ANSWERS), FINAL))
         error = answer.get("error")
         if error or answer.get("is_error") is True:
             self._words = text(text(error, WORDS) or mapping(error).get("message") or answer.get("result"), WORDS)
             self._succeeded = False
 
-    def say(self, words: str, *, more: bool = False) -> None:
+    def _set_message(self, words: str, *, more: bool = False) -> None:
         """Set the agent's message; `more`: append to the previous one."""
-        self.said = ((self.said if more else "") + words)[-FINAL:] or self.said
+        self._message = ((self._message if more else "") + words)[-FINAL:] or self._message
 
     def _apply(self, rule: Rule, part: object) -> None:
         self._update_session(part, rule.session, rule.model)
         self.turns += rule.turn
         if rule.say:
             message = "".join(last(words, FINAL) for words in _all_at(part, rule.say))
-            self.say(message, more=rule.more is not None and at(part, rule.more) is True)
+            self._set_message(message, more=rule.more is not None and at(part, rule.more) is True)
         if rule.call:
             self._record_call(rule.call, part)
         if rule.result:
@@ -167,7 +167,7 @@ class DialectReader:
         key, name = text(at(part, use.id)), next(filter(None, (_tool_name(part, path) for path in use.name)), "?")
         if key in self._open_calls:
             return
-        self.said = ""  # text from before a tool call is not the final message
+        self._message = ""  # text from before a tool call is not the final message
         self._open_calls[key] = name
         if len(self._open_calls) > _MOST_OPEN:
             del self._open_calls[next(iter(self._open_calls))]

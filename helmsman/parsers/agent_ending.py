@@ -41,11 +41,11 @@ class ProcessEnd:
     by: EndCause
     exit_code: int | None  # None if restored after a crash, when only its output is known
     stderr: str
-    spoke: bool  # whether it printed anything in its format
+    has_output: bool  # whether it printed anything in its format
 
     @property
     def refused_to_start(self) -> bool:
-        return not self.spoke and 0 < (self.exit_code or 0) < SHELL_RESERVED and bool(self.stderr.strip())
+        return not self.has_output and 0 < (self.exit_code or 0) < SHELL_RESERVED and bool(self.stderr.strip())
 
 
 # --- Claude Code ----------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def claude_ending(
     if result is None or ended.by != "itself":
         answers: Iterable[AgentOutcome | Literal[False] | None] = (
             _CLOCK.get(ended.by),
-            not ended.spoke and _UNKNOWN_SESSION in ended.stderr and AgentOutcome.UNKNOWN_SESSION,
+            not ended.has_output and _UNKNOWN_SESSION in ended.stderr and AgentOutcome.UNKNOWN_SESSION,
             ended.refused_to_start and AgentOutcome.REFUSED_START,
             _SIGNAL.get(ended.exit_code),
         )

@@ -121,7 +121,7 @@ class ClaudeReader:
 
         `disallowed`: rules for tools that Helmsman has the CLI refuse.
         """
-        self.finished = self._spoke = False
+        self.finished = self._has_output = False
         self._resumed, self._disallowed = resumed, disallowed
         self.cli_version = self.model = self._session_id = self._error_kind = self._words = self._final = ""
         self._denied: dict[str, None] = {}
@@ -136,7 +136,7 @@ class ClaudeReader:
 
     def feed(self, event: Event) -> None:
         """Process one event; ignore unknown ones."""
-        self._spoke = True
+        self._has_output = True
         self._context.feed(event)
         if self._turn.feed(event):
             self._words = ""  # text from before the continuation is not the final text
@@ -171,7 +171,7 @@ class ClaudeReader:
 
     def conclude(self, *, exit_code: int | None, ended_by: EndCause, stderr: str, seconds: float, now: datetime) -> AgentCall:
         """Return the whole call after its process has ended."""
-        ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, spoke=self._spoke)
+        ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, has_output=self._has_output)
         outcome, words = claude_ending(ended, self._result, self._error_kind, self._limit)
         used_up = outcome is AgentOutcome.USAGE_LIMIT
         # Only a finished turn's result is the agent's text; any other is the CLI's, or the prompt's.
@@ -189,7 +189,7 @@ class ClaudeReader:
             final_text=self._words or fallback,
             permission_denials=tuple(self._denied),
             context=self._context.use(self._window),
-            resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
+            resumed=self._resumed is not None and self._has_output and outcome is not AgentOutcome.UNKNOWN_SESSION,
             rate_limit=rejected_limit(self._limit, words, now) if used_up else without_past_reset(self._limit, now),
             **self._actions.fields(),
         )

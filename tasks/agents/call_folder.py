@@ -144,7 +144,7 @@ def _read_transcript(folder: CallFolder) -> ClaudeReader | DialectReader:
         if agent:
             reader = reader_of(AgentKind.model_validate(agent))
             for line in lines:
-                reader.hear(line)
+                reader.feed(line)
             return reader
         claude = ClaudeReader(session_asked_for(folder))
         for event in filter(None, map(parse_event, lines)):

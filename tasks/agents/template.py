@@ -65,8 +65,8 @@ def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
     listener = Listener(order, environment, reader, allowed_cost(state))
 
     def hear(line: bytes) -> None:
-        reader.hear(line)
-        events = list(reader.news())
+        reader.feed(line)
+        events = list(reader.new_events())
         listener.meter.read(reader.usage, goes_on=bool(events))
         listener.tell(events)
 

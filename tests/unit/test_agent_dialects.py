@@ -34,7 +34,7 @@ def heard(
     reader: DialectReader, lines: Sequence[bytes], exit_code: int | None, stderr: str = "", by: EndCause = "itself"
 ) -> AgentCall:
     for line in lines:
-        reader.hear(line)
+        reader.feed(line)
     return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1)
 
 
@@ -121,7 +121,7 @@ def test_a_recorded_session_is_read_with_all_that_its_program_tells(
 def test_commands_are_announced_as_they_are_run_and_answered(name: str) -> None:
     reader = reader_of(kind(name))
     heard(reader, (RECORDINGS / name / "success.jsonl").read_bytes().splitlines(), 0)
-    first, second, third, fourth = reader.news()
+    first, second, third, fourth = reader.new_events()
     assert (first.identity, third.identity) == (second.identity, fourth.identity)
     assert (getattr(third, "tool", ""), getattr(third, "arguments", {})) == ("Bash", {"command": COMMAND})
     assert getattr(fourth, "failed", None) is True  # or not known to have gone well
@@ -370,7 +370,7 @@ def test_no_output_breaks_a_reader_or_grows_the_record(
 ) -> None:
     reader = plain(output)
     for event, replaced, at in lines:
-        reader.hear(json.dumps(mixed(event, replaced, at)).encode("utf-8", "replace"))
+        reader.feed(json.dumps(mixed(event, replaced, at)).encode("utf-8", "replace"))
     call = reader.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=0)
     assert AgentCall.model_validate_json(call.model_dump_json()) == call
     assert len(call.final_text) <= 8000
