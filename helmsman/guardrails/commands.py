@@ -95,7 +95,7 @@ def _runs_what_is_fetched(scene: Scene) -> bool:
     if _FETCHERS.isdisjoint(command.inner):
         return False
     script = script_of(command.words, command.stdin).replace(UNKNOWN, _FETCHED)
-    return _runs(command, UNKNOWN) or any(_runs(one, _FETCHED) for one in commands(script, ""))
+    return _runs(command, UNKNOWN) or any(_runs(inner, _FETCHED) for inner in commands(script, ""))
 
 
 def _reads_script(command: Command) -> bool:

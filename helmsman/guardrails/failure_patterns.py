@@ -106,7 +106,7 @@ def _fold_command_failure(state: FailureState, command: str, error: ErrorVector)
     has_fewer = is_same and error.extent < state.fewest
     is_past_last = state.changed and (has_fewer or not is_same)
     fault = command, _failure_key(error)
-    failures_of_command = [one for one in state.faults if one[0] == command]
+    failures_of_command = [fault for fault in state.faults if fault[0] == command]
     faults = () if has_fewer else state.faults
     return replace(
         state,

@@ -89,7 +89,7 @@ class Session:
     def earlier_calls(self, call: ToolCall) -> SeenCall:
         """The earlier calls like this one since the last change."""
         key = key_of(call, self.worktree)
-        return next((one for one in self.seen if one.key == key), SeenCall(key, 0))
+        return next((seen for seen in self.seen if seen.key == key), SeenCall(key, 0))
 
 
 def evaluate(call: ToolCall, session: Session, rules: Rules) -> Judgement:
@@ -163,7 +163,7 @@ def _update_call(session: Session, call: ToolCall, change: Callable[[SeenCall], 
     if not is_counted(call):
         return session
     found = session.earlier_calls(call)
-    others = tuple(one for one in session.seen if one.key != found.key)
+    others = tuple(seen for seen in session.seen if seen.key != found.key)
     return replace(session, seen=(*others, change(found))[-KEPT_CALLS:])
 
 

@@ -114,7 +114,7 @@ class DialectReader:
             usage=self.usage,
             turns=self.turns,
             final_text=self._message.strip(),
-            untold=tuple(one.value for one in Capability if one not in tells),
+            untold=tuple(capability.value for capability in Capability if capability not in tells),
             **self._actions.fields(),
         )
 
@@ -210,9 +210,9 @@ def _is_one_of(found: object, values: Sequence[Value]) -> bool:
     """Whether a value equals one of `values`, including its type: 1 is not true. Without any, every non-empty value matches."""
     if not values:
         return found not in (None, "")
-    prefixes = tuple(one[:-1] for one in values if isinstance(one, str) and one.endswith("*"))
+    prefixes = tuple(value[:-1] for value in values if isinstance(value, str) and value.endswith("*"))
     has_prefix = isinstance(found, str) and found.startswith(prefixes)
-    return has_prefix or any(type(one) is type(found) and one == found for one in values)
+    return has_prefix or any(type(value) is type(found) and value == found for value in values)
 
 
 def _first_text(part: object, paths: Sequence[str]) -> str:
@@ -223,7 +223,7 @@ def _first_text(part: object, paths: Sequence[str]) -> str:
 def _all_at(part: object, path: str) -> list[object]:
     """Return the value at a path; if the path crosses a list, the values in each of its items."""
     head, listed, tail = path.partition(".[].")
-    return [at(one, tail) for one in items(at(part, head))] if listed else [at(part, head)]
+    return [at(part_in_list, tail) for part_in_list in items(at(part, head))] if listed else [at(part, head)]
 
 
 def _tool_name(part: object, path: str) -> str:

@@ -109,12 +109,12 @@ def _render_field(kind: _Kind, value: Any) -> Iterator[str]:
                 yield from ([f"   - {_PROOF}: {stage.proof}"] if stage.proof else [])
         case "questions" | "answered":
             boxed = kind == "questions"
-            for one in cast("tuple[Asked, ...]", value):
-                box = ("[ ] " if one.open else "[x] ") if boxed else ""
-                yield f"- {box}{one.question}"
+            for asked in cast("tuple[Asked, ...]", value):
+                box = ("[ ] " if asked.open else "[x] ") if boxed else ""
+                yield f"- {box}{asked.question}"
                 # write an empty answer if the text after the question mark would be read as one
-                if one.answer or (boxed and one.answer == "" and _INLINE_ANSWER.fullmatch(one.question)):
-                    yield f"  - {_ANSWER}: {one.answer}".rstrip()
+                if asked.answer or (boxed and asked.answer == "" and _INLINE_ANSWER.fullmatch(asked.question)):
+                    yield f"  - {_ANSWER}: {asked.answer}".rstrip()
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -125,9 +125,9 @@ def own_goal(goal: str) -> str:
     return goal.partition(f"\n{AGREED_HEADING}\n")[0].strip()
 
 
-def is_same_goal(one: str, other: str) -> bool:
+def is_same_goal(goal: str, other: str) -> bool:
     """Whether two goals are equal apart from line wrapping."""
-    return one_line(one) == one_line(other)
+    return one_line(goal) == one_line(other)
 
 
 def is_alignment(text: str) -> bool:

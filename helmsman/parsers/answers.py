@@ -25,7 +25,7 @@ def schema_of(answer: type[BaseModel]) -> Schema:
         if "items" in part:
             simple["items"] = simplify(part["items"])
         if "properties" in part:
-            fields = {name: simplify(one) for name, one in part["properties"].items()}
+            fields = {name: simplify(value) for name, value in part["properties"].items()}
             simple |= {"properties": fields, "required": [*fields], "additionalProperties": False}
         return simple
 

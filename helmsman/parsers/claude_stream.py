@@ -70,10 +70,10 @@ def tool_calls(event: Event) -> tuple[ToolInvocation, ...]:
 def tool_results(event: Event) -> tuple[ToolResult, ...]:
     """Return the tool results of a user event."""
     results = [block for block in blocks_of(event) if block.get("type") == "tool_result"] if event.get("type") == "user" else []
-    outputs = ("\n".join(ends(part, LONGEST_OUTPUT) for part in texts_of(one)[:20]) for one in results)
+    outputs = ("\n".join(ends(part, LONGEST_OUTPUT) for part in texts_of(block)[:20]) for block in results)
     return tuple(
-        ToolResult(text(one.get("tool_use_id")), one.get("is_error") is True, output)
-        for one, output in zip(results, outputs, strict=True)
+        ToolResult(text(block.get("tool_use_id")), block.get("is_error") is True, output)
+        for block, output in zip(results, outputs, strict=True)
     )
 
 
@@ -268,7 +268,7 @@ def _usage_of_call(event: Event, by_model: Event, earlier: Usage) -> Usage:
     before = earlier if cost > earlier.cost_usd - _ROUNDING else Usage()
     used = usage_of(mapping(event.get("usage")))
     if by_model:
-        account = reduce(Usage.plus, (usage_of(mapping(one), _BILLED) for one in by_model.values()))
+        account = reduce(Usage.plus, (usage_of(mapping(used), _BILLED) for used in by_model.values()))
         difference = {name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields}
         used = Usage.model_validate(difference)
     return used.model_copy(update={"cost_usd": max(cost - before.cost_usd, 0.0)})

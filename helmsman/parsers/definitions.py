@@ -41,10 +41,10 @@ class _File(NamedTuple):
 
 def read_hat(text: str, where: str) -> Hat:
     """Parse a hat's file. Raises OperatorError."""
-    found = _parse_file(text, where, front_matter=True)
-    when: Any = found.values.get("when", [])
-    values: dict[str, Any] = {**found.values, "when": [when] if isinstance(when, dict) else when}  # one table or several
-    return _validate(Hat, found._replace(values=values), where, body="prompt")
+    file = _parse_file(text, where, front_matter=True)
+    when: Any = file.values.get("when", [])
+    values: dict[str, Any] = {**file.values, "when": [when] if isinstance(when, dict) else when}  # one table or several
+    return _validate(Hat, file._replace(values=values), where, body="prompt")
 
 
 def read_sheet(text: str, where: str) -> Sheet:

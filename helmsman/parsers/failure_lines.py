@@ -106,7 +106,7 @@ def _merge(found: Iterable[_Failure]) -> Iterator[str]:
     for failure in found:  # failures without a place are equal if their test is
         same.setdefault((failure.at or failure.test, failure.said), []).append(failure)
     for group in same.values():
-        first, names = group[0], list(dict.fromkeys(one.test for one in group if one.test))
+        first, names = group[0], list(dict.fromkeys(failure.test for failure in group if failure.test))
         more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
         times = f"×{len(group)}" if len(group) > 1 else ""  # noqa: RUF001
         parts = (first.at, ", ".join(names[:NAMES]) + more, first.code, first.said, times)

@@ -88,7 +88,7 @@ KEPT = 20
 
 def merge_failure(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
     """Add a failure at the end, counting repetitions by class, place and message; keep the newest."""
-    known = {(one.kind, one.where, one.message): one for one in errors}
+    known = {(error.kind, error.where, error.message): error for error in errors}
     before = known.pop((new.kind, new.where, new.message), None)
     times = new.times + (before.times if before else 0)
     return (*known.values(), new.model_copy(update={"times": times}))[-KEPT:]
@@ -139,8 +139,8 @@ def rules(*stages: str) -> tuple[Rule, ...]:
     """Return the rules of these stages in order."""
     found = list[Rule]()
     for kind, patterns in (row for stage in stages for row in table_of(stage).items()):
-        for one in patterns:
-            pattern, of = (one, "") if isinstance(one, str) else (one["pattern"], one["of"])
+        for row in patterns:
+            pattern, of = (row, "") if isinstance(row, str) else (row["pattern"], row["of"])
             found.append(
                 Rule(
                     FailureClass(kind),

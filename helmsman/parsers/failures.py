@@ -36,20 +36,20 @@ def parse_commands(script: str) -> list[Command]:
     return [command for command in commands(script[:_READ], "/") if command.words]
 
 
-def words_of(one: Command) -> tuple[str, ...]:
+def words_of(command: Command) -> tuple[str, ...]:
     """Return program and operands, without the program's path and without options.
 
     `CI=1 .venv/bin/python -m pytest -q` is `pytest`, `npm run test` is `npm test`.
     """
-    rest = [word for word in one.arguments if not word.startswith("-")]
-    if one.program in {"npm", "yarn", "pnpm", "bun"} and rest[:1] == ["run"]:
+    rest = [word for word in command.arguments if not word.startswith("-")]
+    if command.program in {"npm", "yarn", "pnpm", "bun"} and rest[:1] == ["run"]:
         rest = rest[1:]
-    return ("python" if INTERPRETER.fullmatch(one.program) else one.program, *rest)
+    return ("python" if INTERPRETER.fullmatch(command.program) else command.program, *rest)
 
 
 def programs_of(found: Sequence[Command]) -> Programs:
     """Return the first two words of each command: program and subcommand."""
-    return frozenset(word for one in found for word in words_of(one)[:2])
+    return frozenset(word for command in found for word in words_of(command)[:2])
 
 
 # --- any failed call ------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
         timed_out = any(line.startswith("Command timed out") for line in lines[1:2])
         lines, names = lines[1:] if exit_line and not timed_out else lines, programs_of(found)
         # The failure most likely belongs to the last command that does more than read.
-        called = [words_of(one)[0] for one in found]
+        called = [words_of(command)[0] for command in found]
         acting = [name for name in called if name not in _READ_ONLY]
         program = (acting or called or [*detail.split(maxsplit=1), ""][:1])[-1] or tool
     joined = "\n".join(lines)
@@ -151,7 +151,7 @@ def failing_test(lines: Sequence[str], names: frozenset[str]) -> Hit | None:
     hit = first_hit(rules("tests"), text, names)
     if counts is not None and counts.failed:
         name = min(counts.failing, default=hit.at if hit else "")
-        has_run = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
+        has_run = any("::" in test for test in counts.failing) or not _UNIMPORTED.search(text)
         message = meaningful_line(lines, name) or f"{counts.failed} failed"
         return Hit(Class.TEST, message, name) if has_run else Hit(Class.BUILD, message, own_frame(text) or name)
     return hit and hit._replace(said=meaningful_line(lines, hit.at) or hit.said)
@@ -215,9 +215,9 @@ def failed_by_output(command: str, output: str) -> bool:
     )
 
 
-def _is_verification(one: Command) -> bool:
+def _is_verification(command: Command) -> bool:
     """Whether a command visibly builds, tests or checks."""
-    name, *rest = words_of(one)
-    if name in _READ_ONLY or {"--version", "--help", "--collect-only"} & set(one.arguments):
+    name, *rest = words_of(command)
+    if name in _READ_ONLY or {"--version", "--help", "--collect-only"} & set(command.arguments):
         return False
     return not _RUN.isdisjoint((name, *rest)) or any(map(_JOB.fullmatch, (name, *rest[:1])))

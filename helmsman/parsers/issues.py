@@ -200,7 +200,7 @@ def _rejection_reasons(
 
 def _classify(message: IssueMessage, label: str, source: str) -> Happened | None:
     wanted = label.casefold()
-    has_label = wanted in {one.name.casefold() for one in message.issue.labels or ()}
+    has_label = wanted in {listed.name.casefold() for listed in message.issue.labels or ()}
     if not label or (source, message.action) == (
         "github",
         "opened",

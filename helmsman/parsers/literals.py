@@ -84,7 +84,7 @@ def rows_around(node: "Node") -> Sequence[Env]:
 
 def _bind_loop_target(node: "Node", env: Env) -> Iterator[Env]:
     """Yield the names bound by a loop over a table (in Go, over pairs of key and row); other loops bind none that is known."""
-    clause = next((one for one in node.named_children if one.type == "range_clause"), node)
+    clause = next((child for child in node.named_children if child.type == "range_clause"), node)
     left, right = clause.child_by_field_name("left"), clause.child_by_field_name("right")
     if left is None or right is None:
         yield {}
@@ -114,7 +114,7 @@ def _bind_callback(node: "Node", env: Env) -> Iterator[Env]:
         for row in _elements(value_of(table, env)):
             values = cast("list[Any]", row) if each and isinstance(row, list) else [row]
             pairs = zip(names, values, strict=False)
-            yield {name: value for pattern, one in pairs for name, value in _match_pattern(pattern, one)}
+            yield {name: value for pattern, part in pairs for name, value in _match_pattern(pattern, part)}
 
 
 def _bind_parametrized(node: "Node", env: Env) -> Iterator[Env]:
@@ -146,7 +146,7 @@ def _rows_of_mark(rows: "Node", env: Env) -> Iterator[Any]:
             if row.type != "call":
                 yield value_of(row, env)
             elif arguments := row.child_by_field_name("arguments"):
-                values = [value_of(one, env) for one in arguments.named_children if one.type != "keyword_argument"]
+                values = [value_of(argument, env) for argument in arguments.named_children if argument.type != "keyword_argument"]
                 yield values[0] if len(values) == 1 else values
 
 
@@ -158,17 +158,19 @@ def _go_range_pairs(node: "Node", env: Env) -> list[tuple[Any, Any]]:
     if kind is None or body is None:
         return raise_unknown(node)
     if kind.type == "map_type":
-        return [(value_of(key, env), value_of(value, env)) for key, value in (one.named_children for one in body.named_children)]
-    fields = [text_of(one.child_by_field_name("name")) for one in descendants(kind, "field_declaration")]
-    rows = (one for one in body.named_children if one.type != "comment")
-    return list(enumerate(_struct_values(one, fields, env) if fields else value_of(one, env) for one in rows))
+        return [
+            (value_of(key, env), value_of(value, env)) for key, value in (child.named_children for child in body.named_children)
+        ]
+    fields = [text_of(child.child_by_field_name("name")) for child in descendants(kind, "field_declaration")]
+    rows = (child for child in body.named_children if child.type != "comment")
+    return list(enumerate(_struct_values(child, fields, env) if fields else value_of(child, env) for child in rows))
 
 
 def _struct_values(element: "Node", fields: Sequence[str], env: Env) -> Env:
     """Return values by field; those that are not literals are left out."""
     body = element.named_children[0] if element.type == "literal_element" else element
-    values = [one for one in body.named_children if one.type != "comment"]
-    keyed = [(text_of(one.named_children[0]), one.named_children[1]) for one in values if one.type == "keyed_element"]
+    values = [child for child in body.named_children if child.type != "comment"]
+    keyed = [(text_of(child.named_children[0]), child.named_children[1]) for child in values if child.type == "keyed_element"]
     fields_by_name = Env()
     for name, value in keyed or list(zip(fields, values, strict=False)):
         with suppress(NoLiteral):
@@ -183,8 +185,8 @@ def _match_pattern(pattern: "Node", value: Any) -> Iterator[tuple[str, Any]]:
     elif pattern.type in {"array_pattern", "pattern_list", "tuple_pattern", "expression_list"} and isinstance(
         value, list | tuple
     ):
-        for inner, one in zip(pattern.named_children, _elements(value), strict=False):
-            yield from _match_pattern(inner, one)
+        for inner, part in zip(pattern.named_children, _elements(value), strict=False):
+            yield from _match_pattern(inner, part)
     elif pattern.type == "object_pattern" and isinstance(value, dict):
         for inner in pattern.named_children:
             key = text_of(inner.child_by_field_name("key") or inner)
@@ -249,9 +251,15 @@ def _find_declared_value(name: "Node") -> "Node | None":
     """Return what a name is assigned in the nearest block around it."""
     node = name
     while (parent := node.parent) is not None:
-        statements = [one for one in parent.named_children if one.start_byte < node.start_byte] if parent.type in BLOCKS else []
-        assigned = [one for statement in statements for one in (statement, *statement.named_children) if one.type in DECLARATORS]
-        matching = [one for one in assigned if text_of(one.child_by_field_name(DECLARATORS[one.type][0])) == text_of(name)]
+        statements = (
+            [child for child in parent.named_children if child.start_byte < node.start_byte] if parent.type in BLOCKS else []
+        )
+        assigned = [
+            child for statement in statements for child in (statement, *statement.named_children) if child.type in DECLARATORS
+        ]
+        matching = [
+            child for child in assigned if text_of(child.child_by_field_name(DECLARATORS[child.type][0])) == text_of(name)
+        ]
         if matching:
             value = matching[-1].child_by_field_name(DECLARATORS[matching[-1].type][1])
             return value.named_children[0] if value and value.type == "expression_list" else value
@@ -293,9 +301,9 @@ def _read_json(node: "Node", _env: Env, _depth: int) -> Any:
 def _read_python(node: "Node", env: Env, depth: int) -> Any:
     """Evaluate with Python's own parser, after replacing names by their values."""
     text = node.text or b""
-    for one in sorted(descendants(node, "identifier"), key=lambda one: -one.start_byte):
-        value = repr(value_of(one, env, depth)).encode()
-        text = text[: one.start_byte - node.start_byte] + value + text[one.end_byte - node.start_byte :]
+    for name in sorted(descendants(node, "identifier"), key=lambda name: -name.start_byte):
+        value = repr(value_of(name, env, depth)).encode()
+        text = text[: name.start_byte - node.start_byte] + value + text[name.end_byte - node.start_byte :]
     try:
         return ast.literal_eval(text.decode(errors="replace"))
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
@@ -322,7 +330,9 @@ _READERS: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "raw_string_literal": lambda node, _env, _depth: text_of(node).strip("`"),
     "identifier": _read_identifier,
     "selector_expression": _read_go_field,
-    "array": lambda node, env, depth: [value_of(one, env, depth) for one in node.named_children if one.type != "comment"],
-    "object": lambda node, env, depth: dict(_read_pair(one, env, depth) for one in node.named_children if one.type != "comment"),
+    "array": lambda node, env, depth: [value_of(child, env, depth) for child in node.named_children if child.type != "comment"],
+    "object": lambda node, env, depth: dict(
+        _read_pair(child, env, depth) for child in node.named_children if child.type != "comment"
+    ),
     "unary_expression": _read_negative,
 }

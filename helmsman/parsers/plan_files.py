@@ -78,7 +78,7 @@ def read_toml(text: str) -> Plan:
         why = f"unknown key {display(other)}{did_you_mean(other, ['item'])}; items are [[item]] tables"
         raise PlanError(line_of(text, other) or 1, why)
     tables, starts = cast("list[Any]", values.get("item", [])), [start for start, _ in _blocks(text)]
-    if not isinstance(values.get("item", []), list) or not all(isinstance(one, dict) for one in tables):
+    if not isinstance(values.get("item", []), list) or not all(isinstance(table, dict) for table in tables):
         raise PlanError(0, "item: expected [[item]] tables, in double brackets")
     if len(tables) != len(starts):
         raise PlanError(0, "write each item as its own [[item]] table, so that it can be ticked")

@@ -47,7 +47,7 @@ def _require(holds: Callable[[str], object], expected: str) -> AfterValidator:
 def _as_tuple(value: Any) -> Any:
     """Wrap a single value in a tuple, and convert numeric ids to strings."""
     every = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
-    return tuple(str(one) if type(one) is int else one for one in every)
+    return tuple(str(element) if type(element) is int else element for element in every)
 
 
 def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class Story(Item):
 
     model_config = ConfigDict(extra="ignore")
 
-    id: Annotated[Id, BeforeValidator(lambda one: str(one) if isinstance(one, str | int) else "")] = ""
+    id: Annotated[Id, BeforeValidator(lambda value: str(value) if isinstance(value, str | int) else "")] = ""
     title: Annotated[Title, _aliases("title", "name", "description")]
     details: Annotated[Text, _aliases("description")] = ""
     notes: Text = ""

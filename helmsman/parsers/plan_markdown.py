@@ -82,7 +82,7 @@ class _Box:
     def needs(self) -> list[str]:
         """Ids of its prerequisites."""
         found = (*_NEEDS.finditer(self.title), *self.noted("needs"))
-        return list(dict.fromkeys(name.strip(".") for one in found for name in re.split(r"\s*,\s*", one["ids"])))
+        return list(dict.fromkeys(name.strip(".") for match in found for name in re.split(r"\s*,\s*", match["ids"])))
 
     def noted(self, name: str) -> Iterator[re.Match[str]]:
         """Return matches of notes that consist only of the named field."""
@@ -92,7 +92,7 @@ class _Box:
 def read(text: str) -> Plan:
     boxes = _boxes(text)
     for box in boxes:
-        if box.below and not all(one.done for one in box.below) and (box.check or box.needs):
+        if box.below and not all(inner.done for inner in box.below) and (box.check or box.needs):
             raise PlanError(box.line, "an item with sub-items cannot have a check or needs: write them on each sub-item")
     items = [box for box in boxes if not box.below]
     # Items with equal titles include what they are below in their id: `Write tests` often occurs once for each part.
@@ -107,9 +107,9 @@ def read(text: str) -> Plan:
 
 def tick(text: str, place: int) -> str:
     """Return the text with the item at that place ticked, and each group above that becomes done."""
-    lines, item = text.split("\n"), [one for one in _boxes(text) if not one.below][place]
+    lines, item = text.split("\n"), [box for box in _boxes(text) if not box.below][place]
     for box in (item, *item.above):
-        if all(one.done for one in box.below) and not box.done:
+        if all(inner.done for inner in box.below) and not box.done:
             line, box.done = lines[box.line - 1], True
             lines[box.line - 1] = f"{line[: box.column]}x{line[box.column + 1 :]}"
     return "\n".join(lines)
@@ -131,7 +131,7 @@ def _boxes(text: str) -> list[_Box]:
         elif almost := _ALMOST.match(line):
             raise PlanError(number, f"expected a checkbox such as `- [ ] what` or `- [x] what`, found {display(almost['box'])}")
         elif heading := _HEADING.fullmatch(line):
-            ranks = [one for one in ranks if one[0] < len(heading[1])]
+            ranks = [rank for rank in ranks if rank[0] < len(heading[1])]
             ranks.append((len(heading[1]), _rank_of(heading[2], ranks[-1][1])))
             heading_above = heading[2]
         elif boxes and len(plain := line.expandtabs(TAB)) - len(plain.lstrip()) > boxes[-1].depth:  # it belongs to the box above
@@ -174,19 +174,19 @@ def _nest(boxes: list[_Box]) -> None:
 
 def _item(box: _Box) -> PlanItem:
     box_and_groups = [box, *box.above]
-    markers = {found["name"] for one in box_and_groups for found in _MARKER.finditer(one.title)}
+    markers = {found["name"] for group in box_and_groups for found in _MARKER.finditer(group.title)}
     parsed_notes = {found[0] for name in _NOTES for found in box.noted(name)}
     values = {
         "id": box.id,
         "title": box.bare,
         "details": "\n".join(
             (
-                *(f"Part of: {one.bare}" for one in box_and_groups[:0:-1]),
+                *(f"Part of: {group.bare}" for group in box_and_groups[:0:-1]),
                 *(note for note in box.notes if note not in parsed_notes),
             )
         ),
         "acceptance": [found["what"] for found in box.noted("acceptance")],
-        "priority": min(one.rank for one in box_and_groups),
+        "priority": min(group.rank for group in box_and_groups),
         "needs": box.needs,
         "parallel": "P" in markers,
         "verify": "VERIFY" in markers,

@@ -59,12 +59,12 @@ def small_item(plan: Plan) -> PlanItem | None:
 
 def open_needs(plan: Plan, item: PlanItem) -> tuple[str, ...]:
     """Return the prerequisites of an item that are not done."""
-    left = {one.id for one in plan.left}
+    left = {other.id for other in plan.left}
     return tuple(name for name in item.needs if name in left)
 
 
 def _ready_items(plan: Plan) -> Sequence[PlanItem]:
-    left = {one.id for one in plan.left}
+    left = {item.id for item in plan.left}
     return [item for item in in_order(plan) if item.id in left and left.isdisjoint(item.needs)]
 
 
@@ -120,11 +120,11 @@ def pick_item(plan: Plan, only: str = "", *, anew: bool = False, small: bool = F
         item=item,
         total=len(plan.items),
         done=len(plan.items) - len(plan.left),
-        left=tuple(one.id for one in left[:LEFT_NAMED]),
+        left=tuple(item_left.id for item_left in left[:LEFT_NAMED]),
         remaining=len(left),
         next=after.id if after else "",
         anew=anew,
-        sketch=_sketch(plan, [one for one in (item, after) if one]),
+        sketch=_sketch(plan, [due for due in (item, after) if due]),
     )
 
 
@@ -153,7 +153,7 @@ def start_progress(plan: Plan, only: str, path: str) -> PlanProgress:
     """Return a new loop's progress in its plan. Raises OperatorError if nothing can be done, or not yet."""
     item = plan.item(only)
     if only and item is None:
-        known = (one.id for one in plan.items)
+        known = (other.id for other in plan.items)
         raise OperatorError(f"plan.item: {display(only)} is not an item of {path}{did_you_mean(only, known)}")
     if item and item.done:
         raise OperatorError(f"plan.item: {only} is already ticked in {path}, so there is nothing to do")
@@ -172,7 +172,7 @@ def start_progress(plan: Plan, only: str, path: str) -> PlanProgress:
 def missing_item_error(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     """Return the error for a loop whose single item is no longer in the plan, so that its state is unknown."""
     return OperatorError(
-        f"plan.item: {display(only)} is no longer an item of {path}{did_you_mean(only, (one.id for one in plan.items))}",
+        f"plan.item: {display(only)} is no longer an item of {path}{did_you_mean(only, (item.id for item in plan.items))}",
         expected="the item that this loop was started for",
         found=f"{len(plan.items)} other items",
         remedy=f"restore it on the loop's branch, or name another: helmsman resume {loop} --set plan.item=…",
@@ -199,7 +199,7 @@ def refers_to(line: str, name: str, title: str) -> bool:
 
 def noted_item(plan: PlanProgress, before: Iterable[str], after: Iterable[str]) -> str:
     """Return the current item's id if a new entry refers to it; otherwise an empty string."""
-    item = next((one for one in plan.sketch if one.id == plan.now), None)
+    item = next((sketched for sketched in plan.sketch if sketched.id == plan.now), None)
     new = Counter(after) - Counter(before)
     return plan.now if item and any(refers_to(entry, item.id, item.title) for entry in new) else ""
 
@@ -213,6 +213,6 @@ def is_named_by(test: str, name: str, title: str) -> bool:
     parts, *wanted_parts = ([part.lower() for part in _PART.findall(text)] for text in (test, name, title))
     is_distinctive = [any(part.isalpha() for part in wanted_parts[0]), len(wanted_parts[1]) > 1]
     return any(
-        distinctive and any(parts[at : at + len(one)] == one for at in range(len(parts) - len(one) + 1))
-        for distinctive, one in zip(is_distinctive, wanted_parts, strict=True)
+        distinctive and any(parts[at : at + len(wanted)] == wanted for at in range(len(parts) - len(wanted) + 1))
+        for distinctive, wanted in zip(is_distinctive, wanted_parts, strict=True)
     )

@@ -35,9 +35,9 @@ def render(memory: WorkingMemory) -> str:
 
 def _lines_of_older_format(memory: WorkingMemory) -> Iterator[str]:
     yield from (f"Done: {item.text}" for item in memory.completed)
-    for one in memory.decisions:
-        parts = {"rejected": one.rejected, "reason": one.reason, "revisit if": one.revisit_if}
-        yield "; ".join((f"Decided: {one.chose}", *(f"{name} {text}" for name, text in parts.items() if text)))
+    for choice in memory.decisions:
+        parts = {"rejected": choice.rejected, "reason": choice.reason, "revisit if": choice.revisit_if}
+        yield "; ".join((f"Decided: {choice.chose}", *(f"{name} {text}" for name, text in parts.items() if text)))
     yield from (f"Unclear: {text}" for text in memory.uncertainties)
     yield from (f"Next: {line}" for line in map(str.strip, memory.remaining_gap.split("\n")) if line)
 

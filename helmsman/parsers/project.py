@@ -132,11 +132,11 @@ def find_commands(folders: Mapping[str, Folder]) -> Detection:
     if not _has_tests(found):
         found += [candidate for name in below[:MOST_FOLDERS] for candidate in _candidates_in(name, folders[name])]
     first: dict[str, Candidate] = {}
-    for one in found:
-        if isinstance(one, Candidate):
-            first.setdefault(one.command, one)
+    for candidate in found:
+        if isinstance(candidate, Candidate):
+            first.setdefault(candidate.command, candidate)
     by_kind = sorted(first.values(), key=lambda candidate: [*Kind].index(candidate.kind))
-    skipped = dict.fromkeys(one for one in found if isinstance(one, Skipped))
+    skipped = dict.fromkeys(candidate for candidate in found if isinstance(candidate, Skipped))
     return Detection(tuple(by_kind[:MOST_CANDIDATES]), tuple(skipped))
 
 
@@ -160,7 +160,7 @@ def is_read(path: str) -> bool:
 
 
 def _has_tests(found: Iterable[Candidate | Skipped]) -> bool:
-    return any(isinstance(one, Candidate) and one.kind is Kind.TESTS for one in found)
+    return any(isinstance(candidate, Candidate) and candidate.kind is Kind.TESTS for candidate in found)
 
 
 def _candidates_in(name: str, folder: Folder) -> Iterator[Candidate | Skipped]:
@@ -171,12 +171,12 @@ def _candidates_in(name: str, folder: Folder) -> Iterator[Candidate | Skipped]:
         _python_candidates(folder),
         *(_candidates_of_row(row, folder) for row in USUAL),
     )
-    for one in (one for source in sources for one in source):
-        where = f"{name}/{one.where}" if name else one.where
-        if isinstance(one, Skipped) or not name:
-            yield replace(one, where=where)
+    for candidate in (candidate for source in sources for candidate in source):
+        where = f"{name}/{candidate.where}" if name else candidate.where
+        if isinstance(candidate, Skipped) or not name:
+            yield replace(candidate, where=where)
         else:
-            yield replace(one, where=where, command=f"cd {name} && {one.command}", folder=name)
+            yield replace(candidate, where=where, command=f"cd {name} && {candidate.command}", folder=name)
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def _node_candidates(folder: Folder) -> Iterator[Candidate | Skipped]:
     useless = _most_usual(name for name, problem in problems.items() if problem)
     yield from (Skipped(f"package.json, script {name}", problems[name]) for _, name in useless)
     for kind, patterns, call, where in _NODE_TOOLS:
-        if kind not in dict(usual) and any(fnmatchcase(name, one) for name in folder.names for one in patterns):
+        if kind not in dict(usual) and any(fnmatchcase(name, pattern) for name in folder.names for pattern in patterns):
             yield Candidate(f"{execute[manager]} {call}", kind, where, "node")
 
 
@@ -311,7 +311,7 @@ def _python_test_command(folder: Folder, tool: Mapping[str, Any]) -> tuple[str, 
     where, pytest = f"the folder {place}", False
     if place is None:
         modules = sorted(name for name in folder.names if _is_test_module(name))
-        place = next((one for one in (*_TEST_FOLDERS, "") for name in modules if name.rpartition("/")[0] == one), None)
+        place = next((top for top in (*_TEST_FOLDERS, "") for name in modules if name.rpartition("/")[0] == top), None)
         if place is None:
             return None
         found = [name for name in modules if name.rpartition("/")[0] == place]

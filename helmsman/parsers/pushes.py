@@ -173,7 +173,7 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, AllowedR
         raise OperatorError(
             f"{source} is invalid",
             expected='a table [repositories] with lines such as "owner/name" = "/srv/git/name.git"',
-            found="; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3]),
+            found="; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:3]),
             remedy="fix the file; docs/push.md shows an example",
         ) from None
 

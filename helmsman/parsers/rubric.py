@@ -74,7 +74,9 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
 
 def settings(rubric: Rubric) -> dict[str, Any]:
     """Return a rubric as configuration: `checks`, `judge.criteria`, `judge.envisioning`."""
-    checks, criteria = ([one.config.model_dump(exclude_defaults=True) for one in of] for of in (rubric.checks, rubric.criteria))
+    checks, criteria = (
+        [item.config.model_dump(exclude_defaults=True) for item in items] for items in (rubric.checks, rubric.criteria)
+    )
     judge = {"criteria": criteria, "envisioning": rubric.envisioning}
     sections = {"checks": checks, "judge": {key: value for key, value in judge.items() if value}}
     return {key: value for key, value in sections.items() if value}
@@ -122,8 +124,8 @@ def _blocks_by_section(every: Iterable[Block]) -> dict[Section, list[Block]]:
 
 def _read_envisioning(every: Sequence[Block], lines: Sequence[str]) -> str:
     """Return the text below our headings of that name, unchanged except for removed comments."""
-    hidden = {number for one in every if one.kind == "comment" for number in range(one.line, one.end + 1)}
-    headings = [(one.line, _section_of(one)) for one in every if _is_section_heading(one)]
+    hidden = {number for block in every if block.kind == "comment" for number in range(block.line, block.end + 1)}
+    headings = [(block.line, _section_of(block)) for block in every if _is_section_heading(block)]
     bodies = pairwise([*headings, (len(lines) + 1, None)])
     ranges = (range(line + 1, end) for (line, section), (end, _) in bodies if section == "Envisioning")
     return "\n".join(lines[number - 1] for numbers in ranges for number in numbers if number not in hidden).strip()
@@ -212,7 +214,9 @@ def find_conflicts(front: Mapping[str, Any], body: Mapping[str, Any], lines: Seq
     """Yield problems for settings in both the front matter and a section."""
     if "checks" in front and "checks" in body:
         yield Problem(_line_of_key("checks", lines), "checks are in both the front matter and ## Checks", "keep one of the two")
-    judge_tables = [cast("Mapping[str, Any]", one) for table in (front, body) if isinstance(one := table.get("judge"), Mapping)]
+    judge_tables = [
+        cast("Mapping[str, Any]", judge) for table in (front, body) if isinstance(judge := table.get("judge"), Mapping)
+    ]
     for key in sorted({*judge_tables[0]} & {*judge_tables[-1]}) if len(judge_tables) > 1 else ():
         yield Problem(
             _line_of_key("judge", lines), f"judge.{key} is in both the front matter and a section", "keep one of the two"

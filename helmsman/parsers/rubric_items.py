@@ -153,7 +153,7 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
             try:
                 yield RubricItem(line, CriterionConfig(needed=needed, votes=votes, id=name, text=sentence))
             except ValidationError as error:
-                yield from (Problem(line, *_WORDS[str(one["loc"][0])]) for one in error.errors(include_url=False))
+                yield from (Problem(line, *_WORDS[str(fault["loc"][0])]) for fault in error.errors(include_url=False))
 
 
 def _parse_votes(text: str) -> tuple[str, int, int]:

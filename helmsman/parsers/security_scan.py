@@ -56,7 +56,7 @@ def _read_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
         rules_by_id = {text(rule.get("id"), 100): rule for rule in rules}
         for result in map(mapping, items(run.get("results"))):
             # Skip suppressed results, unless the suppression is still under review or was rejected.
-            statuses = {text(mapping(one).get("status")) for one in items(result.get("suppressions"))}
+            statuses = {text(mapping(suppression).get("status")) for suppression in items(result.get("suppressions"))}
             if not statuses or statuses & {"underReview", "rejected"}:
                 yield _read_result(result, rules, rules_by_id, worktree)
 
@@ -81,7 +81,7 @@ def _read_result(
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:
     """Return the severity, by score if there is one: many tools set the level by their confidence."""
-    scores = (_parse_score(at(one, "properties.security-severity")) for one in (result, rule))
+    scores = (_parse_score(at(scored, "properties.security-severity")) for scored in (result, rule))
     score = next((number for number in scores if number is not None), None)
     if score is not None:
         return "high" if score >= _SEVERE else "medium" if score >= _MODERATE else "low"

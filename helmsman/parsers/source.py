@@ -180,7 +180,7 @@ class Source:
     def _name_in(self, node: "Node", capture: str) -> str:
         """Return the first name inside of a node, which is its own name."""
         names = self._captured(capture)
-        at = bisect_left(names, node.start_byte, key=lambda one: one.start_byte)
+        at = bisect_left(names, node.start_byte, key=lambda name: name.start_byte)
         text = _place_of(names[at]).text if at < len(names) and names[at].end_byte <= node.end_byte else ""
         return text.strip("\"'`") if text[:1] in {'"', "'", "`"} else text.strip("()")
 

@@ -107,7 +107,7 @@ def read_junit(xml: str) -> JUnit:
         return JUnit()
     names: dict[Outcome, list[str]] = {"passed": [], "failed": [], "skipped": []}
     places = dict[str, None]()
-    for case in (one for one in root.iter() if _tag(one) == "testcase"):
+    for case in (element for element in root.iter() if _tag(element) == "testcase"):
         group, name = case.get("classname", ""), case.get("name", "")
         names[_outcome(case)].append(f"{group}::{name}" if group and group != name else name)
         place = case.get("file") or group
