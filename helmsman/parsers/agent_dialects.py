@@ -101,14 +101,14 @@ class DialectReader:
         if self._kind.output == "json":
             self._read_answer()
         ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, has_output=self._has_output)
-        outcome, words = other_ending(ended, self._kind, well=self._succeeded, words=self._words, status=self._status)
+        outcome, error = other_ending(ended, self._kind, well=self._succeeded, message=self._words, status=self._status)
         # Without the final event, tokens and cost are not reported.
         tells = self._kind.tells if self.usage.tokens else self._kind.tells - {Capability.TOKENS, Capability.COST}
         return AgentCall(
             outcome=outcome,
             exit_code=exit_code,
             seconds=seconds,
-            error=words,
+            error=error,
             session_id=self.session,
             model=self.model,
             usage=self.usage,
@@ -120,28 +120,28 @@ class DialectReader:
 
     def _read_answer(self) -> None:
         """Read the answer, the last JSON object on one or more lines; anything before it is log output."""
-        printed, found, end = b"".join(self._lines).decode("utf-8", "replace"), None, -1
+        printed, answer_value, end = b"".join(self._lines).decode("utf-8", "replace"), None, -1
         # Choose the object that ends last, not one nested in it that also begins a line.
         for begin in [match.start() for match in _OBJECT_START.finditer(printed)][-_MOST_TRIED:][::-1]:
             with suppress(ValueError, RecursionError):
                 value, stop = json.JSONDecoder().raw_decode(printed, begin)
-                found, end = (value, stop) if stop > end else (found, end)
-        self._has_output, answer = found is not None, mapping(found)
+                answer_value, end = (value, stop) if stop > end else (answer_value, end)
+        self._has_output, answer = answer_value is not None, mapping(answer_value)
         self._set_message(last(_first_text(answer, _ANSWERS), FINAL))
         error = answer.get("error")
         if error or answer.get("is_error") is True:
             self._words = text(text(error, WORDS) or mapping(error).get("message") or answer.get("result"), WORDS)
             self._succeeded = False
 
-    def _set_message(self, words: str, *, more: bool = False) -> None:
+    def _set_message(self, text_part: str, *, more: bool = False) -> None:
         """Set the agent's message; `more`: append to the previous one."""
-        self._message = ((self._message if more else "") + words)[-FINAL:] or self._message
+        self._message = ((self._message if more else "") + text_part)[-FINAL:] or self._message
 
     def _apply(self, rule: Rule, part: object) -> None:
         self._update_session(part, rule.session, rule.model)
         self.turns += rule.turn
         if rule.say:
-            message = "".join(last(words, FINAL) for words in _all_at(part, rule.say))
+            message = "".join(last(spoken, FINAL) for spoken in _all_at(part, rule.say))
             self._set_message(message, more=rule.more is not None and at(part, rule.more) is True)
         if rule.call:
             self._record_call(rule.call, part)
@@ -180,8 +180,8 @@ class DialectReader:
             arguments = {**arguments, path: command}
         self._actions.call(key, name, arguments)
         # Use Claude Code's names instead of the program's.
-        known = {"run": ("Bash", "command"), "write": (name, "path"), "read": (name, "path")}
-        tool, argument = known.get(action, (name, ""))
+        renamed = {"run": ("Bash", "command"), "write": (name, "path"), "read": (name, "path")}
+        tool, argument = renamed.get(action, (name, ""))
         self._unread.append(ToolInvocation(key, tool, {argument: at(arguments, path)} if action else arguments))
 
     def _record_result(self, end: ToolEnd, part: object) -> None:
@@ -206,18 +206,18 @@ def _matches(condition: Condition, part: object) -> bool:
     )
 
 
-def _is_one_of(found: object, values: Sequence[Value]) -> bool:
+def _is_one_of(actual: object, values: Sequence[Value]) -> bool:
     """Whether a value equals one of `values`, including its type: 1 is not true. Without any, every non-empty value matches."""
     if not values:
-        return found not in (None, "")
+        return actual not in (None, "")
     prefixes = tuple(value[:-1] for value in values if isinstance(value, str) and value.endswith("*"))
-    has_prefix = isinstance(found, str) and found.startswith(prefixes)
-    return has_prefix or any(type(value) is type(found) and value == found for value in values)
+    has_prefix = isinstance(actual, str) and actual.startswith(prefixes)
+    return has_prefix or any(type(value) is type(actual) and value == actual for value in values)
 
 
 def _first_text(part: object, paths: Sequence[str]) -> str:
     """Return the first non-empty text at these paths, untruncated."""
-    return next((found for path in paths if isinstance(found := at(part, path), str) and found), "")
+    return next((found_text for path in paths if isinstance(found_text := at(part, path), str) and found_text), "")
 
 
 def _all_at(part: object, path: str) -> list[object]:

@@ -99,12 +99,12 @@ def _outcome_of_status(status: int) -> AgentOutcome | None:
 # --- other agents ---------------------------------------------------------------------------------------------------
 
 
-def other_ending(ended: ProcessEnd, kind: AgentKind, *, well: bool | None, words: str, status: int) -> tuple[AgentOutcome, str]:
+def other_ending(ended: ProcessEnd, kind: AgentKind, *, well: bool | None, message: str, status: int) -> tuple[AgentOutcome, str]:
     """Return the outcome, and the program's message. `well`: whether it reported success; None if it reported nothing."""
     streams = Capability.STREAM in kind.tells
     # A program that prints events must report success itself; for others only the exit code is known.
     succeeded = well if streams else well is not False and ended.exit_code == 0
-    status_match, output = _STATUS.search(words), f"{words}\n{ended.stderr if ended.exit_code else ''}".lower()
+    status_match, output = _STATUS.search(message), f"{message}\n{ended.stderr if ended.exit_code else ''}".lower()
     answers = (
         _CLOCK.get(ended.by),
         succeeded and ended.exit_code in {0, None} and AgentOutcome.FINISHED,
@@ -117,4 +117,4 @@ def other_ending(ended: ProcessEnd, kind: AgentKind, *, well: bool | None, words
     )
     outcome = next((answer for answer in answers if answer), AgentOutcome.CRASHED)
     errors = (line for line in ended.stderr.splitlines() if not line.lower().startswith(_HARMLESS_PREFIXES))
-    return outcome, "" if outcome is AgentOutcome.FINISHED else (words or text("\n".join(errors).strip(), WORDS)).strip()
+    return outcome, "" if outcome is AgentOutcome.FINISHED else (message or text("\n".join(errors).strip(), WORDS)).strip()

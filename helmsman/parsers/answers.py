@@ -50,11 +50,11 @@ ONE_LINE = BeforeValidator(lambda value: " ".join(printable(value).split()) if i
 
 def read_answer(text: str, name: str, form: type[_Model]) -> _Model | str:
     """Parse the first JSON object that has this name as the requested form; return a message if invalid. Never raises."""
-    found = find_object(text, name)
-    if isinstance(found, str):
-        return found
+    parsed = find_object(text, name)
+    if isinstance(parsed, str):
+        return parsed
     try:
-        return form.model_validate(found)
+        return form.model_validate(parsed)
     except ValidationError as error:
         return describe_mismatch(error)
 
@@ -76,10 +76,10 @@ def find_object(text: str, name: str) -> Mapping[str, Any] | str:
             break
         end = position
         try:
-            found, end = decoder.raw_decode(text, position)
+            value, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict) and name in found:
-            return cast("dict[str, Any]", found)
+            value = None
+        if isinstance(value, dict) and name in value:
+            return cast("dict[str, Any]", value)
         position = text.find("{", max(end, position + 1))
     return f"the answer contains no JSON object with `{name}`"

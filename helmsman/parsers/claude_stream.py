@@ -172,7 +172,7 @@ class ClaudeReader:
     def conclude(self, *, exit_code: int | None, ended_by: EndCause, stderr: str, seconds: float, now: datetime) -> AgentCall:
         """Return the whole call after its process has ended."""
         ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, has_output=self._has_output)
-        outcome, words = claude_ending(ended, self._result, self._error_kind, self._limit)
+        outcome, error = claude_ending(ended, self._result, self._error_kind, self._limit)
         used_up = outcome is AgentOutcome.USAGE_LIMIT
         # Only a finished turn's result is the agent's text; any other is the CLI's, or the prompt's.
         fallback = self._final if outcome is AgentOutcome.FINISHED else ""
@@ -180,7 +180,7 @@ class ClaudeReader:
             outcome=outcome,
             exit_code=exit_code,
             seconds=seconds,
-            error=words,
+            error=error,
             session_id=self._session_id,
             model=self.model,
             cli_version=self.cli_version,
@@ -190,7 +190,7 @@ class ClaudeReader:
             permission_denials=tuple(self._denied),
             context=self._context.use(self._window),
             resumed=self._resumed is not None and self._has_output and outcome is not AgentOutcome.UNKNOWN_SESSION,
-            rate_limit=rejected_limit(self._limit, words, now) if used_up else without_past_reset(self._limit, now),
+            rate_limit=rejected_limit(self._limit, error, now) if used_up else without_past_reset(self._limit, now),
             **self._actions.fields(),
         )
 
@@ -207,8 +207,8 @@ class ClaudeReader:
             if is_call:
                 self._actions.call(text(block.get("id"), LONGEST_ID), _tool_name(block), mapping(block.get("input")))
             if main:
-                words = "" if is_call else f"{self._words}\n{last(block.get('text'), FINAL)}"
-                self._words = words.lstrip("\n")[-FINAL:]
+                spoken = "" if is_call else f"{self._words}\n{last(block.get('text'), FINAL)}"
+                self._words = spoken.lstrip("\n")[-FINAL:]
 
     def _read_results(self, event: Event) -> None:
         refused, outcome = set[str](), event.get("tool_use_result")
@@ -232,8 +232,8 @@ class ClaudeReader:
         is_ours = identity in self._hooked
         for rule in self._disallowed:  # such as `Bash(git push:*)`
             name, _, specifier = rule.removesuffix(")").partition("(")
-            words = specifier.removesuffix(":*").partition("*")[0].replace("//", "/")
-            is_ours = is_ours or (name == tool and words in request)
+            prefix = specifier.removesuffix(":*").partition("*")[0].replace("//", "/")
+            is_ours = is_ours or (name == tool and prefix in request)
         if tool and not is_ours and len(self._denied) < _DENIALS:
             self._denied[tool] = None
 

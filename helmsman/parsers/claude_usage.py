@@ -124,20 +124,20 @@ class ContextReader:
             compactions=tuple(self._compactions),
         )
 
-    def _add_result(self, words: str, *, failed: bool) -> None:
+    def _add_result(self, output: str, *, failed: bool) -> None:
         """Count a tool result. Failures and repetitions, such as a file that is read again unchanged, are noise."""
-        digest = hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=8).digest()
-        is_repetition = len(words) >= _SHORTEST and not _is_new(self._texts, digest, _KEPT)
-        size = tokens(words)
+        digest = hashlib.blake2b(output.encode("utf-8", "replace"), digest_size=8).digest()
+        is_repetition = len(output) >= _SHORTEST and not _is_new(self._texts, digest, _KEPT)
+        size = tokens(output)
         self._result_tokens += size
         self._noise += size if is_repetition or failed else 0
 
 
-def _is_new(known: dict[object, None], key: object, most: int) -> bool:
+def _is_new(remembered: dict[object, None], key: object, most: int) -> bool:
     """Remember a key among the newest `most`; return whether it was unknown."""
-    is_new = key not in known
-    known.pop(key, None)
-    known[key] = None
-    if len(known) > most:
-        del known[next(iter(known))]
+    is_new = key not in remembered
+    remembered.pop(key, None)
+    remembered[key] = None
+    if len(remembered) > most:
+        del remembered[next(iter(remembered))]
     return is_new

@@ -49,18 +49,18 @@ def read_hat(text: str, where: str) -> Hat:
 
 def read_sheet(text: str, where: str) -> Sheet:
     """Parse a preset's file and validate its settings. Raises OperatorError."""
-    found = _parse_file(text, where, front_matter=True)
-    settings: Any = found.values.get("settings", {})
+    file = _parse_file(text, where, front_matter=True)
+    settings: Any = file.values.get("settings", {})
     rest, problems = cast("dict[str, Any]", settings if isinstance(settings, dict) else {}), list[tuple[int, str]]()
     for key in NOT_IN_PRESETS.keys() & rest.keys():
-        problems.append((found.line(f"settings.{key}"), f"settings.{key}: not in a preset: {NOT_IN_PRESETS[key]}"))
+        problems.append((file.line(f"settings.{key}"), f"settings.{key}: not in a preset: {NOT_IN_PRESETS[key]}"))
     try:
         resolve([Layer("preset", {key: rest[key] for key in rest if key not in NOT_IN_PRESETS}), Layer("any", {"goal": "any"})])
     except OperatorError as error:
         for complaint in error.problem.split("\n  ")[1:]:
             key, cause = _SOURCE.split(complaint, maxsplit=1)
-            problems.append((found.line(f"settings.{key}"), f"settings.{key}: {cause}"))
-    return _validate(Sheet, found, where, problems, body="guidance")
+            problems.append((file.line(f"settings.{key}"), f"settings.{key}: {cause}"))
+    return _validate(Sheet, file, where, problems, body="guidance")
 
 
 def read_kind(text: str, where: str) -> AgentKind:
@@ -102,24 +102,24 @@ def _parse_file(text: str, where: str, *, front_matter: bool = False) -> _File:
         raise _error_for(where, [fault_of(error, text)]) from None
 
 
-def _validate(record: type[R], found: _File, where: str, problems: Problems = (), body: str = "") -> R:
+def _validate(record: type[R], file: _File, where: str, problems: Problems = (), body: str = "") -> R:
     """Validate a record. `body`: the field for the Markdown, which is not a key."""
     errors, known = list(problems), {*record.model_fields, *Condition.model_fields} - {body}
-    if body in found.values:
-        errors.append((found.line(body), f"{display(body)}: unknown key; write it as text below the front matter"))
+    if body in file.values:
+        errors.append((file.line(body), f"{display(body)}: unknown key; write it as text below the front matter"))
     try:
-        validated = record.model_validate({**found.values, **({body: found.body} if body else {})}, extra="forbid")
+        validated = record.model_validate({**file.values, **({body: file.body} if body else {})}, extra="forbid")
     except ValidationError as error:
-        errors += [_describe_error(detail, found, known) for detail in error.errors(include_url=False)]
+        errors += [_describe_error(detail, file, known) for detail in error.errors(include_url=False)]
         raise _error_for(where, errors) from None
     if errors:
         raise _error_for(where, errors)
     return validated
 
 
-def _describe_error(error: ErrorDetails, found: _File, known: Iterable[str]) -> tuple[int, str]:
+def _describe_error(error: ErrorDetails, file: _File, known: Iterable[str]) -> tuple[int, str]:
     *parents, last = [str(part) for part in error["loc"]] or [""]
-    line = found.line(".".join(str(part) for part in error["loc"] if not isinstance(part, int)))
+    line = file.line(".".join(str(part) for part in error["loc"] if not isinstance(part, int)))
     if error["type"] == "extra_forbidden":
         return line, f"{''.join(f'{name}.' for name in parents)}{display(last)}: unknown key{did_you_mean(last, known)}"
     # an error of the whole record has no value to show: it is about the words of a command

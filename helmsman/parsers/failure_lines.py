@@ -40,10 +40,10 @@ def list_failures(output: str, command: str = "", tests: Sequence[str] = (), roo
     `tests`: names of failing tests from the runner. If no failure is recognized, return the last lines.
     """
     lines = excerpt(output.replace(f"{root.rstrip('/')}/", "") if root else output)
-    found = list(_test_failures(lines, tests)) or _checker_messages("\n".join(lines), programs_of(parse_commands(command)))
+    failures = list(_test_failures(lines, tests)) or _checker_messages("\n".join(lines), programs_of(parse_commands(command)))
     times = Counter(line.strip() for line in lines if line.strip())
     last = [f"{line}  ×{number}" if number > 1 else line for line, number in list(times.items())[-LAST_LINES:]]  # noqa: RUF001
-    return tuple(short_line(line, LONGEST) for line in (list(_merge(found)) or last)[:MOST])
+    return tuple(short_line(line, LONGEST) for line in (list(_merge(failures)) or last)[:MOST])
 
 
 def _test_failures(lines: Sequence[str], tests: Sequence[str]) -> Iterator[_Failure]:
@@ -79,8 +79,8 @@ def _own_frame_with_code(text: str) -> tuple[str, str]:
         return f"{frames[-1]['file']}:{frames[-1]['line']}", frames[-1]["code"]
     marked, placed = [match["code"].strip() for match in _MARKED.finditer(text)], own(_PLACED)[-1:]
     at = "" if placed else own_frame(text)
-    found = [f"{match['file'].removeprefix('./')}:{match['line']}" for match in placed or own(_ANYWHERE)[:1]]
-    return at or "".join(found), "".join(marked[-1:])
+    places = [f"{match['file'].removeprefix('./')}:{match['line']}" for match in placed or own(_ANYWHERE)[:1]]
+    return at or "".join(places), "".join(marked[-1:])
 
 
 def _short_name(name: str) -> str:
@@ -91,19 +91,19 @@ def _short_name(name: str) -> str:
 
 def _checker_messages(text: str, names: Programs) -> Sequence[_Failure]:
     """Return messages of compilers, linters and type checkers, in the order of the output."""
-    found: dict[int, _Failure] = {}
+    by_line: dict[int, _Failure] = {}
     for rule in rules("objections", "early"):
         for match in rule.pattern.finditer(text) if not rule.programs or rule.programs & names else ():
             message = make_hit(rule.kind, match)
-            found.setdefault(text.count("\n", 0, match.start()), _Failure(message.at, "", "", message.said))
-    every = [found[line] for line in sorted(found)]
+            by_line.setdefault(text.count("\n", 0, match.start()), _Failure(message.at, "", "", message.said))
+    every = [by_line[line] for line in sorted(by_line)]
     return [failure for failure in every if failure.at] or every
 
 
-def _merge(found: Iterable[_Failure]) -> Iterator[str]:
+def _merge(failures: Iterable[_Failure]) -> Iterator[str]:
     """Yield one line for each group of equal failures, with their number."""
     same: dict[tuple[str, str], list[_Failure]] = {}
-    for failure in found:  # failures without a place are equal if their test is
+    for failure in failures:  # failures without a place are equal if their test is
         same.setdefault((failure.at or failure.test, failure.said), []).append(failure)
     for group in same.values():
         first, names = group[0], list(dict.fromkeys(failure.test for failure in group if failure.test))

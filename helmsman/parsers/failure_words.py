@@ -88,10 +88,10 @@ KEPT = 20
 
 def merge_failure(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
     """Add a failure at the end, counting repetitions by class, place and message; keep the newest."""
-    known = {(error.kind, error.where, error.message): error for error in errors}
-    before = known.pop((new.kind, new.where, new.message), None)
+    errors_by_key = {(error.kind, error.where, error.message): error for error in errors}
+    before = errors_by_key.pop((new.kind, new.where, new.message), None)
     times = new.times + (before.times if before else 0)
-    return (*known.values(), new.model_copy(update={"times": times}))[-KEPT:]
+    return (*errors_by_key.values(), new.model_copy(update={"times": times}))[-KEPT:]
 
 
 # --- the table of failures.toml: rules and their hits ---------------------------------------------------------------------
@@ -137,18 +137,18 @@ def table_of(name: str) -> Any:
 @cache
 def rules(*stages: str) -> tuple[Rule, ...]:
     """Return the rules of these stages in order."""
-    found = list[Rule]()
+    all_rules = list[Rule]()
     for kind, patterns in (row for stage in stages for row in table_of(stage).items()):
         for row in patterns:
-            pattern, of = (row, "") if isinstance(row, str) else (row["pattern"], row["of"])
-            found.append(
+            pattern, program_names = (row, "") if isinstance(row, str) else (row["pattern"], row["of"])
+            all_rules.append(
                 Rule(
                     FailureClass(kind),
                     re.compile(pattern, re.MULTILINE),
-                    known_programs(of) if of == "installers" else word_set(of),
+                    known_programs(program_names) if program_names == "installers" else word_set(program_names),
                 )
             )
-    return tuple(found)
+    return tuple(all_rules)
 
 
 def first_hit(table: Iterable[Rule], text: str, programs: Programs) -> Hit | None:
@@ -207,5 +207,5 @@ def own_frame(text: str) -> str:
     python = [f"{match['file'] or match['short']}:{match['line']}" for match in _PYTHON.finditer(text)]
     own = [frame for frame in python if not _LIBRARY_PATH.search(frame)]
     others = (match[match.lastgroup or 0] for match in _FRAMES.finditer(text))
-    found = own[-1] if own else next((frame for frame in others if not _LIBRARY_PATH.search(frame)), "")
-    return re.sub(r"(?::line | on line )(?=\d+$)", ":", found)
+    frame = own[-1] if own else next((frame for frame in others if not _LIBRARY_PATH.search(frame)), "")
+    return re.sub(r"(?::line | on line )(?=\d+$)", ":", frame)

@@ -47,9 +47,9 @@ def words_of(command: Command) -> tuple[str, ...]:
     return ("python" if INTERPRETER.fullmatch(command.program) else command.program, *rest)
 
 
-def programs_of(found: Sequence[Command]) -> Programs:
+def programs_of(commands_run: Sequence[Command]) -> Programs:
     """Return the first two words of each command: program and subcommand."""
-    return frozenset(word for command in found for word in words_of(command)[:2])
+    return frozenset(word for command in commands_run for word in words_of(command)[:2])
 
 
 # --- any failed call ------------------------------------------------------------------------------------------------
@@ -81,11 +81,11 @@ def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
     tool, detail, lines = text(tool, 60), text(detail, 4000), excerpt(output)
     exit_line, code, names, program = _EXIT.fullmatch(lines[0]) if lines else None, 0, ANY, detail or tool
     if tool == "Bash":
-        found, code = parse_commands(detail), int(exit_line[1]) if exit_line else 0
+        commands_run, code = parse_commands(detail), int(exit_line[1]) if exit_line else 0
         timed_out = any(line.startswith("Command timed out") for line in lines[1:2])
-        lines, names = lines[1:] if exit_line and not timed_out else lines, programs_of(found)
+        lines, names = lines[1:] if exit_line and not timed_out else lines, programs_of(commands_run)
         # The failure most likely belongs to the last command that does more than read.
-        called = [words_of(command)[0] for command in found]
+        called = [words_of(command)[0] for command in commands_run]
         acting = [name for name in called if name not in _READ_ONLY]
         program = (acting or called or [*detail.split(maxsplit=1), ""][:1])[-1] or tool
     joined = "\n".join(lines)
@@ -126,9 +126,9 @@ def _classify_output(lines: Sequence[str], names: Programs) -> Hit | None:
 
 def _crash(text: str, names: Programs) -> Hit | None:
     """Return an uncaught error: the last of a Python exception chain, the first in other languages."""
-    found = first_hit(rules("crashes"), text, names)
-    if found is not None:
-        return found
+    crash = first_hit(rules("crashes"), text, names)
+    if crash is not None:
+        return crash
     start = text.rfind(_TRACEBACK)
     match = (_ERROR.search(text, start) or _ANY_LAST.search(text, start + len(_TRACEBACK))) if start >= 0 else _ERROR.search(text)
     if match is None:
@@ -168,8 +168,8 @@ def meaningful_line(lines: Sequence[str], name: str) -> str:
 
 
 def _first_meaningful(text: str) -> str:
-    found = [match for pattern in _MEANINGFUL if (match := pattern.search(text))]
-    return min(found, key=lambda match: match.start())["said"] if found else ""
+    matches = [match for pattern in _MEANINGFUL if (match := pattern.search(text))]
+    return min(matches, key=lambda match: match.start())["said"] if matches else ""
 
 
 def heading_lines(lines: Sequence[str], name: str) -> Iterator[int]:
@@ -200,12 +200,12 @@ _OBJECTION_CLASSES = frozenset({Class.TYPES, Class.LINT, Class.BUILD})
 def failed_by_output(command: str, output: str) -> bool:
     """Whether a command with exit code 0 hid the failure of a test runner, compiler, type checker or linter."""
     script = text(command, 4000)
-    found = parse_commands(script)
+    commands_run = parse_commands(script)
     if _NEGATED.search(script) or not any(
-        _is_verification(command) and (command.background or not command.sure) for command in found
+        _is_verification(command) and (command.background or not command.sure) for command in commands_run
     ):
         return False
-    printed, names = "\n".join(excerpt(output)), programs_of(found)
+    printed, names = "\n".join(excerpt(output)), programs_of(commands_run)
     counts = read_summary(printed)
     objections = [rule for rule in rules("objections", "last") if rule.kind in _OBJECTION_CLASSES]
     return (

@@ -144,27 +144,27 @@ def read_issue(kind: Kind, body: bytes) -> IssueMessage:
     return message.model_copy(update={"kind": kind})
 
 
-def filter_issue(told: IssueMessage, allowed: AllowedRepo, facts: Mapping[str, Any]) -> IssueEvent | Ignored:
+def filter_issue(message: IssueMessage, allowed: AllowedRepo, facts: Mapping[str, Any]) -> IssueEvent | Ignored:
     """Return the event, or why it is ignored.
 
     `facts`: further fields: repository, location, source, delivery, moment.
     """
-    happened = _classify(told, allowed.label, facts["source"])
+    happened = _classify(message, allowed.label, facts["source"])
     if happened is None:
         return Ignored(reason="the event does not start, steer or end a loop")
-    if happened == "labelled" and told.issue.state == "closed":
+    if happened == "labelled" and message.issue.state == "closed":
         return Ignored(reason="the issue is closed")
-    comment = told.comment if happened == "said" else None
-    sender = (comment.user or _Person()) if comment else told.sender
-    if reason := next(_rejection_reasons(told, happened, sender, allowed, facts["source"]), ""):
+    comment = message.comment if happened == "said" else None
+    sender = (comment.user or _Person()) if comment else message.sender
+    if reason := next(_rejection_reasons(message, happened, sender, allowed, facts["source"]), ""):
         return Ignored(reason=reason)
-    issue = told.issue
+    issue = message.issue
     if comment:
-        content = {"comment": comment.id, "said": _comment_text(told), "moment": str(comment.id)}
+        content = {"comment": comment.id, "said": _comment_text(message), "moment": str(comment.id)}
     else:
-        words = {"title": visible_line(issue.title), "body": visible_text(issue.body or "", LONGEST_BODY)}
-        content = {**words, "moment": issue.updated_at[:100]}
-    about = {"full_name": told.repository.full_name, "branch": told.repository.default_branch, "number": issue.number}
+        texts = {"title": visible_line(issue.title), "body": visible_text(issue.body or "", LONGEST_BODY)}
+        content = {**texts, "moment": issue.updated_at[:100]}
+    about = {"full_name": message.repository.full_name, "branch": message.repository.default_branch, "number": issue.number}
     return IssueEvent.model_validate({**facts, **about, **content, "happened": happened, "by": sender.login})
 
 

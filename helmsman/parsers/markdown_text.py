@@ -146,7 +146,7 @@ def rendered(text: str) -> str:
     kept = re.sub(r"\r\n?", "\n", text)
     if len(kept) > MOST_PARSED:  # truncate, dropping a comment that may have lost its end
         cut = kept[:MOST_PARSED]
-        *_, last = [0, *(found.start() for found in _OPENED.finditer(cut))]
+        *_, last = [0, *(opened.start() for opened in _OPENED.finditer(cut))]
         kept = cut[:last] if last else cut
     return visible(_remove_hidden(kept)).strip()
 

@@ -57,8 +57,8 @@ def tick_json(text: str, place: int) -> str:
 def _stories(content: Any) -> list[Any]:
     values = cast("dict[str, Any]", content) if isinstance(content, dict) else {"": content}
     for name in ("", *LISTS):
-        if isinstance(found := values.get(name), list):
-            return cast("list[Any]", found)
+        if isinstance(listed := values.get(name), list):
+            return cast("list[Any]", listed)
     raise PlanError(0, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
 
 
@@ -90,15 +90,15 @@ def tick_toml(text: str, place: int) -> str:
     """Return the text with `done = true` in the table at that place."""
     start, end = _blocks(text)[place]
     before, block, after = text[:start], text[start:end], text[end:]
-    if (known := _OPEN_MARK.sub(r"\1true", block, count=1)) != block:
-        return f"{before}{known}{after}"
+    if (ticked := _OPEN_MARK.sub(r"\1true", block, count=1)) != block:
+        return f"{before}{ticked}{after}"
     heading, content, newline = _HEADING.match(block), block.rstrip(), "\r\n" if "\r\n" in text else "\n"
     return f"{before}{content}{newline}{heading[1] if heading else ''}done = true{block[len(content) :]}{after}"
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
     """Return start and end of each `[[item]]`."""
-    return list(pairwise([*(found.start() for found in _HEADING.finditer(text)), len(text)]))
+    return list(pairwise([*(heading.start() for heading in _HEADING.finditer(text)), len(text)]))
 
 
 # --- all formats ------------------------------------------------------------------------------------------------------

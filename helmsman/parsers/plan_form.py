@@ -109,7 +109,7 @@ class Story(Item):
 def item_of(form: type[Item], values: Mapping[str, Any], line: int) -> PlanItem:
     """Validate the item on this line, dropping a description that equals the title. Raises PlanError."""
     try:
-        found = form.model_validate(values)
+        item = form.model_validate(values)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         key = str(wrong["loc"][0])
@@ -117,11 +117,11 @@ def item_of(form: type[Item], values: Mapping[str, Any], line: int) -> PlanItem:
         if wrong["type"] == "extra_forbidden":
             why = f"unknown key {display(key)}{did_you_mean(key, form.model_fields)}"
         raise PlanError(line, why) from None
-    details = found.details
-    if isinstance(found, Story):
-        own = details if " ".join(details.split())[:LONGEST_TITLE] != found.title else ""
-        details = "\n".join(filter(None, (own, found.notes)))[:LONGEST_DETAILS]
-    return PlanItem.model_validate({**found.model_dump(), "details": details, "line": line})
+    details = item.details
+    if isinstance(item, Story):
+        own = details if " ".join(details.split())[:LONGEST_TITLE] != item.title else ""
+        details = "\n".join(filter(None, (own, item.notes)))[:LONGEST_DETAILS]
+    return PlanItem.model_validate({**item.model_dump(), "details": details, "line": line})
 
 
 def require_few_items(lines: Sequence[int]) -> None:
@@ -132,5 +132,5 @@ def require_few_items(lines: Sequence[int]) -> None:
 
 def slug(title: str) -> str:
     """Return an id from the first words of a title, stable as long as the title is."""
-    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-    return (words[:SLUG].rpartition("-")[0] if len(words) > SLUG and "-" in words[:SLUG] else words[:SLUG]) or "item"
+    slugged = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    return (slugged[:SLUG].rpartition("-")[0] if len(slugged) > SLUG and "-" in slugged[:SLUG] else slugged[:SLUG]) or "item"

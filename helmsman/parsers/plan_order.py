@@ -17,8 +17,8 @@ from helmsman.records.plan import MOST_SKETCHED, InHand, Plan, PlanItem, PlanPro
 
 
 def with_done(plan: Plan, ids: Iterable[str]) -> Plan:
-    known = frozenset(ids)
-    items = (item.model_copy(update={"done": True}) if item.id in known else item for item in plan.items)
+    done = frozenset(ids)
+    items = (item.model_copy(update={"done": True}) if item.id in done else item for item in plan.items)
     return plan.model_copy(update={"items": tuple(items)})
 
 
@@ -153,13 +153,13 @@ def start_progress(plan: Plan, only: str, path: str) -> PlanProgress:
     """Return a new loop's progress in its plan. Raises OperatorError if nothing can be done, or not yet."""
     item = plan.item(only)
     if only and item is None:
-        known = (other.id for other in plan.items)
-        raise OperatorError(f"plan.item: {display(only)} is not an item of {path}{did_you_mean(only, known)}")
+        ids = (other.id for other in plan.items)
+        raise OperatorError(f"plan.item: {display(only)} is not an item of {path}{did_you_mean(only, ids)}")
     if item and item.done:
         raise OperatorError(f"plan.item: {only} is already ticked in {path}, so there is nothing to do")
     if item and (missing := open_needs(plan, item)):
-        found = ", ".join(missing[:LEFT_NAMED])
-        raise OperatorError(f"plan.item: {only} has prerequisites that are not done", found=found, remedy="do those first")
+        open_ids = ", ".join(missing[:LEFT_NAMED])
+        raise OperatorError(f"plan.item: {only} has prerequisites that are not done", found=open_ids, remedy="do those first")
     if not plan.left:
         raise OperatorError(
             f"every item of {path} is ticked, so there is nothing to do",

@@ -59,14 +59,14 @@ def read(text: str) -> WorkingMemory:
     )
     lines = [shortened(line, KEPT_CHARACTERS) for line in (older if parts else first.split("\n")) if line.strip()]
     kept_lines = lines[-LINES:]
-    found = [(match[1].lower(), match[2].strip()) for line in kept_lines if (match := _KIND.match(_strip_marker(line)))]
-    done = (*(entry for kind, entry in found if kind == "done"), *(line for line in kept_lines if _DONE.fullmatch(line)))
+    entries = [(match[1].lower(), match[2].strip()) for line in kept_lines if (match := _KIND.match(_strip_marker(line)))]
+    done = (*(entry for kind, entry in entries if kind == "done"), *(line for line in kept_lines if _DONE.fullmatch(line)))
     return WorkingMemory(
         notes="\n".join(kept_lines),
         completed=tuple(Completed(text=entry) for entry in done if entry)[-KEPT_ENTRIES:],
-        decisions=tuple(_parse_choice(entry) for kind, entry in found if kind == "decided" and entry)[-KEPT_ENTRIES:],
-        uncertainties=tuple(entry for kind, entry in found if kind == "unclear" and entry)[-KEPT_ENTRIES:],
-        remaining_gap=shortened("\n".join(entry for kind, entry in found if kind == "next"), 4 * KEPT_CHARACTERS),
+        decisions=tuple(_parse_choice(entry) for kind, entry in entries if kind == "decided" and entry)[-KEPT_ENTRIES:],
+        uncertainties=tuple(entry for kind, entry in entries if kind == "unclear" and entry)[-KEPT_ENTRIES:],
+        remaining_gap=shortened("\n".join(entry for kind, entry in entries if kind == "next"), 4 * KEPT_CHARACTERS),
         problems=(f"it had {len(lines)} lines; only the last {LINES} were kept",) if len(lines) > LINES else (),
     )
 
