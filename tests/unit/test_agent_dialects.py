@@ -118,7 +118,7 @@ def test_a_recorded_session_is_read_with_all_that_its_program_tells(
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini", "opencode", "copilot"])
-def test_commands_are_announced_as_they_are_run_and_answered(name: str) -> None:
+def test_commands_are_reported_when_called_and_when_finished(name: str) -> None:
     reader = reader_of(kind(name))
     heard(reader, (RECORDINGS / name / "success.jsonl").read_bytes().splitlines(), 0)
     first, second, third, fourth = reader.new_events()
@@ -148,7 +148,7 @@ def test_codex_that_recovers_from_an_error_has_not_failed() -> None:
     assert (call.outcome, call.error, call.final_text) == ("finished", "", "There it is.")
 
 
-def test_what_the_agent_says_of_limits_and_statuses_names_no_ending() -> None:
+def test_the_agents_own_text_does_not_decide_the_outcome() -> None:
     said = "I have hit your usage limit: unexpected status 401, Quota exceeded"
     lines = events({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": said}})
     assert heard(reader_of(kind("codex")), lines, 1).outcome is AgentOutcome.CRASHED
@@ -249,7 +249,7 @@ rules = [
 """
 
 
-def test_a_program_of_ones_own_is_read_by_the_table_in_its_file() -> None:
+def test_a_custom_program_is_parsed_by_its_own_rules() -> None:
     mine = read_kind(OWN, "mine.toml")
     told = {Capability.STREAM, Capability.TOOLS, Capability.COMMANDS, Capability.TOKENS}
     assert mine.tells == told
@@ -321,7 +321,7 @@ def test_the_last_object_decides_and_not_what_a_log_said_before(lines: list[byte
     assert (call.outcome, call.final_text, call.error) == ("finished", "all done", "")
 
 
-def test_of_an_object_without_an_end_each_line_is_heard_and_read_once() -> None:
+def test_an_unfinished_object_is_read_once() -> None:
     reader = plain("json")
     lines = [b'{"files":{"z":{}\n', *(b' ,"f%d":{}\n' % number for number in range(100_000))]
     assert heard(reader, lines, 0).final_text == ""
@@ -331,7 +331,7 @@ def test_of_an_object_without_an_end_each_line_is_heard_and_read_once() -> None:
     assert (long.final_text, long.outcome) == ("", "finished")
 
 
-def test_a_prompt_that_a_program_repeats_is_none_of_the_agents_words() -> None:
+def test_a_repeated_prompt_is_removed_from_the_message() -> None:
     prompt = " ".join(f"order {number}" for number in range(60))
     assert without_prompt(f"{prompt}\nDone.", prompt) == "Done."
     assert without_prompt(f"{prompt[100:]}\nDone.", prompt) == "Done."  # its beginning was not kept
@@ -365,9 +365,7 @@ def mixed(event: Any, replaced: Any, at: int) -> Any:
     lines=st.lists(st.tuples(st.sampled_from(WORDS), JSON, st.integers(0, 2000)), max_size=12),
     exit_code=st.none() | st.integers(-15, 255),
 )
-def test_no_output_breaks_a_reader_or_grows_the_record(
-    output: Format, lines: list[tuple[Any, Any, int]], exit_code: int | None
-) -> None:
+def test_any_output_is_folded_in_bounded_memory(output: Format, lines: list[tuple[Any, Any, int]], exit_code: int | None) -> None:
     reader = plain(output)
     for event, replaced, at in lines:
         reader.feed(json.dumps(mixed(event, replaced, at)).encode("utf-8", "replace"))

@@ -71,14 +71,14 @@ def test_what_is_written_is_read_back_as_the_same(alignment: Alignment) -> None:
 
 @settings(max_examples=30)
 @given(ALIGNMENTS)
-def test_no_word_of_anybody_makes_a_heading_in_the_file(alignment: Alignment) -> None:
+def test_values_cannot_add_headings(alignment: Alignment) -> None:
     own, headings = alignment.model_copy(update={"more": ""}), ("#", "##", "###")
     found = [line for line in render(own).split("\n") if line.split(" ")[0] in headings]
     assert len(found) == 1 + 4 + 14
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("#->`[]\n ")), max_size=400))
-def test_reading_any_text_ends_with_an_alignment_or_a_reason(text: str) -> None:
+def test_any_text_is_an_alignment_or_an_error(text: str) -> None:
     assert read(f"# Alignment\n{text}")
     assert read(text)
 
@@ -146,7 +146,7 @@ def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
     assert (found.made, found.more) == (Made(), "## Notes\n- [ ] not a question")
 
 
-def test_what_would_be_lost_in_a_file_is_told_with_its_place() -> None:
+def test_text_that_would_be_lost_is_an_error_with_its_line() -> None:
     for old, new, why in [
         ("# alignment", "# Something else", "its first line is not `# Alignment`"),
         ("## Gap check", "## Gap chek", "unknown heading 'Gap chek'; expected: Specification, Process, Evaluation, Gap check"),
@@ -236,7 +236,7 @@ def test_what_would_be_lost_of_an_alignment_of_gulf_loop_is_reported(old: str, n
         "- [x] Which word?\n  - The first one.",
     ],
 )
-def test_whatever_stands_behind_or_below_a_ticked_question_is_its_answer(answered: str) -> None:
+def test_text_after_or_below_a_ticked_question_is_its_answer(answered: str) -> None:
     found = read(BY_HAND.replace("- Which order?", answered))
     assert isinstance(found, Alignment), found
     last = found.questions[-1]
@@ -260,13 +260,13 @@ def test_the_file_that_the_documentation_shows_is_an_alignment() -> None:
 
 
 @pytest.mark.parametrize("noted", ["{}", "[]", '{"round": -1}', '{"cost_usd": Infinity}', "{" * 5000 + "}", '{"by": "nobody"}'])
-def test_a_note_of_ours_that_somebody_changed_counts_as_none(noted: str) -> None:
+def test_an_edited_helmsman_comment_is_ignored(noted: str) -> None:
     found = read(BY_HAND.replace("# alignment", f"# Alignment\n<!-- helmsman {noted} -->", 1))
     assert isinstance(found, Alignment), found
     assert found.made == Made()
 
 
-def test_nothing_that_is_noted_ends_the_comment_that_it_is_noted_in() -> None:
+def test_values_cannot_end_the_helmsman_comment() -> None:
     noted = Made(by="template", model="--> <!--", reason="--> <script>")
     (line,) = [line for line in render(Alignment(goal=GOAL, made=noted)).split("\n") if "<!--" in line]
     assert (line.count("<!--"), line.count("-->"), line.endswith("} -->")) == (1, 1, True)

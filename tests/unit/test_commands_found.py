@@ -142,7 +142,7 @@ def test_commands_come_by_kind_and_the_project_s_own_word_first() -> None:
         ("react-scripts test --watchAll", "it watches files and never ends"),
     ],
 )
-def test_a_script_that_can_prove_nothing_is_passed_over_and_told(script: str, cause: str) -> None:
+def test_a_useless_script_is_skipped_with_a_reason(script: str, cause: str) -> None:
     what = found(package__json=scripts(test=script))
     assert commands(what) == []
     assert [(one.where, one.cause) for one in what.skipped] == [("package.json, script test", cause)]
@@ -156,7 +156,7 @@ def test_a_file_that_is_broken_or_of_another_shape_breaks_nothing(text: str) -> 
         find_commands({"": folder({name: text})})
 
 
-def test_a_file_that_is_broken_is_told() -> None:
+def test_an_invalid_file_is_reported() -> None:
     what = found(package__json="{", pyproject__toml="=")
     assert {(one.where, one.cause) for one in what.skipped} == {
         ("package.json", "it is not valid JSON"), ("pyproject.toml", "it is not valid TOML"),
@@ -175,13 +175,13 @@ def test_folders_below_the_root_are_looked_into_where_the_root_has_no_tests() ->
     assert commands(find_commands({"": root, "web": web, "api": api})) == ["make test"]
 
 
-def test_a_folder_of_a_strange_name_is_not_looked_into() -> None:
+def test_folders_with_unusual_names_are_skipped() -> None:
     for name in ("a b", "$(id)", "-rf", ".git", "node_modules", "tests", "a;b", "a\nb", "..", "é", "", "a" * 62):
         assert not may_contain_project(name)
         assert commands(find_commands({"": Folder(), name: folder({"go.mod": ""})} | {"": Folder()})) == []
 
 
-def test_there_are_never_more_candidates_than_somebody_would_wait_for() -> None:
+def test_the_number_of_candidates_is_bounded() -> None:
     many = {f"part{number}": folder({"go.mod": ""}) for number in range(100)}
     assert len(find_commands({"": Folder(), **many}).candidates) == MOST_CANDIDATES
 
@@ -189,7 +189,7 @@ def test_there_are_never_more_candidates_than_somebody_would_wait_for() -> None:
 # --- which are kept -----------------------------------------------------------------------------------------------
 
 
-def test_what_works_is_worth_keeping_unless_another_says_the_same() -> None:
+def test_covered_candidates_are_dropped() -> None:
     own = Candidate("make test", Kind.TESTS, "Makefile")
     tool = Candidate("pytest -q", Kind.TESTS, "pyproject.toml", "python")
     again = Candidate("tox", Kind.TESTS, "tox.ini", "python")
@@ -241,7 +241,7 @@ ALLOWED = (
 
 
 @given(st.dictionaries(FOLDER_NAMES, st.dictionaries(FILE_NAMES, FILE_TEXTS, max_size=6).map(folder), max_size=4))
-def test_nothing_that_a_file_says_gets_into_a_command(folders: Mapping[str, Folder]) -> None:
+def test_file_contents_never_enter_a_command(folders: Mapping[str, Folder]) -> None:
     for candidate in find_commands(folders).candidates:
         if candidate.where.endswith(", a step"):  # of CI: a call of a runner, with plain words alone
             assert re.fullmatch(r"[\w./=:@,+ -]+", candidate.command)
@@ -252,7 +252,7 @@ def test_nothing_that_a_file_says_gets_into_a_command(folders: Mapping[str, Fold
 
 
 @pytest.mark.feature("X3")
-def test_text_made_to_exhaust_the_readers_is_read_soon() -> None:
+def test_hostile_files_are_parsed_in_bounded_time() -> None:
     pieces = ("a", " ", "\t", ":", "a ", "@nox.session\n", "@", "[", "tasks:\n  a:\n", "task :", "a b:", "--watch", "\n")
     for name, piece in product(TEXTS, pieces):
         find_commands({"": folder({name: piece * (200_000 // len(piece))})})
@@ -281,7 +281,7 @@ CHECKS = st.builds(CheckConfig, command=TEXT.filter(str.strip), name=TEXT, timeo
     st.lists(st.tuples(CHECKS, TEXT), max_size=4),
     st.lists(st.tuples(TEXT, TEXT), max_size=3),
 )
-def test_what_is_written_is_the_same_configuration_when_it_is_read(
+def test_written_configuration_reads_back_unchanged(
     goal: str, checks: list[tuple[CheckConfig, str]], asides: list[tuple[str, str]]
 ) -> None:
     read: dict[str, Any] = tomllib.loads(helmsman_toml(goal, checks, asides))

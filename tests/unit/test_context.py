@@ -21,7 +21,7 @@ def noisy(noise: int, heard: int) -> ContextUse:
 NOISE = "tokens of tool output are errors or repetition (limit 70 %)"
 
 
-def test_what_is_configured_is_better_than_what_the_cli_told_and_that_than_the_table() -> None:
+def test_the_window_is_configured_else_reported_else_by_name() -> None:
     told = {"claude-opus-4-8": 1_000_000, "claude-sonnet-4-5": 0}
     assert known_window("claude-opus-4-8", told, None) == 1_000_000
     assert known_window("claude-opus-4-8-20260501", told, None) == 200_000
@@ -52,7 +52,7 @@ def test_a_full_or_noisy_context_ends_the_session_and_the_reason_names_the_numbe
     assert rotation_reason(use) == reason
 
 
-def test_the_agent_is_told_to_write_down_what_it_knows_and_before_the_end_to_save() -> None:
+def test_advice_asks_for_notes_and_then_to_save() -> None:
     assert context_advice(of_size(119_999)) == ""
     warned = context_advice(of_size(126_000))
     assert warned.startswith("The context is 63 % full (200,000 tokens). Write what you know into .helmsman/progress.md now:")

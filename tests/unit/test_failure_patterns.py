@@ -63,7 +63,7 @@ MISSED = [fails(f"cat part{number}.py", kind=FailureClass.MISSING_FILE) for numb
         ([A, EDIT, B, EDIT, A, EDIT, B, EDIT, A], ["alternating"]),
     ],
 )
-def test_a_session_that_gets_nowhere_is_told_so_once_for_each_occasion(steps: list[Step], told: list[Rule]) -> None:
+def test_a_stuck_session_gets_each_advice_once_per_occasion(steps: list[Step], told: list[Rule]) -> None:
     assert live(*steps)[1] == told
 
 
@@ -83,7 +83,7 @@ TURNS = [(left, name) for left in range(12, 0, -1) for name in ("tsc", "pytest")
     ],
     ids=["refactoring", "fewer fail", "changed by the command", "edits that miss", "two checks", "searches", "further each time"],
 )
-def test_work_that_gets_on_slowly_is_told_nothing(steps: list[Step], in_row: int) -> None:
+def test_slow_progress_gets_no_advice(steps: list[Step], in_row: int) -> None:
     trouble, told = live(*steps)
     assert (told, trouble.in_row) == ([], in_row)
 
@@ -97,20 +97,20 @@ def seen(contents: str) -> list[str]:
     return told
 
 
-def test_a_file_that_goes_back_and_forth_between_two_contents_shows_two_approaches_in_turns() -> None:
+def test_a_file_that_alternates_between_two_contents_gets_advice() -> None:
     """Prints that are put in and taken out again do not, nor edits that are heard of late."""
     quiet = ("aba", "a1a2a3a", "aabbc", "abcdefghijklmnopqrstuvwxyz0123456789")
     assert [seen(contents) for contents in quiet] == [[]] * 4
     assert seen("abab") == ["reverted"]
 
 
-def test_the_gutter_is_reached_after_three_times_the_failures_and_says_the_numbers() -> None:
+def test_a_session_counts_as_stuck_after_three_times_the_limit() -> None:
     assert stuck_reason(live(*different(14))[0]) == ""
     assert stuck_reason(live(*different(15))[0]) == "15 tool calls failed one after the other (15 are allowed)"
 
 
 @pytest.mark.parametrize("kind", FailureClass)
-def test_guidance_ends_with_a_remedy_for_the_class_and_foreign_text_in_it_is_printable_and_short(kind: FailureClass) -> None:
+def test_advice_ends_with_a_remedy_and_quotes_only_bounded_printable_text(kind: FailureClass) -> None:
     ugly = ErrorVector(kind=kind, where="\x1b[2J\n" * 1000, message="\0" * 5000)
     (advice,) = fold_failure(live(*different(4))[0], bash("x"), ugly)[1]
     assert len(advice.text.partition("that tests it. ")[2]) > 20
@@ -118,7 +118,7 @@ def test_guidance_ends_with_a_remedy_for_the_class_and_foreign_text_in_it_is_pri
 
 
 @given(st.lists(st.tuples(st.text(max_size=5), st.text(max_size=3))))
-def test_what_is_remembered_stays_bounded(edits: list[tuple[str, str]]) -> None:
+def test_the_failure_state_is_bounded(edits: list[tuple[str, str]]) -> None:
     trouble = FailureState()
     for path, content in edits * 20:
         trouble, _ = fold_edit(trouble, path, content)

@@ -75,7 +75,7 @@ def test_different_failures_stay_different(one: str, other: str) -> None:
     assert same(failure_of("Bash", "x", one)) != same(failure_of("Bash", "x", other))
 
 
-def test_the_failing_test_does_not_hang_on_the_order_of_a_parallel_run() -> None:
+def test_the_failing_test_does_not_depend_on_parallel_order() -> None:
     one, other = "_____ test_a _____\nE   assert 1 == 2\n", "_____ test_b _____\nE   assert 3 == 4\n"
     recap = "==== short test summary info ====\nFAILED t.py::test_{} - x\nFAILED t.py::test_{} - x\n2 failed in 0.1s"
     there = failure_of("Bash", "pytest", one + other + recap.format("a", "b"))
@@ -143,13 +143,13 @@ def bounded(vector: ErrorVector) -> bool:
 
 
 @given(tool=ANYTHING | st.sampled_from(["Bash", "Edit", "Read"]), detail=ANYTHING, output=ANYTHING)
-def test_no_call_makes_it_raise(tool: Any, detail: Any, output: Any) -> None:
+def test_any_call_is_classified(tool: Any, detail: Any, output: Any) -> None:
     assert bounded(failure_of(tool, detail, output))
     assert failed_by_output(detail, output) in {True, False}
 
 
 @given(LINES)
-def test_what_is_said_can_be_stored(output: str) -> None:
+def test_messages_can_be_stored(output: str) -> None:
     vector = failure_of("Bash", "pytest -q", output)
     assert ErrorVector.model_validate_json(vector.model_dump_json()) == vector
 
@@ -164,7 +164,7 @@ PIECES = [
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("form", ["{}", "Exit code 1\n{}", "{}\n1 failed in 0.1s"])
-def test_an_endless_output_is_read_in_bounded_work(form: str) -> None:
+def test_huge_output_is_read_in_bounded_time(form: str) -> None:
     for piece in PIECES:
         text = form.format(piece * (LONG // len(piece)))
         assert bounded(failure_of("Bash", "pytest", text))
@@ -190,7 +190,7 @@ def test_the_failure_at_the_end_of_a_megabyte_is_read() -> None:
         ("a.c:3: error: x\na.c:9: error: y", 2),
     ],
 )
-def test_the_extent_of_a_failure_is_what_is_counted_and_only_then_what_complains(output: str, failures: int) -> None:
+def test_the_extent_is_a_count_else_the_number_of_error_lines(output: str, failures: int) -> None:
     assert failure_of("Bash", "make", f"Exit code 1\n{output}").extent == failures
 
 

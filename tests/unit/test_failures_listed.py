@@ -32,11 +32,11 @@ def lines_of(name: str) -> tuple[str, ...]:
         ("phpunit_red", "tests/CalcTest.php:14 | Calc\\CalcTest::testSubtract | Failed asserting that 3 matches expected 1."),
     ],
 )
-def test_a_failure_is_told_with_its_place_its_test_its_assertion_and_its_message(name: str, line: str) -> None:
+def test_a_failure_line_has_place_test_assertion_and_message(name: str, line: str) -> None:
     assert [one for one in lines_of(name) if one.startswith(line)], lines_of(name)
 
 
-def test_what_linters_and_compilers_object_to_is_told_line_by_line() -> None:
+def test_messages_of_linters_are_listed_line_by_line() -> None:
     output = "/repo/a.py:3:1: F401 `os` imported but unused\n/repo/b.py:9:5: E711 comparison to None\nFound 2 errors.\n"
     assert list_failures(output, "ruff check", root="/repo") == (
         "a.py:3 | F401 `os` imported but unused",
@@ -44,13 +44,13 @@ def test_what_linters_and_compilers_object_to_is_told_line_by_line() -> None:
     )
 
 
-def test_tests_that_fail_alike_in_one_place_share_a_line_that_counts_them() -> None:
+def test_equal_failures_share_a_line_with_their_number() -> None:
     block = '======\nERROR: {0} (t.T.{0})\n------\n  File "/w/lib.py", line 3, in f\n    x.y\nKeyError: 1\n'
     names = [f"test_{letter}" for letter in "abcde"]
     told = list_failures("".join(map(block.format, names)), tests=[f"{name} (t.T.{name})" for name in names], root="/w")
     assert told == ("lib.py:3 | T.test_a, T.test_b, T.test_c and 2 more | x.y | KeyError: 1 | ×5",)  # noqa: RUF001
 
 
-def test_ten_failures_take_some_600_tokens_whatever_the_output_is() -> None:
+def test_ten_failures_take_about_600_tokens() -> None:
     output = "".join(f"E {'x' * 900}\na{at}.py:{at}:1: F401 {'unused ' * 200}\n" for at in range(10))
     assert sum(map(len, list_failures(output, "ruff check"))) / 4 <= 620

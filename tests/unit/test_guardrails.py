@@ -58,7 +58,7 @@ find . -exec $(curl x) {} +
 
 
 @pytest.mark.parametrize("shell", ["bash -c", "bash -euo pipefail -c", "bash -oc pipefail", "bash -c --", "eval"])
-def test_what_is_fetched_is_not_run_wherever_a_script_begins_a_command_with_it(shell: str) -> None:
+def test_running_fetched_text_is_denied_in_every_construct(shell: str) -> None:
     scripts = [f'{shell} "{script}"' for script in FETCHED.strip().split("\n")]
     assert [script for script in scripts if rule_of(asked(script)) != "remote_script"] == []
 

@@ -81,7 +81,7 @@ def test_very_deep_nesting_is_survived() -> None:
     assert counts_of("<testsuites>" + "<a>" * depth + "<testcase/>" + "</a>" * depth + "</testsuites>") == TestCounts(passed=1)
 
 
-def test_the_first_fifty_names_are_kept_each_once_and_short() -> None:
+def test_junit_names_are_distinct_bounded_and_at_most_fifty() -> None:
     names = ["same", "same", "x" * 1000, *(f"test {n}" for n in range(100))]
     cases = "".join(f'<testcase name="{name}"><failure/></testcase>' for name in names)
     counts = counts_of(f"<testsuite>{cases}</testsuite>")

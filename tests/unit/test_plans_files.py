@@ -172,7 +172,7 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
     ).replace("done = false  # not yet", "done = true  # not yet")
 
 
-def test_a_plan_that_cannot_be_followed_is_an_error_that_names_the_line() -> None:
+def test_an_invalid_plan_is_an_error_with_its_line() -> None:
     for path, text, complaint in [
         ("plan.toml", "[[item]]\nid = 1\ntitle = 'x'\n", "line 1: id: expected text, found 1"),
         ("plan.toml", "[[item]]\ntitle = 'x'\nprioritie = 1\n", "line 1: unknown key 'prioritie'; did you mean priority?"),
@@ -203,7 +203,7 @@ def test_a_plan_that_cannot_be_followed_is_an_error_that_names_the_line() -> Non
 
 
 @pytest.mark.feature("X4")
-def test_a_plan_made_to_exhaust_the_reader_is_read_soon() -> None:
+def test_hostile_plans_are_parsed_in_bounded_time() -> None:
     cases = {
         "needs": ("tasks.md", "- [ ] Sort out (needs " + "aand" * 60 + "!"),
         "needs in a note": ("tasks.md", "- [ ] Sort out\n  needs: " + "aand" * 60 + "!"),
@@ -224,7 +224,7 @@ def test_a_plan_made_to_exhaust_the_reader_is_read_soon() -> None:
         ("prd.json", '[{"title": "x", "check": "{command}"}]'),
     ],
 )
-def test_a_check_counts_whole_or_not_at_all(path: str, text: str) -> None:
+def test_a_check_is_never_truncated(path: str, text: str) -> None:
     longest = "make " + "x" * 1995
     assert read_plan(path, text.replace("{command}", longest).encode()).items[0].check == longest
     with pytest.raises(PlanError, match="check: expected at most 2000 characters"):
@@ -243,7 +243,7 @@ def test_a_check_counts_whole_or_not_at_all(path: str, text: str) -> None:
         ("- [x] T001 a (check: `true`)\n  - [x] T002 b\n- [ ] T003 c\n", ["T002", "T003"]),
     ],
 )
-def test_no_item_is_lost_and_none_made_of_code_and_comments(text: str, ids: list[str]) -> None:
+def test_items_in_code_and_comments_are_ignored(text: str, ids: list[str]) -> None:
     plan = read_plan("tasks.md", text.encode())
     assert [one.id for one in plan.items] == ids
     after = tick_items("tasks.md", text.encode(), ids)
@@ -251,7 +251,7 @@ def test_no_item_is_lost_and_none_made_of_code_and_comments(text: str, ids: list
     assert len(after) == len(text.encode())
 
 
-def test_an_item_without_an_id_goes_by_the_same_one_whatever_is_put_in_above_it() -> None:
+def test_a_derived_id_does_not_depend_on_other_items() -> None:
     text = "## Parser\n- [ ] Write tests\n## Printer\n- [ ] Write tests\n"
     more = f"## Lexer\n- [ ] Write tests\n{text}"
     assert [one.id for one in parse_plan("markdown", text).items] == ["parser-write-tests", "printer-write-tests"]
@@ -292,9 +292,7 @@ def plans(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(plans(), st.data())
-def test_reading_after_a_tick_is_reading_with_that_one_done_and_ticking_twice_is_ticking_once(
-    of: tuple[str, str], data: st.DataObject
-) -> None:
+def test_a_tick_changes_only_its_item_and_is_idempotent(of: tuple[str, str], data: st.DataObject) -> None:
     path, text = of
     before = read_plan(path, text.encode())
     name = data.draw(st.sampled_from([one.id for one in before.items]))
@@ -306,7 +304,7 @@ def test_reading_after_a_tick_is_reading_with_that_one_done_and_ticking_twice_is
 
 
 @given(st.binary(max_size=200), st.sampled_from(["plan.toml", "prd.json", "tasks.md"]))
-def test_whatever_lies_there_is_a_plan_or_a_complaint(data: bytes, path: str) -> None:
+def test_any_text_is_a_plan_or_an_error(data: bytes, path: str) -> None:
     with suppress(PlanError):
         plan = read_plan(path, data)
         assert plan.items

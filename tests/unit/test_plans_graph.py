@@ -49,7 +49,7 @@ def graphs(draw: st.DrawFn) -> Plan:
 
 
 @given(graphs())
-def test_whoever_does_what_is_due_comes_to_the_end(work: Plan) -> None:
+def test_doing_due_items_in_order_finishes_the_plan(work: Plan) -> None:
     for _ in work.items:
         following = due_item(work)
         if following is None:
@@ -61,7 +61,7 @@ def test_whoever_does_what_is_due_comes_to_the_end(work: Plan) -> None:
     assert not work.left
 
 
-def test_a_loop_for_one_item_has_only_that_in_hand() -> None:
+def test_a_loop_for_a_single_item_picks_only_that() -> None:
     work = plan(item("a"), item("b", done=True), item("c", "b"))
     hand = pick_item(work, "c")
     assert (hand.item, hand.remaining, hand.left, hand.next) == (work.items[2], 1, ("c",), "")
@@ -111,12 +111,12 @@ KEPT = plan(item("a", done=True), item("b", check="make b"), item("c"))
     ],
 )
 @pytest.mark.feature("M9")
-def test_a_plan_made_anew_keeps_what_is_done_and_what_proves_it(after: Plan, why: str) -> None:
+def test_a_new_plan_must_keep_done_items_and_checks(after: Plan, why: str) -> None:
     found = rejection_reason(KEPT, after)
     assert found.startswith(why) if why else not found
 
 
-def test_a_long_plan_is_sketched_around_what_is_due_though_much_that_waits_for_it_comes_before() -> None:
+def test_a_long_plan_is_sketched_around_its_due_items() -> None:
     waiting = [item(f"T{number}", "LAST", "LATER", priority=1) for number in range(MOST_SKETCHED + 20)]
     large = plan(*waiting, item("LATER", priority=3, verify=True), item("LAST", priority=2))
     hand = pick_item(large)

@@ -70,7 +70,7 @@ def forge(**changes: Any) -> bytes:
 @example("@")
 @example("a@{b")
 @example("a/.b")
-def test_a_name_is_taken_only_where_git_itself_would_take_it(name: str) -> None:
+def test_a_branch_name_is_valid_only_if_git_accepts_it(name: str) -> None:
     if is_branch(name):
         command = ["git", "check-ref-format", "--branch", name]
         assert subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -80,7 +80,7 @@ def test_a_name_is_taken_only_where_git_itself_would_take_it(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["main", "feature/x", "Größe", "we\"ird$(id)`id`;'&|", "v1.2", "a@b", "fix-#12", "l" * LONGEST_BRANCH, "+plus"]
 )
-def test_a_branch_that_somebody_may_really_have_is_taken(name: str) -> None:
+def test_usual_branch_names_are_valid(name: str) -> None:
     assert is_branch(name)
 
 
@@ -89,7 +89,7 @@ def test_a_branch_that_somebody_may_really_have_is_taken(name: str) -> None:
     "name",
     ["", "HEAD", "--upload-pack=x", "a b", "a..b", "a\nb", "a:b", "a/", "/a", "a//b", "a\x1b[31m", "l" * 201],
 )
-def test_a_name_that_could_mean_something_else_is_refused(name: str) -> None:
+def test_ambiguous_branch_names_are_invalid(name: str) -> None:
     assert not is_branch(name)
     with pytest.raises(ValidationError):
         push(branch=name)
@@ -132,7 +132,7 @@ levels = st.lists(st.sampled_from(["a", "b", "ab"]), min_size=1, max_size=5)
 
 
 @given(levels, st.lists(st.sampled_from(["a", "b", "*", "**", "a*"]), min_size=1, max_size=5))
-def test_patterns_mean_what_their_plain_definition_says(names: list[str], pattern: list[str]) -> None:
+def test_patterns_match_like_their_reference_definition(names: list[str], pattern: list[str]) -> None:
     def defined(names: list[str], pattern: list[str]) -> bool:
         if not pattern:
             return not names
@@ -146,7 +146,7 @@ def test_patterns_mean_what_their_plain_definition_says(names: list[str], patter
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def test_no_pattern_takes_for_ever() -> None:
+def test_patterns_match_in_bounded_time() -> None:
     assert not matches_branch("/".join(["a"] * 100), ["/".join(["**", "a"] * 50 + ["b"])])
     assert not matches_branch("a" * 200, ["*a" * 100 + "b"])
 
@@ -157,7 +157,7 @@ def test_a_push_event_of_a_forge_is_read_with_both_names_of_its_repository() -> 
 
 
 @pytest.mark.parametrize("url", ["", "javascript:alert(1)", "https://user:word@evil/owner/name", "/etc"])
-def test_an_address_that_is_none_adds_no_name(url: str) -> None:
+def test_an_invalid_url_adds_no_name(url: str) -> None:
     assert read_forge(forge(repository={"full_name": "owner/name", "html_url": url})).names == ("owner/name",)
 
 
@@ -168,7 +168,7 @@ def test_the_lines_of_the_hook_are_read_whatever_a_ref_is_called() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\n", b"name", b"name\n", b"name\nold new", b"name\n\n", b"\xff\xfe"])
-def test_what_is_no_message_of_the_hook_is_refused(body: bytes) -> None:
+def test_an_invalid_hook_message_is_rejected(body: bytes) -> None:
     with pytest.raises(ValueError):
         read_hook(body)
 
@@ -184,7 +184,7 @@ json_values = st.recursive(
     | st.just(b"[" * 100_000)
     | st.just(b'{"a":' * 100_000)
 )
-def test_nothing_that_is_sent_breaks_the_readers(body: bytes) -> None:
+def test_any_message_is_parsed_or_rejected(body: bytes) -> None:
     for read in (read_forge, read_hook):
         try:
             assert isinstance(read(body), PushMessage)
@@ -222,7 +222,7 @@ def test_a_branch_that_was_moved_is_a_push() -> None:
         ({"ref": "refs/heads/other", "branches": ("main",)}, "the operator does not allow branch other"),
     ],
 )
-def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], words: str) -> None:
+def test_other_updates_are_ignored_with_a_reason(update: Mapping[str, Any], words: str) -> None:
     found = sifted(**update)
     assert isinstance(found, Ignored)
     assert words in found.reason
@@ -235,7 +235,7 @@ def test_more_refs_in_one_push_than_are_looked_at_are_counted() -> None:
 
 @pytest.mark.feature("X3")
 @given(st.text(max_size=80), st.text(max_size=45), st.text(max_size=45))
-def test_no_reason_repeats_what_a_sender_wrote_where_it_was_not_checked(ref: str, before: str, after: str) -> None:
+def test_reasons_contain_no_unchecked_text_of_senders(ref: str, before: str, after: str) -> None:
     (found,) = filter_updates([Update(ref, before, after)], ("main",), FACTS)
     assert isinstance(found, Ignored)
     assert found.reason.isprintable()
@@ -260,7 +260,7 @@ def test_pushes_share_a_loop_only_where_branch_and_commit_are_the_same(one: str,
     assert (push_loop_id(push(one, first)) == push_loop_id(push(other, second))) == same
 
 
-def test_the_key_of_a_push_hangs_on_place_branch_and_commit_and_on_nothing_else() -> None:
+def test_a_push_key_depends_only_on_location_branch_and_commit() -> None:
     known = push_key(push())
     assert push_key(push(delivery="delivery-2", source="github", before="b2" * 20, repository="Owner/Name")) == known
     assert (
@@ -310,7 +310,7 @@ def test_a_repository_is_a_place_or_a_table_with_branches() -> None:
         ({"repositories": {"a": "/a"}, "secret": "x"}, "secret: Extra inputs"),
     ],
 )
-def test_a_wrong_file_is_refused_and_says_where(table: dict[str, Any], words: str) -> None:
+def test_an_invalid_file_is_an_error_with_its_place(table: dict[str, Any], words: str) -> None:
     with pytest.raises(OperatorError) as caught:
         read_allowed(table, "FILE")
     assert re.search(words, caught.value.found)

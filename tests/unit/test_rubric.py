@@ -73,7 +73,7 @@ def test_what_it_says_is_configuration() -> None:
 # --- sections -----------------------------------------------------------------------------------------------------
 
 
-def test_a_heading_is_known_however_it_is_dressed() -> None:
+def test_a_heading_is_recognized_in_any_decoration() -> None:
     for heading in [
         "## Checks",
         "## checks",
@@ -134,7 +134,7 @@ def test_comments_hide_what_is_in_them() -> None:
     assert read_rubric("## Envisioning\nSeen.\n<!-- hidden -->\n").envisioning == "Seen."
 
 
-def test_a_document_without_our_headings_is_somebody_s_own() -> None:
+def test_a_document_without_our_headings_is_not_a_rubric() -> None:
     for text in ["", "\n\n", "# Grading\n\n## Criteria\n- clarity", "Checks\n- a", "```\n## Checks\n```"]:
         assert not read_rubric(text).ours
         assert "it has no section that Helmsman reads" in flaws(text)[0][1]
@@ -167,7 +167,7 @@ COMMANDS = [
 @pytest.mark.parametrize(
     "form", ["- {}", "* {}", "+   {}", "1. {}", "12) {}", "  - {}", "```\n{}\n```", "~~~sh\n# why\n\n$ {}\n~~~"]
 )
-def test_a_bare_command_is_taken_as_it_stands(form: str) -> None:
+def test_a_bare_command_is_kept_unchanged(form: str) -> None:
     assert [checks(form.format(command)) for command in COMMANDS] == [[{"command": command}] for command in COMMANDS]
 
 
@@ -273,13 +273,13 @@ def test_a_flaw_among_the_criteria_names_line_cause_and_remedy(body: str, line: 
     assert [place for place, said in found if told in said] == [line], found
 
 
-def test_an_envisioning_that_the_judge_cannot_take_in_is_a_flaw() -> None:
+def test_a_too_long_envisioning_is_a_problem() -> None:
     assert flaws(f"## Envisioning\n{'a' * 20_001}") == [
         (1, "## Envisioning has 20001 characters; keep it to 20000: the judge reads all of it")
     ]
 
 
-def test_many_items_and_many_flaws_are_cut_and_the_first_beyond_is_told() -> None:
+def test_items_and_problems_are_bounded() -> None:
     rubric = read_rubric("## Checks\n" + "".join(f"- a{number}\n" for number in range(MOST_ITEMS + 5)))
     assert len(rubric.checks) == MOST_ITEMS
     assert [(flaw.line, flaw.cause) for flaw in rubric.problems] == [(MOST_ITEMS + 2, f"there are more than {MOST_ITEMS} items")]

@@ -39,7 +39,7 @@ WORDS = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,3}", fullmatch=True)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=5, unique=True), st.lists(WORDS, min_size=1, max_size=5))
-def test_what_is_written_down_is_read_back(commands: list[str], sentences: list[str]) -> None:
+def test_a_written_rubric_reads_back_unchanged(commands: list[str], sentences: list[str]) -> None:
     text = "\n".join(["## Checks", *(f"- `{one}`" for one in commands), "## Judge criteria", *(f"- {one}" for one in sentences)])
     rubric = read_rubric(text)
     assert [check.config.command for check in rubric.checks] == commands
@@ -68,7 +68,7 @@ HOSTILE = [
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("heading", ["## Checks\n- ", "## Judge criteria\n- "])
-def test_text_made_to_exhaust_the_reader_is_read_soon(heading: str) -> None:
+def test_hostile_text_is_parsed_in_bounded_time(heading: str) -> None:
     for text in HOSTILE:
         assert len(read_rubric(heading + text).problems) <= MOST_PROBLEMS
 
@@ -102,7 +102,7 @@ def test_a_short_key_stands_beside_others_of_its_section() -> None:
 
 
 @pytest.mark.parametrize("key", ["base_branch", "autonomous", "title", "version"])
-def test_keys_that_mean_nothing_here_are_left_alone(key: str) -> None:
+def test_keys_of_other_loops_are_ignored(key: str) -> None:
     assert parse_front_matter({key: 5}, []) == ({}, [])
 
 

@@ -100,7 +100,7 @@ sh -c 'git push )'
 @pytest.mark.parametrize(
     "scripts", [FOUND.strip().split("\n"), HERE_DOCUMENTS, BROKEN.strip().split("\n")], ids=["whole", "here-documents", "broken"]
 )
-def test_a_command_is_found_wherever_it_stands(scripts: list[str]) -> None:
+def test_commands_are_found_in_every_construct(scripts: list[str]) -> None:
     assert [script for script in scripts if not any(one[:2] == PUSH for one in words(script))] == []
 
 
@@ -159,7 +159,7 @@ def test_a_command_surely_ran_where_the_end_of_the_script_depends_on_it(scripts:
     assert found == {script: [sure] for script in scripts}
 
 
-def test_what_is_left_out_of_a_script_is_told_and_nothing_of_it_is_sure() -> None:
+def test_a_partly_read_script_says_so_and_is_not_sure() -> None:
     for script in ("a | " * 301 + "b", "(" * 60 + "a" + ")" * 60, f"a{' ' * 20_000}; b"):
         assert (UNREAD,) in words(script)
         assert not [one for one in commands(script, TREE) if one.sure]
@@ -173,7 +173,7 @@ SLOW = {
 }  # fmt: skip
 
 
-def test_a_text_made_to_be_slow_is_read_all_the_same() -> None:
+def test_slow_scripts_are_parsed_in_bounded_time() -> None:
     assert all(isinstance(commands(text * times, TREE), tuple) for text, times in SLOW.items())
     doubling = words("X=aaaaaaaaaa;" + "X=$X$X;" * 2000 + "echo $X")
     assert sum(len(word) for command in doubling for word in command) < 1000

@@ -65,7 +65,7 @@ def test_tests_are_found_with_their_names_whether_they_are_skipped_and_how_much_
     assert [(one.name, one.skipped, one.assertions) for one in Source(path, text).tests] == tests
 
 
-def test_what_mutes_fakes_or_asserts_nothing_is_found_at_its_place() -> None:
+def test_suppressions_doubles_and_idle_assertions_are_located() -> None:
     python, script = Source("a.py", PYTHON), Source("a.js", JAVASCRIPT)
     assert [(one.line, one.text) for one in python.suppressions] == [(5, "# noqa: E501")]
     assert [one.line for one in script.suppressions] == [3]
@@ -74,12 +74,12 @@ def test_what_mutes_fakes_or_asserts_nothing_is_found_at_its_place() -> None:
     assert {"text", "7", "2"} <= {one.text for one in python.literals}
 
 
-def test_a_focus_leaves_all_other_tests_out() -> None:
+def test_a_focus_mark_excludes_all_other_tests() -> None:
     text = "it('a', () => {});\nit.only('b', () => {});\n"
     assert [(one.name, one.skipped) for one in Source("a.js", text).tests] == [("a", True), ("b", False)]
 
 
-def test_tests_inside_of_a_source_are_put_back_in_what_it_is_now() -> None:
+def test_inline_tests_of_the_start_replace_those_of_the_source() -> None:
     cases = {
         "only the source": (RUST.replace("a }", "a + 1 }"), None),
         "an assertion is gone": (RUST.replace("assert_eq!(add(1), 2);", ""), True),
@@ -91,7 +91,7 @@ def test_tests_inside_of_a_source_are_put_back_in_what_it_is_now() -> None:
 
 
 @given(st.sampled_from(sorted(GRAMMARS)), st.text())
-def test_no_text_is_an_error_and_places_lie_in_it(suffix: str, text: str) -> None:
+def test_any_text_parses_and_places_are_within_it(suffix: str, text: str) -> None:
     source = Source(f"a.{suffix}", text)
     for places in (source.tests, source.skips, source.suppressions, source.literals, source.doubles, source.idle):
         assert all(1 <= one.line <= text.count("\n") + 1 for one in places)

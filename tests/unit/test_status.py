@@ -50,7 +50,7 @@ def asks(text: str, *, only_at_end: bool = False) -> bool:
         f"I ran this:\n  ~~~~sh\n  pytest ~~~\n  ~~~~\n{PROMISE}",
     ],
 )
-def test_the_promise_asks_wherever_it_is_said(text: str) -> None:
+def test_a_promise_anywhere_requests_completion(text: str) -> None:
     assert read_ending(text, PROMISE).how == PROMISE
     assert asks(text)
 
@@ -71,7 +71,7 @@ def test_the_promise_asks_wherever_it_is_said(text: str) -> None:
         "EXIT_SIGNAL: true\n\nIt is not done after all.\n\nEXIT_SIGNAL: false",
     ],
 )
-def test_what_is_quoted_mentioned_or_taken_back_does_not_ask(text: str) -> None:
+def test_a_quoted_or_retracted_promise_requests_nothing(text: str) -> None:
     assert not asks(text)
 
 
@@ -85,12 +85,12 @@ def test_what_is_quoted_mentioned_or_taken_back_does_not_ask(text: str) -> None:
         '{\n  "EXIT_SIGNAL": "true"\n}',
     ],
 )
-def test_an_exit_signal_asks_in_a_block_and_by_itself(text: str) -> None:
+def test_an_exit_signal_requests_completion_in_a_block_or_alone(text: str) -> None:
     assert read_ending(f"Status:\n{text}\n", PROMISE).how == "EXIT_SIGNAL"
 
 
 @pytest.mark.feature("A5")
-def test_where_a_program_prints_more_than_its_agent_s_words_only_the_last_lines_ask() -> None:
+def test_only_the_last_lines_of_other_output_count_as_a_request() -> None:
     echoed = f"> end your last message with {PROMISE} on a line of its own.\n" + "> more of the prompt\n\n" * LAST_LINES
     assert asks(echoed)
     assert not asks(echoed, only_at_end=True)
@@ -118,7 +118,7 @@ def test_where_a_program_prints_more_than_its_agent_s_words_only_the_last_lines_
         (f"BLOCKED: x\n{PROMISE}", ""),
     ],
 )
-def test_an_agent_is_blocked_by_its_last_word_and_says_why(said: str, reason: str) -> None:
+def test_the_last_closing_word_blocks_with_its_reason(said: str, reason: str) -> None:
     assert read_ending(said, PROMISE).blocked == reason
 
 
@@ -169,7 +169,7 @@ def test_a_report_is_read_as_a_block_and_line_by_line(text: str) -> None:
         ("---RALPH_STATUS---\nSTATUS: COMPLETE\n---END_RALPH_STATUS---", StatusReport(status="complete")),
     ],
 )
-def test_words_that_stand_in_any_message_are_a_report_only_under_its_name(text: str, report: StatusReport | None) -> None:
+def test_common_field_names_make_a_report_only_after_its_mark(text: str, report: StatusReport | None) -> None:
     assert read_status(text) == report
 
 
@@ -256,5 +256,5 @@ def code(text: str) -> str:
         ("   ```\nb\n```\r\nc", "ccc."),
     ],
 )
-def test_a_block_reaches_from_its_fence_to_one_like_it(text: str, found: str) -> None:
+def test_a_code_block_ends_with_a_fence_like_its_first(text: str, found: str) -> None:
     assert code(text) == found

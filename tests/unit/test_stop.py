@@ -50,14 +50,14 @@ def blocked(attempts: Sequence[StopAttempt]) -> list[bool]:
     return [attempt.blocked for attempt in attempts]
 
 
-def test_a_failing_check_sends_it_back_and_is_remembered() -> None:
+def test_a_failing_check_blocks_the_stop_and_is_recorded() -> None:
     attempt = judged(PASSES, fails("pytest", 3), fails("lint"))
     assert attempt.blocked
     assert (attempt.failing, attempt.failing_tests, attempt.seconds) == (("pytest", "lint"), 3, 1.235)
     assert attempt.why == "2 of 3 checks fail: pytest, lint"
 
 
-def test_it_may_end_where_nothing_that_ran_fails() -> None:
+def test_a_stop_is_allowed_if_no_check_that_ran_fails() -> None:
     cases = {
         "all pass": ((PASSES, PASSES), "every check that ran passes"),
         "those that ran pass": ((PASSES, HANGS, CANNOT_START), "every check that ran passes"),
@@ -79,12 +79,12 @@ def test_it_may_end_where_nothing_that_ran_fails() -> None:
     ],
     ids=["another hook", "full"],
 )
-def test_some_things_let_it_end_whatever_the_checks_say(given: dict[str, Any], why: str) -> None:
+def test_some_reasons_allow_a_stop_without_checks(given: dict[str, Any], why: str) -> None:
     attempt = judged(fails(), **given)
     assert (attempt.blocked, attempt.why, attempt.failing) == (False, why, ("pytest",))
 
 
-def test_it_is_sent_back_twice_whether_or_not_failures_grow_fewer() -> None:
+def test_a_stop_is_blocked_at_most_twice() -> None:
     assert blocked(session(*[[fails(tests=3)]] * 30)) == [True] * STOP_BLOCKS + [False] * 28
     assert blocked(session(*[[fails(tests=tests)] for tests in (9, 8, 7, 6)])) == [True, True, False, False]
 
@@ -92,7 +92,7 @@ def test_it_is_sent_back_twice_whether_or_not_failures_grow_fewer() -> None:
 # what it is told ------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_told_in_few_words_what_fails_and_not_how_often_it_may_still_be_sent_back() -> None:
+def test_the_message_names_the_failing_checks_and_no_limit() -> None:
     result = fails("pytest -q", 2, head="collected 9 items", tail="2 failed, 7 passed")
     assert block_message([PASSES, result, HANGS]) == (
         "`pytest -q` fails, so it is not done yet.\n"
@@ -102,7 +102,7 @@ def test_it_is_told_in_few_words_what_fails_and_not_how_often_it_may_still_be_se
     assert "`pytest -q`, `lint` and 1 more fail, so it is not done yet." in block_message([result, fails("lint"), fails("types")])
 
 
-def test_of_a_failing_check_the_tests_are_named_or_else_how_its_output_ends() -> None:
+def test_the_message_names_failing_tests_or_the_end_of_the_output() -> None:
     cases = {
         "tests": (fails("a", 7), "test_0\ntest_1\ntest_2\ntest_3\ntest_4\n[2 more]"),
         "output": (fails(head="1\n2\n\n3\n4\n"), "2\n3\n4"),
@@ -117,7 +117,7 @@ FOREIGN = st.text(max_size=50).map(lambda text: text * 200)
 
 
 @given(outputs=st.lists(FOREIGN, min_size=1, max_size=8), name=FOREIGN, tests=st.lists(FOREIGN, max_size=60))
-def test_whatever_checks_print_the_text_is_short_and_ends_with_what_to_do(
+def test_the_message_is_short_for_any_output_and_ends_with_an_instruction(
     outputs: list[str], name: str, tests: list[str]
 ) -> None:
     counts = TestCounts(failed=len(tests), failing=tuple(tests))

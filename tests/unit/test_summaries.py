@@ -133,7 +133,7 @@ def test_only_the_runner_that_wrote_an_output_recognises_it() -> None:
 
 
 @pytest.mark.feature("V9")
-def test_a_green_suite_in_which_no_test_passed_is_read_as_one_in_which_none_ran() -> None:
+def test_a_green_suite_without_passed_tests_counts_as_not_run() -> None:
     green = {name: one.counts for name, one in RECORDED.items() if one.exit == 0 and "_passing" not in name}
     ran = {name for name, counts in green.items() if counts is None or counts.executed}
     assert ran == UNSHOWN - {"maven_passing_quiet"} | {

@@ -63,13 +63,13 @@ def test_a_session_that_was_killed_does_not_hide_the_next_one() -> None:
     assert totals(read(killed + RECORDINGS["pytest_passing"] * 2)) == (4, 0, 0)
 
 
-def test_names_are_read_from_the_tail_when_their_heading_was_not_kept() -> None:
+def test_names_are_read_if_their_heading_was_truncated() -> None:
     head, _, recap = RECORDINGS["pytest_red"].partition("short test summary info")
     names = recap.partition("\n")[2]
     assert read(head[:300] + "\n[9 bytes left out]\n" + names) == read(RECORDINGS["pytest_red"])
 
 
-def test_where_nothing_failed_what_looks_like_a_name_was_printed_by_a_test() -> None:
+def test_names_are_ignored_if_nothing_failed() -> None:
     counts = read_summary(" FAIL  src/a.test.ts > a\n\n Test Files  1 passed (1)\n      Tests  2 passed (2)\n")
     assert counts == TestCounts(passed=2)
 
@@ -79,7 +79,7 @@ def test_windows_line_ends_change_nothing() -> None:
         assert read_summary(text.replace("\n", "\r\n")) == read_summary(text)
 
 
-def test_at_most_fifty_names_are_kept_each_once_and_short() -> None:
+def test_names_are_distinct_bounded_and_at_most_fifty() -> None:
     names = ["test_a.py::same", "test_a.py::same", "x" * 900, *(f"test_a.py::test_{n}" for n in range(100))]
     recap = "".join(f"FAILED {name} - boom\n" for name in names)
     output = f"=== short test summary info ===\n{recap}{len(names)} failed in 0.10s\n"

@@ -23,7 +23,7 @@ RETURNED = event("user", type="tool_result", tool_use_id="t")
 FEEDBACK = event("user", type="text", text="Stop hook feedback:\nmend it")
 
 
-def test_it_was_sent_back_where_the_model_speaks_again_though_its_turn_was_over() -> None:
+def test_a_message_after_the_end_of_a_turn_shows_a_stop_hook() -> None:
     cases = {
         "context": ([says("a"), says("b")], [False, True]),
         "several blocks": ([says("a"), says("a"), CALLS, RETURNED, says("c")], [False, False, True, False, False]),
@@ -40,6 +40,6 @@ def test_it_was_sent_back_where_the_model_speaks_again_though_its_turn_was_over(
         assert [reader.feed(one) for one in stream] == sent_back, case
 
 
-def test_of_all_recorded_sessions_only_the_one_with_a_stop_hook_was_sent_back() -> None:
+def test_only_the_recording_with_a_stop_hook_shows_one() -> None:
     readers = {path.stem: TurnReader() for path in FOLDER.glob("*.jsonl")}
     assert {name for name, reader in readers.items() if any(map(reader.feed, events(name)))} == {"stop_hook_cap"}

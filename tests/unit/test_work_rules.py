@@ -39,7 +39,7 @@ def rule(call: ToolCall, rules: Rules = FIX) -> tuple[type, Rule | None]:
         bash("git -C tests rm test_shop.py"),
     ],
 )
-def test_a_test_that_judges_the_fix_loses_nothing(call: ToolCall) -> None:
+def test_removing_content_of_a_judging_test_is_denied(call: ToolCall) -> None:
     assert rule(call) == (Deny, "judging_tests")
     assert rule(call, replace(FIX, fix=False)) == (Allow, None)
 
@@ -56,7 +56,7 @@ def test_a_test_that_judges_the_fix_loses_nothing(call: ToolCall) -> None:
         edit("shop.py", "return 1", "return 2"),
     ],
 )
-def test_adding_tests_and_putting_them_back_is_welcome(call: ToolCall) -> None:
+def test_adding_or_restoring_tests_is_allowed(call: ToolCall) -> None:
     assert rule(call) == (Allow, None)
 
 
@@ -84,6 +84,6 @@ OTHER_GOALS = (
 )
 
 
-def test_a_goal_is_a_fix_where_tests_judge_it_and_are_not_themselves_its_matter() -> None:
+def test_a_goal_is_a_fix_only_if_existing_tests_judge_it() -> None:
     assert [goal for goal in FIXES if not is_fix(goal)] == []
     assert [goal for goal in OTHER_GOALS if is_fix(goal)] == []
