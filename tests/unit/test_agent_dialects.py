@@ -30,7 +30,7 @@ def kind(name: str) -> AgentKind:
     return read_kind((PRESETS / f"{name}.toml").read_text("utf-8"), name)
 
 
-def heard(
+def read_lines(
     reader: DialectReader, lines: Sequence[bytes], exit_code: int | None, stderr: str = "", by: EndCause = "itself"
 ) -> AgentCall:
     for line in lines:
@@ -38,11 +38,13 @@ def heard(
     return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1)
 
 
-def replayed(name: str, recording: str, exit_code: int | None, *, by: EndCause = "itself", most: int | None = None) -> AgentCall:
+def replay_recording(
+    name: str, recording: str, exit_code: int | None, *, by: EndCause = "itself", most: int | None = None
+) -> AgentCall:
     folder = RECORDINGS / name
     errors = folder / f"{recording}.stderr.txt"
     lines = (folder / f"{recording}.jsonl").read_bytes().splitlines(keepends=True)[:most]
-    return heard(reader_of(kind(name)), lines, exit_code, errors.read_text("utf-8") if errors.exists() else "", by)
+    return read_lines(reader_of(kind(name)), lines, exit_code, errors.read_text("utf-8") if errors.exists() else "", by)
 
 
 def events(*given: dict[str, Any]) -> list[bytes]:
@@ -77,7 +79,7 @@ def test_an_ending_is_named_by_what_the_program_printed() -> None:
         ("amp", "offline", 1, "overloaded", "Error: Couldn't connect to the Amp server"),
         ("amp", "not_logged_in", 1, "authentication", "Login failed"),
     ]:
-        call = replayed(name, recording, exit_code)
+        call = replay_recording(name, recording, exit_code)
         assert (call.outcome, call.error[: len(words)]) == (outcome, words)
         assert (call.tool_calls, call.final_text) == (0, "")
 
@@ -104,7 +106,7 @@ def test_an_ending_is_named_by_what_the_program_printed() -> None:
 def test_a_recorded_session_is_read_with_all_that_its_program_tells(
     name: str, tools: dict[str, int], usage: Usage, turns: int
 ) -> None:
-    call = replayed(name, "success", 0)
+    call = replay_recording(name, "success", 0)
     assert (call.outcome, call.error, call.final_text) == ("finished", "", "add adds now")
     assert (dict(call.tools), call.turns) == (tools, turns)
     assert call.usage.cost_usd == pytest.approx(usage.cost_usd)
@@ -120,7 +122,7 @@ def test_a_recorded_session_is_read_with_all_that_its_program_tells(
 @pytest.mark.parametrize("name", ["codex", "gemini", "opencode", "copilot"])
 def test_commands_are_reported_when_called_and_when_finished(name: str) -> None:
     reader = reader_of(kind(name))
-    heard(reader, (RECORDINGS / name / "success.jsonl").read_bytes().splitlines(), 0)
+    read_lines(reader, (RECORDINGS / name / "success.jsonl").read_bytes().splitlines(), 0)
     first, second, third, fourth = reader.new_events()
     assert (first.identity, third.identity) == (second.identity, fourth.identity)
     assert (getattr(third, "tool", ""), getattr(third, "arguments", {})) == ("Bash", {"command": COMMAND})
@@ -130,12 +132,12 @@ def test_commands_are_reported_when_called_and_when_finished(name: str) -> None:
 @pytest.mark.parametrize("name", ["codex", "gemini", "opencode", "copilot"])
 def test_without_its_last_event_a_session_is_not_finished_however_its_process_ended(name: str) -> None:
     whole = len((RECORDINGS / name / "success.jsonl").read_bytes().splitlines())
-    assert replayed(name, "success", None).outcome is AgentOutcome.FINISHED
+    assert replay_recording(name, "success", None).outcome is AgentOutcome.FINISHED
     for exit_code in (0, 1, None):
-        assert replayed(name, "success", exit_code, most=whole - 1).outcome is AgentOutcome.CRASHED
-    assert replayed(name, "success", -15, most=whole - 1).outcome is AgentOutcome.ABORTED
-    assert replayed(name, "success", -9, by="idle", most=whole - 1).outcome is AgentOutcome.HUNG
-    assert replayed(name, "success", -9, by="deadline").outcome is AgentOutcome.TIMED_OUT
+        assert replay_recording(name, "success", exit_code, most=whole - 1).outcome is AgentOutcome.CRASHED
+    assert replay_recording(name, "success", -15, most=whole - 1).outcome is AgentOutcome.ABORTED
+    assert replay_recording(name, "success", -9, by="idle", most=whole - 1).outcome is AgentOutcome.HUNG
+    assert replay_recording(name, "success", -9, by="deadline").outcome is AgentOutcome.TIMED_OUT
 
 
 def test_codex_that_recovers_from_an_error_has_not_failed() -> None:
@@ -144,17 +146,17 @@ def test_codex_that_recovers_from_an_error_has_not_failed() -> None:
         {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "There it is."}},
         {"type": "turn.completed", "usage": {}},
     )
-    call = heard(reader_of(kind("codex")), lines, 0)
+    call = read_lines(reader_of(kind("codex")), lines, 0)
     assert (call.outcome, call.error, call.final_text) == ("finished", "", "There it is.")
 
 
 def test_the_agents_own_text_does_not_decide_the_outcome() -> None:
     said = "I have hit your usage limit: unexpected status 401, Quota exceeded"
     lines = events({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": said}})
-    assert heard(reader_of(kind("codex")), lines, 1).outcome is AgentOutcome.CRASHED
+    assert read_lines(reader_of(kind("codex")), lines, 1).outcome is AgentOutcome.CRASHED
     text = AgentKind(name="any", command=("any",), words={"usage limit": AgentOutcome.USAGE_LIMIT})
-    assert heard(reader_of(text), [said.encode()], 1).outcome is AgentOutcome.CRASHED
-    assert heard(reader_of(text), [], 1, said).outcome is AgentOutcome.USAGE_LIMIT
+    assert read_lines(reader_of(text), [said.encode()], 1).outcome is AgentOutcome.CRASHED
+    assert read_lines(reader_of(text), [], 1, said).outcome is AgentOutcome.USAGE_LIMIT
 
 
 # --- formats whose programs cannot be run here, as they are documented -------------------------------------------------
@@ -211,24 +213,24 @@ AMP = events(
 
 
 def test_cursor_s_documented_events_are_read() -> None:
-    call = heard(reader_of(kind("cursor-agent")), CURSOR, 0)
+    call = read_lines(reader_of(kind("cursor-agent")), CURSOR, 0)
     assert (call.outcome, call.final_text, call.model, call.session_id) == ("finished", "Done.", "some", "s-1")
     assert (dict(call.tools), call.edited) == ({"write": 1, "shell": 1}, ("a.py",))
     assert [(one.command, one.failed) for one in call.commands] == [("false", True)]
-    failed = heard(reader_of(kind("cursor-agent")), CURSOR[:3], 1, "it broke")
+    failed = read_lines(reader_of(kind("cursor-agent")), CURSOR[:3], 1, "it broke")
     assert (failed.outcome, failed.error) == ("crashed", "it broke")
 
 
 def test_amp_s_documented_events_are_read() -> None:
-    call = heard(reader_of(kind("amp")), AMP, 0)
+    call = read_lines(reader_of(kind("amp")), AMP, 0)
     assert (call.outcome, call.final_text, call.session_id, call.turns) == ("finished", "I could not.", "T-1", 2)
     assert (call.usage, call.edited) == (Usage(input_tokens=11, cache_read_tokens=7, output_tokens=5), ())
     well = [line.replace(b', "is_error": true', b"") for line in AMP]
-    assert heard(reader_of(kind("amp")), well, 0).edited == ("a.py",)
+    assert read_lines(reader_of(kind("amp")), well, 0).edited == ("a.py",)
     ran = [line.replace(b"edit_file", b"Bash").replace(b'"path"', b'"cmd"') for line in well]
-    assert heard(reader_of(kind("amp")), ran, 0).commands == ()
+    assert read_lines(reader_of(kind("amp")), ran, 0).commands == ()
     wrong = events({"type": "result", "subtype": "error_during_execution", "is_error": True, "error": "out of credits"})
-    assert heard(reader_of(kind("amp")), wrong, 1).error == "out of credits"
+    assert read_lines(reader_of(kind("amp")), wrong, 1).error == "out of credits"
 
 
 # --- a stream that an agent's own file describes ------------------------------------------------------------------------
@@ -259,11 +261,11 @@ def test_a_custom_program_is_parsed_by_its_own_rules() -> None:
         {"type": "words", "text": "Done."},
         {"type": "bye", "in": 7, "out": 3, "ok": True, "why": "nothing"},
     )
-    call = heard(reader_of(mine), lines, 0)
+    call = read_lines(reader_of(mine), lines, 0)
     assert (call.outcome, call.error, call.final_text, call.session_id) == ("finished", "", "Done.", "s-9")
     assert [(one.command, one.failed) for one in call.commands] == [("make", True)]
     assert call.usage == Usage(input_tokens=7, output_tokens=3)
-    wrong = heard(reader_of(mine), events({"type": "bye", "ok": 1, "why": "no luck"}), 0)
+    wrong = read_lines(reader_of(mine), events({"type": "bye", "ok": 1, "why": "no luck"}), 0)
     assert (wrong.outcome, wrong.error) == ("crashed", "no luck")
 
 
@@ -290,21 +292,21 @@ def plain(output: Format) -> DialectReader:
 
 
 def test_text_is_what_the_agent_says_and_its_exit_code_is_how_it_ended() -> None:
-    call = heard(plain("text"), [b"One.\n", b"Two.\n"], 0)
+    call = read_lines(plain("text"), [b"One.\n", b"Two.\n"], 0)
     assert (call.outcome, call.final_text, call.tool_calls) == ("finished", "One.\nTwo.", 0)
-    assert heard(plain("text"), [b"One.\n"], 3, "no luck").outcome is AgentOutcome.CRASHED
-    assert heard(plain("text"), [b"One.\n"], 3, "no luck").error == "no luck"
+    assert read_lines(plain("text"), [b"One.\n"], 3, "no luck").outcome is AgentOutcome.CRASHED
+    assert read_lines(plain("text"), [b"One.\n"], 3, "no luck").error == "no luck"
     assert not plain("text").finished
-    long = heard(plain("text"), [b"x" * 1000 + b"\n"] * 1000 + [b"the end\n"], 0)
+    long = read_lines(plain("text"), [b"x" * 1000 + b"\n"] * 1000 + [b"the end\n"], 0)
     assert len(long.final_text) <= 8000
     assert long.final_text.endswith("the end")
 
 
 def test_one_object_is_read_on_one_line_or_over_several() -> None:
-    one = heard(plain("json"), [b"starting\n", b'{"result": "Done."}\n'], 0)
-    several = heard(plain("json"), [b"{\n", b'  "response": "Done."\n', b"}\n"], 0)
+    one = read_lines(plain("json"), [b"starting\n", b'{"result": "Done."}\n'], 0)
+    several = read_lines(plain("json"), [b"{\n", b'  "response": "Done."\n', b"}\n"], 0)
     assert (one.final_text, several.final_text, one.outcome, several.outcome) == ("Done.", "Done.", "finished", "finished")
-    wrong = heard(plain("json"), [b'{"error": {"message": "no key"}, "response": ""}\n'], 0)
+    wrong = read_lines(plain("json"), [b'{"error": {"message": "no key"}, "response": ""}\n'], 0)
     assert (wrong.outcome, wrong.error) == ("crashed", "no key")
 
 
@@ -317,17 +319,17 @@ def test_one_object_is_read_on_one_line_or_over_several() -> None:
     ],
 )
 def test_the_last_object_decides_and_not_what_a_log_said_before(lines: list[bytes]) -> None:
-    call = heard(plain("json"), lines, 0)
+    call = read_lines(plain("json"), lines, 0)
     assert (call.outcome, call.final_text, call.error) == ("finished", "all done", "")
 
 
 def test_an_unfinished_object_is_read_once() -> None:
     reader = plain("json")
     lines = [b'{"files":{"z":{}\n', *(b' ,"f%d":{}\n' % number for number in range(100_000))]
-    assert heard(reader, lines, 0).final_text == ""
-    many = heard(plain("json"), [b'{"a":[\n'] * 200_000 + [b'{"result": "all done"}\n'], 0)
+    assert read_lines(reader, lines, 0).final_text == ""
+    many = read_lines(plain("json"), [b'{"a":[\n'] * 200_000 + [b'{"result": "all done"}\n'], 0)
     assert many.final_text == "all done"
-    long = heard(plain("json"), [b'{"result": "' + b"x" * (1 << 21) + b'"}\n'], 0)
+    long = read_lines(plain("json"), [b'{"result": "' + b"x" * (1 << 21) + b'"}\n'], 0)
     assert (long.final_text, long.outcome) == ("", "finished")
 
 

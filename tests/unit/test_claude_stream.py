@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.parsers.agent_actions import ToolInvocation, detail_of, parse_event
-from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
+from helmsman.parsers.claude_stream import ClaudeReader, TurnReader, tool_calls
 from helmsman.prices import PRICES, known_price, priced
 from helmsman.records.agent import AgentCall
 from helmsman.records.base import Usage
@@ -258,3 +258,43 @@ def test_the_dollars_are_those_of_the_four_kinds_of_tokens() -> None:
     assert priced(million, "claude-opus-5-5").cost_usd == pytest.approx(4 + 5 + 0.2 + 20)
     assert priced(million, "claude-opus-5-5", hourly=10**6).cost_usd == pytest.approx(4 + 8 + 0.2 + 20)
     assert priced(million, "nobody-knows") == million
+
+
+# --- turns that a Stop hook continues ---------------------------------------------------------------------------------
+
+
+def entry(kind: str, identity: str = "", **block: Any) -> dict[str, Any]:
+    return {"type": kind, "message": {"id": identity, "content": [block] if block else []}}
+
+
+def message(identity: str, words: str = "done") -> dict[str, Any]:
+    return entry("assistant", identity, type="text", text=words)
+
+
+CALLS = entry("assistant", "b", type="tool_use", id="t", name="Bash", input={})
+RETURNED = entry("user", type="tool_result", tool_use_id="t")
+FEEDBACK = entry("user", type="text", text="Stop hook feedback:\nmend it")
+
+
+@pytest.mark.feature("A4")
+def test_a_message_after_the_end_of_a_turn_shows_a_stop_hook() -> None:
+    cases = {
+        "context": ([message("a"), message("b")], [False, True]),
+        "several blocks": ([message("a"), message("a"), CALLS, RETURNED, message("c")], [False, False, True, False, False]),
+        "block": ([message("a"), FEEDBACK, message("b")], [False, True, False]),
+        "tools": ([message("b"), CALLS, RETURNED, message("c")], [False] * 4),
+        "cut off": ([message("a"), entry("user", type="text", text="Output token limit hit."), message("b")], [False] * 3),
+        "background": ([message("a"), {"type": "result"}, message("b")], [False] * 3),
+        "notices": ([message("a"), {"type": "system", "subtype": "notification"}, message("b")], [False, False, True]),
+        "subagent": ([message("a"), message("b") | {"parent_tool_use_id": "t"}], [False, False]),
+        "hostile": ([{"type": "assistant", "message": 1}, {"type": "user"}, {}], [False] * 3),
+    }
+    for case, (stream, sent_back) in cases.items():
+        reader = TurnReader()
+        assert [reader.feed(one) for one in stream] == sent_back, case
+
+
+@pytest.mark.feature("A4")
+def test_only_the_recording_with_a_stop_hook_shows_one() -> None:
+    readers = {path.stem: TurnReader() for path in FOLDER.glob("*.jsonl")}
+    assert {name for name, reader in readers.items() if any(map(reader.feed, events(name)))} == {"stop_hook_cap"}

@@ -25,7 +25,7 @@ def fails(command: str = "pytest -q", where: str = "test_one", kind: FailureClas
     return call, ErrorVector(kind=kind, where=where, message="assert 1 == 2", extent=extent)
 
 
-def live(*steps: Step) -> tuple[FailureState, list[str]]:
+def run_session(*steps: Step) -> tuple[FailureState, list[str]]:
     """Calls that succeed, and calls with the error that they fail with."""
     trouble, told = FailureState(), list[str]()
     for step in steps:
@@ -64,7 +64,7 @@ MISSED = [fails(f"cat part{number}.py", kind=FailureClass.MISSING_FILE) for numb
     ],
 )
 def test_a_stuck_session_gets_each_advice_once_per_occasion(steps: list[Step], told: list[Rule]) -> None:
-    assert live(*steps)[1] == told
+    assert run_session(*steps)[1] == told
 
 
 TURNS = [(left, name) for left in range(12, 0, -1) for name in ("tsc", "pytest")]
@@ -84,11 +84,11 @@ TURNS = [(left, name) for left in range(12, 0, -1) for name in ("tsc", "pytest")
     ids=["refactoring", "fewer fail", "changed by the command", "edits that miss", "two checks", "searches", "further each time"],
 )
 def test_slow_progress_gets_no_advice(steps: list[Step], in_row: int) -> None:
-    trouble, told = live(*steps)
+    trouble, told = run_session(*steps)
     assert (told, trouble.in_row) == ([], in_row)
 
 
-def seen(contents: str) -> list[str]:
+def advice_on_edits(contents: str) -> list[str]:
     """Contents that a file is found with before one edit after the other."""
     trouble, told = FailureState(), list[str]()
     for content in contents:
@@ -100,19 +100,19 @@ def seen(contents: str) -> list[str]:
 def test_a_file_that_alternates_between_two_contents_gets_advice() -> None:
     """Prints that are put in and taken out again do not, nor edits that are heard of late."""
     quiet = ("aba", "a1a2a3a", "aabbc", "abcdefghijklmnopqrstuvwxyz0123456789")
-    assert [seen(contents) for contents in quiet] == [[]] * 4
-    assert seen("abab") == ["reverted"]
+    assert [advice_on_edits(contents) for contents in quiet] == [[]] * 4
+    assert advice_on_edits("abab") == ["reverted"]
 
 
 def test_a_session_counts_as_stuck_after_three_times_the_limit() -> None:
-    assert stuck_reason(live(*different(14))[0]) == ""
-    assert stuck_reason(live(*different(15))[0]) == "15 tool calls failed one after the other (15 are allowed)"
+    assert stuck_reason(run_session(*different(14))[0]) == ""
+    assert stuck_reason(run_session(*different(15))[0]) == "15 tool calls failed one after the other (15 are allowed)"
 
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_advice_ends_with_a_remedy_and_quotes_only_bounded_printable_text(kind: FailureClass) -> None:
     ugly = ErrorVector(kind=kind, where="\x1b[2J\n" * 1000, message="\0" * 5000)
-    (advice,) = fold_failure(live(*different(4))[0], bash("x"), ugly)[1]
+    (advice,) = fold_failure(run_session(*different(4))[0], bash("x"), ugly)[1]
     assert len(advice.text.partition("that tests it. ")[2]) > 20
     assert (advice.text.isprintable(), len(advice.text) < 1000) == (True, True)
 

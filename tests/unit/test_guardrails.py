@@ -26,7 +26,7 @@ TREE = "/nest/dev/loops/parser"
 RULES = Rules(TREE, protected=("tests/**", "*.lock"), start="3f2a9c1d7e5b", branch="helmsman/parser")
 
 
-def asked(command: str, rules: Rules = RULES, cwd: str = TREE, session: Session | None = None) -> Judgement:
+def evaluate_command(command: str, rules: Rules = RULES, cwd: str = TREE, session: Session | None = None) -> Judgement:
     return evaluate(ToolCall("Bash", {"command": command}, cwd), session or Session(TREE), rules)
 
 
@@ -34,8 +34,8 @@ def rule_of(answer: Judgement) -> Rule | None:
     return None if isinstance(answer, Allow) else answer.rule
 
 
-def told(commands: Iterable[str], rules: Rules = RULES) -> list[Rule | None]:
-    return [rule_of(asked(command, rules)) for command in commands]
+def rules_of(commands: Iterable[str], rules: Rules = RULES) -> list[Rule | None]:
+    return [rule_of(evaluate_command(command, rules)) for command in commands]
 
 
 FETCHED = r"""
@@ -60,7 +60,7 @@ find . -exec $(curl x) {} +
 @pytest.mark.parametrize("shell", ["bash -c", "bash -euo pipefail -c", "bash -oc pipefail", "bash -c --", "eval"])
 def test_running_fetched_text_is_denied_in_every_construct(shell: str) -> None:
     scripts = [f'{shell} "{script}"' for script in FETCHED.strip().split("\n")]
-    assert [script for script in scripts if rule_of(asked(script)) != "remote_script"] == []
+    assert [script for script in scripts if rule_of(evaluate_command(script)) != "remote_script"] == []
 
 
 WRITES = r"""
@@ -145,8 +145,8 @@ python -c "open('/etc/hosts', 'a')"
 )
 def test_writing_is_denied_by_the_place_that_it_is_to(commands: str, rule: Rule) -> None:
     scripts = [line.replace("\\n", "\n") for line in commands.strip().split("\n")]
-    assert [script for script in scripts if rule_of(asked(script)) is not rule] == []
-    assert rule_of(asked("rm -rf ../*")) == "destructive"
+    assert [script for script in scripts if rule_of(evaluate_command(script)) is not rule] == []
+    assert rule_of(evaluate_command("rm -rf ../*")) == "destructive"
 
 
 @pytest.mark.parametrize("tool", ["Write", "Edit", "MultiEdit", "NotebookEdit"])
@@ -167,45 +167,45 @@ def test_of_what_is_protected_that_may_change_which_the_operator_allows() -> Non
     """A loop whose product is a report protects everything else."""
     rules = Rules(TREE, protected=("**",), allowed=("REVIEW.md",))
     commands = [f"echo > {path}" for path in ("REVIEW.md", "src/a.py", "RUBRIC.md", "docs/REVIEW.md")]
-    assert told(commands, rules) == [None, "protected", "protected", None]
+    assert rules_of(commands, rules) == [None, "protected", "protected", None]
 
 
 def test_research_writes_down_what_it_found_and_nothing_else() -> None:
     commands = [f"echo > {path}" for path in ("src/a.py", ".helmsman/research.md", ".helmsman/progress.md", "/tmp/a")]
-    assert told(commands, Rules(TREE, looks_only=True)) == ["protected", None, None, None]
-    assert told(commands[1:2]) == ["own_state"]
+    assert rules_of(commands, Rules(TREE, looks_only=True)) == ["protected", None, None, None]
+    assert rules_of(commands[1:2]) == ["own_state"]
 
 
 def test_a_symbolic_link_is_followed_by_the_shells_own_means() -> None:
     links = {f"{TREE}/link": "/etc", f"{TREE}/link/x": "/etc/x", f"{TREE}/short": f"{TREE}/tests"}
     rules = Rules(TREE, protected=("tests/**",), resolve=lambda path: links.get(path, path))
-    assert told(["echo > link/x", "echo > short/$X"], rules) == ["outside", "protected"]
-    assert told(["echo > short/$X"]) == [None]
+    assert rules_of(["echo > link/x", "echo > short/$X"], rules) == ["outside", "protected"]
+    assert rules_of(["echo > short/$X"]) == [None]
 
 
 def test_a_home_folder_that_is_known_is_known_to_git_as_well() -> None:
     rules = Rules(TREE, protected=("tests/**",), home="/nest/dev")
     commands = [f"git -C ~/loops/parser {words}" for words in ("commit --amend", "rm tests/a.py", "rm src/a.py")]
-    assert told(commands, rules) == ["history", "protected", None]
+    assert rules_of(commands, rules) == ["history", "protected", None]
 
 
 def test_the_folder_of_a_call_counts() -> None:
-    assert rule_of(asked("rm test_a.py", cwd=f"{TREE}/tests")) == "protected"
-    assert asked("rm -rf *", cwd=f"{TREE}/build") == Allow()
+    assert rule_of(evaluate_command("rm test_a.py", cwd=f"{TREE}/tests")) == "protected"
+    assert evaluate_command("rm -rf *", cwd=f"{TREE}/build") == Allow()
 
 
 def test_what_is_only_unwise_is_advised_on_and_a_denial_wins_over_advice() -> None:
     long = f"echo {'x' * 20_000}"
     unwise = ["git checkout main", "git clean -fdx", long]
-    assert [type(asked(command)) for command in unwise] == [Advise] * 3
-    assert told(unwise) == ["other_branch", "clean", "unread"]
-    assert told([f"{unwise[0]}; git push", f"git push; {long}"]) == ["push", "push"]
-    assert [type(asked(command, Rules(TREE, level=2))) for command in unwise] == [Advise, Deny, Advise]
+    assert [type(evaluate_command(command)) for command in unwise] == [Advise] * 3
+    assert rules_of(unwise) == ["other_branch", "clean", "unread"]
+    assert rules_of([f"{unwise[0]}; git push", f"git push; {long}"]) == ["push", "push"]
+    assert [type(evaluate_command(command, Rules(TREE, level=2))) for command in unwise] == [Advise, Deny, Advise]
 
 
 def test_what_the_text_does_not_tell_is_allowed() -> None:
-    assert asked('rm -rf "$DIR"/* $(cat list) && echo > "$OUT" && cd "$WHERE" && touch x') == Allow()
-    assert asked("cat tests/a.py .helmsman/feedback.md .git/config /etc/hosts") == Allow()
+    assert evaluate_command('rm -rf "$DIR"/* $(cat list) && echo > "$OUT" && cd "$WHERE" && touch x') == Allow()
+    assert evaluate_command("cat tests/a.py .helmsman/feedback.md .git/config /etc/hosts") == Allow()
 
 
 # an honest session ----------------------------------------------------------------------------------------------------

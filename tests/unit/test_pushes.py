@@ -195,7 +195,7 @@ def test_any_message_is_parsed_or_rejected(body: bytes) -> None:
 # --- sifting ------------------------------------------------------------------------------------------------------
 
 
-def sifted(
+def filter_one(
     ref: str = "refs/heads/main", before: str = ZEROS, after: str = COMMIT, branches: tuple[str, ...] = ("**",)
 ) -> Push | Ignored:
     (found,) = filter_updates([Update(ref, before, after)], branches, FACTS)
@@ -203,8 +203,8 @@ def sifted(
 
 
 def test_a_branch_that_was_moved_is_a_push() -> None:
-    assert sifted() == push()
-    assert sifted(before="b2" * 20) == push(before="b2" * 20)
+    assert filter_one() == push()
+    assert filter_one(before="b2" * 20) == push(before="b2" * 20)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_branch_that_was_moved_is_a_push() -> None:
     ],
 )
 def test_other_updates_are_ignored_with_a_reason(update: Mapping[str, Any], words: str) -> None:
-    found = sifted(**update)
+    found = filter_one(**update)
     assert isinstance(found, Ignored)
     assert words in found.reason
 

@@ -33,7 +33,7 @@ LINES = "\n".join(f"{key}: {value}" for key, value in VALUES.items())
 BLOCK = f"---RALPH_STATUS---\n{LINES}\n---END_RALPH_STATUS---"
 
 
-def asks(text: str, *, only_at_end: bool = False) -> bool:
+def requests_completion(text: str, *, only_at_end: bool = False) -> bool:
     return read_ending(text, PROMISE, only_at_end=only_at_end).wants_to_finish
 
 
@@ -52,7 +52,7 @@ def asks(text: str, *, only_at_end: bool = False) -> bool:
 )
 def test_a_promise_anywhere_requests_completion(text: str) -> None:
     assert read_ending(text, PROMISE).how == PROMISE
-    assert asks(text)
+    assert requests_completion(text)
 
 
 @pytest.mark.feature("V9")
@@ -72,7 +72,7 @@ def test_a_promise_anywhere_requests_completion(text: str) -> None:
     ],
 )
 def test_a_quoted_or_retracted_promise_requests_nothing(text: str) -> None:
-    assert not asks(text)
+    assert not requests_completion(text)
 
 
 @pytest.mark.feature("V9")
@@ -92,11 +92,11 @@ def test_an_exit_signal_requests_completion_in_a_block_or_alone(text: str) -> No
 @pytest.mark.feature("A5")
 def test_only_the_last_lines_of_other_output_count_as_a_request() -> None:
     echoed = f"> end your last message with {PROMISE} on a line of its own.\n" + "> more of the prompt\n\n" * LAST_LINES
-    assert asks(echoed)
-    assert not asks(echoed, only_at_end=True)
-    assert not asks("EXIT_SIGNAL: true\n" + "a line\n" * LAST_LINES, only_at_end=True)
-    assert asks(f"{echoed}\nDone.\n{PROMISE}\n\ntokens used: 1,234\n", only_at_end=True)
-    assert asks(f"{echoed}\n---RALPH_STATUS---\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---\n", only_at_end=True)
+    assert requests_completion(echoed)
+    assert not requests_completion(echoed, only_at_end=True)
+    assert not requests_completion("EXIT_SIGNAL: true\n" + "a line\n" * LAST_LINES, only_at_end=True)
+    assert requests_completion(f"{echoed}\nDone.\n{PROMISE}\n\ntokens used: 1,234\n", only_at_end=True)
+    assert requests_completion(f"{echoed}\n---RALPH_STATUS---\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---\n", only_at_end=True)
 
 
 @pytest.mark.feature("V17")
@@ -220,7 +220,7 @@ def test_any_text_gives_a_valid_ending(text: str) -> None:
     "piece", ["`", "` ", "```x\n", "\n", "EXIT_SIGNAL ", "{ ", '{"STATUS":', "---RALPH_STATUS---", "CONTINUE:\n"]
 )
 def test_a_megabyte_of_noise_is_read_in_linear_time(piece: str) -> None:
-    assert not asks(piece * (10**6 // len(piece)))
+    assert not requests_completion(piece * (10**6 // len(piece)))
 
 
 @pytest.mark.feature("E11")

@@ -27,7 +27,7 @@ def fails(name: str = "pytest", tests: int = 0, **fields: Any) -> CheckResult:
     return check(passed=False, name=name, command=name, counts=counts, **fields)
 
 
-def judged(
+def stop_attempt(
     *results: CheckResult,
     before: Sequence[StopAttempt] = (),
     active: bool = False,
@@ -42,7 +42,7 @@ def session(*rounds: Sequence[CheckResult], active: bool = True) -> list[StopAtt
     """One attempt to end after the other, whatever comes of each."""
     attempts: list[StopAttempt] = []
     for number, results in enumerate(rounds):
-        attempts.append(judged(*results, before=attempts, active=active and number > 0))
+        attempts.append(stop_attempt(*results, before=attempts, active=active and number > 0))
     return attempts
 
 
@@ -51,7 +51,7 @@ def blocked(attempts: Sequence[StopAttempt]) -> list[bool]:
 
 
 def test_a_failing_check_blocks_the_stop_and_is_recorded() -> None:
-    attempt = judged(PASSES, fails("pytest", 3), fails("lint"))
+    attempt = stop_attempt(PASSES, fails("pytest", 3), fails("lint"))
     assert attempt.blocked
     assert (attempt.failing, attempt.failing_tests, attempt.seconds) == (("pytest", "lint"), 3, 1.235)
     assert attempt.why == "2 of 3 checks fail: pytest, lint"
@@ -67,7 +67,7 @@ def test_a_stop_is_allowed_if_no_check_that_ran_fails() -> None:
         "none": ((), "no check finished"),
     }
     for case, (results, why) in cases.items():
-        attempt = judged(*results)
+        attempt = stop_attempt(*results)
         assert (attempt.blocked, attempt.why, attempt.failing) == (False, why, ()), case
 
 
@@ -80,7 +80,7 @@ def test_a_stop_is_allowed_if_no_check_that_ran_fails() -> None:
     ids=["another hook", "full"],
 )
 def test_some_reasons_allow_a_stop_without_checks(given: dict[str, Any], why: str) -> None:
-    attempt = judged(fails(), **given)
+    attempt = stop_attempt(fails(), **given)
     assert (attempt.blocked, attempt.why, attempt.failing) == (False, why, ("pytest",))
 
 

@@ -40,7 +40,7 @@ def folder(files: Mapping[str, str]) -> Folder:
     return Folder(frozenset(files), files)
 
 
-def found(**files: str) -> Detection:
+def detect(**files: str) -> Detection:
     """What a root with these files holds; the dot of a name is written as two underscores."""
     return find_commands({"": folder({name.replace("__", "."): text for name, text in files.items()})})
 
@@ -123,7 +123,7 @@ def test_a_project_s_files_name_its_commands() -> None:
 
 
 def test_commands_come_by_kind_and_the_project_s_own_word_first() -> None:
-    what = found(
+    what = detect(
         Makefile="build:\nlint:\ntest:\n",
         package__json=scripts(build="x", test="x"),
         pyproject__toml="[tool.ruff]\n[tool.pytest]",
@@ -143,7 +143,7 @@ def test_commands_come_by_kind_and_the_project_s_own_word_first() -> None:
     ],
 )
 def test_a_useless_script_is_skipped_with_a_reason(script: str, cause: str) -> None:
-    what = found(package__json=scripts(test=script))
+    what = detect(package__json=scripts(test=script))
     assert commands(what) == []
     assert [(one.where, one.cause) for one in what.skipped] == [("package.json, script test", cause)]
 
@@ -157,7 +157,7 @@ def test_a_file_that_is_broken_or_of_another_shape_breaks_nothing(text: str) -> 
 
 
 def test_an_invalid_file_is_reported() -> None:
-    what = found(package__json="{", pyproject__toml="=")
+    what = detect(package__json="{", pyproject__toml="=")
     assert {(one.where, one.cause) for one in what.skipped} == {
         ("package.json", "it is not valid JSON"), ("pyproject.toml", "it is not valid TOML"),
     }  # fmt: skip
