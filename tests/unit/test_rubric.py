@@ -258,9 +258,9 @@ def test_a_criterion_is_read(item: str, expected: dict[str, Any]) -> None:
     ("body", "line", "told"),
     [
         ("", 1, "## Judge criteria has no criterion"),
-        ("- ", 2, "criterion c1 says nothing"),
+        ("- ", 2, "criterion c1 has no text"),
         ("- [a b] c", 2, "an id consists of letters, digits and . _ -"),
-        (f"- [{'a' * 61}] c", 2, "at most 60 of them"),
+        (f"- [{'a' * 61}] c", 2, "at most 60 characters"),
         (f"- {'a' * 4001}", 2, "a criterion has at most 4000 characters"),
         ("- a (0 of 3 votes)", 2, "(0 of 3 votes): expected K of N votes"),
         ("- a (5 of 10 votes)", 2, "N at most 9"),

@@ -112,7 +112,7 @@ def test_keys_of_other_loops_are_ignored(key: str) -> None:
         ("hitl_treshold", "unknown key 'hitl_treshold'; did you mean hitl_threshold?"),
         ("tokens", "unknown key 'tokens'; did you mean limits.tokens"),
         ("limits.tokens", "write sections as nested tables"),
-        ("nonsense", "unknown key 'nonsense'; correct it"),
+        ("nonsense", "unknown key 'nonsense'; correct or remove it"),
         (5, "unknown key '5'"),
     ],
 )
