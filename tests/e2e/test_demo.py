@@ -67,7 +67,7 @@ def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
     assert first.count("stop blocked: the check fails") == 2
     assert "stop allowed: the limit is reached" in first
     assert "✘" in first
-    assert "→ continue: the check fails; the agent claimed completion all the same" in first
+    assert "→ continue: the check fails; the agent claimed completion anyway" in first
     assert "claim  " not in second
     assert "→ continue: the check fails" in second
     assert "→ completed: the agent claimed completion" in third

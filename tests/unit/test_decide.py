@@ -69,7 +69,7 @@ def test_a_stop_at_a_limit_names_every_limit_and_how_far_the_work_is() -> None:
     decision = decide(situation(signals=(LIMIT_REACHED, tokens), checks=REPORTS["fail"], claims=ASKED))
     assert decision.reason == (
         "50 of 50 US dollars used (100%); 9 of 8 tokens used (112%); at the end 1 of 2 checks fails; "
-        "the agent claimed completion all the same; pytest fails"
+        "the agent claimed completion anyway; pytest fails"
     )
 
 
@@ -189,7 +189,7 @@ def test_a_finding_that_blocks_is_the_reason_to_go_on() -> None:
 def test_the_fifth_denied_request_in_a_row_ends_the_loop_with_what_stands_against_it() -> None:
     fifth = asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=4)})
     assert (fifth.rule, fifth.outcome) == ("completion.denied", Outcome.STOPPED)
-    assert "claimed completion 5 times in a row under green checks" in fifth.reason
+    assert "claimed completion 5 times in a row with passing checks" in fifth.reason
     assert fifth.reason.endswith("""helmsman resume mend-it --set 'invariants.allow=["t.py"]'""")
     assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind == CONTINUE
 
@@ -201,7 +201,7 @@ FORCED: dict[str, Any] = {"completion": {"force_max": True}}
 def test_with_force_max_a_proven_completion_is_acknowledged_and_the_loop_goes_on() -> None:
     decision = asked(FORCED)
     assert (decision.kind, decision.rule) == (CONTINUE, "completion.acknowledged")
-    assert "force_max goes on improving it" in decision.reason
+    assert "force_max continues improving it" in decision.reason
 
 
 @pytest.mark.feature("E8")

@@ -220,7 +220,7 @@ def test_calls_that_the_world_broke_again_and_again_bring_a_pause_that_costs_no_
 def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
     back = decide(situation(state=FELL, signals=(REGRESSING,), oversight=overseen(best=BEST)))
     assert (back.kind, back.back_to) == ("continue", BEST.commit)
-    assert "the branch goes back to aaaaaaaaaa and the work stays on a ref" in back.reason
+    assert "the branch is reset to aaaaaaaaaa and the work kept on a ref" in back.reason
 
 
 @pytest.mark.feature("S17")

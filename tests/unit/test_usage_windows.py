@@ -63,7 +63,7 @@ def test_at_its_share_of_a_window_the_loop_waits_for_the_reset_and_says_so() -> 
     decision = after_a_call(window(0.85), pause_at=0.8)
     assert (decision.kind, decision.rule, decision.until) == ("wait", "usage_limit.pause_at", NOW + HOUR + MINUTE)
     assert decision.reason == (
-        "85% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC, and the loop leaves the rest to people "
+        "85% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC; the loop leaves the rest to people "
         "(usage_limit.pause_at); waiting until 2026-11-22 13:01:00 UTC"
     )
     assert not decision.repeat, "the iteration was made, and counts"

@@ -52,12 +52,12 @@ def pain(s: Situation) -> Answer:
     if not s.critical_events:
         return "none", None
     back, reason = s.last_good, "; ".join(signal.message for signal in s.critical_events)
-    note = f"; the branch goes back to {back[:10]}, the work stays on a ref" if back else ""
-    words = f"{reason}{note}; look at it, then: helmsman resume {s.state.loop}"
+    note = f"; the branch is reset to {back[:10]}, and the work kept on a ref" if back else ""
+    words = f"{reason}{note}; review it, then: helmsman resume {s.state.loop}"
     return reason, stop(s, s.critical_events[0].rule, words, Outcome.EJECTED, back_to=back)
 
 
-@question("agent.operator", lambda _: f"an ending other than {', '.join(sorted(OPERATORS_FAULT))}")
+@question("agent.operator", lambda _: f"an outcome other than {', '.join(sorted(OPERATORS_FAULT))}")
 def operator(s: Situation) -> Answer:
     ended, kind = s.call.outcome, s.state.agent.kind if s.state.agent else None
     if ended not in OPERATORS_FAULT:
@@ -87,7 +87,7 @@ def completed_before(s: Situation) -> Answer:
     because = f"proven before: {before[:10] or 'no'}, a limit is reached: {yes_or_no(bool(s.limits))}"
     if not (s.state.config.completion.force_max and s.limits and before and proof.green and not proof.denied) or judged:
         return because, None
-    reason = f"it was proven first on {before[:10]}, and at the end of all iterations {s.checked} on {s.short}"
+    reason = f"it was proven on {before[:10]}, and after the last iteration {s.checked} on {s.short}"
     return because, stop(s, "completion.force_max", reason, Outcome.COMPLETED)
 
 
@@ -109,7 +109,7 @@ def unproven_work(s: Situation) -> Answer:
     why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
     claimed = f"the agent claimed completion {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
     next_steps = (
-        f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that shows it"
+        f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that proves it"
     )
     return because, stop(s, "completion.no_proof", f"{claimed}; {next_steps}", Outcome.UNPROVEN)
 
@@ -118,9 +118,9 @@ def unproven_work(s: Situation) -> Answer:
 def blocked(s: Situation) -> Answer:
     reason, judged, again = s.evidence.claims.blocked, s.evidence.block_judged, s.state.done.blocked
     if not reason:
-        return "it does not say so", None
+        return "the agent does not say so", None
     by_judge = f", the judge: {judged.criteria[0].given.replace('_', ' ')}" if judged else ""
-    because = f"it says so, {again + 1} in a row{by_judge}; two in a row, or the judge's word, end it"
+    because = f"the agent says so, {again + 1} in a row{by_judge}; two in a row, or the judge's agreement, end the loop"
     if not again and not (judged and judged.approved):
         return because, None
     confirmed_by = "a fresh session confirms it" if again else "the judge confirms it"
@@ -135,7 +135,7 @@ def blocked(s: Situation) -> Answer:
 @question("limits")
 def limit(s: Situation) -> Answer:
     if not s.limits:
-        return "every limit has room", None
+        return "no limit is reached", None
     reason = "; ".join(signal.message for signal in s.limits)
     proven = f"; the last proven commit is {s.state.verified[:10]}" if s.state.verified else ""
     repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and does not count either
@@ -153,11 +153,11 @@ def usage_limit(s: Situation) -> Answer:
     until = next_attempt_at(s, None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now))
     window = f" ({limit.window})" if limit and limit.window else ""
     no_reset = "" if known else ", no reset was announced"
-    reason = f"usage limit{window} reached{no_reset}; waiting until {_at(until)}, which counts as no iteration"
+    reason = f"usage limit{window} reached{no_reset}; waiting until {_at(until)}, which does not count as an iteration"
     return s.ended, wait(s, "agent.usage_limit", reason, until, repeat=True)
 
 
-@question("agent.killed", lambda _: f"a call that does something, or more than {MOST_KILLED} attempts that were killed")
+@question("agent.killed", lambda _: f"a call that does something, or more than {MOST_KILLED} killed attempts")
 def killed(s: Situation) -> Answer:
     """Says nothing about the work or the approach, like a call broken by the network."""
     because = f"{s.ended} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}"
@@ -165,7 +165,7 @@ def killed(s: Situation) -> Answer:
         return because, None
     until = s.now + timedelta(seconds=s.state.config.retry.first_delay_seconds)
     killed = f"the agent was killed (exit status {s.call.exit_code}) before it did anything"
-    reason = f"{killed}; it is called again, which counts as no iteration"
+    reason = f"{killed}; it is called again, which does not count as an iteration"
     return because, wait(s, "agent.killed", reason, until, repeat=True)
 
 
@@ -175,13 +175,13 @@ def failing_agent(s: Situation) -> Answer:
     because = f"{failed} of {allowed} in a row did nothing"
     if failed < allowed:
         return because, None
-    last = f"the last one {s.call.outcome}{s.error}"
+    last = f"the last ended as {s.call.outcome}{s.error}"
     reason = f"{failed} agent calls in a row did nothing ({are_allowed(allowed)}), {last}"
     if s.state.attempt > PAUSES.get(s.call.outcome, 0):
         return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
     # the circuit breaker opens: the attempt is repeated after the pause, and a successful one closes it
     until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
-    words = f"{reason}; trying again at {_at(until)}, which counts as no iteration"
+    words = f"{reason}; retrying at {_at(until)}, which does not count as an iteration"
     return because, wait(s, "breaker.open", words, until, repeat=True)
 
 
@@ -219,7 +219,7 @@ def cannot_tell(s: Situation) -> Answer:
     if judgement is None:
         return "no judge was asked", None
     undecided = [verdict for verdict in judgement.criteria if verdict.cannot_tell]
-    because = f"{plural(len(undecided), 'criterion', 'criteria')} that cannot be told"
+    because = f"{plural(len(undecided), 'criterion', 'criteria')} undecided"
     if judgement.outcome is not JudgementOutcome.UNDECIDED or is_item_question:
         return because, None
     reasons = "; ".join(f"{verdict.criterion}: {shortened(clean(verdict.reason), 300)}" for verdict in undecided)
@@ -244,27 +244,27 @@ def tries(s: Situation) -> Answer:
     if proof is None or proof.proven or not proof.tried or tries < plan.tries:
         return because, None
     item, spent = f"{proof.item} ({clean(proof.title)[:100]})", plural(tries, "iteration")
-    last = f"{spent} did not prove the plan's item {item}, {are_allowed(plan.tries)}; what is missing: {proof.why}"
+    last = f"{spent} did not prove the plan's item {item}, {are_allowed(plan.tries)}; missing: {proof.why}"
     choices = (
         f"a person is needed: fix the item or its check in {plan.file} on {s.state.branch}, or tell the agent"
-        f" how; then `helmsman approve {s.state.loop}` gives it {plan.tries} more"
+        f" how; then `helmsman approve {s.state.loop}` allows {plan.tries} more iterations"
     )
     return because, stop(s, "plan.tries", f"{last}; {choices}", Outcome.WAITING)
 
 
-@question("completion.denied", lambda s: s.evidence.proof.objections or "no finding stands against it")
+@question("completion.denied", lambda s: s.evidence.proof.objections or "no blocking finding")
 def denied(s: Situation) -> Answer:
     proof = s.evidence.proof
     asked, in_row = proof.asked and proof.green, s.state.done.asked_in_row + 1
-    because = f"{in_row if asked and proof.denied else 0} in a row, {ASK_LIMIT} may be"
+    because = f"{in_row if asked and proof.denied else 0} in a row, {are_allowed(ASK_LIMIT)}"
     others = any(denial.rule != "plan" for denial in proof.denied)  # which counts its own tries
     if not (asked and others) or in_row < ASK_LIMIT:
         return because, None
     paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
     allow = json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]], ensure_ascii=False)
     command = f"helmsman resume {s.state.loop} --set {shlex.quote(f'invariants.allow={allow}')}"
-    remedy = f"; if you reviewed it and it is honest work: {command}" if paths else ""
-    reason = f"the agent claimed completion {in_row} times in a row under green checks, and this stands against it: "
+    remedy = f"; if you reviewed the findings and the work is honest: {command}" if paths else ""
+    reason = f"the agent claimed completion {in_row} times in a row with passing checks, but it was denied: "
     return because, stop(s, "completion.denied", f"{reason}{proof.objections}{remedy}", Outcome.STOPPED)
 
 
@@ -272,14 +272,14 @@ def denied(s: Situation) -> Answer:
 def person(s: Situation) -> Answer:
     ladder = s.oversight.ladder
     reason = f"{ladder.rung.title}: {ladder.reason}" if ladder.reason else ladder.rung.title
-    because = f"the rung is {reason}{'' if s.steers else '; ladder.act is off, so nothing follows'}"
+    because = f"the level is {reason}{'' if s.steers else '; ladder.act is off, so it has no effect'}"
     if ladder.rung < EscalationLevel.HUMAN or not s.steers:
         return because, None
     facts = "; ".join(map(sentence, s.oversight.conflicts[:CONFLICTS_TOLD]))
     objection = f"two instructions contradict each other: {facts}; at the end {s.against}" if facts else s.against
     choices = (
-        f"a person has to choose: change the goal, the checks or an instruction that contradicts another, and go on with"
-        f" `helmsman approve {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
+        f"a person has to choose: change the goal, the checks or a contradictory instruction, then continue with"
+        f" `helmsman approve {s.state.loop}` (it starts with a redesign); or take over the branch by hand; or leave it"
     )
     words = f"{objection}; {ladder.rung.title}: {ladder.reason}; {choices}"
     return because, stop(s, "ladder.human", words, Outcome.WAITING)
@@ -292,12 +292,12 @@ def _allowed(s: Situation) -> str:
 
 @question("usage_limit.pause_at", _allowed)
 def share_used(s: Situation) -> Answer:
-    because = "; ".join(map(in_words, open_windows(s.call.rate_limit, s.now))) or "the CLI told no share of a window"
+    because = "; ".join(map(in_words, open_windows(s.call.rate_limit, s.now))) or "the CLI reported no usage window"
     full = used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
     if not full:
         return because, None
     until = next_attempt_at(s, max((window.resets_at for window in full if window.resets_at), default=None))
-    text = f"{'; '.join(map(in_words, full))}, and the loop leaves the rest to people (usage_limit.pause_at)"
+    text = f"{'; '.join(map(in_words, full))}; the loop leaves the rest to people (usage_limit.pause_at)"
     return because, wait(s, "usage_limit.pause_at", f"{text}; waiting until {_at(until)}", until)
 
 
@@ -316,7 +316,7 @@ def full_hour(s: Situation) -> Answer:
 def acknowledged(s: Situation) -> Answer:
     if not s.evidence.proven:
         return s.gates, None
-    reason = f"{s.why_done}; force_max goes on improving it until the iterations are used up"
+    reason = f"{s.why_done}; force_max continues improving it until no iterations are left"
     return s.gates, go_on(s, "completion.acknowledged", reason)
 
 

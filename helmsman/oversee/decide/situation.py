@@ -97,7 +97,7 @@ class Situation:
         if report is None:
             return f"the agent's call ended as {self.call.outcome}, so nothing was checked"
         if report.results and not report.passed:
-            all_the_same = "; the agent claimed completion all the same" if has_claimed else ""
+            all_the_same = "; the agent claimed completion anyway" if has_claimed else ""
             return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
         if not has_claimed and (item := self.evidence.item):  # with a plan no claim is needed: it is completed item by item
             remaining = self.evidence.items_left
@@ -124,18 +124,18 @@ class Situation:
     def _objections(self) -> str:
         judgement = self.evidence.judgement
         rejected = f"the judge did not approve: {judgement.cause}" if judgement and not judgement.approved else ""
-        return self.evidence.proof.objections or rejected or "force_max goes on"
+        return self.evidence.proof.objections or rejected or "force_max continues"
 
     @property
     def gates(self) -> str:
         """State of the completion gates."""
         proof, judgement = self.evidence.proof, self.evidence.judgement
         states = (
-            f"asked: {yes_or_no(proof.asked)}",
+            f"claimed: {yes_or_no(proof.asked)}",
             f"every check passes: {yes_or_no(proof.green)}",
             f"objections: {len(proof.denied)}",
             *([f"the judge approves: {yes_or_no(judgement.approved)}"] if judgement else ()),
-            *(["force_max goes on"] if self.state.config.completion.force_max and self.evidence.proven else ()),
+            *(["force_max continues"] if self.state.config.completion.force_max and self.evidence.proven else ()),
         )
         return ", ".join(states)
 
@@ -167,14 +167,14 @@ class Situation:
         """Claims on an unchanged tree, and without proof."""
         done, refused = self.state.done, self.evidence.proof.refused_by
         unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & NEEDS_WORD)
-        return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_REFUSED} of either end it"
+        return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_REFUSED} of either end the loop"
 
     @property
     def in_hand(self) -> tuple[int, str]:
         """Tries of the plan's item, and its state as text."""
         proof = self.evidence.item
         if proof is None:
-            return 0, "no item of a plan is in hand"
+            return 0, "no plan item is in progress"
         tries = tries_after(self.state.plan, self.evidence).get(proof.item, 0)
         open_text = f"{proof.item}: {tries} of {self.state.config.plan.tries} tries, missing: {proof.why}"
         return tries, f"{proof.item} is proven" if proof.proven else open_text
@@ -237,7 +237,7 @@ def on_better_tree(s: Situation, decision: Decision) -> Decision:
     if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.only_own_commits(best.commit):
         return decision
     back = best.commit
-    reason = f"{decision.reason}; the work got worse, so the branch goes back to {back[:10]} and the work stays on a ref"
+    reason = f"{decision.reason}; the work got worse, so the branch is reset to {back[:10]} and the work kept on a ref"
     return decision.model_copy(update={"back_to": back, "reason": reason})
 
 
