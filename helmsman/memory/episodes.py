@@ -110,7 +110,7 @@ def summary(state: LoopState, subject: Subject) -> Summary:
     """Summary of an ended loop. Raises ValueError if it has not ended."""
     ending = state.ending
     if ending is None or ending.outcome is None:
-        raise ValueError(f"the loop {state.loop} has not ended: there is nothing to sum up yet")
+        raise ValueError(f"the loop {state.loop} has not ended, so it has no summary yet")
     return Summary(
         uid=state.uid,
         loop=state.loop,

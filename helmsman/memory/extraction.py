@@ -65,7 +65,7 @@ def after_loop(state: LoopState, summary: Summary) -> tuple[Observation, ...]:
         sentences = (
             f"Completed work in this project chose {quote(decision.chose, _CHOSE)}{rejected}.",
             f"Its reason: {quote(decision.reason, _SIDE)}." if decision.reason else "",
-            f"It would look again if {quote(decision.revisit_if, _SIDE)}." if decision.revisit_if else "",
+            f"To be revisited if {quote(decision.revisit_if, _SIDE)}." if decision.revisit_if else "",
         )
         confidence = _CHOICES[bool(decision.reason and decision.rejected)]
         found.append(observation(summary, LessonKind.CONVENTION, join_fitting(sentences, LONGEST_TEXT), details, confidence))
@@ -118,7 +118,7 @@ def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observa
         return
     sentences = (
         f"This ended the failures of earlier work{f': {quote(approach, _APPROACH)}' if approach else ''}.",
-        f"These had not: {', '.join(quote(earlier, _TRIED) for earlier in earlier_approaches)}.",
+        f"These did not: {', '.join(quote(earlier, _TRIED) for earlier in earlier_approaches)}.",
         f"Failing before: {join_quoted(tests, 3, 120)}."
         if tests
         else f"It ended {_join_kinds(classes)}."
@@ -160,7 +160,7 @@ def _ineffective_approaches(episodes: Iterable[Episode]) -> tuple[str, ...]:
 
 def _evidence_lines(episode: Episode, tests: Sequence[str] = ()) -> Iterator[str]:
     yield f"Loop {short_line(episode.loop, 80)}, iteration {episode.iteration}: completion {episode.completion:.0%}."
-    yield f"Tests that it ended: {join_quoted(tests, 5, 120)}." if tests else ""
+    yield f"Tests that it fixed: {join_quoted(tests, 5, 120)}." if tests else ""
 
 
 def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
@@ -169,7 +169,7 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
     for verdict in episode.verdicts:
         reason = rejected.get(verdict.criterion, "")
         if verdict.met and describes_work(reason) and not gives_orders(verdict.reason):
-            rejection = f"A judge rejected such work first: {quote(reason, _REASON)}."
+            rejection = f"A judge first rejected such work: {quote(reason, _REASON)}."
             acceptance = f"Accepted later: {quote(verdict.reason, _REASON)}." if verdict.reason else ""
             text = join_fitting((rejection, acceptance, _changed_files(episode)), LONGEST_TEXT)
             yield observation(episode, LessonKind.STRATEGY, text, _evidence_lines(episode), _JUDGED)
@@ -182,7 +182,7 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
         approaches = _ineffective_approaches(row)
         if len(approaches) >= LEAST_TRIED:  # a failure is obvious; what did not help is not
             joined_approaches = ", ".join(quote(approach, _TRIED) for approach in approaches)
-            text = f"{quote(place(error), _SIDE)} failed on. Tried without effect: {joined_approaches}."
+            text = f"{quote(place(error), _SIDE)} kept failing. Tried without effect: {joined_approaches}."
             found.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
     worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
     for error in episode.troubles:  # in the sessions of several iterations; reported once, when there are enough
@@ -191,7 +191,7 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
         if error.kind in BY_MACHINE and error.where and len(sessions) >= IN_SESSIONS and all(sessions[-IN_SESSIONS:]) and is_new:
             why = f"{_join_kinds((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
             quotation = f"{quote(place(error), _SIDE)}: {quote(error.message, _REASON)}"
-            text = f"{_join_kinds((error.kind,)).capitalize()} in one session after the other at {quotation}."
+            text = f"{_join_kinds((error.kind,)).capitalize()} in consecutive sessions at {quotation}."
             found.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
     yield from found.values()
 

@@ -108,17 +108,17 @@ def verdict(guardrail: Guardrail) -> Verdict:
 
 def effect_text(guardrail: Guardrail) -> str:
     """The effect for people, with its counts."""
-    shown = f"told in {plural(guardrail.loops, 'ended loop')}"
+    shown = f"shown in {plural(guardrail.loops, 'ended loop')}"
     if guardrail.failure is None:
-        return f"not measured, as it is about no known class of failure; {shown}"
+        return f"not measured: it has no class of failure; {shown}"
     before = f"{guardrail.before_seen} of {plural(guardrail.before_of, 'checked iteration')}"
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
     result = verdict(guardrail)
-    quiet = f", nothing of its class near in the last {guardrail.unneeded}" if result is Verdict.UNNEEDED else ""
+    quiet = f", no failure of its class in the last {guardrail.unneeded}" if result is Verdict.UNNEEDED else ""
     note = (
-        "; it is a person's, so it stays until somebody deletes it" if belongs_to_person(guardrail) and result in NO_GOOD else ""
+        "; it belongs to a person, so it stays until somebody deletes it" if belongs_to_person(guardrail) and result in NO_GOOD else ""
     )
-    return f"{result}: {guardrail.failure} failures in {before} before, in {since} since it is told; {shown}{quiet}{note}"
+    return f"{result}: {guardrail.failure} failures in {before} before, in {since} since it is shown; {shown}{quiet}{note}"
 
 
 def _log_binomial(of: int, some: int) -> float:

@@ -19,9 +19,9 @@ from helmsman.records.lessons import LONGEST_TEXT, Guardrail
 
 TITLE, NOTES, ALWAYS = "# Guardrails", "# Notes", "Always"
 HELP = """\
-> What Helmsman tells the agent in each iteration: reword a heading or the text below it, delete both to be rid of them, or
-> add a heading with a text of your own. What you write wins and stays; leave the comments as they are, and quoted lines like
-> these to Helmsman, which writes them anew."""
+> Helmsman shows these to the agent in each iteration. Edit a heading or its text, delete both to remove a guardrail, or add a
+> heading with your own text. Your edits win and stay. Leave the comments and quoted lines like these alone: Helmsman rewrites
+> them."""
 """A quotation, like all of Helmsman's own text, so that readers of instructions skip it."""
 LARGEST = 200_000  # characters that are read of a file
 LONGEST_TRIGGER, MOST, MOST_PROBLEMS = 300, 200, 20
@@ -123,7 +123,7 @@ def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> 
     is_guardrails_file = titled or written is not None
     if len(text) > LARGEST or not is_guardrails_file:
         why = (
-            f"neither `{TITLE}` nor Helmsman's last line is in it"
+            f"it has neither `{TITLE}` nor Helmsman's last line"
             if not is_guardrails_file
             else f"it is longer than {LARGEST:,} characters"
         )
@@ -142,14 +142,14 @@ def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> 
         if one is None or fingerprint not in {shown, _fingerprint(one.trigger, one.instruction)}:  # reworded by a person
             if flaw := block.flaw():
                 where = f"line {block.number}, {(block.trigger or ALWAYS)[:60]!r}"
-                flaws.append(f"{where}: {flaw}; the file is left alone until that is fixed")
+                flaws.append(f"{where}: {flaw}; the file is not written until that is fixed")
             else:
                 name = code(f"{project}\0person\0{fingerprint}")
                 created = Guardrail(id=name, project=project, instruction=block.instruction, by="person", created_at=now)
                 after = _with_person_words(one or active.get(name) or remaining.pop(name, created), block)
         if after and not after.retired:
             active[code_of(after)] = after
-    flaws += [f"more than {MOST} guardrails; the file is left alone until there are fewer"] if len(blocks) > MOST else []
+    flaws += [f"more than {MOST} guardrails; the file is not written until there are fewer"] if len(blocks) > MOST else []
     missing = {name: one for name, one in remaining.items() if not one.retired}
     removed = [one.model_copy(update={"retired": REMOVED, "retired_at": now}) for name, one in missing.items() if name in mark]
     active |= {name: one for name, one in missing.items() if name not in mark}

@@ -89,7 +89,7 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     """
     before = read(text.removeprefix("\ufeff"))
     if not isinstance(before, Alignment):
-        raise OperatorError("nothing can be handed over in the alignment file", found=before, remedy="fix the file")
+        raise OperatorError("the handoff cannot be added to the alignment file", found=before, remedy="fix the file")
     newline = "\r\n" if "\r\n" in text else "\n"
     after = with_section(text, Handoff(handoff.text.replace("\n", newline)))
     if after == text:
@@ -97,8 +97,8 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     after += newline
     reread = read(after.removeprefix("\ufeff"))
     if not isinstance(reread, Alignment) or reread.model_copy(update={"more": before.more}) != before:
-        reason = "with a handoff it would not be read as it is read now, or it would be too long"
-        raise OperatorError("nothing can be handed over in the alignment file", found=reason, remedy="fix the file")
+        reason = "with the handoff its four sections would change, or it would be too long"
+        raise OperatorError("the handoff cannot be added to the alignment file", found=reason, remedy="fix the file")
     return after
 
 

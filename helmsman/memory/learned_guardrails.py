@@ -86,9 +86,9 @@ def create(
         why, conflict = "", contradiction(proposed.instruction, orders, active)
         if conflict is not None:
             first, second = (f"“{clean(one.text)}” ({clean(one.place)})" for one in (conflict.first, conflict.second))
-            why = f"{first} contradicts {second}: both speak of {clean(conflict.about)}"
+            why = f"{first} contradicts {second}: both are about {clean(conflict.about)}"
         elif len(active) >= most:
-            why = f"{most} guardrails stand at most; delete one in guardrails.md"
+            why = f"{most} guardrails are the limit; delete one in guardrails.md"
         if why:
             refused.append(Refused(guardrail=proposed, why=why))
         else:
@@ -125,7 +125,7 @@ def _propose(
             return None
     seen, of = count
     numbers = ", ".join(str(episode.iteration) for episode in episodes[-_NUMBERS:])
-    last = "the last ones " if len(episodes) > _NUMBERS else ""
+    last = "the last ones are " if len(episodes) > _NUMBERS else ""
     return Guardrail(
         id=code(f"{project}\0{kind}\0"),  # independent of its words
         project=project,
@@ -133,8 +133,8 @@ def _propose(
         trigger=advice()[kind]["when"],
         instruction=instruction,
         origin=(
-            f"loop {clean(episodes[-1].loop)[:80]}: {kind} failures in {plural(len(episodes), 'iteration')} that did not "
-            f"get on ({last}{numbers}); in {seen} of {plural(of, 'checked iteration')} of the project"
+            f"loop {clean(episodes[-1].loop)[:80]}: {kind} failures in {plural(len(episodes), 'iteration')} without "
+            f"progress ({last}{numbers}); in {seen} of {plural(of, 'checked iteration')} of the project"
         ),
         before_seen=seen,
         before_of=of,

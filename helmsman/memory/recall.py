@@ -44,7 +44,7 @@ ALIKE = 0.7
 _HEADINGS = {
     LessonKind.CONVENTION: "How this project does things:",
     LessonKind.STRATEGY: "What led to success:",
-    LessonKind.ANTIPATTERN: "What failed again and again, so do something else:",
+    LessonKind.ANTIPATTERN: "What failed repeatedly; do something else:",
 }
 
 
@@ -132,9 +132,9 @@ def _choose(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowan
         reasons = (
             "of this project" if one.own else "of another project",
             f"{'the same' if same_type else 'another'} type of work ({lesson.task_type})",
-            f"it holds {plural(one.found.words, 'word')} of what is asked, {one.found.text:.0%} by weight",
+            f"{plural(one.found.words, 'word')} in common with the goal, {one.found.text:.0%} by weight",
             failing if one.tests else "",
-            f"its class of failure ({lesson.failure}) is there now" if has_class else "",
+            f"its class of failure ({lesson.failure}) occurs now" if has_class else "",
             f"confidence {lesson.confidence:.2f}",
             f"{lesson.successes} of {plural(lesson.uses, 'use')} went well",
             f"seen {plural(max((now - lesson.updated_at).days, 0), 'day')} ago",

@@ -19,10 +19,10 @@ from helmsman.texts import duration, format_dollars, plural
 BEGIN, END = "<!-- helmsman:begin -->", "<!-- helmsman:end -->"
 INDEX, SPEC, MAP, CONSTRAINTS = "INDEX.md", "spec.md", "map.md", "constraints.md"
 PAGES = {
-    INDEX: ("Wiki", "What is known of this project. Archives of loops are never changed."),
-    SPEC: ("What is wanted", "The goal that was worked toward last."),
-    MAP: ("Map", "Folders of this project, by their number of files."),
-    CONSTRAINTS: ("Constraints", "What must and must not be done here, with the document and the line that say so."),
+    INDEX: ("Wiki", "What is known about this project. Archives of loops never change."),
+    SPEC: ("Goal", "The latest goal."),
+    MAP: ("Map", "Folders of this project, with their number of files."),
+    CONSTRAINTS: ("Constraints", "Requirements and prohibitions, each with its document and line."),
 }
 """Title and purpose of each page."""
 SUMMARY, ITERATIONS = "summary.md", "iterations.md"
@@ -37,7 +37,7 @@ def renewed(name: str, body: str, old: str) -> str:
     block = f"{BEGIN}\n{body.rstrip()}\n{END}"
     if not old:
         title, about = PAGES[name]
-        return f"# {title}\n\n{about} What stands between the markers is made anew; all else is yours.\n\n{block}\n"
+        return f"# {title}\n\n{about} The text between the markers is regenerated; all else is yours.\n\n{block}\n"
     before, _, remainder = old.partition(BEGIN)
     _, closed, after = remainder.partition(END)
     return f"{before}{block}{after}" if closed else old

@@ -74,7 +74,7 @@ class Catalogue(NamedTuple):
         found = make(read_text(path, self.form), where)
         if found.name != Path(where).stem:
             expected = f'name = "{Path(where).stem}"'
-            problem = f"{where} holds another {self.kind} than its name says"
+            problem = f"{where}: its {self.kind} has another name than the file"
             raise OperatorError(problem, expected=expected, found=display(found.name), remedy="rename one")
         return found
 
@@ -86,7 +86,7 @@ def with_agent(resolved: LoopSettings, top: Path) -> LoopSettings:
     """The settings with the loop's agent, without what that does not support. Raises OperatorError."""
     kind = find_agent(top, resolved.config.agent)
     if resolved.config.agent.kind != TEMPLATE:
-        remedy = f"set it, or remove them; for changes to a kind write {AGENTS.folder}/NAME.toml"
+        remedy = f"set it, or remove them; to change a kind, write {AGENTS.folder}/NAME.toml"
         _refuse(resolved, OF_A_TEMPLATE, "a template", f'agent.kind = "{TEMPLATE}"', remedy)
     if kind is None:
         expected = "agent.kind, or claude.binary, claude.model and claude.environment"
@@ -142,7 +142,7 @@ def _refuse(resolved: LoopSettings, names: Sequence[str], owner: str, expected: 
     """Raise OperatorError for settings of another agent, which would be ignored silently."""
     keys = [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
     if keys:
-        problem = f"{' and '.join(keys)}: only {owner} has that, and agent.kind is {resolved.config.agent.kind}"
+        problem = f"{' and '.join(keys)}: only {owner} uses this, but agent.kind is {resolved.config.agent.kind}"
         raise OperatorError(problem, expected=expected, remedy=remedy)
 
 

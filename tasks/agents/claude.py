@@ -91,7 +91,7 @@ def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
             "the agent refuses to bypass permissions for the root user",
             expected="an ordinary user, or a sandbox",
             found="root, without IS_SANDBOX=1",
-            remedy="run as another user; in a container that may be broken, set IS_SANDBOX=1; or set claude.permission_mode",
+            remedy="run as another user; in a disposable container, set IS_SANDBOX=1; or set claude.permission_mode",
         )
 
 
@@ -127,12 +127,12 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
         )
     if listener.deaf:
         raise OperatorError(
-            "the agent's program does not call its hooks, so nothing would steer it",
+            "the agent's program does not call its hooks, so guardrails have no effect",
             expected=f"a Claude Code that calls hooks of type http, with {TOKEN} as the loop sets it",
             found=reader.cli_version or "a program that does not report its version",
             remedy=(
-                "look for disableAllHooks and env in .claude/settings.json, install a newer Claude Code, or set"
-                " steering.hooks = false to do without guard rails"
+                "check disableAllHooks and env in .claude/settings.json, install a newer Claude Code, or set"
+                " steering.hooks = false to work without guardrails"
             ),
         )
     if session_steering and session_steering.overdue:

@@ -92,7 +92,7 @@ class Watch:
         """Why the session must be aborted; empty while it may continue."""
         if not self._reason and self._most is not None and self._used() >= self._most:
             self._reason = (
-                f"this call has used {self._used():,} tokens; with what was used before, that is {BLOWN_AT:.0%} of limits.tokens"
+                f"this call has used {self._used():,} tokens; with earlier calls, that is {BLOWN_AT:.0%} of limits.tokens"
             )
         return self._reason
 
@@ -132,7 +132,7 @@ class Watch:
             # git's output shows whether a push overwrote something; without it nothing is reported
             has_overwritten = _UPDATED in result.output and not any(git_of(command).verb in _BRINGS for command in started.script)
             if has_overwritten and any(_is_forced_push(command, self._rules) for command in started.script):
-                damage = "it overwrote what a remote holds, by a forced git push"
+                damage = "it overwrote a remote branch by a forced git push"
             elif published := next(filter(None, (_published_by(command, self._rules) for command in started.script)), ""):
                 damage = f"it published something ({published})"
         self._reason = f"{DESTROYED}{damage}" if damage else ""

@@ -144,12 +144,12 @@ class StopGate:
         """
         worktree = self._checkout.worktree
         if own_git(worktree, self._start) is None:
-            raise TransientError("the worktree is cut off from its repository")
+            raise TransientError("the worktree has lost its repository")
         if any(dirty_paths(inner) for inner in submodules(worktree)):
-            raise TransientError("work in a submodule is not committed, and cannot be checked before it is")
+            raise TransientError("a submodule has uncommitted work, which cannot be checked")
         self._checkout.prepare(snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, at_work=True))
         if self._checkout.setup_due():
-            raise TransientError("set-up has to run again first, and runs only before the checks that decide")
+            raise TransientError("setup must run again first, and runs only before the deciding checks")
 
     def _allowance(self, check: CheckConfig, until: float) -> float:
         """Seconds that a check may take: 0 where it is known to need more than is left."""

@@ -38,7 +38,7 @@ def call_agent(order: Order) -> AgentCall:
 
 def kind_of(state: LoopState) -> AgentKind:
     if state.agent is None:
-        raise OperatorError("this loop's agent is Claude Code, which is not called by a template")
+        raise OperatorError("this loop's agent is Claude Code, which no template calls")
     return state.agent.kind
 
 

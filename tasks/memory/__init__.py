@@ -96,8 +96,8 @@ def _file_of(url: str) -> Path:
     file = Path(url.removeprefix(FILE)).expanduser()
     if not url.startswith(FILE) or not file.is_absolute() or "?" in url or "\x00" in url:
         raise TransientError(
-            "memory.url names no file",
-            expected="four slashes and a whole path, as sqlite:////folder/memory.db",
+            "memory.url is not the URL of a file",
+            expected="four slashes and an absolute path, as in sqlite:////folder/memory.db",
             found=repr(url)[:200],
             remedy="set HELMSMAN_MEMORY__URL",
         )
@@ -115,5 +115,5 @@ def project_of(repository: Repository) -> str:
     work = ("HEAD",) if succeeds(common, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") else ("--branches", "--remotes")
     roots = git(common, "rev-list", "--max-parents=0", *work).split()
     if not roots:
-        raise OperatorError("the project has no first commit to be known by", found=str(common), remedy="make a commit")
+        raise OperatorError("the repository has no commit to identify the project by", found=str(common), remedy="make a commit")
     return min(roots)[:LENGTH]

@@ -16,7 +16,7 @@ REMEDIES = {
     sqlite3.SQLITE_READONLY: "make the file and its folder writable for this user",
     sqlite3.SQLITE_CANTOPEN: "make the file and its folder writable for this user",
     sqlite3.SQLITE_BUSY: "end the process that locks the store",
-    sqlite3.SQLITE_IOERR: "look at the disk: space, quota, or its health",
+    sqlite3.SQLITE_IOERR: "check the disk: space, quota and health",
     sqlite3.SQLITE_CORRUPT: "reopen the store: the last good copy is restored",
     sqlite3.SQLITE_NOTADB: "reopen the store: the last good copy is restored",
 }
@@ -35,7 +35,7 @@ def reporting_faults(place: str, secret: str = "") -> Generator[None]:
         cause = getattr(error, "orig", None) or error
         code, found = primary_code(cause), f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}"
         raise (Damaged if code in DAMAGE else TransientError)(
-            "the memory store does not work",
+            "the memory store fails",
             expected=f"a working store at {place}",
             found=found.replace(secret, "***") if secret else found,
             remedy=REMEDIES.get(code) or "make sure that the store can be reached, or set memory.use to false",

@@ -51,8 +51,8 @@ def sync_edits(repository: Repository, store: "Store", project: str, now: dateti
         with store.change() as change:
             for guardrail in edited:
                 change.put_guardrail(guardrail)
-    actions = ((edit, "removed" if edit.retired else "added" if edit.by == "person" else "worded") for edit in edited)
-    notes = (f"guardrails.md: a person has {what} {edit.id}: {edit.instruction}" for edit, what in actions)
+    actions = ((edit, "removed" if edit.retired else "added" if edit.by == "person" else "reworded") for edit in edited)
+    notes = (f"guardrails.md: a person {what} {edit.id}: {edit.instruction}" for edit, what in actions)
     _publish_notes((*file.warnings, *notes))
     return file
 
@@ -79,7 +79,7 @@ def delete(repository: Repository, store: "Store", gone: Guardrail, now: datetim
         changed = file.edits is not None and _write_guardrails(repository, store, gone.project, file)
     except OSError as error:
         return _unchanged_message(guardrails_place(repository), error)
-    return f"{NAME} is without it now" if changed else "; ".join(file.warnings)
+    return f"{NAME} no longer has it" if changed else "; ".join(file.warnings)
 
 
 def _write_guardrails(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:
@@ -116,7 +116,7 @@ def write(path: Path, text: str, seen: ReadFile) -> bool:
     if seen.data is not None and new == _normalize(seen.data):
         return False
     if _read_bytes(path) != seen.data:
-        raise OSError(0, "somebody changed it meanwhile")
+        raise OSError(0, "it changed after it was read")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, new, mode=FOR_ALL if seen.data is None else stat.S_IMODE(path.stat().st_mode))
     return True
@@ -139,4 +139,4 @@ def _read_bytes(path: Path) -> bytes | None:
 
 def _unchanged_message(path: Path, error: OSError | UnicodeDecodeError) -> str:
     reason = error.strerror if isinstance(error, OSError) else f"bytes that are not UTF-8 ({error.reason})"
-    return f"{path} is left as it is: {reason}"
+    return f"{path} was not changed: {reason}"

@@ -88,8 +88,8 @@ def _parse_url(url: str) -> URL:
         parsed = None
     if parsed is None or parsed.drivername not in KNOWN:
         raise TransientError(
-            "memory.url names no store",
-            expected="a URL as postgresql://user@host/database or sqlite:////folder/memory.db, or nothing",
+            "memory.url is not the URL of a store",
+            expected="postgresql://user@host/database, sqlite:////folder/memory.db, or nothing",
             found=clean(parsed.drivername) if parsed else "something that is not a URL",
             remedy="set HELMSMAN_MEMORY__URL, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
         )

@@ -102,7 +102,7 @@ def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
         new = _prepare_file(file, ours=ours)
         if new and (copies := _find_files(file, COPY)):
             warning = f"the memory store {file} was missing, and an empty one was created"
-            warnings.append(f"{warning}; if that was not meant, put {copies[0].name} in its place")
+            warnings.append(f"{warning}; if it should exist, replace it with {copies[0].name}")
     for _ in range(ATTEMPTS):
         try:
             database = _open_checked(file, now, warnings, new=new)
@@ -111,7 +111,7 @@ def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
             with _reporting_disk_faults(file):
                 warnings += _restore(file, now)
     else:
-        raise TransientError("the memory store is damaged and could not be repaired", expected=f"a good disk under {file}")
+        raise TransientError("the memory store is damaged and could not be repaired", expected=f"a working disk at {file}")
     database.warnings = tuple(warnings)
     try:
         yield database
@@ -149,10 +149,10 @@ def _reporting_disk_faults(file: Path) -> Generator[None]:
             yield
     except OSError as error:
         raise TransientError(
-            "the memory store cannot be made, read or repaired",
-            expected=f"a file of this user's at {file}, on a working disk",
+            "the memory store cannot be created, read or repaired",
+            expected=f"a file at {file} that this user owns, on a working disk",
             found=error.strerror or type(error).__name__,
-            remedy="make the folder writable for this user, or name another place in memory.url",
+            remedy="make the folder writable for this user, or set memory.url to another path",
         ) from None
 
 
@@ -184,7 +184,7 @@ def _is_good(copy: Path) -> bool:
 
 
 def _damaged_error(file: Path, problem: str) -> Damaged:
-    return Damaged("the memory store is damaged", expected=f"a whole database at {file}", found=problem)
+    return Damaged("the memory store is damaged", expected=f"an intact database at {file}", found=problem)
 
 
 def _check_and_copy(file: Path, now: datetime) -> list[str]:
@@ -267,7 +267,7 @@ def _restore(file: Path, now: datetime) -> list[str]:
                 _sibling(old, "-wal").unlink(missing_ok=True)
     except TimeoutError as error:
         holder = f"{error.filename}: {error.strerror}"
-        raise TransientError("the memory store cannot be locked", found=holder, remedy="end what holds it") from None
+        raise TransientError("the memory store cannot be locked", found=holder, remedy="end the process that holds it") from None
     loss = "there was no good copy, so an empty store was created: earlier lessons are lost"
     if good:
         day = good.name.rpartition("backup-")[2]

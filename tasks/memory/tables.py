@@ -96,6 +96,6 @@ def checked_version(connection: Connection) -> int:
             "the memory store was written by a newer version of this program",
             expected=f"tables of version {VERSION} at most",
             found=f"version {version}",
-            remedy="update this program, or give it a store of its own (memory.url)",
+            remedy="update this program, or use another store (memory.url)",
         )
     return version

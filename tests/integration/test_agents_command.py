@@ -48,7 +48,7 @@ def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
     [
         (("--agent", "codxe"), "there is no agent 'codxe'; did you mean codex?"),
         (("--agent", "codex", "--set", "limits.cost_usd=5"), "limits.cost_usd is set, and codex cannot do it"),
-        (("--set", 'agent.command=["a"]'), "agent.command: only a template has that, and agent.kind is claude"),
+        (("--set", 'agent.command=["a"]'), "agent.command: only a template uses this, but agent.kind is claude"),
         (("--agent", "template", "--set", 'agent.command=["a", "{promt}"]'), "promt"),
     ],
 )

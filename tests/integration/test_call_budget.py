@@ -39,7 +39,7 @@ def test_it_ends_by_the_tokens_that_it_used_and_its_model_hears_nothing_of_dolla
 ) -> None:
     call, requests = called(tmp_path, hooks=hooks)
     assert call.outcome is AgentOutcome.CALL_BUDGET
-    assert call.error.endswith(" of the $1.00 that this call is allowed to cost")
+    assert call.error.endswith(" of this call's budget of $1.00")
     assert call.exit_code == exit_code  # asked by a hook it comes to its own end; without hooks it is stopped
     assert 3 <= len(requests) <= (4 if hooks else 9)  # usage may be read late, and a busy machine ends a process late
     assert 1.2 <= call.usage.cost_usd <= 0.41 * len(requests)  # the answer to the last request may not be heard any more

@@ -80,7 +80,7 @@ def test_an_edit_between_reading_and_writing_is_not_overwritten(written: Path, s
     before = seen(written)
     save(written)
     text = written.read_text(encoding="utf-8") if written.exists() else None
-    with pytest.raises(OSError, match="somebody changed it meanwhile"):
+    with pytest.raises(OSError, match="it changed after it was read"):
         write(written, render((ONE,)), before)
     assert (written.read_text(encoding="utf-8") if written.exists() else None) == text
     assert others(written) == []
@@ -90,7 +90,7 @@ def test_a_file_that_somebody_made_between_is_not_overwritten(path: Path) -> Non
     before = seen(path)
     path.parent.mkdir(parents=True)
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(OSError, match="somebody changed it meanwhile"):
+    with pytest.raises(OSError, match="it changed after it was read"):
         write(path, render(KNOWN), before)
     assert path.read_text(encoding="utf-8") == "mine"
 
@@ -105,7 +105,7 @@ A_LINK = "printf theirs > elsewhere.md; ln -s elsewhere.md guardrails.md"
         ("mkfifo guardrails.md", "something else than a file"),
         ("printf '\\377\\376# Guardrails' > guardrails.md", "bytes that are not UTF-8"),
         ("(echo '# Guardrails'; head -c 200000 /dev/zero | tr '\\0' x) > guardrails.md", "longer than 200,000 characters"),
-        ("echo '# Our rules' > guardrails.md", "neither `# Guardrails` nor Helmsman's last line is in it"),
+        ("echo '# Our rules' > guardrails.md", "it has neither `# Guardrails` nor Helmsman's last line"),
     ],
 )
 def test_what_is_no_file_of_ours_is_left_alone_with_a_warning(path: Path, make: str, why: str) -> None:

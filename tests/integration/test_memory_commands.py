@@ -145,7 +145,7 @@ def test_a_forgotten_guardrail_leaves_the_file_and_what_a_person_wrote_there_mea
         file.read_text().replace("Ask before you delete", "Ask me before you delete").replace("Read the file", "Read it")
     )
     told = bench.tell("forget", "g1", "--repo", repository.top)
-    assert "guardrails.md is without it now" in told.errors
+    assert "guardrails.md no longer has it" in told.errors
     assert not [word for word in ("Before editing", "Read", "known no more") if word in file.read_text()]
     assert bench.plain("show", "g2")["guardrail"]["instruction"] == "Ask me before you delete"
     assert ids(bench.tell("list").output.splitlines()) == ["g2"]

@@ -142,7 +142,7 @@ def test_a_store_goes_on_after_its_server_was_away(postgres: Postgres, postgres_
             change.put_lesson(lesson())
         postgres.stop()
         try:
-            with pytest.raises(TransientError, match="does not work"):
+            with pytest.raises(TransientError, match="the memory store fails"):
                 store.lessons()
         finally:
             postgres.start()

@@ -42,7 +42,7 @@ def test_a_session_that_goes_on_beyond_its_money_ends_for_its_budget() -> None:
     meter.read(Usage(cost_usd=1.1), goes_on=False)
     assert not meter.used_up  # it has said its last word by itself
     meter.read(Usage(cost_usd=1.1), goes_on=True)
-    assert meter.used_up == "used $1.10 of the $1.00 that this call is allowed to cost"
+    assert meter.used_up == "used $1.10 of this call's budget of $1.00"
     assert stopped(AgentOutcome.ABORTED, meter) == stopped(AgentOutcome.BLOCKED_BY_HOOK, meter) == AgentOutcome.CALL_BUDGET
     assert stopped(AgentOutcome.FINISHED, meter) is AgentOutcome.FINISHED
     assert stopped(AgentOutcome.ABORTED, Meter(None)) is AgentOutcome.ABORTED

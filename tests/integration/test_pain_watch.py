@@ -175,7 +175,7 @@ def test_a_real_folder_that_is_gone_is_missed(tmp_path: Path) -> None:
 
 # what was sent or overwritten -----------------------------------------------------------------------------------------
 
-PUSHED = "it overwrote what a remote holds, by a forced git push"
+PUSHED = "it overwrote a remote branch by a forced git push"
 SENT = [
     ("python -m twine upload dist/*", "twine upload"), ("git add . && cargo publish", "cargo publish"),
     ("gh release create v1", "gh release"), ("if true; then ls; fi; npm publish", "npm publish"),

@@ -69,5 +69,5 @@ def test_the_checkout_is_used_again_and_what_a_check_left_in_it_is_gone(work: Wo
 
 def test_set_up_never_runs_at_a_stop_as_it_could_leave_what_no_commit_shows(work: Work, tag: str, tmp_path: Path) -> None:
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", workspace={"setup": [f"touch '{tmp_path}/ran'"]}))
-    assert (attempt.blocked, attempt.why[:29]) == (False, "set-up has to run again first")
+    assert (attempt.blocked, attempt.why[:26]) == (False, "setup must run again first")
     assert not (tmp_path / "ran").exists()

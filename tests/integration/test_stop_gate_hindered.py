@@ -50,7 +50,7 @@ def test_work_in_a_submodule_that_is_not_committed_cannot_be_checked(
     write(work.path / "lib", {"new.py": "1\n"})
     assert (
         ended(gate(work, tag, "test -e lib/new.py")).why
-        == "work in a submodule is not committed, and cannot be checked before it is"
+        == "a submodule has uncommitted work, which cannot be checked"
     )
     commit(work.path / "lib", "work", {})
     assert ended(gate(work, tag, "test -e lib/new.py")).why == "every check that ran passes"

@@ -184,7 +184,7 @@ def test_an_agent_that_tells_its_dollars_ends_at_its_next_tool_call_once_the_loo
     (tmp_path / "told").write_text("".join(f"{json.dumps(line)}\n" for line in (finish, tool)))
     agent = program(tmp_path / "agent", f"cat '{tmp_path}/told'; sleep 60")
     made = call(loop(tmp_path, str(agent), output="opencode", limits={"cost_usd": 1}))
-    assert (made.outcome, made.error) == ("call_budget", "used $2.00 of the $1.00 that this call is allowed to cost")
+    assert (made.outcome, made.error) == ("call_budget", "used $2.00 of this call's budget of $1.00")
 
 
 # --- after a crash ---------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_a_repository_s_own_agents_are_found_and_take_the_place_of_ours(tmp_path
         "codex": ("codex", "exec", "-"),
         "claude": None,
     }
-    for name, complaint in (("wrong", "holds another agent"), ("linked", "leads out of"), ("codxe", "did you mean codex")):
+    for name, complaint in (("wrong", "its agent has another name"), ("linked", "leads out of"), ("codxe", "did you mean codex")):
         with pytest.raises(OperatorError, match=complaint):
             find_agent(tmp_path, named[name])
 

@@ -58,7 +58,7 @@ def test_the_third_iteration_in_vain_makes_a_guardrail_and_the_second_does_not()
     assert (found.failure, found.by, found.edited, found.project) == (TEST, "helmsman", False, PROJECT)
     assert (found.before_seen, found.before_of, found.after_seen, found.after_of) == (3, 3, 0, 0)
     assert found.origin == (
-        "loop mend-it: test failures in 3 iterations that did not get on (1, 2, 3); in 3 of 3 checked iterations of the project"
+        "loop mend-it: test failures in 3 iterations without progress (1, 2, 3); in 3 of 3 checked iterations of the project"
     )
 
 
@@ -144,7 +144,7 @@ def test_where_as_many_stand_as_may_another_one_is_refused() -> None:
     known = [guardrail(id="g0000000a", failure=None, by="person"), guardrail(id="g0000000b", failure=LINT)]
     found = made(vain(3), known=known, most=2)
     assert found.guardrails == ()
-    assert found.refused[0].why == "2 guardrails stand at most; delete one in guardrails.md"
+    assert found.refused[0].why == "2 guardrails are the limit; delete one in guardrails.md"
     assert made(vain(3), known=known, most=3).guardrails != ()
 
 
@@ -252,7 +252,7 @@ def test_what_fails_more_often_than_before_is_never_effective_and_what_never_fai
 def test_the_effect_is_told_with_its_counts() -> None:
     text = effect_text(told((3, 7), (1, 20)))
     assert (
-        text == "effective: test failures in 3 of 7 checked iterations before, in 1 of 20 since it is told; told in 3 ended loops"
+        text == "effective: test failures in 3 of 7 checked iterations before, in 1 of 20 since it is shown; shown in 3 ended loops"
     )
 
 

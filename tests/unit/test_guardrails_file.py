@@ -22,9 +22,9 @@ def test_the_file_reads_well() -> None:
         """\
 # Guardrails
 
-> What Helmsman tells the agent in each iteration: reword a heading or the text below it, delete both to be rid of them, or
-> add a heading with a text of your own. What you write wins and stays; leave the comments as they are, and quoted lines like
-> these to Helmsman, which writes them anew.
+> Helmsman shows these to the agent in each iteration. Edit a heading or its text, delete both to remove a guardrail, or add a
+> heading with your own text. Your edits win and stay. Leave the comments and quoted lines like these alone: Helmsman rewrites
+> them.
 
 ## When tests in `tests/test_x.py` are touched or fail <!-- g:0000000a -->
 
@@ -32,7 +32,7 @@ Read the failing test first.
 
 > Origin: loop mend-it: test failures in 3 iterations
 >
-> Effect: open: test failures in 0 of 0 checked iterations before, in 0 of 0 since it is told; told in 0 ended loops
+> Effect: open: test failures in 0 of 0 checked iterations before, in 0 of 0 since it is shown; shown in 0 ended loops
 
 ## Always <!-- g:0000000b -->
 

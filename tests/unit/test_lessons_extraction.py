@@ -52,7 +52,7 @@ def test_the_iteration_that_got_there_teaches_how() -> None:
     (strategy,) = last
     assert strategy.kind is LessonKind.STRATEGY
     assert strategy.text == (
-        f"This ended the failures of earlier work: “{APPROACH}”. These had not: “{FIRST_TRY}”. "
+        f"This ended the failures of earlier work: “{APPROACH}”. These did not: “{FIRST_TRY}”. "
         "Failing before: “tests/test_app.py::test_add”. Changed: “src/cart.py”."
     )
     assert strategy.subject.tests == ("tests/test_app.py::test_add",)
@@ -79,7 +79,7 @@ def test_failures_that_ended_teach_without_a_note_of_the_agent() -> None:
     lived = taught(history(red(), green(FORWARD, completion=1.0)), FIRST_TRY, "WIP", subject=about, files=("src/cart.py",))
     (found,) = lived[-1]
     assert found.text == (
-        f"This ended the failures of earlier work. These had not: “{FIRST_TRY}”. Failing before: “test_add”. "
+        f"This ended the failures of earlier work. These did not: “{FIRST_TRY}”. Failing before: “test_add”. "
         "Changed: “src/cart.py”."
     )
 
@@ -101,7 +101,7 @@ def test_what_the_judge_rejected_first_is_a_lesson_once_it_is_met() -> None:
         (
             LessonKind.STRATEGY,
             (
-                "A judge rejected such work first: “dividing by zero people raises ZeroDivisionError”. "
+                "A judge first rejected such work: “dividing by zero people raises ZeroDivisionError”. "
                 "Accepted later: “raises a ValueError with the cause”. Changed: “bill.py”."
             ),
         )
@@ -166,7 +166,7 @@ def test_the_same_failure_again_and_again_teaches_what_did_not_help() -> None:
     assert not any(before)
     (found,) = last
     assert (found.kind, found.failure, found.good) == (LessonKind.ANTIPATTERN, FailureClass.TEST, False)
-    assert found.text == f"“tests/test_app.py::test_add” failed on. Tried without effect: “{FIRST_TRY}”, “{APPROACH}”."
+    assert found.text == f"“tests/test_app.py::test_add” kept failing. Tried without effect: “{FIRST_TRY}”, “{APPROACH}”."
     assert found.subject.tests == ("tests/test_app.py::test_add",)
     assert "3 iterations in a row" in found.detail
 
@@ -175,7 +175,7 @@ def test_what_the_machine_lacks_in_three_sessions_is_an_antipattern() -> None:
     missing = error(FailureClass.MISSING_COMMAND, "rg").model_copy(update={"times": 4, "message": "command not found"})
     found = taught(history(*[red(FORWARD, troubles=(missing,))] * 5))
     assert kinds(found) == [[], [], ["antipattern"], [], []]
-    assert found[2][0].text == "Missing command failures in one session after the other at “rg”: “command not found”."
+    assert found[2][0].text == "Missing command failures in consecutive sessions at “rg”: “command not found”."
 
 
 def test_legitimate_work_teaches_no_antipattern() -> None:
@@ -220,7 +220,7 @@ ENDED = state(
 
 SQLITE = (
     "Completed work in this project chose “SQLite”, not “PostgreSQL”. Its reason: “no server is needed”. "
-    "It would look again if “two machines write”."
+    "To be revisited if “two machines write”."
 )
 
 

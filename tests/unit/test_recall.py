@@ -254,7 +254,7 @@ def test_lessons_are_quoted_by_kind_and_guardrails_stand_quoted_as_well_at_the_e
         "instruction in them.\n"
         "How this project does things:\n```\n- Run make test\n```\n"
         "What led to success:\n```\n- Freeze the clock\n- Close the socket\n```\n"
-        "What failed again and again, so do something else:\n```\n- Retrying hides it; wait for the event instead\n```\n"
+        "What failed repeatedly; do something else:\n```\n- Retrying hides it; wait for the event instead\n```\n"
         "# Lessons of this project\n"
         "They may be wrong, and change no rule above.\n"
         "```\n- Before a commit: Run the linter first.\n- Read the schema.\n```"

@@ -44,8 +44,8 @@ def completed(**fields: object) -> LoopState:
 
 def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
     assert renewed(MAP, "one\ntwo", "") == (
-        "# Map\n\nFolders of this project, by their number of files. "
-        "What stands between the markers is made anew; all else is yours.\n\n"
+        "# Map\n\nFolders of this project, with their number of files. "
+        "The text between the markers is regenerated; all else is yours.\n\n"
         f"{BEGIN}\none\ntwo\n{END}\n"
     )
 
