@@ -115,9 +115,8 @@ def effect_text(guardrail: Guardrail) -> str:
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
     result = verdict(guardrail)
     quiet = f", no failure of its class in the last {guardrail.unneeded}" if result is Verdict.UNNEEDED else ""
-    note = (
-        "; it belongs to a person, so it stays until somebody deletes it" if belongs_to_person(guardrail) and result in NO_GOOD else ""
-    )
+    is_kept = belongs_to_person(guardrail) and result in NO_GOOD
+    note = "; it belongs to a person, so it stays until somebody deletes it" if is_kept else ""
     return f"{result}: {guardrail.failure} failures in {before} before, in {since} since it is shown; {shown}{quiet}{note}"
 
 

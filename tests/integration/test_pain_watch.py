@@ -298,5 +298,5 @@ def test_tokens_hurt_from_the_blown_budget_on() -> None:
     watching = Watch(loop.config.pain, TREE, HOME, used=lambda: used[0], most=tokens_left(loop))
     assert watching.pain == ""
     used[0] = 350
-    assert watching.pain == "this call has used 350 tokens; with what was used before, that is 125% of limits.tokens"
+    assert watching.pain == "this call has used 350 tokens; with earlier calls, that is 125% of limits.tokens"
     assert tokens_left(state(config(limits={"tokens": None}))) is None

@@ -48,9 +48,6 @@ def test_work_in_a_submodule_that_is_not_committed_cannot_be_checked(
     (tmp_path / "config").write_text("[protocol.file]\nallow = always\n")
     work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
     write(work.path / "lib", {"new.py": "1\n"})
-    assert (
-        ended(gate(work, tag, "test -e lib/new.py")).why
-        == "a submodule has uncommitted work, which cannot be checked"
-    )
+    assert ended(gate(work, tag, "test -e lib/new.py")).why == "a submodule has uncommitted work, which cannot be checked"
     commit(work.path / "lib", "work", {})
     assert ended(gate(work, tag, "test -e lib/new.py")).why == "every check that ran passes"

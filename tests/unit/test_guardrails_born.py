@@ -252,7 +252,8 @@ def test_what_fails_more_often_than_before_is_never_effective_and_what_never_fai
 def test_the_effect_is_told_with_its_counts() -> None:
     text = effect_text(told((3, 7), (1, 20)))
     assert (
-        text == "effective: test failures in 3 of 7 checked iterations before, in 1 of 20 since it is shown; shown in 3 ended loops"
+        text
+        == "effective: test failures in 3 of 7 checked iterations before, in 1 of 20 since it is shown; shown in 3 ended loops"
     )
 
 
