@@ -32,12 +32,12 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.claude_cli import bundled_cli
-from tests.fakes.command_line import driving, processes
+from tests.fakes.command_line import processes, scripted_command_line
+from tests.fakes.drifting_agents import AGENTS_OVER_TIME, CHECK, GOAL, TESTS, DriftingAgent, Session, repository
 from tests.fakes.faults import Fault
 from tests.fakes.pathologies import DISHONEST
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.repositories import sh
-from tests.fakes.wanderers import CHECK, GOAL, TESTS, WANDERERS, Session, Wanderer, repository
 
 MOST = 30
 """Iterations that are allowed at most, Helmsman's default; many public loops have no limit."""
@@ -61,21 +61,21 @@ class Ended:
     words: str
 
 
-def chosen_agents(names: Sequence[str]) -> list[Wanderer]:
+def chosen_agents(names: Sequence[str]) -> list[DriftingAgent]:
     liars = [_again(agent.name, *agent.sessions[-1]) for agent in DISHONEST if agent.name in {"liar", "deletes the failing test"}]
-    agents = [*liars, *(agent for agent in WANDERERS if agent.name in CHOSEN)]
+    agents = [*liars, *(agent for agent in AGENTS_OVER_TIME if agent.name in CHOSEN)]
     return [agent for agent in agents if not names or any(name in agent.name for name in names)]
 
 
-def _again(name: str, shell: str, words: str) -> Wanderer:
+def _again(name: str, shell: str, words: str) -> DriftingAgent:
     session = Session(shell, words)
-    return Wanderer(name, lambda _number, _prompt: session, ("completion.unproven",), "", MOST)
+    return DriftingAgent(name, lambda _number, _prompt: session, ("completion.unproven",), "", MOST)
 
 
 # --- the ways -------------------------------------------------------------------------------------------------------
 
 
-def fresh_context(folder: Path, agent: Wanderer, _engine: str) -> Ended:
+def fresh_context(folder: Path, agent: DriftingAgent, _engine: str) -> Ended:
     with ScriptedModel(_each_session(agent)) as model:
         begun = time.monotonic()
         status = _finish(_start_shell_loop(folder, model))
@@ -83,7 +83,7 @@ def fresh_context(folder: Path, agent: Wanderer, _engine: str) -> Ended:
         return Ended(status == 0, calls, time.monotonic() - begun, f"exit status {status}")
 
 
-def stop_hook(folder: Path, agent: Wanderer, _engine: str) -> Ended:
+def stop_hook(folder: Path, agent: DriftingAgent, _engine: str) -> Ended:
     hook = {"type": "command", "command": f"{sys.executable} {LOOPS / 'stop_hook.py'}"}
     settings = json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}})
     with ScriptedModel(_one_session(agent)) as model:
@@ -103,8 +103,8 @@ def stop_hook(folder: Path, agent: Wanderer, _engine: str) -> Ended:
         return Ended("<promise>COMPLETE</promise>" in said, calls, time.monotonic() - begun, words)
 
 
-def helmsman(folder: Path, agent: Wanderer, engine: str) -> Ended:
-    with driving(folder, engine, _each_session(agent)) as driver:
+def helmsman(folder: Path, agent: DriftingAgent, engine: str) -> Ended:
+    with scripted_command_line(folder, engine, _each_session(agent)) as driver:
         begun = time.monotonic()
         settings = [part for setting in agent.settings for part in ("--set", setting)]
         driver.run_loop(agent.goal, "--check", CHECK, "--max-iterations", str(MOST), "--json", *settings)
@@ -114,14 +114,14 @@ def helmsman(folder: Path, agent: Wanderer, engine: str) -> Ended:
         return Ended(state.outcome is Outcome.COMPLETED, state.spending.agent_calls, seconds, rule)
 
 
-WAYS: dict[str, Callable[[Path, Wanderer, str], Ended]] = {
+WAYS: dict[str, Callable[[Path, DriftingAgent, str], Ended]] = {
     "shell loop": fresh_context,
     "Stop hook": stop_hook,
     "Helmsman": helmsman,
 }
 
 
-def _each_session(agent: Wanderer) -> Script:
+def _each_session(agent: DriftingAgent) -> Script:
     """Each call of the agent is one session of the behaviour."""
 
     def answer(request: Request) -> Turn:
@@ -131,7 +131,7 @@ def _each_session(agent: Wanderer) -> Script:
     return answer
 
 
-def _one_session(agent: Wanderer) -> Script:
+def _one_session(agent: DriftingAgent) -> Script:
     """All in one session: each time that the agent is sent on, it behaves as in the next one."""
 
     def answer(request: Request) -> Turn:
@@ -196,7 +196,7 @@ def really_done(folder: Path, way: str) -> bool:
     return subprocess.run(command, cwd=tried, env=variables, capture_output=True, check=False).returncode == 0
 
 
-def compare(agent: Wanderer, way: str, folder: Path, engine: str) -> None:
+def compare(agent: DriftingAgent, way: str, folder: Path, engine: str) -> None:
     folder.mkdir()
     repository(folder / "repository", agent)
     ended = WAYS[way](folder, agent, engine)
@@ -210,7 +210,7 @@ def compare(agent: Wanderer, way: str, folder: Path, engine: str) -> None:
 
 def killed(way: str, folder: Path, engine: str) -> None:
     """Kill the loop with SIGKILL while its second call works, start it again, and look."""
-    honest = next(agent for agent in WANDERERS if agent.name == "refactors over red tests")
+    honest = next(agent for agent in AGENTS_OVER_TIME if agent.name == "refactors over red tests")
     folder.mkdir()
     repository(folder / "repository", honest)
     watch = Watch(folder)
@@ -270,7 +270,7 @@ def _parent(process: psutil.Process) -> int:
     return 0
 
 
-def _slow_second(agent: Wanderer, at_work: threading.Event) -> Script:
+def _slow_second(agent: DriftingAgent, at_work: threading.Event) -> Script:
     """As it behaves, but its second call writes half of something and then thinks for long."""
     plain = _each_session(agent)
 
@@ -285,7 +285,7 @@ def _slow_second(agent: Wanderer, at_work: threading.Event) -> Script:
     return answer
 
 
-def _killed_shell_loop(folder: Path, agent: Wanderer, _engine: str, watch: Watch) -> Ended:
+def _killed_shell_loop(folder: Path, agent: DriftingAgent, _engine: str, watch: Watch) -> Ended:
     at_work = threading.Event()
     with ScriptedModel(_slow_second(agent, at_work)) as model:
         begun = time.monotonic()
@@ -299,9 +299,9 @@ def _killed_shell_loop(folder: Path, agent: Wanderer, _engine: str, watch: Watch
         return Ended(status == 0, calls, time.monotonic() - begun, f"exit status {status}")
 
 
-def _killed_helmsman(folder: Path, agent: Wanderer, engine: str, watch: Watch) -> Ended:
+def _killed_helmsman(folder: Path, agent: DriftingAgent, engine: str, watch: Watch) -> Ended:
     at_work = threading.Event()
-    with driving(folder, engine, _slow_second(agent, at_work), warm=False) as driver:
+    with scripted_command_line(folder, engine, _slow_second(agent, at_work), warm=False) as driver:
         begun = time.monotonic()
         wanted = ("run", agent.goal, "--check", CHECK, "--name", "loop", "--yes", "--repo", driver.repository)
         first = driver.start(*wanted)

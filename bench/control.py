@@ -6,7 +6,7 @@
 Printed per iteration: completion, the three terms, phase, output and band. Then what progress, moment, movement and controller
 cost together, beside a history of 1,000 iterations.
 
-With --recorded real loops are driven whose agents go astray, or only look so, by a scripted model (tests/fakes/wanderers.py).
+With --recorded real loops are driven whose agents drift, or only look so, by a scripted model (tests/fakes/drifting_agents.py).
 Printed is from their records what the output changed of each next iteration: time for checks in the session, model, first order.
 """
 
@@ -29,8 +29,8 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import Control, IterationSummary, Movement, Progress
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
+from tests.fakes.drifting_agents import AGENTS_OVER_TIME
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.wanderers import WANDERERS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS: Mapping[str, Sequence[float]] = {
@@ -79,7 +79,7 @@ def show(name: str, completions: Sequence[float]) -> None:
 
 def show_recorded(names: Sequence[str]) -> None:
     """Drive the loops and print what the controller changed in each."""
-    chosen = [one for one in WANDERERS if not names or any(name in one.name for name in names)]
+    chosen = [one for one in AGENTS_OVER_TIME if not names or any(name in one.name for name in names)]
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
         for number, one in enumerate(chosen):
             course = wander(one, Path(name) / str(number), server.url, f"ladder.redesign_model={STRONG}")

@@ -21,8 +21,8 @@ import psutil
 from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.repository.git import open_repository, read_ref
 from tasks.repository.state_ref import read_records, state_ref
-from tests.fakes.bench import eventually
-from tests.fakes.many_machines import ManyMachines, below, many_machines, what_is_missing
+from tests.fakes.loop_bench import eventually
+from tests.fakes.many_machines import ManyMachines, machine_processes, many_machines, missing_programs
 
 LOOP = "measured"
 PROGRAMS = {
@@ -92,7 +92,7 @@ def memory(machines: ManyMachines) -> dict[str, float]:
     """Megabytes that each program keeps resident, the largest where there are several; PostgreSQL's together, pages once."""
     found = defaultdict[str, list[float]](list)
     for machine in (machines.stores, *machines.servers.values(), *(host.machine for host in machines.hosts.values())):
-        for process in below(machine.init):
+        for process in machine_processes(machine.init):
             with suppress(psutil.Error):
                 words = " ".join(process.cmdline())
                 name = next((told for part, told in PROGRAMS.items() if part in words), "")
@@ -103,6 +103,6 @@ def memory(machines: ManyMachines) -> dict[str, float]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=20)
-    if missing := what_is_missing():
+    if missing := missing_programs():
         sys.exit(f"this machine cannot do it: {missing}")
     measure(parser.parse_args().iterations)

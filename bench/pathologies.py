@@ -22,12 +22,12 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records, show_state
-from tests.fakes import spinners, wanderers
-from tests.fakes.command_line import Driving, driving
+from tests.fakes import drifting_agents, stuck_agents
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
+from tests.fakes.drifting_agents import AGENTS_OVER_TIME, DriftingAgent
 from tests.fakes.pathologies import AGENTS, CHECK, GOAL, ITERATIONS, Agent, repository, script
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.spinners import SPINNERS, Spinner, burned
-from tests.fakes.wanderers import WANDERERS, Wanderer
+from tests.fakes.stuck_agents import STUCK_AGENTS, StuckAgent, cost_until_guidance
 
 ALONE = "steering.hooks=false"
 """The guard rails inside an iteration would stop some of them before the gates behind it are seen at work."""
@@ -70,7 +70,7 @@ def run(agent: Agent, folder: Path, engine_url: str) -> Run:
     folder.mkdir(parents=True, exist_ok=True)
     repository(folder / "repository", agent)
     settings = [part for setting in (ALONE, *agent.settings) for part in ("--set", setting)]
-    with driving(folder, engine_url, script(agent)) as helmsman:
+    with scripted_command_line(folder, engine_url, script(agent)) as helmsman:
         begun = time.monotonic()
         ended = _start(helmsman, settings)
         seconds = time.monotonic() - begun
@@ -83,7 +83,7 @@ def run(agent: Agent, folder: Path, engine_url: str) -> Run:
 class Spin:
     """How an agent fared that spins inside an iteration."""
 
-    spinner: Spinner
+    spinner: StuckAgent
     answers: int
     """Answers of the model until guidance reached it, or until it gave up."""
     tool_calls: int
@@ -101,15 +101,15 @@ class Spin:
         return self.records[-1].decision.outcome is Outcome.COMPLETED
 
 
-def spin(spinner: Spinner, folder: Path, engine_url: str, *, steered: bool = True) -> Spin:
+def spin(spinner: StuckAgent, folder: Path, engine_url: str, *, steered: bool = True) -> Spin:
     """One iteration of this agent, steered or left to itself."""
     folder.mkdir(parents=True, exist_ok=True)
-    spinners.repository(folder / "repository", spinner)
+    stuck_agents.repository(folder / "repository", spinner)
     chosen = (*spinner.settings, f"steering.hooks={str(steered).lower()}")
     settings = [part for setting in chosen for part in ("--set", setting)]
-    with driving(folder, engine_url, spinners.script(spinner)) as helmsman:
-        ended = helmsman.run_loop(spinners.GOAL, "--check", spinners.CHECK, "--max-iterations", "1", "--json", *settings)
-        answers, tool_calls = burned(helmsman.model.requests)
+    with scripted_command_line(folder, engine_url, stuck_agents.script(spinner)) as helmsman:
+        ended = helmsman.run_loop(stuck_agents.GOAL, "--check", stuck_agents.CHECK, "--max-iterations", "1", "--json", *settings)
+        answers, tool_calls = cost_until_guidance(helmsman.model.requests)
     records = tuple(read_records(open_repository(folder / "repository"), "loop"))[::-1]
     return Spin(spinner, answers, tool_calls, records, ended.errors)
 
@@ -118,7 +118,7 @@ def spin(spinner: Spinner, folder: Path, engine_url: str, *, steered: bool = Tru
 class Course:
     """How an agent fared that goes astray from iteration to iteration, or only looks so."""
 
-    wanderer: Wanderer
+    wanderer: DriftingAgent
     state: LoopState
     records: tuple[IterationRecord, ...]
     prompts: tuple[str, ...]
@@ -139,14 +139,14 @@ class Course:
         return f"ended by {ending} after {self.state.iteration}" if ending != self.wanderer.ending or late else ""
 
 
-def wander(wanderer: Wanderer, folder: Path, engine_url: str, *settings: str) -> Course:
+def wander(wanderer: DriftingAgent, folder: Path, engine_url: str, *settings: str) -> Course:
     """One loop with this agent, with the limits of every loop."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanderers.repository(folder / "repository", wanderer)
+    drifting_agents.repository(folder / "repository", wanderer)
     chosen = (ALONE, *wanderer.settings, *settings)
     options = [part for setting in chosen for part in ("--set", setting)]
-    with driving(folder, engine_url, wanderers.script(wanderer)) as helmsman:
-        ended = helmsman.run_loop(wanderer.goal, "--check", wanderers.CHECK, "--json", *options)
+    with scripted_command_line(folder, engine_url, drifting_agents.script(wanderer)) as helmsman:
+        ended = helmsman.run_loop(wanderer.goal, "--check", drifting_agents.CHECK, "--json", *options)
         first = {request.call: request.prompt for request in reversed(helmsman.model.requests)}
     opened = open_repository(folder / "repository")
     records = tuple(read_records(opened, "loop"))[::-1]
@@ -154,7 +154,7 @@ def wander(wanderer: Wanderer, folder: Path, engine_url: str, *settings: str) ->
     return Course(wanderer, show_state(opened, "loop").state, records, prompts, ended.exit_code, ended.errors)
 
 
-def _start(helmsman: Driving, settings: Sequence[str]):  # noqa: ANN202 - what run_loop returns
+def _start(helmsman: ScriptedCommandLine, settings: Sequence[str]):  # noqa: ANN202 - what run_loop returns
     return helmsman.run_loop(GOAL, "--check", CHECK, "--max-iterations", str(ITERATIONS), *settings, "--json")
 
 
@@ -172,8 +172,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only agents whose name holds one of these")
     names = parser.parse_args().names
     chosen = [agent for agent in AGENTS if _wanted(agent.name, names)]
-    spinning = [spinner for spinner in SPINNERS if _wanted(spinner.name, names)]
-    wandering = [wanderer for wanderer in WANDERERS if _wanted(wanderer.name, names)]
+    spinning = [spinner for spinner in STUCK_AGENTS if _wanted(spinner.name, names)]
+    wandering = [wanderer for wanderer in AGENTS_OVER_TIME if _wanted(wanderer.name, names)]
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
         if chosen:
             _print_runs(chosen, Path(name), server.url)
@@ -194,7 +194,7 @@ def _print_runs(chosen: Sequence[Agent], folder: Path, engine_url: str) -> None:
     print(f"{len(runs)} agents, {false[0]} false completions, {false[1]} false alarms")
 
 
-def _print_spins(chosen: Sequence[Spinner], folder: Path, engine_url: str) -> None:
+def _print_spins(chosen: Sequence[StuckAgent], folder: Path, engine_url: str) -> None:
     _spin_row(("spins in one iteration", "answers", "left alone", "tool calls", "left alone", "done", "guidance"))
     for number, spinner in enumerate(chosen):
         steered = spin(spinner, folder / f"steered-{number}", engine_url)
@@ -206,7 +206,7 @@ def _print_spins(chosen: Sequence[Spinner], folder: Path, engine_url: str) -> No
         sys.stdout.flush()
 
 
-def _print_courses(chosen: Sequence[Wanderer], folder: Path, engine_url: str) -> None:
+def _print_courses(chosen: Sequence[DriftingAgent], folder: Path, engine_url: str) -> None:
     _course_row(("over iterations", "honest", "iterations", "ended by", "intervened"))
     for number, wanderer in enumerate(chosen):
         course = wander(wanderer, folder / f"course-{number}", engine_url)

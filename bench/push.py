@@ -24,10 +24,18 @@ from deployments.demo_model import Request, Turn, say
 from helmsman.records.events import StepStarted
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import driving
+from tests.fakes.command_line import scripted_command_line
+from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.pushing import Served, deploy, install_hook, listed, listening, served_repository, worker
+from tests.fakes.push_receiver import (
+    ServedRepository,
+    deploy,
+    install_hook,
+    run_receiver,
+    run_worker,
+    served_repository,
+    write_repository_list,
+)
 
 PATIENCE = 200
 CONFIGURATION = """
@@ -49,7 +57,7 @@ PARTS = (
 @dataclass(frozen=True)
 class Scene:
     api: httpx.Client
-    served: Served
+    served: ServedRepository
 
 
 def main() -> None:
@@ -72,12 +80,12 @@ def _arguments() -> argparse.Namespace:
 @contextmanager
 def _scene(folder: Path) -> Generator[Scene]:
     served = served_repository(folder / "served", {"helmsman.toml": CONFIGURATION})
-    repos = listed(folder, {"project": str(served.bare)})
-    with PrefectServer.running(folder / "server") as server, driving(folder, server.url, _script) as helmsman:
+    repos = write_repository_list(folder, {"project": str(served.bare)})
+    with PrefectServer.running(folder / "server") as server, scripted_command_line(folder, server.url, _script) as helmsman:
         deploy(helmsman.variables)
         with (
-            worker(folder, helmsman.variables),
-            listening(folder, repos, helmsman.variables) as receiver,
+            run_worker(folder, helmsman.variables),
+            run_receiver(folder, repos, helmsman.variables) as receiver,
             httpx.Client(base_url=server.url, timeout=60, trust_env=False) as api,
         ):
             install_hook(served, receiver.url)

@@ -25,8 +25,8 @@ from typing import Any
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.tokens import tokens
-from tests.fakes import pathologies, wanderers
-from tests.fakes.command_line import driving
+from tests.fakes import drifting_agents, pathologies
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.repositories import make_repository
 
@@ -104,7 +104,7 @@ def drive(situation: Situation, folder: Path, api_url: str) -> list[Iteration]:
     """The sessions of one loop, in order."""
     folder.mkdir()
     situation.prepare(folder / "repository")
-    with driving(folder, api_url, situation.script) as helmsman:
+    with scripted_command_line(folder, api_url, situation.script) as helmsman:
         helmsman.run_loop(situation.goal, *situation.options)
         sessions: dict[int, list[Request]] = {}
         for request in helmsman.model.requests:
@@ -161,10 +161,10 @@ def at_once(agent: pathologies.Agent) -> Situation:
     return Situation(agent.name, prepare, pathologies.GOAL, pathologies.script(agent), (*fixed, *options))
 
 
-def astray(wanderer: wanderers.Wanderer) -> Situation:
-    options = ("--check", wanderers.CHECK, "--max-iterations", str(STEPS))
-    prepare = partial(wanderers.repository, wanderer=wanderer)
-    return Situation(wanderer.name, prepare, wanderer.goal, wanderers.script(wanderer), options)
+def astray(wanderer: drifting_agents.DriftingAgent) -> Situation:
+    options = ("--check", drifting_agents.CHECK, "--max-iterations", str(STEPS))
+    prepare = partial(drifting_agents.repository, wanderer=wanderer)
+    return Situation(wanderer.name, prepare, wanderer.goal, drifting_agents.script(wanderer), options)
 
 
 def line(situation: Situation, sessions: Sequence[Iteration]) -> str:
@@ -195,7 +195,7 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("names", nargs="*", metavar="NAME")
     names = given.parse_args().names
-    known = [step_by_step(), item_by_item(), *map(at_once, pathologies.AGENTS), *map(astray, wanderers.WANDERERS)]
+    known = [step_by_step(), item_by_item(), *map(at_once, pathologies.AGENTS), *map(astray, drifting_agents.AGENTS_OVER_TIME)]
     chosen = [one for one in known if one.name in names] or known
     print(f"aims: added at most {MOST_ADDED}, growth {MOST_GROWTH:.0%}, identical {LEAST_IDENTICAL:.0%} or more")
     print(f"{'loop':40} iter  system  message  stops  added   growth  identical    whole")

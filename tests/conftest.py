@@ -14,9 +14,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadGroupScheduling
 
 from tasks.system import secrets
-from tests.fakes.migrated import share
-from tests.fakes.needs import need, needs_of, skipped_by_name
-from tests.fakes.warm import forget
+from tests.fakes.prefect_database import share_database
+from tests.fakes.requirements import count_skips, need, needs_of
+from tests.fakes.warm_process import end_fork_server
 
 ROOT = Path(__file__).parent.parent
 GROUP = re.compile(r'xdist_group\("(\w+)"\)')
@@ -56,7 +56,7 @@ def secrets_of_its_own() -> Generator[None]:
 def one_migrated_database(tmp_path_factory: pytest.TempPathFactory) -> None:
     """For all Prefect servers of all workers, whose folders lie beside each other."""
     own = tmp_path_factory.getbasetemp()
-    share(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+    share_database(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -102,13 +102,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Each program that is missing once, instead of once for each test that needs it."""
-    if counts := skipped_by_name(terminalreporter.getreports("skipped")):
+    if counts := count_skips(terminalreporter.getreports("skipped")):
         terminalreporter.line(f"skipped, because this machine lacks: {counts}", yellow=True)
 
 
 def pytest_sessionfinish() -> None:
     """The process that forked commands has nothing more to do."""
-    forget()
+    end_fork_server()
 
 
 def unit_of(nodeid: str) -> str:

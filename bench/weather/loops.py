@@ -15,7 +15,7 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import loop_names, show_state
-from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
+from tests.fakes.warm_process import COMMAND_LINE, ColdProcess, WarmProcess
 
 AGENT = Path(__file__).with_name("agent.py")
 Process = subprocess.Popen[str]

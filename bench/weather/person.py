@@ -11,7 +11,7 @@ from bench.weather.loops import Loop
 from helmsman.records.decision import Outcome
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
-from tests.fakes.warm import COMMAND_LINE, WarmProcess
+from tests.fakes.warm_process import COMMAND_LINE, WarmProcess
 
 PATIENCE = 240
 """Seconds that a loop may take from one fault to its end, on a machine that does much else."""

@@ -12,8 +12,8 @@ from bench.weather.person import is_through, see_through
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.system.lock import holder
-from tests.fakes.bench import eventually
-from tests.fakes.team import Team, running
+from tests.fakes.loop_bench import eventually
+from tests.fakes.team_engine import Team, run_team
 
 WORKER_KILLED, BOTH_KILLED = "worker killed", "worker and loop killed"
 REVIVED_SECONDS = 45
@@ -26,7 +26,7 @@ PATIENCE = 400
 def under_a_worker(folder: Path, loops: int, seed: int) -> tuple[list[Judgement], Counter[str]]:
     """How so many loops fared, and what struck how often."""
     chance, struck = random.Random(f"{seed}/worker"), Counter[str]()
-    with running(folder) as team:
+    with run_team(folder) as team:
         team.set_deployment(team.id_of("sweep/sweep"), parameters={"unstarted_seconds": UNSTARTED_SECONDS})
         driven = [_started(team, folder / f"loop-{number}", number, seed) for number in range(loops)]
         runs = [_run(team, loop) for loop in driven]

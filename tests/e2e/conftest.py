@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.bench import Bench, Ending, bench, ended
+from tests.fakes.loop_bench import Bench, Ending, bench, ended
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.team import Team, running
+from tests.fakes.team_engine import Team, run_team
 
 
 @dataclass(frozen=True)
@@ -53,5 +53,5 @@ def embedded_bench(tmp_path: Path) -> Generator[Bench]:
 @pytest.fixture(scope="session")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Generator[Team]:
     """For the tests of the group `team`: they run on one worker of xdist, and the engine comes up once."""
-    with running(tmp_path_factory.mktemp("team")) as made:
+    with run_team(tmp_path_factory.mktemp("team")) as made:
         yield made

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import by_call, say
-from tests.fakes.command_line import driving, make_repository
+from tests.fakes.command_line import make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("V17")]  # the first test of a worker also starts the engine
@@ -18,7 +18,7 @@ def test_a_loop_whose_agent_is_blocked_ends_as_that_with_the_reason_wherever_a_p
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
-    with driving(tmp_path, prefect_server.url, by_call([[SAYS], [SAYS]])) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([[SAYS], [SAYS]])) as helmsman:
         told = helmsman.run_loop("Print on the terminal", "--check", "false")
         result = helmsman.tell("status", "loop")
         seen = [helmsman.run(*view, "--repo", helmsman.repository).output for view in VIEWS]

@@ -8,7 +8,7 @@ import pytest
 from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.bench import Bench, Process, ended, eventually, one_call_more
+from tests.fakes.loop_bench import Bench, Process, ended, eventually, one_call_more
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 

@@ -14,9 +14,17 @@ from deployments.demo_model import Request, Turn, bash, by_call, call, say
 from helmsman.records.state import LoopState
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import show_state, state_ref
-from tests.fakes.bench import Ended, eventually
-from tests.fakes.command_line import CHECK_KEYS, RESULT_KEYS, Driving, driving, ended, make_repository, the_object
+from tests.fakes.command_line import (
+    CHECK_KEYS,
+    RESULT_KEYS,
+    ScriptedCommandLine,
+    ended,
+    make_repository,
+    read_object,
+    scripted_command_line,
+)
 from tests.fakes.faults import Fault
+from tests.fakes.loop_bench import Ended, eventually
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
@@ -40,7 +48,7 @@ def state_of(repository: Path) -> LoopState:
 
 @dataclass(frozen=True)
 class Finished:
-    helmsman: Driving
+    helmsman: ScriptedCommandLine
     run: Ended
 
 
@@ -49,7 +57,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectSe
     folder = tmp_path_factory.mktemp("finished")
     make_repository(folder / "repository")
     (folder / "GOAL.md").write_text(LONG_GOAL)
-    with driving(folder, prefect_server.url, by_call([[say(f"Done.\n{PROMISE}")] * 3, SESSION])) as helmsman:
+    with scripted_command_line(folder, prefect_server.url, by_call([[say(f"Done.\n{PROMISE}")] * 3, SESSION])) as helmsman:
         yield Finished(helmsman, helmsman.run_loop("--goal-file", "GOAL.md", "--check", CHECK, "--json"))
 
 
@@ -57,7 +65,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectSe
 @pytest.mark.feature("H4", "V9")
 def test_a_completed_loop_exits_with_0_and_prints_one_object(finished: Finished) -> None:
     assert finished.run.exit_code == 0, finished.run.errors
-    result = the_object(finished.run.output)
+    result = read_object(finished.run.output)
     assert set(result) == RESULT_KEYS
     (check,) = result["checks"]
     assert set(check) == CHECK_KEYS
@@ -83,8 +91,8 @@ def test_a_run_without_checks_runs_none_of_those_that_files_name_and_says_that_n
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     make_repository(tmp_path / "repository", {"helmsman.toml": 'checks = ["touch ran; false"]\n'})
-    with driving(tmp_path, prefect_server.url, by_call([SESSION])) as helmsman:
-        result = the_object(helmsman.run_loop("the answer is there", "--no-checks", "--json").output)
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([SESSION])) as helmsman:
+        result = read_object(helmsman.run_loop("the answer is there", "--no-checks", "--json").output)
     assert (result["outcome"], result["checks"], result["iterations"]) == ("completed", [], 1)
     assert "NOTHING WAS VERIFIED" in result["reason"]
 
@@ -92,7 +100,7 @@ def test_a_run_without_checks_runs_none_of_those_that_files_name_and_says_that_n
 @of_the_finished
 @pytest.mark.feature("H4")
 def test_status_and_list_say_afterwards_what_run_said(finished: Finished) -> None:
-    result = the_object(finished.run.output)
+    result = read_object(finished.run.output)
     assert finished.helmsman.tell("status") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
     assert finished.helmsman.tell("status", "loop") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
     assert finished.helmsman.tell("list") == [result]
@@ -114,7 +122,7 @@ def test_the_log_holds_every_iteration_and_each_in_full(finished: Finished) -> N
 def test_an_ended_loop_is_not_driven_again_but_told_again(finished: Finished) -> None:
     requests = len(finished.helmsman.model.requests)
     again = finished.helmsman.run("resume", "loop", "--repo", finished.helmsman.repository, "--json")
-    assert (again.exit_code, the_object(again.output)) == (0, the_object(finished.run.output))
+    assert (again.exit_code, read_object(again.output)) == (0, read_object(finished.run.output))
     assert len(finished.helmsman.model.requests) == requests
 
 
@@ -126,7 +134,9 @@ def test_a_loop_at_its_limit_exits_with_3_and_has_told_everything_in_plain_lines
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     make_repository(tmp_path / "repository")
-    with driving(tmp_path, prefect_server.url, by_call([[call(bash("echo 41 > question")), say("Half of it.")]])) as helmsman:
+    with scripted_command_line(
+        tmp_path, prefect_server.url, by_call([[call(bash("echo 41 > question")), say("Half of it.")]])
+    ) as helmsman:
         told = helmsman.run_loop("find the answer", "--check", CHECK, "--max-iterations", "1")
     assert (told.exit_code, told.errors) == (3, "")
     lines = [line.strip() for line in told.output.splitlines()]
@@ -144,7 +154,7 @@ def test_a_loop_at_its_limit_exits_with_3_and_has_told_everything_in_plain_lines
 def test_in_a_terminal_the_live_view_shows_steps_and_tool_calls(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository")
     slow = call(bash("sleep 1; echo slowly"))
-    with driving(tmp_path, prefect_server.url, by_call([[slow, *SESSION]])) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([[slow, *SESSION]])) as helmsman:
         run = "run", "find the answer", "--check", CHECK, "--name", "loop", "--repo", helmsman.repository
         told = helmsman.run_in_terminal(*run, typed="y\n")
     assert told.exit_code == 0, told.output
@@ -193,7 +203,7 @@ class LimitedOnce:
 def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository")
     script = LimitedOnce()
-    with driving(tmp_path, prefect_server.url, script) as made:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as made:
         helmsman = with_subscription(made)
         run = "run", "g", "--check", CHECK, "--name", "loop", "--yes", "--set", "usage_limit.margin_seconds=0"
         waiter = helmsman.start(*run, "--repo", helmsman.repository, "--json")
@@ -212,11 +222,11 @@ def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_pat
     assert resumed.exit_code == 0, resumed.errors
     assert f"waiting until {script.reset:%Y-%m-%d %H:%M:%S} UTC" in resumed.errors
     assert script.asked_again >= script.reset.timestamp()
-    result = the_object(resumed.output)
+    result = read_object(resumed.output)
     assert (result["outcome"], result["iterations"], result["agent_calls"]) == ("completed", 1, 2)
 
 
-def with_subscription(helmsman: Driving) -> Driving:
+def with_subscription(helmsman: ScriptedCommandLine) -> ScriptedCommandLine:
     """Only those who pay for a time, not for tokens, have a window that is used up."""
     variables = {name: value for name, value in helmsman.variables.items() if name != "ANTHROPIC_API_KEY"}
     return replace(helmsman, variables={**variables, "CLAUDE_CODE_OAUTH_TOKEN": "dummy"})
@@ -239,11 +249,11 @@ def test_a_hostile_repository_neither_completes_the_loop_nor_runs_anything(tmp_p
     make_hostile_repository(tmp_path / "repository")
     more = 'cat planted; for name in *; do echo more >> "./$name"; done; git add --all; git commit --quiet --file planted'
     script = by_call([[call(bash(more)), say("More remains.")], [call(bash("echo x > answer")), say("All is well, I think.")]])
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         told = helmsman.run_loop("g", "--check", f"cat planted; {CHECK}", "--in-place", "--max-iterations", "2", "--json")
         records = helmsman.tell("log", "loop")
     assert told.exit_code == 3, told.errors
-    result = the_object(told.output)
+    result = read_object(told.output)
     assert (result["outcome"], result["iterations"], result["branch"]) == ("stopped", 2, EVIL_BRANCH)
     assert result["checks"][0]["passed"]
     assert [record["claims"]["wants_to_finish"] for record in records] == [False, False]

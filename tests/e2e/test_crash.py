@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.records.decision import Outcome
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.bench import STEPS, Bench, ended, one_call_more
+from tests.fakes.loop_bench import STEPS, Bench, ended, one_call_more
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.fakes.bench import Ended, eventually
 from tests.fakes.command_line import CommandLine, ended, processes
+from tests.fakes.loop_bench import Ended, eventually
 
 pytestmark = pytest.mark.timeout(300)  # it starts an engine of its own, on an empty database
 of_one_demo = pytest.mark.xdist_group("demo")  # they look at one run, on one worker

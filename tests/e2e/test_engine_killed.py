@@ -10,8 +10,8 @@ import pytest
 
 from tasks.engine.embedded import MODULE
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.bench import PATIENCE, Bench, Ended, Process, ended, eventually
-from tests.fakes.command_line import processes, supervises
+from tests.fakes.command_line import is_supervisor, processes
+from tests.fakes.loop_bench import PATIENCE, Bench, Ended, Process, ended, eventually
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
 pytestmark = [pytest.mark.feature("E3"), pytest.mark.timeout(300)]
@@ -26,7 +26,7 @@ def engines(bench: Bench) -> set[int]:
 
 def _is_engine(process: psutil.Process) -> bool:
     try:
-        return MODULE in process.cmdline() and not supervises(process)
+        return MODULE in process.cmdline() and not is_supervisor(process)
     except psutil.Error:  # it has just ended
         return False
 

@@ -15,9 +15,9 @@ from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
-from tests.fakes.answerer import answering
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import Driving, driving, ended, make_repository
+from tests.fakes.approver import answer_forms
+from tests.fakes.command_line import ScriptedCommandLine, ended, make_repository, scripted_command_line
+from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = pytest.mark.timeout(300)
@@ -32,28 +32,28 @@ def script(request: Request) -> Turn:
 
 
 @pytest.fixture
-def helmsman(tmp_path: Path, prefect_server: PrefectServer) -> Generator[Driving]:
+def helmsman(tmp_path: Path, prefect_server: PrefectServer) -> Generator[ScriptedCommandLine]:
     make_repository(tmp_path / "repository")
-    with driving(tmp_path, prefect_server.url, script) as command_line:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as command_line:
         yield command_line
 
 
-def state_of(helmsman: Driving) -> LoopState:
+def state_of(helmsman: ScriptedCommandLine) -> LoopState:
     return show_state(open_repository(helmsman.repository), "loop").state
 
 
-def paused_runs(server: PrefectServer, helmsman: Driving) -> list[Any]:
+def paused_runs(server: PrefectServer, helmsman: ScriptedCommandLine) -> list[Any]:
     return [run for run in server.loop_runs(state_of(helmsman).uid) if run["state_type"] == "PAUSED"]
 
 
-def start(helmsman: Driving, server: PrefectServer) -> "subprocess.Popen[str]":
+def start(helmsman: ScriptedCommandLine, server: PrefectServer) -> "subprocess.Popen[str]":
     """A loop that waits for its plan to be confirmed."""
     process = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository)
     assert eventually(lambda: _asks(helmsman) and paused_runs(server, helmsman) != [], PATIENCE), process.poll()
     return process
 
 
-def _asks(helmsman: Driving) -> bool:
+def _asks(helmsman: ScriptedCommandLine) -> bool:
     try:
         return state_of(helmsman).gate is not None
     except Exception:  # noqa: BLE001 - the loop is not there yet
@@ -61,11 +61,13 @@ def _asks(helmsman: Driving) -> bool:
 
 
 @pytest.mark.feature("H1", "H2", "E3")
-def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(helmsman: Driving, prefect_server: PrefectServer) -> None:
+def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(
+    helmsman: ScriptedCommandLine, prefect_server: PrefectServer
+) -> None:
     process = start(helmsman, prefect_server)
     process.send_signal(signal.SIGKILL)
     ended(process)
-    with answering(prefect_server.url, "loop", {"decision": "stop", "guidance": "Wait for Bob.", "by": "Ada"}):
+    with answer_forms(prefect_server.url, "loop", {"decision": "stop", "guidance": "Wait for Bob.", "by": "Ada"}):
         pass
     resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository)
     assert resumed.exit_code == 3, resumed
@@ -79,7 +81,7 @@ def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(helmsman:
 @pytest.mark.feature("H1", "H2")
 def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(tmp_path: Path) -> None:
     make_repository(tmp_path / "repository")
-    with PrefectServer.running(tmp_path / "server") as server, driving(tmp_path, server.url, script) as helmsman:
+    with PrefectServer.running(tmp_path / "server") as server, scripted_command_line(tmp_path, server.url, script) as helmsman:
         process = start(helmsman, server)
         server.kill()
         server.start()
@@ -98,7 +100,7 @@ def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(
 @pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_the_command_line_refuses_answers_that_cannot_be_followed_and_second_ones(
-    helmsman: Driving, prefect_server: PrefectServer
+    helmsman: ScriptedCommandLine, prefect_server: PrefectServer
 ) -> None:
     began = helmsman.run_loop("reach it", "--check", "test -e answer", "--set", "gates.plan=true", "--yes")
     assert began.exit_code == 4, began

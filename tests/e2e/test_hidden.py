@@ -7,7 +7,7 @@ import pytest
 
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git
-from tests.fakes.command_line import Driving, driving, make_repository
+from tests.fakes.command_line import ScriptedCommandLine, make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
@@ -22,7 +22,7 @@ HONEST = "printf 'def fizz(n):\\n    return \"fizz\" if n %% 3 == 0 else str(n)\
 DONE = say("All of it is done.\n<promise>COMPLETE</promise>")
 
 
-def everything_of(helmsman: Driving) -> str:
+def everything_of(helmsman: ScriptedCommandLine) -> str:
     """What the agent got, or could have read in its worktree and the repository that this belongs to."""
     asked = [json.dumps(request.body) for request in helmsman.model.requests]
     objects = git(helmsman.repository, "cat-file", "--batch-all-objects", "--batch")
@@ -40,7 +40,7 @@ def test_a_table_of_the_tests_answers_is_refused_by_a_hidden_check_that_the_agen
     (tmp_path / "own" / "test_sesame.py").write_text(UNSEEN)
     script = by_call([[call(bash(TABLE)), DONE], [call(bash(HONEST)), DONE]])
     hidden = "--hidden", f"{CHECK} test_sesame", "--hidden-folder", tmp_path / "own"
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         told = helmsman.run_loop("fizz(n) is fizz for multiples of 3, else the number", "--check", CHECK, *hidden)
         log = helmsman.run("log", "loop", "--repo", helmsman.repository).output
         got, prompts = everything_of(helmsman), [request.prompt for request in helmsman.model.requests]

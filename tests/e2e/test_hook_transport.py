@@ -12,7 +12,7 @@ import pytest
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, by_call, call, environment, say
 from tasks.agents.hooks import TOKEN, HookServer, hook_server, settings
 from tests.fakes.claude_cli import Session, run_claude
-from tests.fakes.command_line import driving, make_repository
+from tests.fakes.command_line import make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A1")]
@@ -110,7 +110,7 @@ def test_a_repository_whose_settings_cut_the_loop_off_is_stopped_with_the_reason
     planted: str, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps(PLANTED[planted])})
-    with driving(tmp_path, prefect_server.url, by_call([[*[call(bash("echo x"))] * 20, DONE]])) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([[*[call(bash("echo x"))] * 20, DONE]])) as helmsman:
         helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")
     assert told.exit_code == 2, told.output

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.fakes.bench import Bench, ended
 from tests.fakes.command_line import CommandLine
+from tests.fakes.loop_bench import Bench, ended
 from tests.fakes.two_sessions import LOOP
 
 pytestmark = [pytest.mark.feature("E3"), pytest.mark.timeout(300)]

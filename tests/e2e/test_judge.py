@@ -13,7 +13,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
-from tests.fakes.command_line import Driving, driving
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.faults import Fault
 from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script
 from tests.fakes.prefect_server import PrefectServer
@@ -44,17 +44,17 @@ class Court:
 
 
 @contextmanager
-def trial(folder: Path, server: PrefectServer, court: Court) -> Generator[Driving]:
+def trial(folder: Path, server: PrefectServer, court: Court) -> Generator[ScriptedCommandLine]:
     repository(folder / "repository", AGENT)
-    with driving(folder, server.url, court) as helmsman:
+    with scripted_command_line(folder, server.url, court) as helmsman:
         yield helmsman
 
 
-def state_of(helmsman: Driving) -> LoopState:
+def state_of(helmsman: ScriptedCommandLine) -> LoopState:
     return show_state(open_repository(helmsman.repository), "loop").state
 
 
-def agent_sessions(helmsman: Driving) -> int:
+def agent_sessions(helmsman: ScriptedCommandLine) -> int:
     return len({request.call for request in helmsman.model.requests if request.body.get("tools")})
 
 

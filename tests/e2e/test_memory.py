@@ -10,10 +10,10 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail
 from tasks.memory import opening
 from tasks.system.clock import now_utc
-from tests.fakes.command_line import Driving, driving
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
+from tests.fakes.drifting_agents import AGENTS_OVER_TIME, CHECK, repository
 from tests.fakes.pathologies import PROMISE, SHOP, SOLVED, keep, put, status
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.wanderers import CHECK, WANDERERS, repository
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -43,7 +43,7 @@ def _solves(goal: str, tried: int, request: Request) -> bool:
     return (goal == SLOW and tried > 3) or (goal == WISE and LEARNT in request.prompt)
 
 
-def drive(helmsman: Driving, name: str, goal: str, iterations: int) -> tuple[int, str]:
+def drive(helmsman: ScriptedCommandLine, name: str, goal: str, iterations: int) -> tuple[int, str]:
     most = f"limits.iterations={iterations}"
     ended = helmsman.run(
         "run", goal, "--yes", "--check", CHECK, "--name", name, "--repo", helmsman.repository, *ALONE, "--set", most
@@ -51,11 +51,11 @@ def drive(helmsman: Driving, name: str, goal: str, iterations: int) -> tuple[int
     return ended.exit_code, ended.output
 
 
-def database(helmsman: Driving) -> Path:
+def database(helmsman: ScriptedCommandLine) -> Path:
     return Path(helmsman.variables["HELMSMAN_HOME"]) / "memory" / "memory.db"
 
 
-def guardrails(helmsman: Driving) -> list[Guardrail]:
+def guardrails(helmsman: ScriptedCommandLine) -> list[Guardrail]:
     """Those of failing tests, retired ones too, the oldest first."""
     with opening(f"sqlite:///{database(helmsman)}", now_utc()) as store:
         found = store.guardrails(store.summaries()[0].subject.project, retired=True)
@@ -68,8 +68,8 @@ def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     prompts: list[str] = []
-    repository(tmp_path / "repository", WANDERERS[0])
-    with driving(tmp_path, prefect_server.url, script(prompts)) as helmsman:
+    repository(tmp_path / "repository", AGENTS_OVER_TIME[0])
+    with scripted_command_line(tmp_path, prefect_server.url, script(prompts)) as helmsman:
         code, output = drive(helmsman, "first", SLOW, 6)
         assert code == 0, output
         assert "guardrail" in output

@@ -11,9 +11,9 @@ import pytest
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine, make_repository
-from tests.fakes.other_models import CODEX_SESSION, GEMINI_SESSION, OtherModel, agents_path, gemini, responses
+from tests.fakes.loop_bench import Ended
+from tests.fakes.model_apis import CODEX_SESSION, GEMINI_SESSION, OtherModel, agents_path, gemini, responses
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import driving, make_repository, processes, the_object
-from tests.fakes.landings import Sampler
+from tests.fakes.command_line import make_repository, processes, read_object, scripted_command_line
+from tests.fakes.loop_bench import eventually
 from tests.fakes.pathologies import PROMISE, keep, status
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.proven_loops import BranchSampler
 from tests.fakes.repositories import sh
 
 pytestmark = pytest.mark.timeout(600)
@@ -67,10 +67,10 @@ def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_th
         test = f"echo 'sh greet.sh | grep -q {WORDS[loop]}' > tests/{loop}.sh\n"
         return call(bash(f"{wait}echo 'echo {WORDS[loop]}' >> greet.sh\n{test}" + keep(f"Be {loop}")))
 
-    with driving(tmp_path, prefect_server.url, held) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, held) as helmsman:
         driver = helmsman.start("parallel", *goals, "--repo", helmsman.repository, *how)
         assert eventually(lambda: all((tmp_path / f"at-work-{loop}").exists() for loop in ("loud", "warm")), 120)
-        running = the_object(helmsman.run("status", "greet", "--repo", helmsman.repository, "--json").output)
+        running = read_object(helmsman.run("status", "greet", "--repo", helmsman.repository, "--json").output)
         driver.kill()
         driver.communicate(timeout=60)
         assert eventually(lambda: not processes("HELMSMAN_HOME", str(tmp_path / "state")), 60)
@@ -78,7 +78,7 @@ def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_th
         (tmp_path / "hold").unlink()
         again = helmsman.run("parallel", *goals, "--repo", helmsman.repository, *how)
     assert again.exit_code == 0, again
-    assert [one["outcome"] for one in the_object(again.output)["loops"]] == ["completed"] * 2
+    assert [one["outcome"] for one in read_object(again.output)["loops"]] == ["completed"] * 2
     assert [one["loop"] for one in sorted(running["loops"], key=lambda one: one["loop"])] == ["greet-1", "greet-2"]
     assert running["driver"].startswith(f"process {driver.pid} on ")
     assert "group      greet, 2 loops\ndriven by  none now; the command that started it continues it\n" in left
@@ -93,13 +93,13 @@ def test_three_agents_that_change_the_same_line_at_once_are_all_merged_and_the_b
     goals = [part for name in WORDS for part in ("--goal", f"The greeting is {name}")]
     how = ("--check", "sh check.sh", "--merge", ".", "--name", "greet", "--set", "steering.stop_seconds=0", "--json")
     as_script: Script = script
-    with driving(tmp_path, prefect_server.url, as_script) as helmsman:
-        with Sampler(tmp_path / "repository") as sampler:
+    with scripted_command_line(tmp_path, prefect_server.url, as_script) as helmsman:
+        with BranchSampler(tmp_path / "repository") as sampler:
             ended = helmsman.run("parallel", *goals, "--repo", helmsman.repository, *how)
         assert ended.exit_code == 0, ended
         again = helmsman.run("parallel", *goals, "--repo", helmsman.repository, *how)
         calls = {request.call for request in helmsman.model.requests}
-    top, told = tmp_path / "repository", the_object(ended.output)
+    top, told = tmp_path / "repository", read_object(ended.output)
     assert [one["outcome"] for one in told["loops"]] == ["completed"] * 3, told
     assert all(one["merged"] for one in told["loops"])
     assert failing(top, sampler.seen, tmp_path / "trees") == []

@@ -7,7 +7,7 @@ import pytest
 
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git
-from tests.fakes.command_line import Driving, driving, make_repository
+from tests.fakes.command_line import ScriptedCommandLine, make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("M8")]  # the first test of a worker also starts the engine
@@ -40,7 +40,7 @@ NOTED = call(
 )
 
 
-def ticked(helmsman: Driving) -> list[bool]:
+def ticked(helmsman: ScriptedCommandLine) -> list[bool]:
     return [story["passes"] for story in json.loads(git(helmsman.repository, "show", "helmsman/loop:prd.json"))["userStories"]]
 
 
@@ -50,7 +50,7 @@ def test_a_counter_ticks_nothing_a_test_that_names_the_story_does_and_so_does_a_
 ) -> None:
     make_repository(tmp_path / "repository", FILES)
     script = by_call([[COMMENT, COUNTED], [SHOWN, COUNTED], [NOTED, COUNTED]])
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         told = helmsman.run_loop("It counts", "--check", "python3 -m unittest", "--plan", "prd.json", "--max-iterations", "4")
         assert told.exit_code == 4, told.output
         records = helmsman.tell("log", "loop")

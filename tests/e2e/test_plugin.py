@@ -11,9 +11,9 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import show_state
 from tasks.system.lock import holder
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import RESULT_KEYS, Driving, driving, make_repository, the_object
-from tests.fakes.editor import Editor, answered, command_of, form_of
+from tests.fakes.command_line import RESULT_KEYS, ScriptedCommandLine, make_repository, read_object, scripted_command_line
+from tests.fakes.editor import Editor, command_of, form_of, tool_results
+from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.feature("A6")]
@@ -56,11 +56,11 @@ def lines(command: str, request: Request) -> list[str]:
     return {"status": ["helmsman list", "helmsman status 'loop'"], "cancel": ["helmsman cancel 'loop'"]}[command]
 
 
-def state_of(helmsman: Driving) -> LoopState:
+def state_of(helmsman: ScriptedCommandLine) -> LoopState:
     return show_state(open_repository(helmsman.repository), "loop").state
 
 
-def is_driven(helmsman: Driving) -> bool:
+def is_driven(helmsman: ScriptedCommandLine) -> bool:
     return holder(loop_folder(open_repository(helmsman.repository), "loop").lock) is not None
 
 
@@ -70,10 +70,10 @@ def test_a_loop_started_in_the_editor_outlives_the_session_and_its_goal_reaches_
 ) -> None:
     make_repository(tmp_path / "repository")
     (tmp_path / "hold").touch()
-    with driving(tmp_path, prefect_server.url, script(tmp_path)) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script(tmp_path)) as helmsman:
         editor = Editor(helmsman)
         session = editor.type(f'/helmsman:start {GOAL} --check "{CHECK}"')
-        started, *refused = answered(session)
+        started, *refused = tool_results(session)
         assert session.exit_code == 0, session.stderr
         assert not started[0], started
         assert "loop       loop\noutcome    ▶ under way" in started[1]
@@ -83,7 +83,7 @@ def test_a_loop_started_in_the_editor_outlives_the_session_and_its_goal_reaches_
         (tmp_path / "hold").unlink()
         assert eventually(lambda: state_of(helmsman).outcome is Outcome.COMPLETED, PATIENCE), state_of(helmsman)
         assert eventually(lambda: not is_driven(helmsman))
-        shown = answered(editor.type("/helmsman:status"))
+        shown = tool_results(editor.type("/helmsman:status"))
         assert not any(wrong for wrong, _ in shown), shown
         assert all("✔ completed" in words for _, words in shown), shown
     assert (state_of(helmsman).config.goal, state_of(helmsman).config.checks[0].command) == (GOAL, CHECK)
@@ -96,19 +96,19 @@ def test_a_loop_started_from_a_terminal_that_closed_is_cancelled_and_resumed_in_
 ) -> None:
     make_repository(tmp_path / "repository")
     (tmp_path / "hold").touch()
-    with driving(tmp_path, prefect_server.url, script(tmp_path), warm=False) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script(tmp_path), warm=False) as helmsman:
         editor = Editor(helmsman)
         begun = helmsman.run_loop("Write the answer", "--check", CHECK, "--detach", "--json")
         assert begun.exit_code == 0, begun.errors
-        told = the_object(begun.output)
+        told = read_object(begun.output)
         assert set(told) == RESULT_KEYS | {"driver", "output"}
         assert (told["loop"], told["outcome"]) == ("loop", None)
         assert eventually((tmp_path / "working").exists, PATIENCE)
-        cancelled = answered(editor.type("/helmsman:cancel loop"))
+        cancelled = tool_results(editor.type("/helmsman:cancel loop"))
         assert "has stopped" in cancelled[0][1], cancelled
         assert (state_of(helmsman).outcome, is_driven(helmsman)) == (Outcome.CANCELLED, False)
         (tmp_path / "hold").unlink()
-        resumed, refused = answered(editor.type("/helmsman:resume loop"))
+        resumed, refused = tool_results(editor.type("/helmsman:resume loop"))
         assert "▶ under way" in resumed[1], resumed
         assert refused[0]
         assert eventually(lambda: "✔ completed" in Path(told["output"]).read_text("utf-8"), PATIENCE), state_of(helmsman)

@@ -17,21 +17,21 @@ from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import list_loops
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import Driving, driving
-from tests.fakes.issues import comment_event, issue_event
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
+from tests.fakes.issue_events import comment_event, issue_event
+from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.pushing import (
-    Listening,
-    Served,
+from tests.fakes.push_receiver import (
+    Receiver,
+    ServedRepository,
     deploy,
-    github,
+    github_headers,
     install_hook,
-    listed,
-    listening,
+    run_receiver,
+    run_worker,
     send,
     served_repository,
-    worker,
+    write_repository_list,
 )
 from tests.fakes.tracker_api import BOT, REPOSITORY, TOKEN, TrackerApi
 
@@ -78,12 +78,12 @@ class Scene:
 
     server: PrefectServer
     api: httpx.Client
-    helmsman: Driving
-    receiver: Listening
-    served: Served
+    helmsman: ScriptedCommandLine
+    receiver: Receiver
+    served: ServedRepository
     forge: TrackerApi
     """Where issues of `acme/site` are; its clone on this machine is `site`."""
-    site: Served
+    site: ServedRepository
 
     def runs_of(self, commit: str) -> list[Mapping[str, Any]]:
         wanted = {"flows": {"name": {"any_": ["on_push"]}}, "sort": "EXPECTED_START_TIME_DESC", "limit": 200}
@@ -97,7 +97,7 @@ class Scene:
 
     def tell(self, kind: str, body: bytes) -> str:
         """What the receiver answers to an event at an issue."""
-        return send(f"{self.receiver.url}/github", body, github(body, x_github_event=kind)).text
+        return send(f"{self.receiver.url}/github", body, github_headers(body, x_github_event=kind)).text
 
     def run_of(self, commit: str) -> Mapping[str, Any]:
         """The one run of a commit, once it has ended."""
@@ -141,7 +141,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
     served = served_repository(folder / "served", FILES)
     with (
         PrefectServer.running(folder / "server") as server,
-        driving(folder, server.url, script) as helmsman,
+        scripted_command_line(folder, server.url, script) as helmsman,
         TrackerApi("github") as forge,
     ):
         site = served_repository(folder / "site", {"helmsman.toml": SITE})
@@ -150,8 +150,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
         deploy(helmsman.variables, ("on-push", "on-issue"))
         token = {"HELMSMAN_TRACKER_TOKEN": TOKEN, "HELMSMAN_TRACKER_HOSTS": "127.0.0.1"}
         with (
-            worker(folder, {**helmsman.variables, **token}),
-            listening(folder, listed(folder, at, sets), helmsman.variables) as receiver,
+            run_worker(folder, {**helmsman.variables, **token}),
+            run_receiver(folder, write_repository_list(folder, at, sets), helmsman.variables) as receiver,
             httpx.Client(base_url=server.url, timeout=30, trust_env=False) as api,
         ):
             install_hook(served, receiver.url)

@@ -6,8 +6,8 @@ import pytest
 
 from helmsman.records.decision import Outcome
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.bench import Bench, eventually, one_call_more
-from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team
+from tests.fakes.loop_bench import Bench, eventually, one_call_more
+from tests.fakes.team_engine import PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, TWO_WHOLE_SESSIONS
 
 # Alone on two cores they take two minutes each; four times that where others want the cores too.

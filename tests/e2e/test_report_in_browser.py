@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from helmsman.render.report import html_report as page_of
-from tests.fakes.browser import Heard, browser_page
+from tests.fakes.browser import PageLog, browser_page
 from tests.unit.full_records import full_record, full_state, overwritten
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("H4")]  # the first test of a worker also starts the engine
@@ -47,7 +47,7 @@ def cut_off(page: Page) -> list[str]:
     return [one.inner_text() for one in found if one.evaluate("one => one.scrollWidth > one.clientWidth")]
 
 
-def assert_quiet(heard: Heard, address: str) -> None:
+def assert_quiet(heard: PageLog, address: str) -> None:
     assert heard.complaints == []
     assert heard.requests == [address]
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
-from tests.fakes.command_line import driving
+from tests.fakes.command_line import scripted_command_line
+from tests.fakes.drifting_agents import AGENTS_OVER_TIME, CHECK, GOAL, repository
 from tests.fakes.pathologies import PROMISE, SOLVED, keep, put, status
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.repositories import sh
-from tests.fakes.wanderers import CHECK, GOAL, WANDERERS, repository
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -50,11 +50,11 @@ def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     prompts: dict[int, str] = {}
-    repository(tmp_path / "repository", WANDERERS[0])
+    repository(tmp_path / "repository", AGENTS_OVER_TIME[0])
     hasty = put("shop.py", SOLVED) + keep("Done at once")
     wrote = put(".helmsman/research.md", FOUND)
     script = scripted(prompts, hasty + wrote, wrote, put("shop.py", SOLVED) + keep("Subtract the discount"))
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         ended = helmsman.run_loop(GOAL, "--check", CHECK, *ALONE, "--set", "steering.hooks=false")
         assert ended.exit_code == 0, ended
         first, second, third = helmsman.tell("log", "loop")

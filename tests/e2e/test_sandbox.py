@@ -7,9 +7,9 @@ import pytest
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.boxes import BOXED
-from tests.fakes.command_line import driving, make_repository
+from tests.fakes.command_line import make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.sandbox_scene import SANDBOXED
 
 pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.timeout(300), pytest.mark.feature("D5")]
 
@@ -24,12 +24,12 @@ WORK = (
 
 def test_a_loop_completes_in_a_sandbox_that_reaches_only_the_model(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
-    with driving(tmp_path, prefect_server.url, by_call([WORK])) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([WORK])) as helmsman:
         keys = tmp_path / "home" / ".ssh"
         keys.mkdir()
         (keys / "id_ed25519").write_text("THE-KEY")
         (tmp_path / "secret").write_text("THE-SECRET")
-        told = helmsman.run_loop("g", "--check", f"grep 2 app.py && ! test -e {keys}", "--json", **BOXED)
+        told = helmsman.run_loop("g", "--check", f"grep 2 app.py && ! test -e {keys}", "--json", **SANDBOXED)
         assert told.exit_code == 0, told
         seen = str(helmsman.model.requests[-1].body["messages"])
         (record,) = read_records(open_repository(helmsman.repository), "loop")

@@ -11,9 +11,9 @@ from helmsman.records.iteration import IterationRecord
 from tasks.agents.steering import GRACE
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.command_line import driving, make_repository
+from tests.fakes.command_line import make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.spinners import SPINNERS, Spinner
+from tests.fakes.stuck_agents import STUCK_AGENTS, StuckAgent
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A2", "A3", "A4", "S9", "S12")]
 
@@ -24,8 +24,8 @@ TOLD = ("repeated", "same_failure", "reverted", "", "context")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spinner", [one for one in SPINNERS if one.rule in TOLD], ids=lambda spinner: spinner.name)
-def test_guidance_reaches_a_spinning_agent_in_time(spinner: Spinner, tmp_path: Path, prefect_server: PrefectServer) -> None:
+@pytest.mark.parametrize("spinner", [one for one in STUCK_AGENTS if one.rule in TOLD], ids=lambda spinner: spinner.name)
+def test_guidance_reaches_a_spinning_agent_in_time(spinner: StuckAgent, tmp_path: Path, prefect_server: PrefectServer) -> None:
     spun = spin(spinner, tmp_path / "loop", prefect_server.url)
     assert spun.completed, (spun.rules, spun.records[-1].decision, spun.errors)
     assert spun.rules[:1] == ((spinner.rule,) if spinner.rule else ())
@@ -37,7 +37,7 @@ def drive(
 ) -> tuple[list[IterationRecord], list[Request]]:
     """Two iterations at most of an agent that makes no check pass, oldest record first, and what its model was told."""
     make_repository(folder / "repository", {"app.py": "1\n"})
-    with driving(folder, server.url, script) as helmsman:
+    with scripted_command_line(folder, server.url, script) as helmsman:
         chosen = [part for setting in settings for part in ("--set", setting)]
         told = helmsman.run_loop(goal, "--check", "false", "--max-iterations", "2", "--json", *chosen)
         assert told.exit_code == 3, told.errors

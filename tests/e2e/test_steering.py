@@ -9,7 +9,7 @@ from deployments.demo_model import Request, Turn, bash, by_call, call, say
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.command_line import driving, make_repository
+from tests.fakes.command_line import make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A1", "A2")]  # the first test of a worker also starts the engine
@@ -20,7 +20,7 @@ STOP = say("That is as far as I get.")
 def drive(folder: Path, server: PrefectServer, *turns: Turn) -> tuple[IterationRecord, list[Request]]:
     """One iteration of an agent that does this, and what its model was told."""
     make_repository(folder / "repository", {"app.py": "1\n", "tests/test_app.py": "assert 1 == 1\n"})
-    with driving(folder, server.url, by_call([turns])) as helmsman:
+    with scripted_command_line(folder, server.url, by_call([turns])) as helmsman:
         told = helmsman.run_loop("Fix the crash in app.py", "--check", "true", "--max-iterations", "1", "--json")
         assert told.exit_code == 3, told.errors
         (record,) = read_records(open_repository(helmsman.repository), "loop")

@@ -11,15 +11,15 @@ import pytest
 from deployments.demo_model import Script
 from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
-from tests.fakes import pathologies, wanderers
-from tests.fakes.command_line import driving, the_object
+from tests.fakes import drifting_agents, pathologies
+from tests.fakes.command_line import read_object, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.feature("S7", "S8")]
 
 MOST_SECONDS = 300
 AGENTS = {agent.name: agent for agent in pathologies.AGENTS}
-WANDERERS = {wanderer.name: wanderer for wanderer in wanderers.WANDERERS}
+WANDERERS = {wanderer.name: wanderer for wanderer in drifting_agents.AGENTS_OVER_TIME}
 FAILING_TEST = "test_a_discount_is_subtracted"
 
 
@@ -38,7 +38,7 @@ def _agent(name: str, against: str, most_calls: int = 6) -> Case:
 
 def _wanderer(name: str, against: str, most_calls: int = 6) -> Case:
     wanderer = WANDERERS[name]
-    return Case(partial(wanderers.repository, wanderer=wanderer), wanderers.script(wanderer), against, most_calls)
+    return Case(partial(drifting_agents.repository, wanderer=wanderer), drifting_agents.script(wanderer), against, most_calls)
 
 
 CASES = {
@@ -56,11 +56,11 @@ def test_an_agent_that_gets_nowhere_is_stopped_at_once_with_what_stands_against_
     case = CASES[name]
     case.prepare(tmp_path / "repository")
     begun = time.monotonic()
-    with driving(tmp_path, prefect_server.url, case.script) as helmsman:
-        ended = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, "--json")
+    with scripted_command_line(tmp_path, prefect_server.url, case.script) as helmsman:
+        ended = helmsman.run_loop(drifting_agents.GOAL, "--check", drifting_agents.CHECK, "--json")
         seconds = time.monotonic() - begun
     assert ended.exit_code in {EXIT_CODES[Outcome.WAITING], EXIT_CODES[Outcome.STOPPED]}, ended.errors
-    result = the_object(ended.output)
+    result = read_object(ended.output)
     assert (result["agent_calls"] <= case.most_calls, seconds < MOST_SECONDS) == (True, True), (result, seconds)
     assert case.against in result["reason"]
     assert "circuit breaker" not in result["reason"]

@@ -16,12 +16,12 @@ from helmsman.records.gates import Choice
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops, loop_names
 from tasks.system.process import TAG
-from tests.fakes.bench import Bench, ended, eventually
 from tests.fakes.browser import browser_page
 from tests.fakes.command_line import processes
-from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team
+from tests.fakes.loop_bench import Bench, ended, eventually
+from tests.fakes.team_engine import PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP
-from tests.fakes.webhook import webhook_at_work
+from tests.fakes.webhook import run_webhook
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("team")]
 
@@ -160,7 +160,7 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     page: Page, team: Team, tmp_path: Path
 ) -> None:
     bench = team.bench(tmp_path / "wrong-value")
-    with webhook_at_work() as webhook:
+    with run_webhook() as webhook:
         team.notify(webhook.url)
         run = team.start(bench, "an answer", "test -e answer", gates={"plan": True})
         assert team.is_asleep(run), team.states(run)

@@ -7,7 +7,7 @@ import pytest
 
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git
-from tests.fakes.command_line import driving, make_repository
+from tests.fakes.command_line import make_repository, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
@@ -28,7 +28,7 @@ DONE = say("All of it is done.\n<promise>COMPLETE</promise>")
 @pytest.mark.feature("V9")
 def test_a_loop_in_which_nothing_was_done_ends_as_nothing_changed(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", FILES)
-    with driving(tmp_path, prefect_server.url, by_call([[DONE], [DONE]])) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([[DONE], [DONE]])) as helmsman:
         told = helmsman.run_loop(GOAL, "--check", CHECK)
         result, explained = helmsman.tell("status", "loop"), helmsman.run("explain", "loop", "--repo", helmsman.repository)
     assert told.exit_code == 7, told.output
@@ -46,7 +46,7 @@ def test_work_that_no_test_shows_is_first_sent_back_and_then_ends_as_unproven(
 ) -> None:
     make_repository(tmp_path / "repository", FILES)
     script = by_call([[call(bash(REVERSE)), DONE], [DONE]])
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         told = helmsman.run_loop(GOAL, "--check", CHECK)
         log = helmsman.run("log", "loop", "--repo", helmsman.repository).output
         report = helmsman.run("report", "loop", "--output", "-", "--repo", helmsman.repository).output

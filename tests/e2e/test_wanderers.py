@@ -14,16 +14,16 @@ from deployments.demo_model import Request, Turn, bash, call, say
 from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
-from tests.fakes import wanderers
-from tests.fakes.command_line import Driving, driving
+from tests.fakes import drifting_agents
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
+from tests.fakes.drifting_agents import DRIFTING, HONEST, DriftingAgent, Session
 from tests.fakes.pathologies import HALF, keep, put
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.repositories import sh
-from tests.fakes.wanderers import ASTRAY, HONEST, Session, Wanderer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
 ALONE = ("--set", "steering.hooks=false")
-BY_NAME = {wanderer.name: wanderer for wanderer in wanderers.WANDERERS}
+BY_NAME = {wanderer.name: wanderer for wanderer in drifting_agents.AGENTS_OVER_TIME}
 SEEN_BELOW = {
     "tries in vain",
     "does nothing",
@@ -43,7 +43,7 @@ def course(name: str, tmp_path: Path, server: PrefectServer, *settings: str) -> 
     return wander(BY_NAME[name], tmp_path / "loop", server.url, *settings)
 
 
-def is_stopped_in_time(fared: Course, wanderer: Wanderer) -> None:
+def is_stopped_in_time(fared: Course, wanderer: DriftingAgent) -> None:
     assert not fared.wrong, fared.errors
     assert [rule for rule in fared.noticed if rule.startswith(wanderer.rules)], fared.noticed
     assert fared.state.outcome in {Outcome.WAITING, Outcome.EJECTED}
@@ -53,9 +53,9 @@ def is_stopped_in_time(fared: Course, wanderer: Wanderer) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("S4", "S5", "S8", "S11", "S13")
-@pytest.mark.parametrize("wanderer", [one for one in ASTRAY if one.name not in SEEN_BELOW], ids=lambda wanderer: wanderer.name)
+@pytest.mark.parametrize("wanderer", [one for one in DRIFTING if one.name not in SEEN_BELOW], ids=lambda wanderer: wanderer.name)
 def test_an_agent_that_goes_astray_is_stopped_long_before_its_iterations_are_used_up(
-    wanderer: Wanderer, tmp_path: Path, prefect_server: PrefectServer
+    wanderer: DriftingAgent, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     is_stopped_in_time(wander(wanderer, tmp_path / "loop", prefect_server.url), wanderer)
 
@@ -64,7 +64,7 @@ def test_an_agent_that_goes_astray_is_stopped_long_before_its_iterations_are_use
 @pytest.mark.feature("S5", "S8")
 @pytest.mark.parametrize("wanderer", [one for one in HONEST if one.name not in SEEN_BELOW], ids=lambda wanderer: wanderer.name)
 def test_an_honest_agent_that_looks_astray_comes_to_its_end(
-    wanderer: Wanderer, tmp_path: Path, prefect_server: PrefectServer
+    wanderer: DriftingAgent, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     fared = wander(wanderer, tmp_path / "loop", prefect_server.url)
     assert not fared.wrong, fared.errors
@@ -80,18 +80,18 @@ def test_each_rung_makes_the_next_iteration_another_one_until_a_person_is_asked_
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     wanderer = BY_NAME["tries in vain"]
-    wanderers.repository(tmp_path / "repository", wanderer)
+    drifting_agents.repository(tmp_path / "repository", wanderer)
     models: dict[int, str] = {}
     prompts: dict[int, str] = {}
 
     def script(request: Request) -> Turn:
         models.setdefault(request.call, str(request.body["model"]))
         prompts.setdefault(request.call, request.prompt)
-        return wanderers.script(wanderer)(request)
+        return drifting_agents.script(wanderer)(request)
 
-    with driving(tmp_path, prefect_server.url, script) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         redesigns = "ladder.redesign_model=claude-haiku-4-5"
-        asked_for = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE, "--set", redesigns)
+        asked_for = helmsman.run_loop(drifting_agents.GOAL, "--check", drifting_agents.CHECK, *ALONE, "--set", redesigns)
         records = helmsman.tell("log", "loop")
         explains(helmsman)
     assert asked_for.exit_code == EXIT_CODES[Outcome.WAITING]
@@ -106,7 +106,7 @@ def test_each_rung_makes_the_next_iteration_another_one_until_a_person_is_asked_
     assert "haiku" not in asked[EscalationLevel.PATCH] + asked[EscalationLevel.REFACTOR]
 
 
-def explains(helmsman: Driving) -> None:
+def explains(helmsman: ScriptedCommandLine) -> None:
     """The way of a decision with its numbers, and what would have changed it."""
     last = helmsman.run("explain", "loop", "--repo", helmsman.repository)
     second = helmsman.run("explain", "loop", "2", "--repo", helmsman.repository)
@@ -140,10 +140,10 @@ def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
 
 @pytest.mark.feature("S13")
 def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    wanderers.repository(tmp_path / "repository", BY_NAME["tries in vain"])
+    drifting_agents.repository(tmp_path / "repository", BY_NAME["tries in vain"])
     turns = (call(bash("rm -rf .git")), call(bash("sleep 200; touch late")), say("Done."))
-    with driving(tmp_path, prefect_server.url, lambda request: turns[min(request.turn, 2)]) as helmsman:
-        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
+    with scripted_command_line(tmp_path, prefect_server.url, lambda request: turns[min(request.turn, 2)]) as helmsman:
+        helmsman.run_loop(drifting_agents.GOAL, "--check", drifting_agents.CHECK, *ALONE)
         (record,) = helmsman.tell("log", "loop")
     call_record = record["execution"]["call"]
     assert call_record["pain"] == "a destructive command ran: it removed the working tree's .git"

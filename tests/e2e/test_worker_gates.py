@@ -13,8 +13,8 @@ from tasks.approvals import answers
 from tasks.repository.git import git
 from tasks.system.clock import now_utc
 from tasks.system.lock import holder
-from tests.fakes.bench import eventually
-from tests.fakes.team import ENDED, PATIENCE, TWO_SESSIONS, Team
+from tests.fakes.loop_bench import eventually
+from tests.fakes.team_engine import ENDED, PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS
 
 # Alone on two cores they take a minute each; several times that where others want the cores too.

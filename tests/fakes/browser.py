@@ -10,7 +10,7 @@ from typing import Literal
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.fakes.needs import need
+from tests.fakes.requirements import need
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync")
@@ -20,7 +20,7 @@ PATIENCE = 30_000
 
 
 @dataclass(frozen=True)
-class Heard:
+class PageLog:
     """What a page said and asked for while it was open."""
 
     complaints: list[str] = field(default_factory=list[str])
@@ -32,35 +32,35 @@ class Heard:
 @contextmanager
 def browser_page(
     *, scheme: Literal["light", "dark"] = "light", width: int = 1280, height: int = 900
-) -> Generator[tuple[Page, Heard]]:
+) -> Generator[tuple[Page, PageLog]]:
     """An empty page of a browser of its own, and what is heard of it. Skips the test where there is no browser."""
     need("browser")
     with tempfile.TemporaryDirectory(prefix="helmsman-browser-") as home, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=found_browser(),
-            args=[*QUIET, *unboxed()],
+            executable_path=find_browser(),
+            args=[*QUIET, *sandbox_flags()],
             env={"HOME": home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
         )
         try:
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             page.set_default_timeout(PATIENCE)
-            yield page, _listening(page)
+            yield page, _record(page)
         finally:
             browser.close()
 
 
-def found_browser() -> str | None:
+def find_browser() -> str | None:
     """Where it is installed."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-def unboxed() -> list[str]:
+def sandbox_flags() -> list[str]:
     """Its sandbox refuses to work for root."""
     return ["--no-sandbox"] if os.geteuid() == 0 else []
 
 
-def _listening(page: Page) -> Heard:
-    heard = Heard()
+def _record(page: Page) -> PageLog:
+    heard = PageLog()
     page.on("console", lambda said: heard.complaints.append(said.text) if said.type in {"warning", "error"} else None)
     page.on("pageerror", lambda error: heard.complaints.append(str(error)))
     page.on("request", lambda asked: None if asked.url.startswith("data:") else heard.requests.append(asked.url))

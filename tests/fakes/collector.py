@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.fakes.answering import Call, Reply, answering
+from tests.fakes.http_server import Call, Reply, serve_http
 
 
-class Arrived(NamedTuple):
+class ReceivedSpan(NamedTuple):
     """A span as a back end sees it."""
 
     trace: str
@@ -34,7 +34,7 @@ class Collector:
 
     status: int = 200
     deaf: bool = False
-    spans: list[Arrived] = field(default_factory=list[Arrived])
+    spans: list[ReceivedSpan] = field(default_factory=list[ReceivedSpan])
     points: dict[str, list[tuple[dict[str, Any], Any]]] = field(default_factory=dict[str, list[tuple[dict[str, Any], Any]]])
     """Of each metric the points that came last, with their attributes."""
     resource: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -42,7 +42,7 @@ class Collector:
     url: str = ""
     leave: threading.Event = field(default_factory=threading.Event)
 
-    def children(self, parent: str = "") -> list[Arrived]:
+    def children(self, parent: str = "") -> list[ReceivedSpan]:
         return sorted((span for span in self.spans if span.parent == parent), key=lambda span: span.start)
 
     def tree(self, parent: str = "", depth: int = 0) -> Iterator[str]:
@@ -62,37 +62,37 @@ class Collector:
 
     def _take_spans(self, request: ExportTraceServiceRequest) -> None:
         for resource in request.resource_spans:
-            self.resource = _plain(resource.resource.attributes)
-            self.spans += [_arrived(span) for scope in resource.scope_spans for span in scope.spans]
+            self.resource = _attributes(resource.resource.attributes)
+            self.spans += [_received_span(span) for scope in resource.scope_spans for span in scope.spans]
 
     def _take_metrics(self, request: ExportMetricsServiceRequest) -> None:
         found = (metric for resource in request.resource_metrics for scope in resource.scope_metrics for metric in scope.metrics)
         for metric in found:
             points = metric.sum.data_points if metric.HasField("sum") else metric.histogram.data_points
-            self.points[metric.name] = [(_plain(point.attributes), point) for point in points]
+            self.points[metric.name] = [(_attributes(point.attributes), point) for point in points]
 
 
-def _arrived(span: Any) -> Arrived:
-    return Arrived(
+def _received_span(span: Any) -> ReceivedSpan:
+    return ReceivedSpan(
         trace=span.trace_id.hex(),
         id=span.span_id.hex(),
         parent=span.parent_span_id.hex(),
         name=span.name,
         start=span.start_time_unix_nano,
         end=span.end_time_unix_nano,
-        attributes=_plain(span.attributes),
+        attributes=_attributes(span.attributes),
         error=span.status.message if span.status.code == 2 else "",
         notes=tuple(event.name for event in span.events),
         links=tuple(link.trace_id.hex() for link in span.links),
     )
 
 
-def _plain(attributes: Any) -> dict[str, Any]:
+def _attributes(attributes: Any) -> dict[str, Any]:
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
 
 
 @contextmanager
-def collecting(**how: Any) -> Generator[Collector]:
+def run_collector(**how: Any) -> Generator[Collector]:
     """A collector that listens while the block runs."""
     collector = Collector(**how)
 
@@ -105,7 +105,7 @@ def collecting(**how: Any) -> Generator[Collector]:
             collector.take(call.target, gzip.decompress(call.body) if is_packed else call.body)
         return Reply(collector.status, headers={"content-type": "application/x-protobuf"})
 
-    with answering(respond) as collector.url:
+    with serve_http(respond) as collector.url:
         try:
             yield collector
         finally:

@@ -16,9 +16,9 @@ import psutil
 from deployments.demo_model import Script, ScriptedModel, environment
 from tasks.repository.git import git
 from tasks.system import supervisor
-from tests.fakes.bench import Ended
+from tests.fakes.loop_bench import Ended
 from tests.fakes.terminal import Terminal
-from tests.fakes.warm import COMMAND_LINE, WarmProcess
+from tests.fakes.warm_process import COMMAND_LINE, WarmProcess
 
 HELMSMAN = Path(sys.executable).with_name("helmsman")
 PATIENCE = 240
@@ -82,7 +82,7 @@ class CommandLine:
 
 
 @dataclass(frozen=True)
-class Driving(CommandLine):
+class ScriptedCommandLine(CommandLine):
     """With a model to drive loops with."""
 
     model: ScriptedModel
@@ -108,14 +108,14 @@ def ended(process: "subprocess.Popen[str]") -> Ended:
     return Ended(process.returncode, output, errors)
 
 
-def trusted(state: Path, *repositories: Path) -> None:
+def trust_repositories(state: Path, *repositories: Path) -> None:
     """A user who said before that the commands of these repositories may run: a folder, or a bare one."""
     state.mkdir(parents=True, exist_ok=True)
     known = {str((one if one.suffix == ".git" else one / ".git").resolve()): {"commands": True} for one in repositories}
     (state / "trust.json").write_text(json.dumps({"repositories": known}))
 
 
-def looking(folder: Path, *, warm: bool = True, **variables: str) -> CommandLine:
+def offline_command_line(folder: Path, *, warm: bool = True, **variables: str) -> CommandLine:
     """A command line without engine and agent, for what ends before either is needed.
 
     It has the keys of this process, as if one user had written the loops that it looks at, and nothing else of its state folder.
@@ -123,7 +123,7 @@ def looking(folder: Path, *, warm: bool = True, **variables: str) -> CommandLine
     (folder / "home").mkdir()
     own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "IS_SANDBOX": "1", **variables}
     state = folder / own.get("HELMSMAN_HOME", "home/.local/state/helmsman")
-    trusted(state, folder / "repository")
+    trust_repositories(state, folder / "repository")
     keys = Path(os.environ["HELMSMAN_HOME"], "keys")
     if "HELMSMAN_HOME" not in own:
         keys.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,15 +132,15 @@ def looking(folder: Path, *, warm: bool = True, **variables: str) -> CommandLine
 
 
 @contextmanager
-def driving(folder: Path, api_url: str, script: Script, *, warm: bool = True) -> Generator[Driving]:
+def scripted_command_line(folder: Path, api_url: str, script: Script, *, warm: bool = True) -> Generator[ScriptedCommandLine]:
     """A command line with a scripted model and an engine; whatever still lives at the end is ended."""
     (folder / "home").mkdir()
-    trusted(folder / "state", folder / "repository")
+    trust_repositories(folder / "state", folder / "repository")
     with ScriptedModel(script) as model:
         own = {"PATH": os.environ["PATH"], "HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
         variables = {**own, "PREFECT_API_URL": api_url, **environment(model.url, folder / "home")}
         try:
-            yield Driving(folder, variables, model, warm=warm)
+            yield ScriptedCommandLine(folder, variables, model, warm=warm)
         finally:
             for process in processes("HOME", str(folder / "home")):
                 with suppress(psutil.Error):
@@ -152,7 +152,7 @@ def processes(variable: str, beginning: str) -> list[psutil.Process]:
     return [process for process in psutil.process_iter() if _variable(process, variable).startswith(beginning)]
 
 
-def supervises(process: psutil.Process) -> bool:
+def is_supervisor(process: psutil.Process) -> bool:
     """Whether it only stands between a driver and a command, whose words are among its own arguments."""
     with suppress(psutil.Error):
         return supervisor.PYTHON[-1] in process.cmdline()
@@ -176,7 +176,7 @@ def make_repository(root: Path, files: Mapping[str, str] | None = None) -> None:
     git(root, "commit", "--quiet", "--allow-empty", "--message", "start")
 
 
-def the_object(output: str) -> dict[str, Any]:
+def read_object(output: str) -> dict[str, Any]:
     """The one JSON object that an output consists of."""
     (line,) = output.splitlines()
     found = json.loads(line)

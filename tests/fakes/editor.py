@@ -10,7 +10,7 @@ from typing import Any
 
 from deployments.demo_model import Request
 from tests.fakes.claude_cli import Session, bundled_cli
-from tests.fakes.command_line import HELMSMAN, Driving
+from tests.fakes.command_line import HELMSMAN, ScriptedCommandLine
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = ("-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "", "--plugin-dir", str(ROOT / "plugin"))
@@ -23,7 +23,7 @@ COMMAND = re.compile(r"<command-name>/helmsman:([a-z]+)</command-name>")
 class Editor:
     """Opened in the repository of a command line."""
 
-    helmsman: Driving
+    helmsman: ScriptedCommandLine
 
     def type(self, prompt: str) -> Session:
         """One session from its start to its end, in which only this is typed."""
@@ -53,7 +53,7 @@ def form_of(request: Request) -> str:
     return str(form)
 
 
-def answered(session: Session) -> list[tuple[bool, str]]:
+def tool_results(session: Session) -> list[tuple[bool, str]]:
     """For each tool call whether it went wrong, and what came of it."""
     contents: list[Any] = [part for event in session.of_type("user") for part in event["message"]["content"]]
     return [(bool(part.get("is_error")), str(part["content"])) for part in contents if part["type"] == "tool_result"]

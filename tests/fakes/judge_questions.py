@@ -56,31 +56,31 @@ def poisoned() -> JudgeQuestion:
     )
 
 
-def one(criterion: str, *, met: bool = True, **fields: Any) -> dict[str, Any]:
+def criterion(name: str, *, met: bool = True, **fields: Any) -> dict[str, Any]:
     """One criterion of an answer."""
     said: dict[str, Any] = {
-        "reason": f"I saw {criterion} at slugs.py:2.",
+        "reason": f"I saw {name} at slugs.py:2.",
         "verdict": "met" if met else "not_met",
         "fix": "",
         "need": [],
     }
-    return {"id": criterion, **said, **fields}
+    return {"id": name, **said, **fields}
 
 
-def untold(criterion: str, *need: str) -> dict[str, Any]:
+def undecided(name: str, *need: str) -> dict[str, Any]:
     """One that cannot be told without these files."""
-    return one(criterion, verdict="cannot_tell", reason="It is not shown.", need=list(need))
+    return criterion(name, verdict="cannot_tell", reason="It is not shown.", need=list(need))
 
 
 def answer(*criteria: dict[str, Any], principle: Any = "look at the edges") -> dict[str, Any]:
     return {"criteria": list(criteria), "principle": principle}
 
 
-GOOD = answer(one("c1"), one("c2"))
-BAD = answer(one("c1"), one("c2", met=False, reason="The test cannot fail.", fix="Compare with 'a-b'."))
+GOOD = answer(criterion("c1"), criterion("c2"))
+BAD = answer(criterion("c1"), criterion("c2", met=False, reason="The test cannot fail.", fix="Compare with 'a-b'."))
 
 
-def saying(given: Any, **fields: Any) -> Turn:
+def judge_turn(given: Any, **fields: Any) -> Turn:
     """The model gives this answer as structured output."""
     return Fault(text=json.dumps(given), **fields)
 

@@ -22,10 +22,10 @@ import psutil
 from deployments.demo_model import Script, ScriptedModel, environment
 from tasks.engine.embedded import QUIET
 from tasks.repository.git import git
-from tests.fakes.bench import ROOT
 from tests.fakes.command_line import make_repository
-from tests.fakes.machines import Machine, Network, why_impossible
-from tests.fakes.postgres import Postgres, programs
+from tests.fakes.loop_bench import ROOT
+from tests.fakes.namespaces import Machine, Network, why_impossible
+from tests.fakes.postgres import Postgres, server_programs
 
 PREFECT, HELMSMAN = (Path(sys.executable).with_name(name) for name in ("prefect", "helmsman"))
 GIT_DAEMON = "git", "daemon", "--reuseaddr", "--export-all", "--enable=receive-pack"
@@ -96,7 +96,7 @@ class Host:
 
     def drivers(self, run: str) -> list[psutil.Process]:
         """Processes of a flow run on this machine."""
-        return [process for process in below(self.machine.init) if _variable(process, "PREFECT__FLOW_RUN_ID") == run]
+        return [process for process in machine_processes(self.machine.init) if _variable(process, "PREFECT__FLOW_RUN_ID") == run]
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")
@@ -149,7 +149,7 @@ class ManyMachines:
         return [count for _, count in sorted(Counter(request.call for request in self.model.requests).items())]
 
     def kill_server(self, name: str) -> None:
-        for process in below(self.servers[name].init):
+        for process in machine_processes(self.servers[name].init):
             with suppress(psutil.Error):
                 process.send_signal(signal.SIGKILL)
 
@@ -162,10 +162,10 @@ class ManyMachines:
         return "\n".join(f"== {file.name}\n{file.read_text(errors='replace')[-3000:]}" for file in files)
 
 
-def what_is_missing() -> str:
+def missing_programs() -> str:
     """Why this cannot be had here; empty where it can."""
-    missing = [name for name in ("redis-server", "haproxy") if _program(name) is None]
-    if programs() is None:
+    missing = [name for name in ("redis-server", "haproxy") if _find_program(name) is None]
+    if server_programs() is None:
         missing.append("postgresql")
     return f"{', '.join(missing)} not installed" if missing else why_impossible()
 
@@ -179,10 +179,10 @@ def many_machines(folder: Path, script: Script, *hosts: str) -> Generator[ManyMa
         stores = network.machine("stores")
         with stores.network():
             model = stack.enter_context(ScriptedModel(script, stores.address))
-        found = programs()
+        found = server_programs()
         assert found is not None
         (folder / "postgres").mkdir()
-        _let_in(folder)
+        _allow_traversal(folder)
         postgres = Postgres(found, folder / "postgres", stores)
         s3 = f"http://{stores.address}:{PORTS['s3']}"
         _start_stores(folder, stores, postgres)
@@ -302,7 +302,7 @@ def _deploy(made: ManyMachines, host: Host) -> None:
     host.machine.run(sys.executable, "-P", "-c", code, **variables)
 
 
-def below(init: int) -> list[psutil.Process]:
+def machine_processes(init: int) -> list[psutil.Process]:
     """All processes of a machine but the first."""
     namespace = _namespace(init)
     return [process for process in psutil.process_iter() if process.pid != init and _namespace(process.pid) == namespace]
@@ -320,11 +320,11 @@ def _variable(process: psutil.Process, name: str) -> str:
     return ""
 
 
-def _program(name: str) -> str | None:
+def _find_program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
 
 
-def _let_in(folder: Path) -> None:
+def _allow_traversal(folder: Path) -> None:
     """PostgreSQL runs as another user, who must be able to come to its folder."""
     for part in (folder, *folder.parents):
         if part.stat().st_uid == os.getuid() and not part.stat().st_mode & 0o001:

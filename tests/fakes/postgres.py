@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.fakes.machines import Machine
+from tests.fakes.namespaces import Machine
 
 USER = "helmsman"
 START_SECONDS = 60
@@ -35,10 +35,10 @@ class Postgres:
         self.port = _free_port()
         self.password = secrets.token_hex(8)
         self._process: subprocess.Popen[bytes] | None = None
-        _give_away(folder)
+        _chown_to_server(folder)
         secret = folder / "password"
         secret.write_text(self.password)
-        _give_away(secret)
+        _chown_to_server(secret)
         options = ["--username", USER, "--pwfile", str(secret), "--auth-local", "trust", "--auth-host", "scram-sha-256"]
         storing = ["--no-sync", "--encoding", "UTF8", "--locale", "C", "-D", str(folder / "data")]
         subprocess.run(_unprivileged(str(found / "initdb"), *options, *storing), check=True, capture_output=True, cwd=folder)
@@ -87,7 +87,7 @@ class Postgres:
         return subprocess.run(asked, check=False).returncode == 0
 
 
-def programs() -> Path | None:
+def server_programs() -> Path | None:
     """The folder of the server's programs."""
     found = shutil.which("initdb")
     folders = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), *([Path(found).parent] if found else [])]
@@ -99,18 +99,18 @@ def _unprivileged(*command: str) -> list[str]:
     """PostgreSQL refuses to run as root. Where the system can tell it, the server ends with us."""
     if shutil.which("setpriv") is None:
         return list(command)
-    owner = _owner()
+    owner = _server_user()
     who = [f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"] if owner else []
     return ["setpriv", *who, "--pdeathsig=INT", *command]
 
 
-def _give_away(path: Path) -> None:
-    owner = _owner()
+def _chown_to_server(path: Path) -> None:
+    owner = _server_user()
     if owner:
         os.chown(path, owner.pw_uid, owner.pw_gid)
 
 
-def _owner() -> pwd.struct_passwd | None:
+def _server_user() -> pwd.struct_passwd | None:
     """Whom the server runs as, where it cannot run as we do."""
     if os.geteuid() != 0:
         return None

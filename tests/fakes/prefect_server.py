@@ -16,8 +16,8 @@ import httpx
 
 from tasks.engine.embedded import QUIET, SERVER
 from tasks.system.process import run
-from tests.fakes import asking
-from tests.fakes.migrated import give_database
+from tests.fakes import engine_client
+from tests.fakes.prefect_database import copy_database
 
 TEAM_SERVER = {
     **{name: value for name, value in SERVER.items() if name in QUIET or "TASK_RUN_RECORDER" in name},
@@ -47,10 +47,10 @@ class PrefectServer:
 
     def client(self) -> httpx.Client:
         """One with patience; whoever takes it closes it."""
-        return asking.client(self.url)
+        return engine_client.client(self.url)
 
     def start(self) -> None:
-        give_database(self._folder / "prefect")
+        copy_database(self._folder / "prefect")
         self._done.clear()
         self._thread = threading.Thread(target=self._run, name="prefect-server", daemon=True)
         self._thread.start()

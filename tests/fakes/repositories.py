@@ -23,12 +23,12 @@ from tasks.repository.worktree import ensure_worktree
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 LOOP = "the-loop"
 BRANCH = f"helmsman/{LOOP}"
-SOMEBODY = ("user.name=Somebody", "user.email=somebody@localhost", "init.defaultBranch=main", "protocol.file.allow=always")
+GIT_SETTINGS = ("user.name=Somebody", "user.email=somebody@localhost", "init.defaultBranch=main", "protocol.file.allow=always")
 
 
 def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
     """Git as a person or an agent runs it: their own way, not ours."""
-    settings = [part for setting in SOMEBODY for part in ("-c", setting)]
+    settings = [part for setting in GIT_SETTINGS for part in ("-c", setting)]
     done = subprocess.run(
         ["git", *settings, *arguments], cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, check=False
     )
@@ -38,8 +38,8 @@ def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
 
 def shell(folder: Path, script: str) -> None:
     """What an agent's shell does there, with the same settings of git; the first command that fails ends it."""
-    own = {"GIT_CONFIG_COUNT": str(len(SOMEBODY))}
-    for number, (name, _, value) in enumerate(setting.partition("=") for setting in SOMEBODY):
+    own = {"GIT_CONFIG_COUNT": str(len(GIT_SETTINGS))}
+    for number, (name, _, value) in enumerate(setting.partition("=") for setting in GIT_SETTINGS):
         own |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     done = subprocess.run(["sh", "-ec", script], cwd=folder, env={**os.environ, **own}, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
@@ -100,7 +100,7 @@ def record_of(state: LoopState, iteration: int) -> IterationRecord:
 
 
 @dataclass(frozen=True)
-class Work:
+class LoopWork:
     """A loop in its worktree, at the start of its first iteration."""
 
     repository: Repository
@@ -128,11 +128,11 @@ class Work:
         return sh(self.repository.common, "for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}/salvage").split()
 
 
-def begin(top: Path, worktree: Path) -> Work:
+def start_loop(top: Path, worktree: Path) -> LoopWork:
     """Start a loop in a repository: state written, worktree made."""
     repository = open_repository(top)
     start = sh(top, "rev-parse", "HEAD")
     state = loop_state(start)
     write_state(repository, state, over=None, record=None, subject="start")
     ensure_worktree(repository, worktree, BRANCH, start)
-    return Work(repository, worktree, state, start)
+    return LoopWork(repository, worktree, state, start)

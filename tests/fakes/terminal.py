@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from tests.fakes.bench import Ended, eventually
-from tests.fakes.warm import COMMAND_LINE, WarmProcess
+from tests.fakes.loop_bench import Ended, eventually
+from tests.fakes.warm_process import COMMAND_LINE, WarmProcess
 
 PATIENCE = 100
 """Seconds that something may take to appear on the screen of a busy machine."""

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tests.fakes.answering import Call, Reply, answering
-from tests.fakes.tracker_rules import OPERATIONS, Kind, violations
+from tests.fakes.http_server import Call, Reply, serve_http
+from tests.fakes.tracker_schema import OPERATIONS, Kind, violations
 
 REPOSITORY = "acme/site"
 BOT = "helmsman-bot"
@@ -98,7 +98,7 @@ class TrackerApi:
         self._running = ExitStack()
 
     def __enter__(self) -> Self:
-        self.url = f"{self._running.enter_context(answering(self._respond))}{'/api/v1' if self.kind == 'gitea' else ''}"
+        self.url = f"{self._running.enter_context(serve_http(self._respond))}{'/api/v1' if self.kind == 'gitea' else ''}"
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from deployments.demo_model import Request, Turn, bash, call, say
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import PATIENCE, Driving, driving
+from tests.fakes.command_line import PATIENCE, ScriptedCommandLine, scripted_command_line
+from tests.fakes.loop_bench import eventually
 from tests.fakes.pathologies import PROMISE, keep, put, status
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.terminal import Terminal
@@ -122,7 +122,7 @@ def judged(*, refuses: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Reader:
-    helmsman: Driving
+    helmsman: ScriptedCommandLine
 
     def perform(self, step: Step) -> str:
         """Type it. Returns what is shown then to somebody whose home is ~."""
@@ -173,7 +173,7 @@ def reading(api_url: str) -> Generator[Reader]:
 
     The home's path is always as long as now: where the terminal breaks a line depends on it.
     """
-    with TemporaryDirectory(prefix="reader-", dir="/tmp") as name, driving(Path(name), api_url, model) as helmsman:
+    with TemporaryDirectory(prefix="reader-", dir="/tmp") as name, scripted_command_line(Path(name), api_url, model) as helmsman:
         folder = Path(name)
         project = folder / "home" / "bill"
         project.mkdir()

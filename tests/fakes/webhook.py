@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.fakes.answering import Call, Reply, answering
+from tests.fakes.http_server import Call, Reply, serve_http
 
 
 class Webhook:
@@ -16,11 +16,11 @@ class Webhook:
 
 
 @contextmanager
-def webhook_at_work() -> Generator[Webhook]:
+def run_webhook() -> Generator[Webhook]:
     def hear(call: Call) -> Reply:
         webhook.heard.append(json.loads(call.body))
         return Reply()
 
-    with answering(hear) as url:
+    with serve_http(hear) as url:
         webhook = Webhook(url)
         yield webhook

@@ -13,14 +13,14 @@ from helmsman.records.state import LoopState
 from tasks.engine.embedded import engine
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_state
-from tests.fakes.agents import Call, scripted_agent
-from tests.fakes.migrated import give_database
+from tests.fakes.prefect_database import copy_database
+from tests.fakes.scripted_agent import Call, scripted_agent
 
 
 @pytest.fixture(scope="session")
 def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("engine")
-    give_database(home / "prefect")
+    copy_database(home / "prefect")
     before = dict(os.environ)
     os.environ |= {"PREFECT_HOME": str(home / "prefect"), "HELMSMAN_HOME": str(home / "state")}
     os.environ.pop("PREFECT_API_URL", None)

@@ -25,8 +25,8 @@ from helmsman.orient.alignment import STANDARD
 from helmsman.records.alignment import Alignment, AlignRequest
 from tasks.loop.alignment_file import align_folder, align_name, read_alignment
 from tasks.repository.git import open_repository
-from tests.fakes.answerer import answering, posted
-from tests.fakes.asking import login
+from tests.fakes.approver import answer_forms, post_with_retry
+from tests.fakes.engine_client import login
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi
 from tests.unit.test_alignment import GOOD
@@ -114,7 +114,7 @@ def test_a_goal_that_leaves_nothing_open_is_written_down_and_done(desk: Desks) -
 @pytest.mark.feature("H1")
 def test_questions_pause_the_run_for_a_form_and_the_answers_go_into_a_second_request(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
-    with answering(engine_url, at.name, {**ANSWER, "by": "Ada"}) as person:
+    with answer_forms(engine_url, at.name, {**ANSWER, "by": "Ada"}) as person:
         state = at.run()
     assert ending(state) == (StateType.COMPLETED, "Aligned")
     fields = person.forms[0]["properties"]
@@ -155,9 +155,9 @@ def answer_in_file(at: Desk) -> None:
 def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
     cancel = align_folder(open_repository(at.repository), at.file).cancel.touch
-    with answering(engine_url, at.name, cancel):
+    with answer_forms(engine_url, at.name, cancel):
         assert ending(at.run()) == (StateType.CANCELLED, "Cancelled")
-    with answering(engine_url, at.name, ANSWER):
+    with answer_forms(engine_url, at.name, ANSWER):
         assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
     assert at.asked == 2
 
@@ -223,7 +223,7 @@ def test_a_form_that_was_filled_in_after_its_process_was_killed_counts_and_nothi
 ) -> None:
     at = desk([ASKS, KNOWS])
     kill_while_it_waits(at, engine_url, tmp_path)
-    with answering(engine_url, at.name, ANSWER) as person:
+    with answer_forms(engine_url, at.name, ANSWER) as person:
         pass
     assert person.statuses == ["ACCEPT"]
     assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
@@ -235,7 +235,7 @@ def kill_while_it_waits(at: Desk, engine_url: str, folder: Path) -> None:
     request = at.request().model_dump_json()
     environment = {**os.environ, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, "-P", "-c", KILLED, request], cwd=folder, env=environment) as process:
-        with answering(engine_url, at.name, lambda: process.send_signal(signal.SIGKILL)):
+        with answer_forms(engine_url, at.name, lambda: process.send_signal(signal.SIGKILL)):
             pass
         assert process.wait(60) == -signal.SIGKILL
 
@@ -263,5 +263,5 @@ def test_under_a_worker_the_run_leaves_its_process_and_goes_on_where_it_was_once
 def fill_in(engine_url: str, run: str, form: Mapping[str, Any]) -> str:
     where = f"{engine_url}/flow_runs/{run}/resume"
     with httpx.Client(auth=login(), trust_env=False, timeout=30) as client:
-        told = posted(client, where, {"run_input": dict(form)})
+        told = post_with_retry(client, where, {"run_input": dict(form)})
     return str(told.raise_for_status().json()["status"])

@@ -13,9 +13,9 @@ from deployments.demo_model import Turn, say
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from tasks.loop.alignment_file import read_alignment
 from tasks.system.paths import state_home
-from tests.fakes.bench import Ended
-from tests.fakes.command_line import trusted
+from tests.fakes.command_line import trust_repositories
 from tests.fakes.judge_api import JudgeApi
+from tests.fakes.loop_bench import Ended
 from tests.fakes.terminal import Terminal
 from tests.flows.test_align import KNOWS, ROOT
 from tests.unit.test_alignment import GOOD
@@ -40,7 +40,7 @@ def typed(api: JudgeApi, engine_url: str, repository: Path, keys: str) -> Ended:
 
 def aligned(engine_url: str, repository: Path, turns: Sequence[Turn], keys: str) -> tuple[Ended, Alignment, list[str]]:
     """What was shown, what is written, and what the model was asked."""
-    trusted(state_home(), repository)
+    trust_repositories(state_home(), repository)
     with JudgeApi(turns) as api:
         ended = typed(api, engine_url, repository, keys)
         prompts = [asked.prompt for asked in api.requests]

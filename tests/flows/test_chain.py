@@ -18,8 +18,8 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import loop_context
 from tasks.repository.state_ref import loop_names, read_state, replace_state
 from tasks.repository.worktree import ensure_worktree
-from tests.fakes.agents import PROMISE, Call, calls_made, prompt_of, says, scripted_agent
 from tests.fakes.repositories import NOW, commit
+from tests.fakes.scripted_agent import PROMISE, Call, calls_made, prompt_of, says, scripted_agent
 from tests.unit.builders import STOP, config
 
 pytestmark = [pytest.mark.feature("M11"), pytest.mark.timeout(400)]

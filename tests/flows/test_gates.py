@@ -20,8 +20,8 @@ from tasks.loop.start import open_loop
 from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import loop_folder, worktree_of
 from tasks.repository.state_ref import read_state, replace_state
-from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
-from tests.fakes.answerer import answering
+from tests.fakes.approver import answer_forms
+from tests.fakes.scripted_agent import PROMISE, calls_made, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.flows.test_loop import SOLVE
 
@@ -51,7 +51,7 @@ def resume(repository: Path, **settings: object) -> LoopState:
 @pytest.mark.feature("H1", "O1")
 def test_a_confirmed_plan_starts_the_loop_and_the_guidance_reaches_the_first_prompt(drive: Drive, engine_url: str) -> None:
     given = {"decision": "approve", "guidance": "Use the number of the guide.", "by": "Ada"}
-    with answering(engine_url, "loop", given) as person:
+    with answer_forms(engine_url, "loop", given) as person:
         driven = drive([SOLVED], gates={"ask": True, "plan": True})
     assert driven.state.outcome is Outcome.COMPLETED
     assert "Use the number of the guide." in prompt_of(driven.agent, 0)
@@ -65,7 +65,7 @@ def test_a_confirmed_plan_starts_the_loop_and_the_guidance_reaches_the_first_pro
 def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_waiting(drive: Drive, engine_url: str) -> None:
     wrong = {"decision": "approve", "settings": "limits.iterations=many"}
     right = {"decision": "approve", "settings": "limits.iterations=7; limits.cost_usd=3"}
-    with answering(engine_url, "loop", {}, {"decision": "perhaps"}, wrong, right) as person:
+    with answer_forms(engine_url, "loop", {}, {"decision": "perhaps"}, wrong, right) as person:
         driven = drive([SOLVED], gates={"ask": True, "plan": True})
     assert person.statuses == ["REJECT", "REJECT", "ACCEPT", "ACCEPT"]
     assert "'decision' is a required property" in person.problems[0]
@@ -81,12 +81,12 @@ def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_wa
 def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
     drive: Drive, engine_url: str, repository: Path
 ) -> None:
-    with answering(engine_url, "loop", loop_folder(open_repository(repository), "loop").cancel.touch):
+    with answer_forms(engine_url, "loop", loop_folder(open_repository(repository), "loop").cancel.touch):
         driven = drive([SOLVED], gates={"ask": True, "plan": True})
     assert driven.state.outcome is Outcome.CANCELLED
     assert driven.engine_state.is_cancelled()
     assert driven.state.gate is not None
-    with answering(engine_url, "loop", {"decision": "approve"}):
+    with answer_forms(engine_url, "loop", {"decision": "approve"}):
         after = resume(repository)
     assert (after.outcome, after.answers[-1].choice) == (Outcome.COMPLETED, Choice.APPROVE)
 
@@ -102,7 +102,7 @@ def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, en
         git(worktree, "commit", "--quiet", "--message", "By hand")
         put(repository, Choice.APPROVE)
 
-    with answering(engine_url, "loop", {"decision": "take-over"}, commit_by_hand):
+    with answer_forms(engine_url, "loop", {"decision": "take-over"}, commit_by_hand):
         driven = drive([NOISE, says(PROMISE)], gates={"ask": True, "milestone_every": 1})
     assert [(answer.kind, answer.choice) for answer in driven.state.answers[:2]] == [
         (GateKind.MILESTONE, Choice.TAKE_OVER),
@@ -117,7 +117,7 @@ def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, en
 def test_a_budget_is_extended_by_what_the_form_says_and_by_nothing_less(drive: Drive, engine_url: str) -> None:
     too_little = {"decision": "approve", "more_usd": 1}
     enough = {"decision": "approve", "more_iterations": 2}
-    with answering(engine_url, "loop", too_little, enough) as person:
+    with answer_forms(engine_url, "loop", too_little, enough) as person:
         driven = drive([NOISE, NOISE, SOLVED], gates={"ask": True, "budget": True}, limits={"iterations": 2, "cost_usd": 5})
     assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 3)
     assert driven.state.config.limits.iterations == 4
@@ -140,7 +140,7 @@ def test_going_on_answers_no_question(drive: Drive) -> None:
 def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, engine_url: str) -> None:
     again = {"decision": "revise", "guidance": "Add a note."}
     noted = says(PROMISE, shell="echo because > note; git add note; git commit -qm Note")
-    with answering(engine_url, "loop", again, {"decision": "approve", "by": "Ada"}):
+    with answer_forms(engine_url, "loop", again, {"decision": "approve", "by": "Ada"}):
         driven = drive([SOLVED, noted], gates={"ask": True, "merge": True})
     assert driven.state.ending is not None
     assert (driven.state.outcome, driven.state.ending.rule, driven.state.iteration) == (Outcome.COMPLETED, "gate.merge", 2)

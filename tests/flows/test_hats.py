@@ -8,8 +8,8 @@ from helmsman.records.decision import Outcome
 from helmsman.records.hats import Condition, Sheet
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.agents import PROMISE, prompt_of, says
-from tests.fakes.definition_files import file_of
+from tests.fakes.definition_files import definition_text
+from tests.fakes.scripted_agent import PROMISE, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.integration.test_presets import put
 from tests.unit.hats_shown import DEBUGGER, hat
@@ -47,9 +47,9 @@ def test_tests_that_fail_twice_bring_the_debugger_with_prompt_model_and_tools(
 ) -> None:
     """Whatever the agent writes about hats in its worktree: the loop keeps those that it began with."""
     for folder, name, text in (
-        ("presets", "mine", file_of(SHEET)),
-        ("hats", "starter", file_of(STARTER)),
-        ("hats", "debugger", file_of(DEBUGGER)),
+        ("presets", "mine", definition_text(SHEET)),
+        ("hats", "starter", definition_text(STARTER)),
+        ("hats", "debugger", definition_text(DEBUGGER)),
     ):
         put(repository, f".helmsman/{folder}", name, text)
     count = f'printf "%s\\n" "$@" > {tmp_path}/$number.args; date +%N > noise; {REWRITE}'

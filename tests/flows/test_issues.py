@@ -6,7 +6,7 @@ from flows.on_issue import on_issue
 from helmsman.records.decision import Outcome
 from helmsman.records.result import result_of
 from helmsman.texts import result_lines
-from tests.fakes.pushing import Served
+from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.tracker_api import Fault, TrackerApi
 from tests.integration.test_issues import comments, completed, event, served, started, stored
 from tests.integration.trackers import api
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.feature("D6")
 @pytest.mark.usefixtures("engine_url")
 @pytest.mark.parametrize("api", ["gitea"], indirect=True)
 def test_a_pull_request_that_is_refused_leaves_the_loop_completed_and_is_opened_the_next_time(
-    served: Served, api: TrackerApi
+    served: ServedRepository, api: TrackerApi
 ) -> None:
     loop = completed(served, started(served, api))
     api.faults.append(Fault(403, method="POST", path="/pulls"))

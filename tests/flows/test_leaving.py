@@ -19,9 +19,9 @@ from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, replace_state, state_ref, write_state
 from tasks.system.journal import listening
-from tests.fakes.answerer import answering
+from tests.fakes.approver import answer_forms
 from tests.fakes.judge_api import JudgeApi, Raw
-from tests.fakes.repositories import LOOP, Work, begin, commit, make_repository
+from tests.fakes.repositories import LOOP, LoopWork, commit, make_repository, start_loop
 from tests.integration.memory_stores import NOW
 from tests.unit.builders import STOP, check, report
 
@@ -73,9 +73,9 @@ DEEDS: Mapping[str, TrackerAction] = {
 }
 
 
-def done(folder: Path, **settings: Any) -> Work:
+def done(folder: Path, **settings: Any) -> LoopWork:
     """A loop whose work is proven, and whose check the project names. By default a model is asked what it teaches."""
-    work = begin(make_repository(folder / "top", {"Makefile": "test:\n\ttrue\n"}), folder / "tree")
+    work = start_loop(make_repository(folder / "top", {"Makefile": "test:\n\ttrue\n"}), folder / "tree")
     head = commit(work.path, "the work", {"app.py": "2\n"})
     config = LoopConfig.model_validate(
         {
@@ -87,13 +87,13 @@ def done(folder: Path, **settings: Any) -> Work:
     checks = report(check(passed=True, command="make test"))
     found = {"head": head, "verified": head, "ending": STOP, "checks": checks, "config": config, "iteration": 1}
     after = replace_state(work.repository, work.state, work.state.model_copy(update=found), "done")
-    return Work(work.repository, work.path, after, work.start)
+    return LoopWork(work.repository, work.path, after, work.start)
 
 
 class Left:
     """Loops that were left, by what went wrong meanwhile."""
 
-    def __init__(self, works: Mapping[str, Work], endings: Mapping[str, dict[str, Any]]) -> None:
+    def __init__(self, works: Mapping[str, LoopWork], endings: Mapping[str, dict[str, Any]]) -> None:
         """Keep what became of them."""
         self.works, self.endings = works, endings
 
@@ -169,7 +169,7 @@ def test_what_is_proposed_for_agents_md_is_committed_once_a_person_says_so(
 ) -> None:
     asking = {"memory": {"agents_md": "commit", "url": f"sqlite:///{tmp_path / 'memory.db'}"}, "gates": {"ask": True}}
     work = done(tmp_path, **asking)
-    with answering(engine_url, LOOP, {"decision": decision}) as person:
+    with answer_forms(engine_url, LOOP, {"decision": decision}) as person:
         driven(NOTHING, work.repository.top)
         driven(NOTHING, work.repository.top)  # done again, it neither asks nor commits anew
     assert "For AGENTS.md:\n\n- Check your work with" in person.forms[0]["description"]

@@ -19,7 +19,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.request import LoopRequest
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, read_state
-from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken
+from tests.fakes.scripted_agent import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken
 from tests.flows.conftest import Drive
 
 SOLVE = 'echo 42 > answer; git add answer; git commit -qm "Answer"'

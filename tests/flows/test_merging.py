@@ -22,9 +22,9 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state
 from tasks.system.journal import listening
-from tests.fakes.agents import PROMISE, calls_made, says
-from tests.fakes.bench import eventually
+from tests.fakes.loop_bench import eventually
 from tests.fakes.repositories import sh
+from tests.fakes.scripted_agent import PROMISE, calls_made, says
 from tests.flows.conftest import Drive
 from tests.flows.test_gates import put
 from tests.flows.test_loop import SOLVE

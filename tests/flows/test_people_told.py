@@ -9,14 +9,14 @@ from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
 from tasks.trackers.forges import tracker_token
 from tasks.trackers.notify import notify
-from tests.fakes.webhook import Webhook, webhook_at_work
+from tests.fakes.webhook import Webhook, run_webhook
 
 pytestmark = pytest.mark.feature("H3")
 
 
 @pytest.fixture
 def webhook() -> Iterator[Webhook]:
-    with webhook_at_work() as server:
+    with run_webhook() as server:
         yield server
 
 
@@ -30,7 +30,7 @@ def keep(url: str, name: str) -> None:
 def test_a_block_that_cannot_be_told_is_a_line_in_the_log_and_keeps_no_other_from_being_told(
     engine_url: str, webhook: Webhook, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with webhook_at_work() as gone:
+    with run_webhook() as gone:
         keep(gone.url, "gone")
     keep(webhook.url, "there")
     with caplog.at_level(logging.WARNING):

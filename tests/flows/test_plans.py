@@ -10,7 +10,7 @@ from helmsman.records.gates import Choice
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.agents import PROMISE, Call, prompt_of, says
+from tests.fakes.scripted_agent import PROMISE, Call, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.flows.test_gates import put, resume
 

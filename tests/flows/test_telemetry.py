@@ -6,8 +6,8 @@ import pytest
 
 from helmsman.records.decision import Outcome
 from tasks.repository.git import git
-from tests.fakes.agents import PROMISE, Call, result, says, spoken
-from tests.fakes.collector import Collector, collecting
+from tests.fakes.collector import Collector, run_collector
+from tests.fakes.scripted_agent import PROMISE, Call, result, says, spoken
 from tests.flows.conftest import Drive
 
 pytestmark = pytest.mark.feature("H6")
@@ -28,7 +28,7 @@ def uses_a_tool() -> Call:
 
 
 def test_a_loop_is_one_trace_of_iterations_steps_and_tool_calls(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("CLAUDE_CODE_ENABLE_TELEMETRY", "1")
         driven = drive([uses_a_tool(), says(PROMISE, shell=SOLVE, cost=0.25)])

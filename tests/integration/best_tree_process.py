@@ -17,17 +17,17 @@ from tasks.loop.recover import left_at_best, move_to_best
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import read_state, replace_state
-from tests.fakes.repositories import BRANCH, LOOP, NOW, Work, begin, commit, loop_state, make_repository, write
+from tests.fakes.repositories import BRANCH, LOOP, NOW, LoopWork, commit, loop_state, make_repository, start_loop, write
 from tests.integration.landing_process import CHANGE, SHIM
 
 MOST, STEP = 40, 2
 
 
-def ended_loop(top: Path) -> Work:
+def ended_loop(top: Path) -> LoopWork:
     """A loop that has ended; its first iteration measured 90 %, its second 50 %."""
     make_repository(top, {"app.py": "1\n", ".gitignore": "*.log\n"})
     place = worktree_of(open_repository(top), LOOP, loop_state("").config.workspace)
-    begun = begin(top, place)
+    begun = start_loop(top, place)
     one = commit(begun.path, "one", {"app.py": "2\n"})
     two = commit(begun.path, "two", {"app.py": "3\n", "new.py": "x\n", ".gitignore": "*.log\n.env\n"})
     write(begun.path, {".env": "KEY=1\n", "x.log": "x\n"})
@@ -36,7 +36,7 @@ def ended_loop(top: Path) -> Work:
     ending = Decision(kind="stop", rule="limits.iterations", reason="2 of 2 used", at=NOW, outcome=Outcome.STOPPED)
     known = {"iteration": 2, "head": two, "oversight": Oversight(best=best), "history": moments, "ending": ending}
     after = replace_state(begun.repository, begun.state, begun.state.model_copy(update=known), "end")
-    return Work(begun.repository, begun.path, after, begun.start)
+    return LoopWork(begun.repository, begun.path, after, begun.start)
 
 
 def _moment(iteration: int, start: str, now: str, completion: float) -> IterationSummary:
@@ -44,7 +44,7 @@ def _moment(iteration: int, start: str, now: str, completion: float) -> Iteratio
     return IterationSummary.model_validate({**measured, "completion": completion, "start": start, "commit": now, "tree": now})
 
 
-def left_whole(work: Work) -> bool:
+def left_whole(work: LoopWork) -> bool:
     """The branch, its worktree and the state at the best tree, and the later one on its ref."""
     stored, _ = read_state(work.repository, LOOP)
     best = work.state.oversight.best.commit if work.state.oversight.best else ""
@@ -55,7 +55,7 @@ def left_whole(work: Work) -> bool:
     return at and on and kept and files and not work.sh("status", "--porcelain", "--untracked-files=no")
 
 
-def killed(work: Work, folder: Path, number: int) -> bool:
+def killed(work: LoopWork, folder: Path, number: int) -> bool:
     """Leave in a process of its own. False: it came to its end before so many commands."""
     shim = folder / "bin"
     shim.mkdir()
@@ -71,7 +71,7 @@ def killed(work: Work, folder: Path, number: int) -> bool:
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-def gone_on(work: Work) -> bool:
+def gone_on(work: LoopWork) -> bool:
     """What the engine's own re-run does with an end that was not yet decided, and the next driver with one that was."""
     stored, _ = read_state(work.repository, LOOP)
     left_at_best(work.place, stored)

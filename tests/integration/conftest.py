@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.command_line import CommandLine, looking, make_repository
-from tests.fakes.needs import need
-from tests.fakes.postgres import Postgres, programs
-from tests.fakes.repositories import Work, begin
+from tests.fakes.command_line import CommandLine, make_repository, offline_command_line
+from tests.fakes.postgres import Postgres, server_programs
+from tests.fakes.repositories import LoopWork, start_loop
 from tests.fakes.repositories import make_repository as make_work_repository
+from tests.fakes.requirements import need
 from tests.integration.processes import own_tag
 
 
@@ -27,7 +27,7 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def postgres() -> Iterator[Postgres]:
     """Skips the test where the programs are not installed."""
     need("postgres")
-    found = programs()
+    found = server_programs()
     assert found is not None
     with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:  # a socket's path must be short
         server = Postgres(found, Path(folder))
@@ -58,13 +58,13 @@ def umask_of_a_recluse() -> Iterator[None]:
 def helmsman(tmp_path: Path) -> CommandLine:
     """In an empty repository, with nothing that drives a loop."""
     make_repository(tmp_path / "repository")
-    return looking(tmp_path)
+    return offline_command_line(tmp_path)
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> LoopWork:
     """A loop in its worktree, at the start of its first iteration."""
-    return begin(make_work_repository(tmp_path / "top"), tmp_path / "tree")
+    return start_loop(make_work_repository(tmp_path / "top"), tmp_path / "tree")
 
 
 @pytest.fixture

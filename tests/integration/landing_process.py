@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from helmsman.errors import HelmsmanError
-from tests.fakes.landings import Landing, Sampler, proven, repository
+from tests.fakes.proven_loops import BranchSampler, ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, sh
 
 CHANGE = "rebase|checkout|reset|clean|update-ref|symbolic-ref|fast-import|merge|commit-tree|write-tree|add|commit"
@@ -32,14 +32,14 @@ exit $code
 MOST = 60
 
 
-def made(folder: Path, scenario: str) -> Landing:
-    landing = proven(repository(folder / "top"), folder, {"items/mine": "mine\n", "app.py": "ONE\ntwo\nthree\n"})
+def made(folder: Path, scenario: str) -> ProvenLoop:
+    landing = make_proven_loop(repository(folder / "top"), folder, {"items/mine": "mine\n", "app.py": "ONE\ntwo\nthree\n"})
     theirs = {"rebased": {"app.py": "ONE\ntwo\nthree\n", "other.py": "1\n"}, "conflict": {"app.py": "(one)\ntwo\nthree\n"}}
     commit(landing.top, "theirs", theirs.get(scenario, {"items/theirs": "theirs\n"}))
     return landing
 
 
-def killed(landing: Landing, folder: Path, number: int) -> bool:
+def killed(landing: ProvenLoop, folder: Path, number: int) -> bool:
     """Land in a process of its own. False: it came to its end before so many commands."""
     shim = folder / "bin"
     shim.mkdir()
@@ -56,7 +56,7 @@ def killed(landing: Landing, folder: Path, number: int) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def told(landing: Landing, sampler: Sampler) -> dict[str, Any]:
+def told(landing: ProvenLoop, sampler: BranchSampler) -> dict[str, Any]:
     """How everything stands once the next driver has gone on."""
     try:
         state = landing.go_on()
@@ -82,7 +82,7 @@ def main() -> None:
     for number in range(first, MOST, step):
         folder = home / str(number)
         landing = made(folder, scenario)
-        with Sampler(landing.top) as sampler:
+        with BranchSampler(landing.top) as sampler:
             if not killed(landing, folder, number):
                 break
             found.append(told(landing, sampler))

@@ -11,8 +11,8 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
 from tasks.memory import Change, opening, project_of
 from tasks.repository.git import open_repository
-from tests.fakes.bench import Ended
-from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
+from tests.fakes.command_line import CommandLine, make_repository, offline_command_line, read_object
+from tests.fakes.loop_bench import Ended
 from tests.integration.memory_stores import NOW, guardrail, lesson
 
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
@@ -44,12 +44,12 @@ class MemoryBench:
         return told
 
     def plain(self, *arguments: str | Path, code: int = 0, **variables: str) -> dict[str, Any]:
-        return the_object(self.tell(*arguments, "--json", code=code, **variables).output)
+        return read_object(self.tell(*arguments, "--json", code=code, **variables).output)
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> MemoryBench:
-    return MemoryBench(looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "state")))
+    return MemoryBench(offline_command_line(tmp_path, HELMSMAN_HOME=str(tmp_path / "state")))
 
 
 @pytest.fixture

@@ -13,19 +13,19 @@ from helmsman.records.agent import StopAttempt
 from tasks.agents.stop import StopGate
 from tasks.checks.targets import clean_checkout
 from tasks.system.process import never
-from tests.fakes.repositories import Work, begin, make_repository, write
+from tests.fakes.repositories import LoopWork, make_repository, start_loop, write
 
 ASKS = "All is done.\n<promise>COMPLETE</promise>"
 NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopWork:
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
     return littered(tmp_path)
 
 
-def littered(folder: Path, place: Callable[[Path], Path] | None = None) -> Work:
+def littered(folder: Path, place: Callable[[Path], Path] | None = None) -> LoopWork:
     """A worktree full of what an agent leaves: staged, changed, deleted, new, closed, linked, and names from hell.
 
     It lies at the place for a loop of this repository, or where nobody would look for it.
@@ -35,7 +35,7 @@ def littered(folder: Path, place: Callable[[Path], Path] | None = None) -> Work:
         ".gitignore": "*.log\nbuild/\nvenv/\n", ".gitattributes": "*.txt text eol=lf\n", "-rf": "dash\n", "run.sh": "#!/bin/sh\n",
     }  # fmt: skip
     top = make_repository(folder / 'the "top" of\\it', committed)
-    work = begin(top, place(top) if place else folder / "tree with : and \\ in it")
+    work = start_loop(top, place(top) if place else folder / "tree with : and \\ in it")
     write(work.path, {"app.py": "staged\n", "src/new.py": "new\n"})
     work.sh("add", "app.py", "src/new.py")
     untracked = {
@@ -74,7 +74,7 @@ class Session:
 
 
 def gate(
-    work: Work,
+    work: LoopWork,
     tag: str,
     *checks: Any,
     last: Any = None,
@@ -105,7 +105,7 @@ def look(path: Path) -> tuple[Any, ...]:
     return (found.st_mode, path.read_bytes(), found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (found.st_mode,)
 
 
-def staged(work: Work) -> tuple[str, ...]:
+def staged(work: LoopWork) -> tuple[str, ...]:
     """What git knows of the worktree: index, HEAD and branches."""
     index = Path(work.sh("rev-parse", "--absolute-git-dir")) / "index"
     told = work.sh("ls-files", "--stage"), work.sh("rev-parse", "HEAD"), work.sh("rev-parse", "--symbolic-full-name", "HEAD")

@@ -13,7 +13,7 @@ from helmsman.records.request import LoopRequest
 from tasks.loop.configure import configure
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
-from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
+from tests.fakes.command_line import CommandLine, make_repository, offline_command_line, read_object
 from tests.fakes.repositories import NOW
 from tests.unit.full_records import full_record
 
@@ -27,7 +27,7 @@ def helmsman(tmp_path: Path) -> CommandLine:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "codex").write_text("#!/bin/sh\necho codex-cli 99.0\n")
     (tmp_path / "bin" / "codex").chmod(0o755)
-    return looking(tmp_path, PATH=os.pathsep.join((str(tmp_path / "bin"), os.environ["PATH"])))
+    return offline_command_line(tmp_path, PATH=os.pathsep.join((str(tmp_path / "bin"), os.environ["PATH"])))
 
 
 def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
@@ -94,7 +94,7 @@ def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandL
     assert "agent      codex (OpenAI Codex CLI), without guard rails" in status.output
     assert "cost unknown, 0 tokens" in status.output
     plain = helmsman.run("status", "loop", "--repo", helmsman.repository, "--json")
-    assert "cost" in the_object(plain.output)["untold"]
+    assert "cost" in read_object(plain.output)["untold"]
 
 
 JUDGED = """

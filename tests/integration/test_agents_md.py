@@ -10,7 +10,7 @@ from helmsman.memory.agents_md import SECTION
 from helmsman.parsers.pushes import is_own_commit
 from helmsman.records.state import LoopState
 from tasks.loop.handoff import PATCH, commit_lines, propose
-from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, shell
+from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, sh, shell, start_loop
 from tests.unit.builders import STOP
 from tests.unit.test_agents_md import SUBJECTS, convention
 
@@ -20,21 +20,21 @@ LESSONS = [convention(SUBJECTS[0])]
 AFTER = f"{RULES}\n{SECTION}\n\n- {SUBJECTS[0]}\n"
 
 
-def begun(tmp_path: Path, files: dict[str, str] | None = None) -> Work:
-    return begin(make_repository(tmp_path / "top", files or {"AGENTS.md": RULES}), tmp_path / "tree")
+def begun(tmp_path: Path, files: dict[str, str] | None = None) -> LoopWork:
+    return start_loop(make_repository(tmp_path / "top", files or {"AGENTS.md": RULES}), tmp_path / "tree")
 
 
-def completed(work: Work, mode: str = "patch") -> LoopState:
+def completed(work: LoopWork, mode: str = "patch") -> LoopState:
     head = commit(work.path, "the work", {"app.py": "2\n"})
     config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": {"agents_md": mode}})
     return work.state.model_copy(update={"head": head, "verified": head, "config": config, "ending": STOP})
 
 
-def patch_of(work: Work) -> Path:
+def patch_of(work: LoopWork) -> Path:
     return work.place.folder.root / PATCH
 
 
-def applied(work: Work, state: LoopState, tmp_path: Path) -> Path:
+def applied(work: LoopWork, state: LoopState, tmp_path: Path) -> Path:
     """A clone at the loop's head, as a person who applies the patch has it."""
     clone = tmp_path / "clone"
     sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(work.repository.top), str(clone))
@@ -116,7 +116,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
 # --- the commit ---------------------------------------------------------------------------------------------------
 
 
-def agreed(work: Work, state: LoopState) -> LoopState:
+def agreed(work: LoopWork, state: LoopState) -> LoopState:
     """With what was proposed in it, as the loop's end writes it down before a person is asked."""
     return state.model_copy(update={"proposed": propose(work.place, state, LESSONS, ())})
 

@@ -12,34 +12,34 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
 from tasks.checks.judging import audit, collect_claims, revert_protected
 from tasks.repository.worktree import measure_change
-from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, record_of, write
+from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, record_of, start_loop, write
 
 TESTS = "def test_a():\n    assert 1 + 1 == 2\n\n\ndef test_b():\n    assert 2 + 2 == 4\n"
 WITHOUT_B = "def test_a():\n    assert 1 + 1 == 2\n"
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> LoopWork:
     files = {"app.py": "1\n", "tests/test_app.py": TESTS, "check.sh": "exec pytest\n", ".gitignore": "*.log\n"}
-    return begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
+    return start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
 
 
-def configured(work: Work, **sections: Any) -> LoopState:
+def configured(work: LoopWork, **sections: Any) -> LoopState:
     config = LoopConfig.model_validate({"goal": "x", "checks": ("sh check.sh",), **sections})
     return work.state.model_copy(update={"config": config})
 
 
-def execution(work: Work, start: str, **call: Any) -> Execution:
+def execution(work: LoopWork, start: str, **call: Any) -> Execution:
     made: AgentCall = record_of(work.state, 1).execution.call.model_copy(update=call)
     return Execution(call=made, change=measure_change(work.path, start))
 
 
-def found(work: Work, start: str, **sections: Any) -> list[Finding]:
+def found(work: LoopWork, start: str, **sections: Any) -> list[Finding]:
     return list(audit(work.place, configured(work, **sections), execution(work, start)))
 
 
 @pytest.mark.feature("V5")
-def test_what_an_earlier_iteration_deleted_is_a_hint_until_it_is_back(work: Work) -> None:
+def test_what_an_earlier_iteration_deleted_is_a_hint_until_it_is_back(work: LoopWork) -> None:
     gone = commit(work.path, "one", {"tests/test_app.py": WITHOUT_B})
     commit(work.path, "two", {"app.py": "2\n"})
     (finding,) = found(work, gone)
@@ -49,7 +49,7 @@ def test_what_an_earlier_iteration_deleted_is_a_hint_until_it_is_back(work: Work
 
 
 @pytest.mark.feature("V5")
-def test_an_operator_may_protect_further_paths(work: Work) -> None:
+def test_an_operator_may_protect_further_paths(work: LoopWork) -> None:
     commit(work.path, "one", {"app.py": "2\n"})
     assert found(work, work.start) == []
     (finding,) = found(work, work.start, invariants={"protect": ["app.py"]})
@@ -59,7 +59,7 @@ def test_an_operator_may_protect_further_paths(work: Work) -> None:
 
 
 @pytest.mark.feature("V5")
-def test_protected_files_are_put_back_in_a_commit_that_says_so(work: Work) -> None:
+def test_protected_files_are_put_back_in_a_commit_that_says_so(work: LoopWork) -> None:
     (work.path / "check.sh").unlink()
     write(work.path, {"RUBRIC.md": "## Checks\n- true\n"})
     head = commit(work.path, "cheat", {"app.py": "2\n", ".ci/run": "exit 0\n"})
@@ -70,7 +70,7 @@ def test_protected_files_are_put_back_in_a_commit_that_says_so(work: Work) -> No
     assert revert_protected(work.place, configured(work), work.sh("rev-parse", BRANCH)) == ()
 
 
-def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_name(work: Work) -> None:
+def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_name(work: LoopWork) -> None:
     work.sh("mv", "app.py", "moved.py")
     head = commit(work.path, "much", {f"more-{number}.py": "1\n" for number in range(40)})
     revert_protected(work.place, configured(work, invariants={"protect": ["**"]}), head)
@@ -78,7 +78,7 @@ def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_n
 
 
 @pytest.mark.feature("V6")
-def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_held_against_the_agent(work: Work) -> None:
+def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_held_against_the_agent(work: LoopWork) -> None:
     earlier = commit(work.path, "one", {"parser.py": "1\n"})
     commit(work.path, "two", {"app.py": "2\n"})
     said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."

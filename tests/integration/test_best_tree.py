@@ -12,7 +12,7 @@ from tasks.loop.recover import left_at_best, move_to_best
 from tasks.repository.git import GitError
 from tasks.repository.state_ref import read_state
 from tasks.repository.worktree import go_back_to
-from tests.fakes.repositories import BRANCH, LOOP, Work, commit, write
+from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, write
 from tests.integration.best_tree_process import ended_loop, left_whole
 from tests.integration.memory_processes import ROOT
 
@@ -23,20 +23,20 @@ LATER = f"refs/helmsman/{LOOP}/later/2"
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> LoopWork:
     return ended_loop(tmp_path / "top")
 
 
-def leave(work: Work) -> LoopState:
+def leave(work: LoopWork) -> LoopState:
     return left_at_best(work.place, work.state)
 
 
-def best(work: Work) -> str:
+def best(work: LoopWork) -> str:
     assert work.state.oversight.best is not None
     return work.state.oversight.best.commit
 
 
-def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_later_one(work: Work) -> None:
+def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_later_one(work: LoopWork) -> None:
     after = leave(work)
     assert left_whole(work)
     assert after == read_state(work.repository, LOOP)[0]
@@ -48,7 +48,7 @@ def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_
     assert (work.path / "x.log").exists()
 
 
-def test_done_again_it_changes_nothing(work: Work) -> None:
+def test_done_again_it_changes_nothing(work: LoopWork) -> None:
     after = leave(work)
     assert left_at_best(work.place, after) == after
     move_to_best(work.place, after)
@@ -71,7 +71,7 @@ def test_a_driver_that_is_killed_after_any_git_command_loses_nothing_and_the_nex
     assert len(found) >= LEAST_CHANGES
 
 
-def test_what_lies_uncommitted_in_the_worktree_goes_to_a_ref(work: Work) -> None:
+def test_what_lies_uncommitted_in_the_worktree_goes_to_a_ref(work: LoopWork) -> None:
     write(work.path, {"app.py": "by hand\n", "note.txt": "mine\n"})
     leave(work)
     assert left_whole(work)
@@ -81,7 +81,7 @@ def test_what_lies_uncommitted_in_the_worktree_goes_to_a_ref(work: Work) -> None
 
 @pytest.mark.parametrize("how", ["moved", "gone"])
 def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone(
-    how: str, work: Work, caplog: pytest.LogCaptureFixture
+    how: str, work: LoopWork, caplog: pytest.LogCaptureFixture
 ) -> None:
     if how == "moved":
         tip = commit(work.path, "a person's", {"app.py": "theirs\n"})
@@ -93,14 +93,14 @@ def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone
     assert work.repository.common.joinpath("refs/heads", BRANCH).read_text().strip() == tip
 
 
-def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: Work) -> None:
+def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: LoopWork) -> None:
     tip = commit(work.path, "a person's", {"app.py": "theirs\n"})
     with pytest.raises(GitError):
         go_back_to(work.path, BRANCH, best(work), before=work.state.head)
     assert work.sh("rev-parse", BRANCH) == tip
 
 
-def test_a_worktree_in_which_somebody_went_to_another_branch_stays_there(work: Work) -> None:
+def test_a_worktree_in_which_somebody_went_to_another_branch_stays_there(work: LoopWork) -> None:
     after = leave(work)
     work.sh("switch", "--quiet", "--create", "theirs")
     commit(work.path, "theirs", {"app.py": "theirs\n"})

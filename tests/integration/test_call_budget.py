@@ -10,7 +10,7 @@ from helmsman.records.agent import AgentCall, AgentOutcome
 from tasks.agents.call import Order
 from tasks.agents.claude import call_agent
 from tests.fakes.claude_cli import bundled_cli
-from tests.fakes.repositories import begin, make_repository
+from tests.fakes.repositories import make_repository, start_loop
 
 pytestmark = pytest.mark.feature("E6")
 
@@ -22,7 +22,7 @@ def dear(request: Request) -> Turn:
 
 def called(folder: Path, *, model: str = "", hooks: bool = True) -> tuple[AgentCall, list[Request]]:
     """A call that may cost a dollar, and what its model was asked."""
-    work = begin(make_repository(folder / "repository", {"app.py": "1\n"}), folder / "worktree")
+    work = start_loop(make_repository(folder / "repository", {"app.py": "1\n"}), folder / "worktree")
     before = work.state.config
     claude = ClaudeConfig(binary=str(bundled_cli()), max_cost_usd=1.0, model=model)
     steering = before.steering.model_copy(update={"hooks": hooks})

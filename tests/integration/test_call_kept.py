@@ -13,8 +13,8 @@ from helmsman.errors import CallInterrupted, TransientError
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.claude import call_agent
-from tests.fakes.agents import Call, calls_made, scripted_agent
-from tests.fakes.repositories import Work
+from tests.fakes.repositories import LoopWork
+from tests.fakes.scripted_agent import Call, calls_made, scripted_agent
 
 pytestmark = pytest.mark.feature("E3", "X4")
 
@@ -49,13 +49,13 @@ def room_for(more: int) -> Generator[None]:
             os.close(handle)
 
 
-def order_for(work: Work, *calls: Call, folder: Path) -> Order:
+def order_for(work: LoopWork, *calls: Call, folder: Path) -> Order:
     claude = ClaudeConfig(binary=str(scripted_agent(folder, calls)), permission_mode="acceptEdits")
     config = work.state.config.model_copy(update={"claude": claude, "steering": SteeringConfig(hooks=False)})
     return Order(work.place, work.state.model_copy(update={"config": config}), "go on", work.start)
 
 
-def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: Work, tmp_path: Path) -> None:
+def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: LoopWork, tmp_path: Path) -> None:
     talks = Call(shell=f"echo half > half.txt; head -c {2 * ROOM} /dev/zero | tr '\\0' x; sleep 5")
     order = order_for(work, talks, folder=tmp_path / "agent")
     with little_room(), pytest.raises(CallInterrupted, match="could not be written"):
@@ -66,7 +66,7 @@ def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work
     assert (work.path / "half.txt").exists()
 
 
-def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(work: Work, tmp_path: Path) -> None:
+def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(work: LoopWork, tmp_path: Path) -> None:
     order = order_for(work, Call(), folder=tmp_path / "agent")
     calls = work.place.folder.root / "calls"
     calls.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
 
 
 @pytest.mark.parametrize("room", [3, 9])
-def test_a_program_that_could_not_be_started_may_be_tried_again(work: Work, tmp_path: Path, room: int) -> None:
+def test_a_program_that_could_not_be_started_may_be_tried_again(work: LoopWork, tmp_path: Path, room: int) -> None:
     """As on a machine where too much else is open; git needs less room than the agent."""
     order = order_for(work, Call(), folder=tmp_path / "agent")
     with room_for(room), pytest.raises(TransientError, match=r"limit of processes|could not be started") as raised:

@@ -18,19 +18,19 @@ from tasks.loop.prepare import ready_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.setup import SetupFailed
 from tasks.repository.worktree import settle_work
-from tests.fakes.repositories import Work, begin, commit, make_repository, record_of, sh, with_submodule, write
+from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, sh, start_loop, with_submodule, write
 
 pytestmark = [pytest.mark.feature("V18"), pytest.mark.usefixtures("home")]
 
 
-def begun(tmp_path: Path, top: Path, **settings: Any) -> Work:
+def begun(tmp_path: Path, top: Path, **settings: Any) -> LoopWork:
     """A loop with this configuration, in a state folder of its own."""
-    work = begin(top, tmp_path / "tree")
+    work = start_loop(top, tmp_path / "tree")
     config = LoopConfig.model_validate({"goal": "x", **settings})
     return replace(work, state=work.state.model_copy(update={"config": config}))
 
 
-def checked(work: Work, files: Mapping[str, str] | None = None, final_text: str = "") -> CheckReport:
+def checked(work: LoopWork, files: Mapping[str, str] | None = None, final_text: str = "") -> CheckReport:
     """What the checks say after an iteration that committed these files, if any."""
     commit(work.path, "work", files)
     change = settle_work(work.repository, work.path, work.state, work.start)
@@ -38,7 +38,7 @@ def checked(work: Work, files: Mapping[str, str] | None = None, final_text: str 
     return steps.checks.fn(work.place, work.state, Execution(call=call, change=change))
 
 
-def of_base(work: Work) -> CheckReport:
+def of_base(work: LoopWork) -> CheckReport:
     return steps.baseline.fn(work.place, work.state, commit_and_tree(work.path)[1])
 
 

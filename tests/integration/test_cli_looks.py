@@ -12,7 +12,7 @@ from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state
-from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
 from tests.unit import builders
 
 COMMANDS = (
@@ -76,7 +76,7 @@ def test_a_mistake_ends_with_2_and_says_what_was_found_and_what_to_do(what: str,
     assert told.errors.startswith("operator error: ")
     assert not [word for word in mistake.words if word not in told.errors], told.errors
     assert "Traceback" not in told.errors
-    result = the_object(told.output)
+    result = read_object(told.output)
     assert set(result) == RESULT_KEYS
     assert (result["outcome"], result["rule"]) == ("failed", "error.operator")
     assert result["reason"] in told.errors
@@ -87,7 +87,7 @@ def test_an_option_that_cannot_be_read_is_told_as_json_too(arguments: list[str],
     told = helmsman.run(*arguments, "--json")
     assert told.exit_code == 2
     assert "--help" in told.errors
-    assert set(the_object(told.output)) == RESULT_KEYS
+    assert set(read_object(told.output)) == RESULT_KEYS
 
 
 @pytest.mark.needs("root")
@@ -95,7 +95,7 @@ def test_root_outside_a_sandbox_is_refused_before_a_loop_is_begun(helmsman: Comm
     told = helmsman.run(*started(), "--json", IS_SANDBOX="")
     assert told.exit_code == 2
     assert not [word for word in ("root", "IS_SANDBOX=1", "claude.permission_mode") if word not in told.errors]
-    assert set(the_object(told.output)) == RESULT_KEYS
+    assert set(read_object(told.output)) == RESULT_KEYS
 
 
 @pytest.mark.parametrize("further", [(), ("--detach",)])
@@ -124,7 +124,7 @@ def test_config_shows_of_six_layers_which_one_each_value_is_from(helmsman: Comma
     arguments = ["config", "--repo", helmsman.repository, "--set", "limits.iterations=2", "--json"]
     told = helmsman.run(*arguments, HELMSMAN_LIMITS__ITERATIONS="3", HELMSMAN_LIMITS__TOKENS="33")
     assert told.exit_code == 0, told.errors
-    shown = {key: (row["value"], row["source"]) for key, row in the_object(told.output).items()}
+    shown = {key: (row["value"], row["source"]) for key, row in read_object(told.output).items()}
     assert shown["limits.iterations"] == (2, "command line")
     assert shown["limits.tokens"] == (33, "environment")
     assert shown["limits.cost_usd"] == (4.4, "helmsman.toml")
@@ -137,7 +137,7 @@ def test_config_shows_of_six_layers_which_one_each_value_is_from(helmsman: Comma
 def test_config_shows_every_key_though_there_is_no_goal_yet(helmsman: CommandLine) -> None:
     told = helmsman.run("config", "--repo", helmsman.repository, "--json")
     assert told.exit_code == 0, told.errors
-    shown = the_object(told.output)
+    shown = read_object(told.output)
     assert set(shown) == set(leaves(LoopConfig(goal="g")))
     assert shown["goal"]["source"] == "not given yet"
 

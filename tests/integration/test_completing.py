@@ -7,7 +7,7 @@ import pytest
 
 from tasks.repository.git import git
 from tests.fakes.command_line import CommandLine, make_repository
-from tests.fakes.shells import Shell, shell
+from tests.fakes.shell_terminal import Shell, run_shell
 
 LOOPS = "auth-fix", "auth-more"
 HOSTILE = "auth-$(id>pwned)", "auth-`id>pwned`", "auth-'id>pwned", "auth-;id>pwned", 'auth-"$(id>pwned)"', "auth-{a,b}"
@@ -38,7 +38,7 @@ def ready(typed: Shell, name: str) -> None:
 @pytest.mark.feature("H4", "X3")
 @pytest.mark.parametrize("name", READ)
 def test_a_shell_offers_loops_and_falls_for_no_name(name: str, repository: Path, tmp_path: Path) -> None:
-    with shell(name, repository, tmp_path / "home") as typed:
+    with run_shell(name, repository, tmp_path / "home") as typed:
         ready(typed, name)
         typed.type("helmsman resume auth-\t\t")
         shown = typed.see(*LOOPS)

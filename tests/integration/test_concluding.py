@@ -15,7 +15,7 @@ from helmsman.records.state import LoopState
 from tasks.loop.remember import conclude, needs_model_lessons
 from tasks.memory import URL, opening, project_of
 from tasks.system.secrets import without_secrets
-from tests.fakes.repositories import Work
+from tests.fakes.repositories import LoopWork
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson
 from tests.unit.builders import STOP, check, report
 
@@ -35,12 +35,12 @@ def url(store_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return store_url
 
 
-def ended(work: Work, outcome: Outcome, at: datetime, iterations: int, **fields: Any) -> LoopState:
+def ended(work: LoopWork, outcome: Outcome, at: datetime, iterations: int, **fields: Any) -> LoopState:
     ending = STOP.model_copy(update={"outcome": outcome, "at": at})
     return work.state.model_copy(update={"ending": ending, "updated_at": at, "iteration": iterations, **fields})
 
 
-def kept(work: Work, number: int, *failed: FailureClass, **fields: Any) -> Episode:
+def kept(work: LoopWork, number: int, *failed: FailureClass, **fields: Any) -> Episode:
     return episode(number, *failed, uid=work.state.uid, project=project_of(work.repository), **fields)
 
 
@@ -56,7 +56,7 @@ def counts(url: str, *names: str) -> list[tuple[int, int]]:
         return [(one.uses, one.successes) for one in map(store.lesson, names) if one]
 
 
-def told_twice(work: Work, url: str) -> tuple[LoopState, LoopState]:
+def told_twice(work: LoopWork, url: str) -> tuple[LoopState, LoopState]:
     """A loop that stopped, and as it completed after it was resumed. `both` was told in either part."""
     anti = lesson("anti", "Skipping tests hides it", kind=LessonKind.ANTIPATTERN, failure=TEST, uses=0)
     put(url, *(lesson(name, f"Lesson {name} of its own", uses=0) for name in ("first", "second", "both")), anti)
@@ -69,7 +69,9 @@ def told_twice(work: Work, url: str) -> tuple[LoopState, LoopState]:
 
 
 @pytest.mark.feature("L1", "L2")
-def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_what_it_was_told(work: Work, url: str) -> None:
+def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_what_it_was_told(
+    work: LoopWork, url: str
+) -> None:
     stopped, completed = told_twice(work, url)
     assert counts(url, "first", "second", "both") == [(1, 0), (0, 0), (1, 0)]
     for state in (completed, completed, stopped):  # again, and by a driver that knows less
@@ -80,7 +82,7 @@ def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_
 
 
 @pytest.mark.feature("L5")
-def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(work: Work, url: str) -> None:
+def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(work: LoopWork, url: str) -> None:
     with opening(url, NOW) as store, store.change() as change:
         change.put_guardrail(guardrail("g", project=project_of(work.repository), failure=TEST))
         change.put_guardrail(guardrail("h", project=project_of(work.repository), failure=TEST))
@@ -93,7 +95,7 @@ def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(w
 
 
 @pytest.mark.feature("L2")
-def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: Work, url: str) -> None:
+def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: LoopWork, url: str) -> None:
     config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": {"extraction": "model"}})
     put(url, kept(work, 1, TEST))
     stopped = ended(work, Outcome.STOPPED, NOW, 1, config=config)
@@ -109,7 +111,7 @@ def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: Work, u
 
 
 @pytest.mark.feature("L1", "L2")
-def test_no_secret_in_the_agents_notes_becomes_a_lesson(work: Work, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_in_the_agents_notes_becomes_a_lesson(work: LoopWork, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "s3cr3t-of-the-shop"
     monkeypatch.setenv("MY_API_TOKEN", secret)
     notes = WorkingMemory(decisions=(Choice(chose=f"the header X-Auth {secret} for the shop's page", reason="it asks for it"),))

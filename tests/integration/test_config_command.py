@@ -4,13 +4,13 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
-from tests.fakes.command_line import CommandLine, the_object
+from tests.fakes.command_line import CommandLine, read_object
 
 
 @pytest.mark.feature("E11")
 def test_config_shows_one_key_a_section_or_what_was_changed(helmsman: CommandLine) -> None:
     def shown(*words: str) -> set[str]:
-        return set(the_object(helmsman.run("config", *words, "--repo", helmsman.repository, "--json").output))
+        return set(read_object(helmsman.run("config", *words, "--repo", helmsman.repository, "--json").output))
 
     assert shown("limits.iterations") == {"limits.iterations"}
     assert {"limits.iterations", "limits.tokens"} < shown("limits") < set(leaves(LoopConfig(goal="g")))

@@ -15,7 +15,7 @@ from tasks.loop.steps import baseline
 from tasks.repository.git import commit_and_tree
 from tasks.repository.worktree import Worktree, ensure_worktree, hold_branch, restore
 from tasks.system.process import never
-from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, write
+from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, start_loop, write
 from tests.integration.test_stop_gate import FAILS
 
 pytestmark = pytest.mark.feature("M2")
@@ -34,23 +34,23 @@ CUTS = {
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> LoopWork:
     """A loop that works below its own repository's checkout, in which somebody is at work too."""
     top = make_repository(tmp_path / "top", {"app.py": "1\n", ".gitignore": "*.log\n"})
-    work = begin(top, top / "trees" / LOOP)
+    work = start_loop(top, top / "trees" / LOOP)
     write(top, {"app.py": "somebody's, not committed\n", "draft": "somebody's\n"})
     commit(work.path, "work", {"app.py": "2\n"})
     return work
 
 
-def checked(work: Work, *checks: CheckConfig) -> CheckReport:
+def checked(work: LoopWork, *checks: CheckConfig) -> CheckReport:
     done, tree = commit_and_tree(work.path)
     return run_checks(
         CheckContext(Worktree(work.path), work.state.uid, never), Target(done, tree, LoopConfig(goal="g", checks=checks))
     )
 
 
-def footprint(work: Work) -> tuple[str, ...]:
+def footprint(work: LoopWork) -> tuple[str, ...]:
     """All of the repository above that git could have changed."""
     top = work.repository.top
     changes = "status", "--porcelain=v2", "--branch", "--", ".", ":!trees"
@@ -59,7 +59,7 @@ def footprint(work: Work) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is_not_touched(work: Work, cut: str) -> None:
+def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is_not_touched(work: LoopWork, cut: str) -> None:
     before = footprint(work)
     with pytest.raises(OperatorError, match="a check cut its worktree off") as told:
         checked(work, CheckConfig(command="true"), CheckConfig(command=CUTS[cut]), CheckConfig(command="touch ../../after"))
@@ -68,7 +68,7 @@ def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is
     assert footprint(work) == before
 
 
-def test_of_checks_beside_each_other_all_are_named(work: Work) -> None:
+def test_of_checks_beside_each_other_all_are_named(work: LoopWork) -> None:
     before = footprint(work)
     commands = "true", "rm .git"
     with pytest.raises(OperatorError, match="a check cut its worktree off") as told:
@@ -77,7 +77,7 @@ def test_of_checks_beside_each_other_all_are_named(work: Work) -> None:
     assert footprint(work) == before
 
 
-def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: Work, tmp_path: Path) -> None:
+def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: LoopWork, tmp_path: Path) -> None:
     before = footprint(work)
     command = f"test -e {tmp_path}/once && rm .git; touch {tmp_path}/once; {FAILS}"
     with pytest.raises(OperatorError, match="a check cut its worktree off"):
@@ -85,7 +85,7 @@ def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: Work, tmp
     assert footprint(work) == before
 
 
-def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
+def test_the_branch_is_not_given_to_the_repository_above(work: LoopWork) -> None:
     before = footprint(work)
     checks = LoopConfig.model_validate({"goal": "g", "checks": (CUTS["removed"],), "workspace": {"clean": False}})
     with pytest.raises(OperatorError, match="a check cut its worktree off"):
@@ -96,7 +96,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
 
 
 @pytest.mark.parametrize("cut", ["removed", "a repository of its own"])
-def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: Work, cut: str) -> None:
+def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: LoopWork, cut: str) -> None:
     before = footprint(work)
     room = CheckContext(Worktree(work.path), work.state.uid, never)
     with pytest.raises(OperatorError, match="is detached") as told:
@@ -106,7 +106,7 @@ def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: Wor
 
 
 @pytest.mark.parametrize("cut", ["a repository of its own", "the words of the one above"])
-def test_the_worktree_is_mended_when_the_loop_is_resumed(work: Work, cut: str) -> None:
+def test_the_worktree_is_mended_when_the_loop_is_resumed(work: LoopWork, cut: str) -> None:
     done, _ = commit_and_tree(work.path)
     with pytest.raises(OperatorError):
         checked(work, CheckConfig(command=CUTS[cut]))

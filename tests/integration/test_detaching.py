@@ -20,8 +20,8 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.system.environment import OF_A_SESSION
 from tasks.system.lock import exclusive_driver
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
+from tests.fakes.command_line import CommandLine, make_repository, offline_command_line, processes, read_object
+from tests.fakes.loop_bench import eventually
 from tests.unit.builders import NOW, config
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("A6")]
@@ -34,7 +34,7 @@ BROKEN = {"PREFECT_API_URL": "http://127.0.0.1:1/api", "PREFECT_API_REQUEST_TIME
 @pytest.fixture
 def helmsman(tmp_path: Path) -> CommandLine:
     make_repository(tmp_path / "repository")
-    return looking(tmp_path, warm=False)
+    return offline_command_line(tmp_path, warm=False)
 
 
 # --- what is heard of a driver ------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
     assert told.exit_code == 1
     assert "soon" in told.errors
     assert "This is a bug in Helmsman" in told.errors
-    result = the_object(told.output)
+    result = read_object(told.output)
     assert (result["loop"], result["outcome"], result["driver"]) == ("loop", None, None)
     assert "soon" in Path(result["output"]).read_text("utf-8")
 

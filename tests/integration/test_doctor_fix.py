@@ -33,7 +33,7 @@ from tasks.repository.loop_context import is_finished, is_marked_finished, loop_
 from tasks.repository.state_ref import state_ref, write_state
 from tasks.system.lock import exclusive_driver
 from tasks.system.process import TAG, run
-from tests.fakes.command_line import looking, make_repository
+from tests.fakes.command_line import make_repository, offline_command_line
 from tests.integration.test_call_kept import room_for
 from tests.unit import builders
 
@@ -256,7 +256,9 @@ def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken:
 
 
 def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Broken, tmp_path: Path) -> None:
-    told = looking(tmp_path).run("doctor", "--repo", broken.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300)))
+    told = offline_command_line(tmp_path).run(
+        "doctor", "--repo", broken.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300))
+    )
     found = {one["what"]: one for one in json.loads(told.output)}
     assert (found["disk"]["verdict"], "not checked" in found["disk"]["found"]) == ("warn", True)
     assert {"python", "checkouts"} <= found.keys()
@@ -267,7 +269,7 @@ def test_the_command_says_what_it_mended(broken: Broken, tmp_path: Path) -> None
     state = broken.completed()
     checkout = clean_checkout(loop_context(str(broken.repository), state), state)
     checkout.begin()
-    helmsman = looking(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
+    helmsman = offline_command_line(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
     told = helmsman.run("doctor", "--fix", "--json", "--repo", broken.repository)
     found = {finding["what"]: finding for finding in json.loads(told.output)}
     assert (told.exit_code, found["checkouts"]["verdict"]) == (0, "ok")

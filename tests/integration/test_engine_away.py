@@ -12,14 +12,14 @@ from helmsman.errors import OperatorError, TransientError
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.embedded import engine
 from tasks.engine.runs import _read_run  # pyright: ignore[reportPrivateUsage] - what the watch for a cancel asks, without its thread
-from tests.fakes.answering import Reply, answering
+from tests.fakes.http_server import Reply, serve_http
 from tests.unit.builders import config
 
 
 @contextmanager
 def showing_a_page() -> Generator[str]:
     """What a proxy shows to people while the server behind it is restarted."""
-    with answering(lambda _: Reply(200, b"<html>We will be back soon.</html>")) as url:
+    with serve_http(lambda _: Reply(200, b"<html>We will be back soon.</html>")) as url:
         yield f"{url}/api"
 
 

@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError, TransientError
 from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
 from tasks.repository.loop_context import worktree_of
 from tasks.repository.worktree import restore, salvage, settle_work
-from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, write
+from tests.fakes.repositories import LOOP, commit, make_repository, sh, start_loop, write
 
 ROOT = Path(__file__).parents[2]
 
@@ -174,7 +174,7 @@ def test_no_program_of_the_repository_runs_by_our_commands(tmp_path: Path, hooks
     sh(top, "-c", "commit.gpgSign=false", "commit", "--quiet", "--allow-empty", "-m", "proves that they would run")
     assert "pre-commit" in ran.read_text()
     ran.unlink()
-    work = begin(top, tmp_path / "tree")
+    work = start_loop(top, tmp_path / "tree")
     write(work.path, {"new.py": "x"})
     change = settle_work(work.repository, work.path, work.state, work.start)
     write(work.path, {"more.py": "x"})
@@ -211,7 +211,7 @@ def test_tags_and_files_that_are_named_like_our_revisions_do_not_mislead(tmp_pat
     sh(top, "tag", f"helmsman/{LOOP}")
     sh(top, "tag", "HEAD")
     commit(top, "two", {"two": "x"})
-    work = begin(top, tmp_path / "tree")
+    work = start_loop(top, tmp_path / "tree")
     commit(work.path, "three", {"three": "x", "HEAD": "x", work.start: "x"})
     commit(work.path, "four", {f"{work.start}..{work.sh('rev-parse', 'HEAD', '--').splitlines()[0]}": "x"})
     change = settle_work(work.repository, work.path, work.state, work.start)

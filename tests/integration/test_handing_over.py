@@ -20,7 +20,7 @@ from tasks.repository.git import Repository
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import remove_worktree
 from tasks.system.secrets import without_secrets
-from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh
+from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, start_loop
 from tests.unit.builders import STOP
 
 pytestmark = pytest.mark.feature("L7")
@@ -30,17 +30,17 @@ HEADING = f"## Handoff of loop {LOOP} (2026-11-22)"
 MEMORY = WorkingMemory(completed=(Completed(text="the parser"),), remaining_gap="You must mend the printer.")
 
 
-def begun(tmp_path: Path, files: dict[str, str] | None = None, *options: str) -> Work:
-    return begin(make_repository(tmp_path / "top", files or {ALIGNMENT: render(AGREED)}, *options), tmp_path / "tree")
+def begun(tmp_path: Path, files: dict[str, str] | None = None, *options: str) -> LoopWork:
+    return start_loop(make_repository(tmp_path / "top", files or {ALIGNMENT: render(AGREED)}, *options), tmp_path / "tree")
 
 
-def completed(work: Work, **changes: object) -> LoopState:
+def completed(work: LoopWork, **changes: object) -> LoopState:
     """The loop after an iteration that proved it."""
     head = commit(work.path, "the work", {"app.py": "2\n"})
     return work.state.model_copy(update={"head": head, "verified": head, "memory": MEMORY, "ending": STOP, **changes})
 
 
-def inside(work: Work) -> Repository:
+def inside(work: LoopWork) -> Repository:
     """The repository as it is seen from the loop's worktree."""
     return Repository(work.path, work.repository.common, bare=False)
 
@@ -106,7 +106,7 @@ def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_
 
 def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top", {"docs/align.md": render(AGREED)})
-    work = begin(top, tmp_path / "tree")
+    work = start_loop(top, tmp_path / "tree")
     in_place = configured(work.state, workspace={"in_place": True}, alignment="docs/align.md")
     head = commit(top, "the work", {"app.py": "2\n"})
     state = in_place.model_copy(update={"branch": "main", "head": head, "ending": STOP, "memory": MEMORY})
@@ -186,7 +186,7 @@ def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_pa
 def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
     source = make_repository(tmp_path / "source", {ALIGNMENT: render(AGREED)})
     sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
-    work = begin(tmp_path / "top.git", tmp_path / "tree")
+    work = start_loop(tmp_path / "top.git", tmp_path / "tree")
     hand_over(work.place, completed(work))
     assert HEADING in work.at(ALIGNMENT)
 

@@ -19,7 +19,7 @@ from tasks.loop.configure import read_rubric_file
 from tasks.repository.clean_checkout import clean_checkout_of
 from tasks.repository.git import open_repository
 from tasks.system.paths import state_home
-from tests.fakes.command_line import looking
+from tests.fakes.command_line import offline_command_line
 from tests.fakes.repositories import commit, make_repository, sh, write
 
 pytestmark = [pytest.mark.feature("O1"), pytest.mark.usefixtures("home")]
@@ -267,7 +267,7 @@ def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureF
 
 def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) -> str:
     (tmp_path / "state").mkdir(exist_ok=True)
-    command = looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "state"))
+    command = offline_command_line(tmp_path, HELMSMAN_HOME=str(tmp_path / "state"))
     typed = "".join(f"{answer}\n" for answer in answers)
     ended = command.run_in_terminal("init", "--repo", "repository", *arguments, typed=typed)
     assert ended.exit_code == 0, ended.output

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import HELMSMAN, PATIENCE, CommandLine, looking, processes
+from tests.fakes.command_line import HELMSMAN, PATIENCE, CommandLine, offline_command_line, processes
+from tests.fakes.loop_bench import eventually
 from tests.fakes.repositories import make_repository, sh
 
 pytestmark = pytest.mark.feature("O1")
@@ -21,7 +21,7 @@ def helmsman(tmp_path: Path) -> Iterator[CommandLine]:
     """In a repository whose tests say that they have begun, and never end. What a failed test leaves is ended."""
     begun = tmp_path / "begun"
     make_repository(tmp_path / "repository", {"Makefile": f"test:\n\ttouch '{begun}'; sleep 600\n"})
-    yield looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
+    yield offline_command_line(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
     for process in processes("HOME", str(tmp_path / "home")):
         process.kill()
 

@@ -9,7 +9,7 @@ import pytest
 from helmsman.errors import OperatorError
 from tasks.repository.git import open_repository
 from tasks.repository.worktree import dirty_paths, ensure_worktree, require_clean, restore, salvage, settle_work
-from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, with_submodule, write
+from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, sh, start_loop, with_submodule, write
 
 pytestmark = pytest.mark.feature("D5")
 
@@ -25,8 +25,8 @@ def _local_submodules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+def work(tmp_path: Path) -> LoopWork:
+    return start_loop(with_submodule(tmp_path / "top"), tmp_path / "tree")
 
 
 def hostile(inner: Path, evil: Path) -> Path:
@@ -40,7 +40,7 @@ def hostile(inner: Path, evil: Path) -> Path:
     return inner
 
 
-def planted(work: Work, evil: Path, where: str, declared: str) -> None:
+def planted(work: LoopWork, evil: Path, where: str, declared: str) -> None:
     hostile(work.path / where, evil)
     with (work.path / ".gitmodules").open("a") as file:
         file.write(declared)
@@ -52,7 +52,7 @@ def planted(work: Work, evil: Path, where: str, declared: str) -> None:
 
 @pytest.mark.parametrize("declared", ["", DECLARED], ids=["plain", "declared"])
 def test_what_such_a_repository_is_set_up_to_run_never_runs_and_its_files_are_kept(
-    work: Work, tmp_path: Path, declared: str
+    work: LoopWork, tmp_path: Path, declared: str
 ) -> None:
     evil = tmp_path / "evil"
     planted(work, evil, "sub", declared)
@@ -66,7 +66,7 @@ def test_what_such_a_repository_is_set_up_to_run_never_runs_and_its_files_are_ke
 
 
 @pytest.mark.parametrize("declared", ["", DECLARED], ids=["plain", "declared"])
-def test_neither_when_a_check_plants_it_nor_when_an_attempt_dies(work: Work, tmp_path: Path, declared: str) -> None:
+def test_neither_when_a_check_plants_it_nor_when_an_attempt_dies(work: LoopWork, tmp_path: Path, declared: str) -> None:
     evil = tmp_path / "evil"
     planted(work, evil, "sub", declared)
     write(work.path, {"app.py": "2\n"})
@@ -75,7 +75,7 @@ def test_neither_when_a_check_plants_it_nor_when_an_attempt_dies(work: Work, tmp
     assert not evil.exists()
 
 
-def test_one_in_the_place_of_a_submodule_is_none(work: Work, tmp_path: Path) -> None:
+def test_one_in_the_place_of_a_submodule_is_none(work: LoopWork, tmp_path: Path) -> None:
     shutil.rmtree(work.path / "lib")
     hostile(work.path / "lib", tmp_path / "evil")
     settle_work(work.repository, work.path, work.state, work.start)
@@ -83,7 +83,7 @@ def test_one_in_the_place_of_a_submodule_is_none(work: Work, tmp_path: Path) -> 
     assert not (tmp_path / "evil").exists()
 
 
-def test_one_inside_of_a_submodule_is_not_looked_into_when_that_is_put_back(work: Work, tmp_path: Path) -> None:
+def test_one_inside_of_a_submodule_is_not_looked_into_when_that_is_put_back(work: LoopWork, tmp_path: Path) -> None:
     hostile(work.path / "lib" / "deep", tmp_path / "evil")
     sh(work.path / "lib", "update-index", "--add", "--cacheinfo", f"160000,{work.start},deep")
     write(work.path / "lib", {"lib.py": "LIB = 2\n"})
@@ -92,7 +92,9 @@ def test_one_inside_of_a_submodule_is_not_looked_into_when_that_is_put_back(work
     assert not (tmp_path / "evil").exists()
 
 
-def test_a_submodule_that_the_agent_declared_is_not_fetched_when_the_worktree_is_made_again(work: Work, tmp_path: Path) -> None:
+def test_a_submodule_that_the_agent_declared_is_not_fetched_when_the_worktree_is_made_again(
+    work: LoopWork, tmp_path: Path
+) -> None:
     other = make_repository(tmp_path / "other")
     text = (work.path / ".gitmodules").read_text() + f'[submodule "x"]\n\tpath = x\n\turl = {other}\n'
     write(work.path, {".gitmodules": text})
@@ -105,7 +107,7 @@ def test_a_submodule_that_the_agent_declared_is_not_fetched_when_the_worktree_is
     assert list((work.path / "x").iterdir()) == []
 
 
-def test_neither_is_one_that_the_agent_gave_another_address(work: Work, tmp_path: Path) -> None:
+def test_neither_is_one_that_the_agent_gave_another_address(work: LoopWork, tmp_path: Path) -> None:
     other = make_repository(tmp_path / "other")
     commit(work.path, "elsewhere", {".gitmodules": f'[submodule "lib"]\n\tpath = lib\n\turl = {other}\n'})
     shutil.rmtree(work.path)

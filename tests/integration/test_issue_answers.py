@@ -19,7 +19,7 @@ from tasks.repository.state_ref import Fenced
 from tasks.system.lock import exclusive_driver
 from tasks.system.paths import LoopFolder
 from tasks.triggers.issues import handle
-from tests.fakes.pushing import Served
+from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.tracker_api import TrackerApi
 from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, said, served, started
 from tests.integration.trackers import api
@@ -28,7 +28,7 @@ __all__ = ["api", "served"]
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D6"), pytest.mark.usefixtures("home")]
 
 
-def asking(served: Served, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:
+def asking(served: ServedRepository, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:
     """A loop that asks, and that nobody drives."""
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     loop = changed(served, started(served, api), gate=gate)
@@ -43,7 +43,7 @@ def resume_paused(*_: Any) -> bool:
 @ONE_KIND
 @pytest.mark.parametrize("then", ["the same event", "/helmsman approve"])
 def test_an_answer_whose_bringer_died_is_followed_by_the_next_answer(
-    then: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+    then: str, served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop, gate, folder = asking(served, api)
 
@@ -68,7 +68,7 @@ def test_an_answer_whose_bringer_died_is_followed_by_the_next_answer(
 @ONE_KIND
 @pytest.mark.parametrize("what", ["/helmsman cancel", "/helmsman stop", ""])
 def test_a_stop_comes_before_an_answer_that_nobody_has_read(
-    what: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+    what: str, served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     loop, gate, folder = asking(served, api)
@@ -82,7 +82,7 @@ def test_a_stop_comes_before_an_answer_that_nobody_has_read(
 
 @ONE_KIND
 def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_driver_reads_it(
-    served: Served, api: TrackerApi
+    served: ServedRepository, api: TrackerApi
 ) -> None:
     loop, _, folder = asking(served, api)
     with exclusive_driver(folder.lock, loop.loop):
@@ -94,7 +94,7 @@ def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_drive
 @ONE_KIND
 @pytest.mark.parametrize("reopen", [True, False])
 def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_before(
-    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, reopen: bool
+    served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, reopen: bool
 ) -> None:
     loop = started(served, api)
     folder = loop_folder(open_repository(served.clone), loop.loop)
@@ -121,7 +121,7 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
 
 
 @ONE_KIND
-def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: TrackerApi) -> None:
+def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: ServedRepository, api: TrackerApi) -> None:
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     loop = changed(served, started(served, api), gate=gate)
     folder = loop_folder(open_repository(served.clone), loop.loop)

@@ -23,10 +23,10 @@ from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, parse_state, read_state, replace_state, state_ref
 from tasks.repository.worktree import ensure_worktree
 from tasks.triggers.issues import handle
-from tests.fakes.pushing import Served
+from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.repositories import commit, sh
 from tests.fakes.tracker_api import TrackerApi
-from tests.fakes.two_machines import PUSHED, machine
+from tests.fakes.two_clones import PUSH_CONFIG, clone_remote
 from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, completed, event, said, served, started, stored
 from tests.integration.trackers import api
 from tests.integration.travellers import at_once
@@ -35,23 +35,23 @@ __all__ = ["api", "at_once", "served"]
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D4", "D6"), ONE_KIND, pytest.mark.usefixtures("home")]
 
 
-def stop(served: Served, api: TrackerApi, text: str, number: int = 7) -> IssueEvent:
+def stop(served: ServedRepository, api: TrackerApi, text: str, number: int = 7) -> IssueEvent:
     closed = event(served, api, "withdrawn", moment=str(number), delivery=f"delivery-{number}")
     return said(served, api, text, number) if text else closed
 
 
-def begun(served: Served, api: TrackerApi) -> LoopState:
+def begun(served: ServedRepository, api: TrackerApi) -> LoopState:
     """A loop that travels, as the clone that hears of the issue has begun it."""
     loop = started(served, api)
     git(served.clone, "branch", loop.branch, loop.head)
-    travels = loop.model_copy(update={"config": loop.config.model_copy(update={"remote": PUSHED})})
+    travels = loop.model_copy(update={"config": loop.config.model_copy(update={"remote": PUSH_CONFIG})})
     return acquire_lease(open_repository(served.clone), changed(served, loop, config=travels.config))
 
 
-def gone_elsewhere(served: Served, loop: LoopState) -> tuple[Repository, LoopState]:
+def gone_elsewhere(served: ServedRepository, loop: LoopState) -> tuple[Repository, LoopState]:
     """Another machine drives it, and the clone has not heard of that."""
-    other = machine(served.bare, "two")
-    pull_state(other, loop.loop, PUSHED, held=False)
+    other = clone_remote(served.bare, "two")
+    pull_state(other, loop.loop, PUSH_CONFIG, held=False)
     state, _ = read_state(other, loop.loop)
     ensure_worktree(other, tree(other, state), state.branch, state.head)
     return other, go_on(other, acquire_lease(other, state), "there\n")
@@ -68,7 +68,7 @@ def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
     return after
 
 
-def on_remote(served: Served, loop: LoopState) -> LoopState:
+def on_remote(served: ServedRepository, loop: LoopState) -> LoopState:
     return parse_state(git(served.bare, "show", f"{state_ref(loop.loop)}:state.json"), loop.loop)
 
 
@@ -76,13 +76,13 @@ def is_told_of_a_stop(api: TrackerApi) -> bool:
     return any("The loop stops" in body or "was stopped;" in body for body in comments(api))
 
 
-def away(served: Served) -> Path:
+def away(served: ServedRepository) -> Path:
     """The remote's folder, where nobody finds it."""
     return served.bare.rename(served.bare.with_suffix(".away"))
 
 
 @pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
-def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: Served, api: TrackerApi) -> None:
+def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: ServedRepository, api: TrackerApi) -> None:
     loop = begun(served, api)
     other, theirs = gone_elsewhere(served, loop)
     assert isinstance(handle(stop(served, api, text), NOW), Handled)
@@ -93,7 +93,7 @@ def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: Serv
     assert is_told_of_a_stop(api)
 
 
-def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done(served: Served, api: TrackerApi) -> None:
+def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done(served: ServedRepository, api: TrackerApi) -> None:
     loop = begun(served, api)
     gone_elsewhere(served, loop)
     hidden = away(served)
@@ -109,7 +109,9 @@ def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done(served: Serv
     assert is_told_of_a_stop(api)
 
 
-def test_a_stop_that_is_too_late_is_said_not_to_be_done(served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_that_is_too_late_is_said_not_to_be_done(
+    served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop = begun(served, api)
     other, _ = gone_elsewhere(served, loop)
 
@@ -127,7 +129,7 @@ def test_a_stop_that_is_too_late_is_said_not_to_be_done(served: Served, api: Tra
 
 
 def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
-    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+    served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def resume_paused(*_: Any) -> bool:
         return False
@@ -144,7 +146,7 @@ def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
     assert answer.choice is Choice.STOP
 
 
-def test_a_loop_that_nobody_has_driven_yet_is_stopped_here(served: Served, api: TrackerApi) -> None:
+def test_a_loop_that_nobody_has_driven_yet_is_stopped_here(served: ServedRepository, api: TrackerApi) -> None:
     """Its branch is nowhere, and its remote has not heard of it."""
     loop = started(served, api)
     changed(served, loop, config=loop.config.model_copy(update={"remote": RemoteConfig(push=True)}))
@@ -153,9 +155,9 @@ def test_a_loop_that_nobody_has_driven_yet_is_stopped_here(served: Served, api: 
     assert read_ref(served.bare, state_ref(loop.loop)) is None
 
 
-def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: Served, api: TrackerApi) -> None:
+def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
-    done = changed(served, loop, config=loop.config.model_copy(update={"remote": PUSHED}))
+    done = changed(served, loop, config=loop.config.model_copy(update={"remote": PUSH_CONFIG}))
     completed(served, done)
     away(served)
     found = handle(stop(served, api, ""), NOW)
@@ -164,7 +166,7 @@ def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: Served,
     assert not is_told_of_a_stop(api)
 
 
-def test_a_branch_that_a_person_stands_on_is_not_moved_by_a_stop_which_says_so(served: Served, api: TrackerApi) -> None:
+def test_a_branch_that_a_person_stands_on_is_not_moved_by_a_stop_which_says_so(served: ServedRepository, api: TrackerApi) -> None:
     loop = begun(served, api)
     gone_elsewhere(served, loop)
     sh(served.clone, "switch", "--quiet", loop.branch)

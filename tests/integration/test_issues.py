@@ -23,7 +23,7 @@ from tasks.trackers.pull_request import open_pull_request
 from tasks.trackers.thread import tell
 from tasks.triggers.issues import handle
 from tasks.triggers.pushes import fetch_branch
-from tests.fakes.pushing import Served, served_repository
+from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import sh
 from tests.fakes.tracker_api import BOT, REPOSITORY, Fault, TrackerApi
 from tests.integration.trackers import api
@@ -51,14 +51,14 @@ def tracker(api: TrackerApi, repository: str = REPOSITORY) -> dict[str, Any]:
 
 
 @pytest.fixture
-def served(tmp_path: Path, api: TrackerApi) -> Served:
+def served(tmp_path: Path, api: TrackerApi) -> ServedRepository:
     """A clone on the machine of the loops, and the bare repository of the forge."""
     found = served_repository(tmp_path, {"helmsman.toml": configuration()})
     api.open_issue("mallory", HOSTILE, ["helmsman"])
     return found
 
 
-def event(served: Served, api: TrackerApi, happened: Happened = "labelled", **changes: Any) -> IssueEvent:
+def event(served: ServedRepository, api: TrackerApi, happened: Happened = "labelled", **changes: Any) -> IssueEvent:
     place = {"repository": REPOSITORY, "location": str(served.clone), "full_name": REPOSITORY, "branch": "main", "number": 1}
     known: dict[str, Any] = {
         "moment": "1",
@@ -72,25 +72,25 @@ def event(served: Served, api: TrackerApi, happened: Happened = "labelled", **ch
     return IssueEvent.model_validate({**place, **known, "happened": happened, "received_at": NOW, **changes})
 
 
-def said(served: Served, api: TrackerApi, text: str, comment: int = 99) -> IssueEvent:
+def said(served: ServedRepository, api: TrackerApi, text: str, comment: int = 99) -> IssueEvent:
     return event(served, api, "said", said=text, comment=comment, moment=str(comment))
 
 
-def started(served: Served, api: TrackerApi) -> LoopState:
+def started(served: ServedRepository, api: TrackerApi) -> LoopState:
     request = handle(event(served, api), NOW)
     assert isinstance(request, LoopRequest), request
     return read_state(open_repository(served.clone), request.loop)[0]
 
 
-def changed(served: Served, state: LoopState, **fields: Any) -> LoopState:
+def changed(served: ServedRepository, state: LoopState, **fields: Any) -> LoopState:
     return replace_state(open_repository(served.clone), state, state.model_copy(update=fields), "changed")
 
 
-def stored(served: Served, state: LoopState) -> LoopState:
+def stored(served: ServedRepository, state: LoopState) -> LoopState:
     return read_state(open_repository(served.clone), state.loop)[0]
 
 
-def place_of(served: Served, state: LoopState) -> LoopContext:
+def place_of(served: ServedRepository, state: LoopState) -> LoopContext:
     return loop_context(str(served.clone), state)
 
 
@@ -98,7 +98,7 @@ def ended(outcome: Outcome, rule: str = "some.rule") -> Decision:
     return Decision(kind="stop", rule=rule, reason="so it is", at=NOW, outcome=outcome)
 
 
-def completed(served: Served, state: LoopState) -> LoopState:
+def completed(served: ServedRepository, state: LoopState) -> LoopState:
     """With a commit on its branch."""
     sh(served.clone, "checkout", "--quiet", "-b", state.branch, state.base_commit)
     head = served.commit("Answer", {"answer": "42"})
@@ -114,7 +114,9 @@ def comments(api: TrackerApi) -> list[str]:
 
 
 @pytest.mark.feature("X3")
-def test_a_labelled_issue_gets_a_loop_on_the_repository_s_own_checks_and_limits(served: Served, api: TrackerApi) -> None:
+def test_a_labelled_issue_gets_a_loop_on_the_repository_s_own_checks_and_limits(
+    served: ServedRepository, api: TrackerApi
+) -> None:
     loop = started(served, api)
     assert [check.command for check in loop.config.checks] == ["test -e answer"]
     assert (loop.config.limits.iterations, loop.config.merge.into, loop.config.alignment) == (7, "", "")
@@ -125,7 +127,7 @@ def test_a_labelled_issue_gets_a_loop_on_the_repository_s_own_checks_and_limits(
 
 
 @ONE_KIND
-def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api: TrackerApi) -> None:
+def test_one_issue_is_one_loop_however_often_it_is_labelled(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     assert started(served, api) == loop  # nobody drives it: its driver died
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
@@ -141,7 +143,7 @@ def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api:
 @ONE_KIND
 @pytest.mark.parametrize("driven", [False, True])
 def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
-    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, driven: bool
+    served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, driven: bool
 ) -> None:
     repository = open_repository(served.clone)
     folder = loop_folder(repository, issue_loop_id(event(served, api)))
@@ -165,7 +167,9 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
 
 
 @ONE_KIND
-def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_by(served: Served, api: TrackerApi) -> None:
+def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_by(
+    served: ServedRepository, api: TrackerApi
+) -> None:
     loop = started(served, api)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     changed(served, loop, gate=gate)
@@ -178,7 +182,7 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
 # --- comments -----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_told_reaches_the_next_iteration_once(served: Served, api: TrackerApi) -> None:
+def test_what_is_told_reaches_the_next_iteration_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     for _ in range(2):  # the same event again, after a crash
         assert isinstance(handle(said(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Handled)
@@ -190,7 +194,7 @@ def test_what_is_told_reaches_the_next_iteration_once(served: Served, api: Track
 
 
 @ONE_KIND
-def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: Served, api: TrackerApi) -> None:
+def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     handle(said(served, api, "/helmsman tell Twice is too often"), NOW)
     told = changed(served, loop, guidance=("Twice is too often",))
@@ -200,7 +204,7 @@ def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: Se
 
 @ONE_KIND
 @pytest.mark.parametrize("text", ["/helmsman cancel", ""])
-def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, served: Served, api: TrackerApi) -> None:
+def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     what = said(served, api, text) if text else event(served, api, "withdrawn")
     folder = loop_folder(open_repository(served.clone), loop.loop)
@@ -214,7 +218,7 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
 
 
 @ONE_KIND
-def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -> None:
+def test_a_stopped_loop_is_resumed_with_words(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
         assert isinstance(handle(said(served, api, "/helmsman resume", 1), NOW), Ignored)
@@ -226,7 +230,7 @@ def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -
 
 
 @ONE_KIND
-def test_a_tracker_that_is_away_keeps_nobody_from_being_heard(served: Served, api: TrackerApi) -> None:
+def test_a_tracker_that_is_away_keeps_nobody_from_being_heard(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     api.faults += [Fault(500)] * 9
     assert isinstance(handle(said(served, api, "/helmsman tell Hear me"), NOW), Handled)
@@ -238,7 +242,7 @@ def test_a_tracker_that_is_away_keeps_nobody_from_being_heard(served: Served, ap
 
 
 def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_another(
-    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+    served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = started(served, api)
     api.faults.append(Fault(502, method="POST", done=True))
@@ -262,7 +266,9 @@ def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_
 # --- the pull request ---------------------------------------------------------------------------------------------
 
 
-def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_dies(served: Served, api: TrackerApi) -> None:
+def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_dies(
+    served: ServedRepository, api: TrackerApi
+) -> None:
     loop = completed(served, started(served, api))
     api.faults.append(Fault(502, method="POST", path="/pulls"))  # killed between push and pull request
     with pytest.raises(TransientError):
@@ -282,7 +288,7 @@ def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_
     assert len(api.pulls) == 1
 
 
-def test_a_loop_that_is_begun_anew_opens_its_own_pull_request(served: Served, api: TrackerApi) -> None:
+def test_a_loop_that_is_begun_anew_opens_its_own_pull_request(served: ServedRepository, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
     first = open_pull_request(place_of(served, loop), loop)
     api.pulls[0].is_open = False
@@ -296,7 +302,7 @@ def test_a_loop_that_is_begun_anew_opens_its_own_pull_request(served: Served, ap
 
 
 @ONE_KIND
-def test_a_loop_without_a_change_asks_for_no_pull_request(served: Served, api: TrackerApi) -> None:
+def test_a_loop_without_a_change_asks_for_no_pull_request(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     git(served.clone, "branch", loop.branch, loop.base_commit)
     done = changed(served, loop, ending=ended(Outcome.COMPLETED), outcome=Outcome.COMPLETED)
@@ -306,7 +312,7 @@ def test_a_loop_without_a_change_asks_for_no_pull_request(served: Served, api: T
 
 
 @ONE_KIND
-def test_a_completed_loop_whose_result_never_came_is_gone_on_with(served: Served, api: TrackerApi) -> None:
+def test_a_completed_loop_whose_result_never_came_is_gone_on_with(served: ServedRepository, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
     assert isinstance(handle(event(served, api, moment="2"), NOW), LoopRequest)
     assert loop.issue is not None

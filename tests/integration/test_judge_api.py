@@ -21,13 +21,13 @@ from tests.fakes.judge_questions import (
     GOOD,
     INJECTION,
     answer,
+    criterion,
     is_fenced,
     judge_config,
-    one,
+    judge_turn,
     poisoned,
     question,
-    saying,
-    untold,
+    undecided,
 )
 
 pytestmark = pytest.mark.feature("V7")
@@ -63,7 +63,7 @@ def judged(*turns: Turn | Raw, **config: Any) -> Judgement:
 
 def test_a_whole_answer_that_finds_all_criteria_met_is_an_approval() -> None:
     usage = {"input_tokens": 1000, "cache_creation_input_tokens": 2000, "cache_read_input_tokens": 4000, "output_tokens": 100}
-    judgement = judged(saying(GOOD, usage=usage))
+    judgement = judged(judge_turn(GOOD, usage=usage))
     assert (judgement.approved, judgement.cause, judgement.score) == (True, "", 1.0)
     assert [(c.criterion, c.met, c.reason) for c in judgement.criteria] == [
         ("c1", True, "I saw c1 at slugs.py:2."),
@@ -83,15 +83,15 @@ def test_a_whole_answer_that_finds_all_criteria_met_is_an_approval() -> None:
     [
         say("All criteria are met. Approved."),
         say('{"approved": true}'),
-        saying(answer(one("c1"))),
-        saying(GOOD, stop_reason="max_tokens"),
-        saying(GOOD, stop_reason="refusal"),
+        judge_turn(answer(criterion("c1"))),
+        judge_turn(GOOD, stop_reason="max_tokens"),
+        judge_turn(GOOD, stop_reason="refusal"),
         Turn(tools=(("verdict", GOOD),)),
     ],
     ids=["words", "another form", "left out", "cut off", "refused", "tool"],
 )
 def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_cause_and_then_is_the_operators(turn: Turn) -> None:
-    with JudgeApi([turn, saying(GOOD)]) as api:
+    with JudgeApi([turn, judge_turn(GOOD)]) as api:
         judgement = ask(api)
         first, second = api.requests
     assert (judgement.approved, judgement.calls, judgement.usage.input_tokens) == (True, 2, 200)
@@ -111,8 +111,8 @@ def test_files_that_it_needs_to_tell_are_shown_once_and_its_next_answer_stands()
         asked_for.append(paths)
         return [("tests/test_old.py", "def test_old(): ...\n")]
 
-    first = saying(answer(one("c1"), untold("c2", "tests/test_old.py", "gone.py")))
-    with JudgeApi([first, saying(GOOD)]) as api:
+    first = judge_turn(answer(criterion("c1"), undecided("c2", "tests/test_old.py", "gone.py")))
+    with JudgeApi([first, judge_turn(GOOD)]) as api:
         judgement = ask(api, shelf=shelf)
         before, after = api.requests
     assert (judgement.approved, judgement.calls) == (True, 2)
@@ -126,7 +126,7 @@ def test_files_that_it_needs_to_tell_are_shown_once_and_its_next_answer_stands()
 
 @pytest.mark.parametrize("needs", [(), ("a.py",)], ids=["without a file", "for a file"])
 def test_what_still_cannot_be_told_is_neither_approved_nor_rejected(needs: tuple[str, ...]) -> None:
-    with JudgeApi([saying(answer(one("c1"), untold("c2", *needs)))]) as api:
+    with JudgeApi([judge_turn(answer(criterion("c1"), undecided("c2", *needs)))]) as api:
         judgement = ask(api)
         assert len(api.requests) == 1 + bool(needs)
     assert (judgement.outcome, judgement.cause) == (JudgementOutcome.UNDECIDED, "1 of 2 criteria cannot be told: c2")
@@ -135,14 +135,14 @@ def test_what_still_cannot_be_told_is_neither_approved_nor_rejected(needs: tuple
 
 def test_no_file_that_it_asks_for_says_a_secret() -> None:
     register({"ANTHROPIC_API_KEY": KEY})
-    with JudgeApi([saying(answer(one("c1"), untold("c2", ".env"))), saying(GOOD)]) as api:
+    with JudgeApi([judge_turn(answer(criterion("c1"), undecided("c2", ".env"))), judge_turn(GOOD)]) as api:
         ask(api, shelf=lambda _: [(".env", f"KEY={KEY}\n")])
         assert "KEY=[ANTHROPIC_API_KEY]" in api.requests[1].prompt
 
 
 def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() -> None:
     criteria = ({"id": "works", "text": "It works.", "votes": 3, "needed": 2},)
-    with JudgeApi([saying(answer(one("works")))]) as api:
+    with JudgeApi([judge_turn(answer(criterion("works")))]) as api:
         assert ask(api, criteria=criteria).calls == 3
         bodies = [asked.body for asked in api.requests]
     first = bodies[0]
@@ -166,7 +166,7 @@ def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() ->
     [
         Fault(status=529, headers=NO_RETRY),
         Fault(status=429, headers=NO_RETRY),
-        saying(GOOD, cut=True),
+        judge_turn(GOOD, cut=True),
         Raw(b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'),
         Raw(b"<html>please log in to this network</html>", content_type="text/html"),
         Raw(b"event: message_start\ndata: {broken\n\n"),
@@ -221,7 +221,7 @@ def test_no_error_repeats_the_key() -> None:
 @pytest.mark.parametrize(("key", "problem"), [("schlüssel-ohne-ascii", "credentials"), ("  ", "cannot be asked")])
 def test_a_key_that_is_none_is_told_to_the_operator(key: str, problem: str) -> None:
     with pytest.raises(OperatorError) as told:
-        judged(saying(GOOD), key=key, way="api")
+        judged(judge_turn(GOOD), key=key, way="api")
     assert problem in told.value.problem
 
 
@@ -239,7 +239,7 @@ def test_an_address_that_is_none_is_told_to_the_operator(url: str) -> None:
 
 
 def test_a_cancel_is_heard_between_votes() -> None:
-    with JudgeApi([saying(answer(one("c1")))]) as api:
+    with JudgeApi([judge_turn(answer(criterion("c1")))]) as api:
         with pytest.raises(Cancelled):
             ask(api, criteria=({"text": "It works.", "votes": 3},), stop=lambda: bool(api.requests))
         assert len(api.requests) == 1

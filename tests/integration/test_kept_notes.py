@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.records.proof import JudgeMemory, Rejection
 from tasks.loop.prepare import keep_notes
-from tests.fakes.repositories import begin, make_repository
+from tests.fakes.repositories import make_repository, start_loop
 
 pytestmark = pytest.mark.feature("V8")
 
@@ -16,7 +16,7 @@ REJECTED = Rejection(iteration=1, consecutive=1, at=NOW, reason="too short")
 
 
 def test_notes_of_judge_and_research_are_kept_with_the_loop(tmp_path: Path) -> None:
-    work = begin(make_repository(tmp_path / "top"), tmp_path / "tree")
+    work = start_loop(make_repository(tmp_path / "top"), tmp_path / "tree")
     (work.path / ".helmsman").mkdir(exist_ok=True)
     (work.path / ".helmsman" / "research.md").write_text("## APPROACH\nby hand\n")
     judged = JudgeMemory(feedback=(REJECTED,), notes=("#1 rejected: look at names",))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
 from tests.integration.memory_bench import EVIL, FIRST, TESTED, MemoryBench, bench, fill, ids, project
 from tests.integration.memory_stores import episode, guardrail, lesson, summary
 
@@ -68,7 +68,7 @@ def test_a_mistake_is_told_with_what_was_found_and_what_to_do(what: str, bench: 
     told = bench.tell(*arguments, "--json", code=2)
     assert told.errors.startswith("operator error: ")
     assert not [word for word in words if word not in told.errors]
-    assert set(the_object(told.output)) == RESULT_KEYS
+    assert set(read_object(told.output)) == RESULT_KEYS
     assert not bench.file.exists()
 
 
@@ -77,7 +77,7 @@ def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_passwo
     told = bench.tell("stats", "--json", code=1, HELMSMAN_MEMORY_URL=url)
     assert told.errors.startswith("world error: ")
     assert not [word for word in ("expected:", "found:", "what to do:") if word not in told.errors]
-    assert the_object(told.output)["rule"] == "error.world"
+    assert read_object(told.output)["rule"] == "error.world"
     assert "sesame" not in told.errors + told.output
 
 

@@ -10,7 +10,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
 from tasks.memory import guardrails_place, opening, write_down
 from tasks.repository.git import open_repository
-from tests.fakes.command_line import RESULT_KEYS, the_object
+from tests.fakes.command_line import RESULT_KEYS, read_object
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, bench, fill, ids, project
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
@@ -103,7 +103,7 @@ def test_a_guardrail_is_shown_with_its_effect(bench: MemoryBench, project: str) 
 @pytest.mark.parametrize("command", ["show", "forget"])
 def test_an_unknown_id_is_refused_with_what_shows_the_known_ones(command: str, bench: MemoryBench) -> None:
     told = bench.tell(command, EVIL, "--json", code=2)
-    assert set(the_object(told.output)) == RESULT_KEYS
+    assert set(read_object(told.output)) == RESULT_KEYS
     assert not [word for word in ("operator error", "no lesson or guardrail", "helmsman memory list") if word not in told.errors]
     assert not {character for character in told.errors if not character.isprintable()} - {"\n"}
 

@@ -11,7 +11,7 @@ import pytest
 
 from helmsman.errors import TransientError
 from tasks.memory import Store, opening, search
-from tests.fakes.needs import need
+from tests.fakes.requirements import need
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import DAY, NOW, lesson
 

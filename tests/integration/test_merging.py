@@ -9,18 +9,18 @@ from helmsman.records.alignment import Alignment
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome
 from tasks.loop.merge import begin_landing, land
-from tests.fakes.landings import AT_MOST_TWO, Landing, proven, repository
+from tests.fakes.proven_loops import AT_MOST_TWO, ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("M4")
 
 
 @pytest.fixture
-def landing(tmp_path: Path) -> Landing:
-    return proven(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
+def landing(tmp_path: Path) -> ProvenLoop:
+    return make_proven_loop(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
 
 
-def checked_trees(landing: Landing) -> list[str]:
+def checked_trees(landing: ProvenLoop) -> list[str]:
     """Land, and tell which trees the checks ran on."""
     trees = list[str]()
 
@@ -32,7 +32,7 @@ def checked_trees(landing: Landing) -> list[str]:
     return trees
 
 
-def test_work_on_top_of_the_base_arrives_as_a_merge_of_exactly_the_tree_that_was_checked(landing: Landing) -> None:
+def test_work_on_top_of_the_base_arrives_as_a_merge_of_exactly_the_tree_that_was_checked(landing: ProvenLoop) -> None:
     before, head = landing.at("main"), landing.state.head
     trees = checked_trees(landing)
     merged = landing.merged
@@ -41,7 +41,7 @@ def test_work_on_top_of_the_base_arrives_as_a_merge_of_exactly_the_tree_that_was
     assert landing.state.outcome is Outcome.COMPLETED
 
 
-def test_the_merge_says_which_loop_it_is_of_and_what_proves_it(landing: Landing) -> None:
+def test_the_merge_says_which_loop_it_is_of_and_what_proves_it(landing: ProvenLoop) -> None:
     landing.land()
     told = sh(landing.top, "log", "-1", "--format=%B", "main")
     assert told.startswith("Merge helmsman/the-loop: make it work\n")
@@ -49,7 +49,7 @@ def test_the_merge_says_which_loop_it_is_of_and_what_proves_it(landing: Landing)
         assert part in told
 
 
-def test_where_the_base_has_moved_the_work_is_rebased_and_checked_again(landing: Landing) -> None:
+def test_where_the_base_has_moved_the_work_is_rebased_and_checked_again(landing: ProvenLoop) -> None:
     base, head = commit(landing.top, "theirs", {"app.py": "one\ntwo\nTHREE\n"}), landing.state.head
     trees = checked_trees(landing)
     merged = landing.merged
@@ -61,7 +61,7 @@ def test_where_the_base_has_moved_the_work_is_rebased_and_checked_again(landing:
     assert head in sh(landing.top, "for-each-ref", "--format=%(objectname)", "refs/helmsman/the-loop/rebased")
 
 
-def test_a_branch_that_has_merged_before_is_joined_and_not_rebased(landing: Landing) -> None:
+def test_a_branch_that_has_merged_before_is_joined_and_not_rebased(landing: ProvenLoop) -> None:
     tree = landing.place.worktree
     sh(tree, "checkout", "--quiet", "-b", "side", "HEAD^")
     commit(tree, "aside", {"side.py": "1\n"})
@@ -74,7 +74,7 @@ def test_a_branch_that_has_merged_before_is_joined_and_not_rebased(landing: Land
     assert sh(landing.top, "rev-list", "--parents", "-1", landing.merged.head).split()[1:] == [head, base]
 
 
-def test_a_conflict_becomes_a_task_and_the_base_stays_as_it_is(landing: Landing) -> None:
+def test_a_conflict_becomes_a_task_and_the_base_stays_as_it_is(landing: ProvenLoop) -> None:
     commit(landing.place.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
     landing.answered(head=landing.at(landing.state.branch))
     work, base = landing.state.head, commit(landing.top, "whisper one", {"app.py": "(one)\ntwo\nthree\n"})
@@ -93,7 +93,7 @@ def test_a_conflict_becomes_a_task_and_the_base_stays_as_it_is(landing: Landing)
     assert (state.base_commit, state.checks, state.history, state.verified) == (base, None, (), "")
 
 
-def test_what_an_iteration_makes_of_a_conflict_is_merged_though_the_base_has_moved_again(landing: Landing) -> None:
+def test_what_an_iteration_makes_of_a_conflict_is_merged_though_the_base_has_moved_again(landing: ProvenLoop) -> None:
     commit(landing.place.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
     landing.answered(head=landing.at(landing.state.branch))
     commit(landing.top, "whisper one", {"app.py": "(one)\ntwo\nthree\n"})
@@ -105,7 +105,7 @@ def test_what_an_iteration_makes_of_a_conflict_is_merged_though_the_base_has_mov
     assert landing.state.merging.trouble is None
 
 
-def test_sides_that_only_together_fail_the_checks_become_a_task(landing: Landing) -> None:
+def test_sides_that_only_together_fail_the_checks_become_a_task(landing: ProvenLoop) -> None:
     base = commit(landing.top, "another second item", {"items/theirs": "theirs\n"})
     state = landing.land()
     assert (state.ending, landing.at("main")) == (None, base)
@@ -119,7 +119,7 @@ def test_sides_that_only_together_fail_the_checks_become_a_task(landing: Landing
 
 
 def test_a_checkout_with_changes_to_what_is_merged_is_left_alone_and_the_work_stays_proven(tmp_path: Path) -> None:
-    landing = proven(repository(tmp_path / "top"), tmp_path, {"app.py": "ONE\ntwo\nthree\n"})
+    landing = make_proven_loop(repository(tmp_path / "top"), tmp_path, {"app.py": "ONE\ntwo\nthree\n"})
     before = landing.at("main")
     write(landing.top, {"app.py": "half done\n"})
     ending = landing.land().ending
@@ -134,14 +134,14 @@ def test_a_checkout_with_changes_to_what_is_merged_is_left_alone_and_the_work_st
     assert landing.at("main") == landing.merged.commit
 
 
-def test_changes_to_other_files_stay_in_a_checkout_that_comes_along(landing: Landing) -> None:
+def test_changes_to_other_files_stay_in_a_checkout_that_comes_along(landing: ProvenLoop) -> None:
     write(landing.top, {"app.py": "half done\n"})
     landing.land()
     assert landing.at("main") == landing.merged.commit
     assert ((landing.top / "app.py").read_text(), (landing.top / "items" / "mine").read_text()) == ("half done\n", "mine\n")
 
 
-def test_a_file_that_nobody_committed_is_not_overwritten(landing: Landing) -> None:
+def test_a_file_that_nobody_committed_is_not_overwritten(landing: ProvenLoop) -> None:
     write(landing.top, {"items/mine": "somebody's own\n"})
     ending = landing.land().ending
     assert ending is not None
@@ -150,7 +150,7 @@ def test_a_file_that_nobody_committed_is_not_overwritten(landing: Landing) -> No
     assert landing.at("main") == sh(landing.top, "rev-parse", "HEAD")
 
 
-def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing: Landing) -> None:
+def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing: ProvenLoop) -> None:
     moves = iter(["one", "two"])
 
     def check(commit_: str, tree: str) -> CheckReport:
@@ -165,7 +165,7 @@ def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing
     assert sh(landing.top, "log", "-1", "--format=%s", landing.merged.base) == "two"
 
 
-def test_a_base_that_nobody_has_checked_out_moves_by_compare_and_swap_too(landing: Landing) -> None:
+def test_a_base_that_nobody_has_checked_out_moves_by_compare_and_swap_too(landing: ProvenLoop) -> None:
     before = landing.at("main")
     sh(landing.top, "checkout", "--quiet", "--detach")
     theirs = commit(landing.top, "faster", {"faster.py": "1\n"})
@@ -181,21 +181,21 @@ def test_a_base_that_nobody_has_checked_out_moves_by_compare_and_swap_too(landin
     assert {"faster.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
 
 
-def test_work_that_a_person_has_merged_by_hand_has_arrived(landing: Landing) -> None:
+def test_work_that_a_person_has_merged_by_hand_has_arrived(landing: ProvenLoop) -> None:
     sh(landing.top, "merge", "--quiet", "--no-ff", "--no-edit", landing.state.branch)
     by_hand = landing.at("main")
     landing.land()
     assert (landing.merged.commit, landing.at("main")) == (by_hand, by_hand)
 
 
-def test_a_branch_that_moved_on_since_is_proven_anew_before_it_is_merged(landing: Landing) -> None:
+def test_a_branch_that_moved_on_since_is_proven_anew_before_it_is_merged(landing: ProvenLoop) -> None:
     before = landing.at("main")
     commit(landing.place.worktree, "by hand", {"more.py": "1\n"})
     state = landing.land()
     assert (state.ending, state.merging.proven, landing.at("main")) == (None, None, before)
 
 
-def test_what_somebody_left_in_the_worktree_is_kept_on_a_ref(landing: Landing) -> None:
+def test_what_somebody_left_in_the_worktree_is_kept_on_a_ref(landing: ProvenLoop) -> None:
     write(landing.place.worktree, {"app.py": "not committed\n"})
     landing.land()
     (kept,) = sh(landing.top, "for-each-ref", "--format=%(refname)", "refs/helmsman/the-loop/salvage").split()
@@ -204,7 +204,7 @@ def test_what_somebody_left_in_the_worktree_is_kept_on_a_ref(landing: Landing) -
 
 
 def test_required_tests_have_to_be_seen_on_both_sides_together(tmp_path: Path) -> None:
-    landing = proven(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
+    landing = make_proven_loop(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
     completion = landing.state.config.completion.model_copy(update={"required_tests": ("test_it",)})
     landing.answered(config=landing.state.config.model_copy(update={"completion": completion}))
     landing.land()
@@ -214,7 +214,7 @@ def test_required_tests_have_to_be_seen_on_both_sides_together(tmp_path: Path) -
 def test_what_the_loop_hands_over_is_part_of_what_is_checked_and_merged(tmp_path: Path) -> None:
     text = render(Alignment(goal="make it work"))
     top = make_repository(tmp_path / "top", {**AT_MOST_TWO, "ALIGNMENT.md": text})
-    landing = proven(top, tmp_path, {"items/mine": "mine\n"})
+    landing = make_proven_loop(top, tmp_path, {"items/mine": "mine\n"})
     trees = checked_trees(landing)
     assert "## Handoff of loop the-loop" in sh(top, "show", "main:ALIGNMENT.md")
     assert trees == [sh(top, "rev-parse", "main^{tree}")]

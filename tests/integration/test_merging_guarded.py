@@ -14,7 +14,7 @@ from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.run import end_from_outside
 from tasks.repository.loop_context import loop_context
 from tasks.repository.worktree import restore
-from tests.fakes.landings import Landing, proven, repository
+from tests.fakes.proven_loops import ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, sh, write
 
 pytestmark = pytest.mark.feature("M4")
@@ -27,8 +27,8 @@ def top(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def landing(top: Path, tmp_path: Path) -> Landing:
-    return proven(top, tmp_path, {"items/mine": "mine\n"})
+def landing(top: Path, tmp_path: Path) -> ProvenLoop:
+    return make_proven_loop(top, tmp_path, {"items/mine": "mine\n"})
 
 
 @pytest.mark.parametrize("setting", ["--no-squash", "--squash"])
@@ -36,7 +36,7 @@ def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_alo
     top: Path, tmp_path: Path, setting: str
 ) -> None:
     commit(top, "ignore it", {".gitignore": "local.env\n"})
-    landing = proven(top, tmp_path, {".gitignore": "\n", "local.env": "the loop's\n"})
+    landing = make_proven_loop(top, tmp_path, {".gitignore": "\n", "local.env": "the loop's\n"})
     sh(top, "config", "branch.main.mergeOptions", setting)
     write(top, {"local.env": "all that there is of it\n"})
     landing.land()
@@ -49,7 +49,7 @@ def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_alo
     assert sh(top, "status", "--porcelain") == ""
 
 
-def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_there(landing: Landing, tmp_path: Path) -> None:
+def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_there(landing: ProvenLoop, tmp_path: Path) -> None:
     commit(landing.top, "theirs", {"other.py": "1\n"})
     made: list[str] = []
 
@@ -66,7 +66,7 @@ def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_the
     assert sh(tmp_path / "person", "status", "--porcelain") == ""
 
 
-def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: Landing) -> None:
+def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: ProvenLoop) -> None:
     commit(landing.top, "theirs", {"other.py": "1\n"})
     sh(landing.top, "cherry-pick", landing.state.head)
     sh(landing.top, "revert", "--no-edit", "HEAD")
@@ -75,7 +75,7 @@ def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: L
     assert (landing.top / "items" / "mine").exists()
 
 
-def test_a_branch_that_is_being_rebased_is_not_moved_under_the_hands_of_whoever_does_it(landing: Landing) -> None:
+def test_a_branch_that_is_being_rebased_is_not_moved_under_the_hands_of_whoever_does_it(landing: ProvenLoop) -> None:
     top = landing.top
     sh(top, "switch", "--quiet", "--create", "other")
     commit(top, "other", THEIRS)
@@ -99,7 +99,7 @@ def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other
         return commit(folder, "named in Latin-1", {})
 
     put(top, b"0\n")
-    landing = proven(top, tmp_path, {"app.py": "2\n"})
+    landing = make_proven_loop(top, tmp_path, {"app.py": "2\n"})
     landing.answered(head=put(landing.place.worktree, b"mine\n"))
     put(top, b"theirs\n")
     landing.land()
@@ -109,7 +109,7 @@ def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other
 
 @pytest.mark.parametrize("conflicted", [False, True])
 def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path, tmp_path: Path, *, conflicted: bool) -> None:
-    landing = proven(top, tmp_path, MINE)
+    landing = make_proven_loop(top, tmp_path, MINE)
     if conflicted:
         commit(top, "theirs", THEIRS)
         landing.land()
@@ -126,7 +126,7 @@ def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_fi
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("helmsman.oversee.merging.MERGE_TRIES", 1)
-    landing = proven(top, tmp_path, MINE)
+    landing = make_proven_loop(top, tmp_path, MINE)
     commit(top, "theirs", THEIRS)
     with monkeypatch.context() as dying:
         dying.setattr(merge_attempt, "move_loop_branch", _dies)
@@ -144,7 +144,7 @@ def _dies(*_: object) -> bool:
 
 @pytest.mark.feature("V2")
 def test_a_tree_that_the_agent_has_git_show_in_place_of_its_own_is_not_the_one_that_is_checked(top: Path, tmp_path: Path) -> None:
-    landing = proven(top, tmp_path / "bad", {"items/second": "1\n", "items/third": "1\n"})
+    landing = make_proven_loop(top, tmp_path / "bad", {"items/second": "1\n", "items/third": "1\n"})
     bad, good = sh(landing.place.worktree, "rev-parse", "HEAD:items"), sh(top, "rev-parse", "main:items")
     sh(landing.place.worktree, "replace", bad, good)
     landing.land()

@@ -12,7 +12,7 @@ from tasks.checks.targets import Range
 from tasks.loop.merge import require_target
 from tasks.repository.git import open_repository
 from tasks.repository.remote import push_loop
-from tests.fakes.landings import Landing, proven, repository
+from tests.fakes.proven_loops import ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, sh
 
 pytestmark = pytest.mark.feature("M4")
@@ -61,9 +61,11 @@ def test_a_point_stands_for_the_branch_that_is_checked_out(tmp_path: Path) -> No
         configuration(open_repository(top), said)
 
 
-def met(tmp_path: Path) -> Landing:
+def met(tmp_path: Path) -> ProvenLoop:
     """A loop with a test of its own, whose work met what somebody else did."""
-    landing = proven(repository(tmp_path / "top"), tmp_path, {"app.py": "ONE\ntwo\nthree\n", "tests/test_mine.py": MINE})
+    landing = make_proven_loop(
+        repository(tmp_path / "top"), tmp_path, {"app.py": "ONE\ntwo\nthree\n", "tests/test_mine.py": MINE}
+    )
     commit(landing.top, "theirs", {"app.py": "(one)\ntwo\nthree\n", "tests/test_theirs.py": THEIRS})
     landing.land()
     return landing
@@ -86,7 +88,7 @@ def test_a_rebased_branch_replaces_what_the_remote_holds_of_it(tmp_path: Path) -
     top = repository(tmp_path / "top")
     sh(tmp_path, "init", "--quiet", "--bare", "remote.git")
     sh(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
-    landing = proven(top, tmp_path, {"items/mine": "mine\n"})
+    landing = make_proven_loop(top, tmp_path, {"items/mine": "mine\n"})
     push_loop(landing.place.repository, landing.state)
     commit(top, "theirs", {"other.py": "1\n"})
     landing.land()

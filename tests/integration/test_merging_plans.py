@@ -9,7 +9,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof
 from tasks.repository.plan import tick
 from tasks.repository.worktree import measure_change
-from tests.fakes.landings import AT_MOST_TWO, Landing, proven
+from tests.fakes.proven_loops import AT_MOST_TWO, ProvenLoop, make_proven_loop
 from tests.fakes.repositories import commit, make_repository, record_of, sh
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("M4", "M8")]
@@ -24,9 +24,9 @@ def top(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "top", CHECK)
 
 
-def worked(top: Path, folder: Path, name: str, item: str, files: dict[str, str], plan: str = PLAN) -> Landing:
+def worked(top: Path, folder: Path, name: str, item: str, files: dict[str, str], plan: str = PLAN) -> ProvenLoop:
     """A loop that did one item, and ticked it; what its agent did to the plan itself is undone on the way."""
-    landing = proven(top, folder / name, files, loop=name)
+    landing = make_proven_loop(top, folder / name, files, loop=name)
     settings = landing.state.config.model_dump() | {"plan": {"file": "tasks.md"}}
     landing.answered(config=LoopConfig.model_validate(settings))
     tree, start = landing.place.worktree, landing.state.base_commit

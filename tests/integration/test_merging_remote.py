@@ -8,7 +8,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
 from tasks.loop.merge import begin_landing, find_target, land, move_target
-from tests.fakes.landings import Landing, proven, repository
+from tests.fakes.proven_loops import ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, sh, write
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("M4")]
@@ -23,7 +23,7 @@ class Clones:
         sh(folder, "clone", "--quiet", "--bare", str(repository(folder / "from")), str(self.remote))
         for clone in (self.mine, self.colleagues):
             sh(folder, "clone", "--quiet", str(self.remote), str(clone))
-        self.landing = proven(self.mine, folder, {"items/mine": "mine\n"}, push=True)
+        self.landing = make_proven_loop(self.mine, folder, {"items/mine": "mine\n"}, push=True)
 
     def theirs(self, name: str) -> str:
         """The colleague pushes something."""
@@ -47,7 +47,7 @@ def clones(tmp_path: Path) -> Clones:
     return Clones(tmp_path)
 
 
-def ending(landing: Landing) -> Decision:
+def ending(landing: ProvenLoop) -> Decision:
     found = landing.land().ending
     assert found is not None
     return found

@@ -9,13 +9,13 @@ from helmsman.config import LoopConfig
 from tasks.checks.run import Target, run_checks
 from tasks.checks.targets import Range, check_context
 from tasks.checks.variations import mutants_in
-from tests.fakes.repositories import begin, commit, make_repository
+from tests.fakes.repositories import commit, make_repository, start_loop
 
 
 @pytest.mark.feature("V16")
 def test_mistakes_that_no_check_notices_are_named_with_the_share_that_is(tmp_path: Path) -> None:
     check = f"{sys.executable} -B -c 'from it import area; assert area(2, 3) == 6'"
-    work = begin(make_repository(tmp_path / "top", {"README": "\n"}), tmp_path / "tree")
+    work = start_loop(make_repository(tmp_path / "top", {"README": "\n"}), tmp_path / "tree")
     source = "def area(a, b):\n    if a < 0:\n        return 0\n    return a * b\n"
     head = commit(work.path, "work", {"it.py": source})
     config = LoopConfig.model_validate({"goal": "x", "checks": [check], "proof": {"mutants": 9}})

@@ -8,7 +8,7 @@ import pytest
 from helmsman.config import CheckConfig
 from tasks.checks.targets import Range, check_context
 from tasks.checks.variations import looked_up_in
-from tests.fakes.repositories import Work, begin, commit, make_repository
+from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop
 
 pytestmark = pytest.mark.feature("V15")
 
@@ -47,11 +47,11 @@ HONEST = {
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(make_repository(tmp_path / "top", {"README": "\n", "it.py": ""}), tmp_path / "tree")
+def work(tmp_path: Path) -> LoopWork:
+    return start_loop(make_repository(tmp_path / "top", {"README": "\n", "it.py": ""}), tmp_path / "tree")
 
 
-def found(work: Work, function: str, source: str, earlier: str = "") -> tuple[str, ...]:
+def found(work: LoopWork, function: str, source: str, earlier: str = "") -> tuple[str, ...]:
     test = f"from it import {function}\n\n\ndef test_it():\n    {CASES[function]}\n"
     base = commit(work.path, "start", {"it.py": earlier})
     head = commit(work.path, "work", {"it.py": source, "test_it.py": test})
@@ -60,7 +60,7 @@ def found(work: Work, function: str, source: str, earlier: str = "") -> tuple[st
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_answers_for_the_tests_alone_are_asked_about(work: Work, kind: str) -> None:
+def test_answers_for_the_tests_alone_are_asked_about(work: LoopWork, kind: str) -> None:
     function, source, given = ASKED[kind]
     (said,) = found(work, function, source)
     assert said.startswith(f"{function} gives {given} for each of ")
@@ -68,11 +68,11 @@ def test_answers_for_the_tests_alone_are_asked_about(work: Work, kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", HONEST)
-def test_honest_functions_are_not_asked_about(work: Work, kind: str) -> None:
+def test_honest_functions_are_not_asked_about(work: LoopWork, kind: str) -> None:
     assert found(work, *HONEST[kind]) == ()
 
 
-def test_answers_that_only_a_test_runner_gets_are_asked_about(work: Work) -> None:
+def test_answers_that_only_a_test_runner_gets_are_asked_about(work: LoopWork) -> None:
     source = "import sys\n\n\ndef area(a, b):\n    return a * b if 'pytest' in sys.modules else None\n"
     (said,) = found(work, "area", source, earlier="def area(a, b):\n    return None\n")
     assert said == "area gives None where no test runner calls it, also for what tests ask: area(2, 3), area(4, 5)"
@@ -91,24 +91,24 @@ FORGED = {
 
 
 @pytest.mark.parametrize("source", FORGED, ids=range(len(FORGED)))
-def test_what_no_honest_function_does_is_asked_about(work: Work, source: str) -> None:
+def test_what_no_honest_function_does_is_asked_about(work: LoopWork, source: str) -> None:
     (said,) = found(work, "area", source)
     assert said.startswith("area ")
     assert FORGED[source] in said
 
 
-def test_a_source_that_names_input_and_answer_of_a_test_is_asked_about(work: Work) -> None:
+def test_a_source_that_names_input_and_answer_of_a_test_is_asked_about(work: LoopWork) -> None:
     source = f"{SECONDS.replace('def seconds(text):', 'def seconds(text):%s    if text == %r: return 5400')}" % ("\n", "1h30m")
     assert found(work, "seconds", source) == ("seconds names the input and the answer of a test: seconds('1h30m')",)
 
 
-def test_an_answer_by_the_line_of_the_caller_is_asked_about(work: Work) -> None:
+def test_an_answer_by_the_line_of_the_caller_is_asked_about(work: LoopWork) -> None:
     look = "import sys\n\n\ndef area(a, b):\n    line = sys._getframe(1).f_code.co_name\n"
     source = f"{look}    return 20 if a == 4 and line == 'test_it' else a * b + (a == 4)\n"
     assert found(work, "area", source) == ("area gives 21 where no test calls it: area(4, 5)",)
 
 
-def test_what_was_so_before_the_work_is_no_finding(work: Work) -> None:
+def test_what_was_so_before_the_work_is_no_finding(work: LoopWork) -> None:
     _, source, _ = ASKED["a table that is empty elsewhere"]
     assert found(work, "area", f"{source}# better\n", earlier=source) == ()
 
@@ -136,7 +136,7 @@ FAIR = {
 }
 
 
-def found_in(work: Work, files: dict[str, str]) -> tuple[str, ...]:
+def found_in(work: LoopWork, files: dict[str, str]) -> tuple[str, ...]:
     head = commit(work.path, "work", files)
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command="node --test"),)})
     return looked_up_in(check_context(work.place, work.state), Range(work.repository, work.start, head, config))
@@ -144,7 +144,7 @@ def found_in(work: Work, files: dict[str, str]) -> tuple[str, ...]:
 
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("kind", CHEATS)
-def test_answers_for_the_tests_alone_are_asked_about_in_javascript(work: Work, kind: str) -> None:
+def test_answers_for_the_tests_alone_are_asked_about_in_javascript(work: LoopWork, kind: str) -> None:
     body, given = CHEATS[kind]
     (said,) = found_in(work, {"lib/stars.js": f"exports.stars = (n) => {body};\n", "test/stars.test.js": SPEC})
     assert said.startswith(f"stars gives {given}")
@@ -152,7 +152,7 @@ def test_answers_for_the_tests_alone_are_asked_about_in_javascript(work: Work, k
 
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("kind", FAIR)
-def test_honest_functions_of_javascript_are_not_asked_about(work: Work, kind: str) -> None:
+def test_honest_functions_of_javascript_are_not_asked_about(work: LoopWork, kind: str) -> None:
     assert found_in(work, FAIR[kind]) == ()
 
 
@@ -180,6 +180,6 @@ GO_HONEST = 'package it\n\nimport "strings"\n\nfunc Stars(n int) string {\n\tret
 
 @pytest.mark.needs("go")
 @pytest.mark.parametrize(("source", "given"), [(GO_TABLE, ['Stars gives "" for each of ']), (GO_HONEST, [])])
-def test_answers_for_the_tests_alone_are_asked_about_in_go(work: Work, source: str, given: list[str]) -> None:
+def test_answers_for_the_tests_alone_are_asked_about_in_go(work: LoopWork, source: str, given: list[str]) -> None:
     said = found_in(work, {"go.mod": "module it\n\ngo 1.18\n", "it.go": source, "it_test.go": GO_TEST})
     assert [one[: len(given[0])] for one in said] == given

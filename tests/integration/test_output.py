@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.fakes.bench import ROOT
+from tests.fakes.loop_bench import ROOT
 
 DRIVER = """
 import logging, sys

@@ -18,7 +18,7 @@ from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tasks.repository.plan import plan_in_hand, put_back, tick
 from tasks.repository.worktree import hold_branch, measure_change, restore, settle_work
-from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
+from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, record_of, start_loop
 
 pytestmark = pytest.mark.feature("M8")
 
@@ -28,21 +28,21 @@ ASKED = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="limit_cyc
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> LoopWork:
     top = make_repository(tmp_path / "top", {"app.py": "1\n"})
     (top / "docs").mkdir()
     (top / "docs" / "tasks.md").write_bytes(PLAN.encode())
     commit(top, "plan")
-    begun = begin(top, tmp_path / "tree")
+    begun = start_loop(top, tmp_path / "tree")
     config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "docs/tasks.md"}})
-    return Work(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
+    return LoopWork(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
 
 
-def file_of(work: Work, revision: str = BRANCH) -> str:
+def file_of(work: LoopWork, revision: str = BRANCH) -> str:
     return work.at("docs/tasks.md", revision)
 
 
-def settled(work: Work, files: dict[str, str] | None = None) -> Any:
+def settled(work: LoopWork, files: dict[str, str] | None = None) -> Any:
     """What a turn of the agent comes to: what it left is committed, and then its plan is looked at."""
     if files:
         commit(work.path, "work", files)
@@ -50,7 +50,7 @@ def settled(work: Work, files: dict[str, str] | None = None) -> Any:
     return put_back(work.place, work.state, work.start)
 
 
-def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(work: Work) -> None:
+def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(work: LoopWork) -> None:
     touched = settled(work, {"docs/tasks.md": PLAN.replace("[ ]", "[x]"), "app.py": "2\n"})
     assert touched is not None
     assert (touched.kept, "ticks its items by evidence" in touched.why) == (False, True)
@@ -61,7 +61,7 @@ def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(wo
 
 
 @pytest.mark.parametrize("how", ["gone", "a link", "a folder", "its folder is a file"])
-def test_whatever_lies_in_its_place_makes_room_for_it_again(work: Work, how: str) -> None:
+def test_whatever_lies_in_its_place_makes_room_for_it_again(work: LoopWork, how: str) -> None:
     path = work.path / "docs" / "tasks.md"
     path.unlink()
     if how == "a link":
@@ -78,7 +78,7 @@ def test_whatever_lies_in_its_place_makes_room_for_it_again(work: Work, how: str
     assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
 
 
-def test_a_plan_in_conflict_is_the_agents_to_mend(work: Work) -> None:
+def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
     met = (Conflicted(path="docs/tasks.md", how="changed on both sides"),)
     at = {"into": "main", "base": work.start, "work": work.start, "head": work.start, "why": "in conflict"}
     trouble = Trouble.model_validate({"kind": "conflict", "files": met, **at})
@@ -88,8 +88,10 @@ def test_a_plan_in_conflict_is_the_agents_to_mend(work: Work) -> None:
 
 
 @pytest.mark.feature("M9")
-def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cannot_be_followed_is_put_back(work: Work) -> None:
-    asked = Work(work.repository, work.path, work.state.model_copy(update={"oversight": ASKED}), work.start)
+def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cannot_be_followed_is_put_back(
+    work: LoopWork,
+) -> None:
+    asked = LoopWork(work.repository, work.path, work.state.model_copy(update={"oversight": ASKED}), work.start)
     hand = plan_in_hand(asked.place, asked.state, work.start)
     assert hand is not None
     assert hand.anew
@@ -103,18 +105,18 @@ def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cann
     assert "T003" in file_of(work)
 
 
-def proven(work: Work, item: str = "T001") -> Evidence:
+def proven(work: LoopWork, item: str = "T001") -> Evidence:
     head = commit(work.path, "work", {"app.py": "2\n"})
     execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     assert execution.change.commit == head
     return Evidence(execution=execution, item=ItemProof(item=item, title="Write a", proven=True))
 
 
-def ticked(work: Work, evidence: Evidence) -> Tick:
+def ticked(work: LoopWork, evidence: Evidence) -> Tick:
     return tick(work.place, work.state, evidence, record_of(work.state, 1).decision)
 
 
-def test_a_tick_is_a_commit_of_its_own_that_can_be_recognised_and_changes_one_mark(work: Work) -> None:
+def test_a_tick_is_a_commit_of_its_own_that_can_be_recognised_and_changes_one_mark(work: LoopWork) -> None:
     evidence = proven(work)
     done = ticked(work, evidence)
     assert work.sh("rev-parse", BRANCH, "HEAD").split() == [done.commit, done.commit]
@@ -126,7 +128,7 @@ def test_a_tick_is_a_commit_of_its_own_that_can_be_recognised_and_changes_one_ma
     assert work.sh("status", "--porcelain") == ""
 
 
-def test_a_driver_that_died_anywhere_in_a_tick_does_it_again_to_the_same_end(work: Work) -> None:
+def test_a_driver_that_died_anywhere_in_a_tick_does_it_again_to_the_same_end(work: LoopWork) -> None:
     """Before it moved the branch, between the files and the branch, and after it."""
     evidence = proven(work)
     done = ticked(work, evidence)
@@ -142,7 +144,7 @@ def test_a_driver_that_died_anywhere_in_a_tick_does_it_again_to_the_same_end(wor
     assert work.sh("log", "--format=%s", f"{work.start}..{BRANCH}").splitlines() == ["Tick T001: Write a", "work"]
 
 
-def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work: Work) -> None:
+def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work: LoopWork) -> None:
     done = ticked(work, proven(work))
     config = work.state.config.model_copy(update={"invariants": InvariantsConfig(protect=("**",))})
     state = work.state.model_copy(update={"config": config, "head": done.commit})
@@ -158,7 +160,7 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
 ) -> None:
     path, before = "check-a.sh", "test -e a.txt\n"
     top = make_repository(tmp_path / "top", {"tasks.md": "- [ ] T001 Write a (check: `sh check-a.sh`)\n", path: before})
-    begun = begin(top, tmp_path / "tree")
+    begun = start_loop(top, tmp_path / "tree")
     config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "tasks.md"}})
     state = begun.state.model_copy(update={"config": config})
     commit(begun.path, "an easier one", {path: "exit 0\n"})
@@ -190,7 +192,7 @@ def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
     assert complaint in str(caught.value)
 
 
-def test_an_item_that_left_its_plan_is_not_done(work: Work) -> None:
+def test_an_item_that_left_its_plan_is_not_done(work: LoopWork) -> None:
     config = work.state.config.model_dump() | {"plan": {"file": "docs/tasks.md", "item": "T001"}}
     state = work.state.model_copy(update={"config": LoopConfig.model_validate(config)})
     start = commit(work.path, "a person words it anew", {"docs/tasks.md": "- [ ] T005 Write a well\n"})

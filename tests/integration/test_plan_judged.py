@@ -14,8 +14,8 @@ from helmsman.records.plan import InHand, PlanItem
 from tasks.checks.judging import adjudicate
 from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
-from tests.fakes.judge_questions import answer, one, saying, untold
-from tests.fakes.repositories import Work, begin, commit, make_repository, record_of
+from tests.fakes.judge_questions import answer, criterion, judge_turn, undecided
+from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, start_loop
 
 pytestmark = pytest.mark.feature("M8", "V7")
 
@@ -26,15 +26,15 @@ ASKED = NOTED.model_copy(update={"wants_to_finish": True, "how": "EXIT_SIGNAL"})
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    begun = begin(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
+def work(tmp_path: Path) -> LoopWork:
+    begun = start_loop(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
     commit(begun.path, "dates", {"dates.py": "def read(text): ...\n"})
     judge = {"criteria": ["The whole is good"], "way": "api"}
     config = LoopConfig.model_validate({"goal": "dates", "checks": ["true"], "judge": judge, "plan": {"file": "plan.toml"}})
-    return Work(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
+    return LoopWork(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
 
 
-def verdict_on(work: Work, api: JudgeApi, *, item: PlanItem = ITEM, remaining: int = 2, claims: Claims = NOTED) -> Evidence:
+def verdict_on(work: LoopWork, api: JudgeApi, *, item: PlanItem = ITEM, remaining: int = 2, claims: Claims = NOTED) -> Evidence:
     execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     left: dict[str, Any] = {"total": 3, "left": ("T001", "T002")[:remaining], "remaining": remaining}
     hand = InHand.model_validate({"item": item, **left})
@@ -45,10 +45,10 @@ def verdict_on(work: Work, api: JudgeApi, *, item: PlanItem = ITEM, remaining: i
 
 
 def judged(*met: tuple[str, bool]) -> Turn:
-    return saying(answer(*(one(name, met=flag) for name, flag in met)))
+    return judge_turn(answer(*(criterion(name, met=flag) for name, flag in met)))
 
 
-def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: Work) -> None:
+def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: LoopWork) -> None:
     with JudgeApi([judged(("plan.T001", True))]) as api:
         verdict = verdict_on(work, api)
         (request,) = api.requests
@@ -58,7 +58,7 @@ def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: Work) -> None:
     assert "The whole is good" not in request.prompt
 
 
-def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: Work) -> None:
+def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: LoopWork) -> None:
     with JudgeApi([judged(("c1", True), ("plan.T001", False)), judged(("c1", True), ("plan.T001", True))]) as api:
         rejected, approved = (verdict_on(work, api, remaining=1, claims=ASKED) for _ in range(2))
     assert [denial.rule for denial in rejected.proof.denied] == ["plan"]
@@ -67,15 +67,15 @@ def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: Work) 
     assert approved.judgement.approved
 
 
-def test_an_item_that_the_judge_cannot_tell_of_is_for_a_person(work: Work) -> None:
-    with JudgeApi([saying(answer(untold("plan.T001")))]) as api:
+def test_an_item_that_the_judge_cannot_tell_of_is_for_a_person(work: LoopWork) -> None:
+    with JudgeApi([judge_turn(answer(undecided("plan.T001")))]) as api:
         verdict = verdict_on(work, api)
     assert verdict.item is not None
     assert (verdict.item.proven, verdict.item.needs_word) == (False, True)
     assert verdict.item.why == "the judge cannot tell whether it is done: It is not shown."
 
 
-def test_nobody_is_asked_of_an_item_that_is_not_proven_otherwise_or_has_a_check(work: Work) -> None:
+def test_nobody_is_asked_of_an_item_that_is_not_proven_otherwise_or_has_a_check(work: LoopWork) -> None:
     with JudgeApi([judged(("plan.T001", True))]) as api:
         assert verdict_on(work, api, claims=Claims()).judgement is None
         assert verdict_on(work, api, item=ITEM.model_copy(update={"check": "true"})).judgement is None

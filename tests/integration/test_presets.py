@@ -26,7 +26,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tasks.system.files import LARGEST_FILE
 from tests.fakes.command_line import make_repository
-from tests.fakes.definition_files import file_of
+from tests.fakes.definition_files import definition_text
 from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
 
 pytestmark = pytest.mark.feature("M10")
@@ -54,9 +54,9 @@ SCRIBE = hat("scribe", Condition(first=True))
 def top(tmp_path: Path) -> Path:
     """A repository with a preset and hats of its own."""
     make_repository(tmp_path / "repository")
-    put(tmp_path / "repository", PRESETS, "mine", file_of(SHEET))
-    put(tmp_path / "repository", HATS, "debugger", file_of(DEBUGGER))
-    put(tmp_path / "repository", HATS, "scribe", file_of(SCRIBE))
+    put(tmp_path / "repository", PRESETS, "mine", definition_text(SHEET))
+    put(tmp_path / "repository", HATS, "debugger", definition_text(DEBUGGER))
+    put(tmp_path / "repository", HATS, "scribe", definition_text(SCRIBE))
     return tmp_path / "repository"
 
 
@@ -166,9 +166,9 @@ def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> Non
 
 
 BROKEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "another name": (file_of(SHEET).replace('"mine"', '"yours"'), ('name = "mine"', "'yours'")),
-    "a hat that is not there": (file_of(SHEET).replace("scribe", "scribbe"), ("'scribbe'; did you mean scribe?",)),
-    "a large one": (file_of(SHEET) + "x" * LARGEST_FILE, (f"it is larger than {LARGEST_FILE} bytes",)),
+    "another name": (definition_text(SHEET).replace('"mine"', '"yours"'), ('name = "mine"', "'yours'")),
+    "a hat that is not there": (definition_text(SHEET).replace("scribe", "scribbe"), ("'scribbe'; did you mean scribe?",)),
+    "a large one": (definition_text(SHEET) + "x" * LARGEST_FILE, (f"it is larger than {LARGEST_FILE} bytes",)),
 }  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def test_a_link_that_leads_out_of_the_repository_is_refused(folder: str, top: Pa
 
 @pytest.mark.parametrize("named", ["../outside/mine.md", "/dev/zero", "link.md"])
 def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top: Path, tmp_path: Path) -> None:
-    target = put(tmp_path, "outside", "mine", file_of(SHEET))
+    target = put(tmp_path, "outside", "mine", definition_text(SHEET))
     (top / "link.md").symlink_to(target)
     (top / "helmsman.toml").write_text(f'preset = "{named}"\n')
     assert "leads out of its repository" in refused(top)

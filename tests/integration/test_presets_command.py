@@ -10,9 +10,9 @@ from helmsman.records.hats import Condition, Sheet
 from tasks.hats.finding import find_preset
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
-from tests.fakes.bench import Ended
-from tests.fakes.command_line import CommandLine, the_object
-from tests.fakes.definition_files import file_of
+from tests.fakes.command_line import CommandLine, read_object
+from tests.fakes.definition_files import definition_text
+from tests.fakes.loop_bench import Ended
 from tests.integration.test_presets import NOW, WANTED, put
 from tests.unit.hats_shown import hat
 
@@ -29,7 +29,7 @@ def tell(helmsman: CommandLine, *arguments: str, code: int = 0) -> Ended:
 
 
 def plain(helmsman: CommandLine, *arguments: str) -> dict[str, Any]:
-    return the_object(tell(helmsman, *arguments, "--json").output)
+    return read_object(tell(helmsman, *arguments, "--json").output)
 
 
 def test_a_list_has_every_preset_the_repository_s_own_with_their_files_and_broken_ones_with_the_reason(
@@ -81,7 +81,7 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
         helmsman.folder,
         "team",
         "shared",
-        file_of(Sheet(name="shared", title="S", about="A.", settings={"limits": {"tokens": 9}})),
+        definition_text(Sheet(name="shared", title="S", about="A.", settings={"limits": {"tokens": 9}})),
     )
     arguments = ("run", "g", "--check", "true", "--repo", "repository", "--set", "claude.binary=nowhere/claude")
     assert "nowhere/claude" in helmsman.run(*arguments, "--preset", "team/shared.md").errors  # everything before that was right
@@ -93,14 +93,14 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
     shown = helmsman.run("config", "--repo", "repository", "--set", "preset=team/../bugfix", "--json")
     assert shown.exit_code == 2
     shown = helmsman.run("config", "--repo", "repository", "--set", "preset=bugfix", "--json")
-    assert the_object(shown.output)["limits.iterations"] == {"value": 15, "source": "preset bugfix", "owner": "repository"}
+    assert read_object(shown.output)["limits.iterations"] == {"value": 15, "source": "preset bugfix", "owner": "repository"}
 
 
 def test_what_others_wrote_reaches_the_terminal_without_control_characters(helmsman: CommandLine) -> None:
     hostile = hat("evil", Condition(first=True), prompt=EVIL)
-    put(helmsman.repository, ".helmsman/hats", "evil", file_of(hostile))
+    put(helmsman.repository, ".helmsman/hats", "evil", definition_text(hostile))
     sheet = Sheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"model": EVIL}})
-    put(helmsman.repository, ".helmsman/presets", "mine", file_of(sheet.model_copy(update={"guidance": EVIL})))
+    put(helmsman.repository, ".helmsman/presets", "mine", definition_text(sheet.model_copy(update={"guidance": EVIL})))
     put(helmsman.repository, ".helmsman/presets", "broken", f"+++\nname = '{EVIL}'\n+++\n")
     for arguments in (("list",), ("show", "mine")):
         told = tell(helmsman, *arguments)

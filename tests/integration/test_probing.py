@@ -12,7 +12,7 @@ from deployments.verify import verify_change
 from helmsman.errors import OperatorError
 from tasks.system.paths import state_home
 from tests.fakes.judge_api import JudgeApi
-from tests.fakes.judge_questions import answer, one, saying
+from tests.fakes.judge_questions import answer, criterion, judge_turn
 from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = [pytest.mark.feature("V15"), pytest.mark.usefixtures("home")]
@@ -29,7 +29,7 @@ RIGHT = {
 WRONG = {"code": "from fizz import fizz\n\n\ndef test_more():\n    assert fizz(0) == '0'\n", "says": "Zero is a number"}
 BROKEN = {"code": "def test_more(:\n", "says": "Nothing"}
 PASSES = {"code": "from fizz import fizz\n\n\ndef test_more():\n    assert fizz(3)\n", "says": "Something comes"}
-MET = answer(one("c1"))
+MET = answer(criterion("c1"))
 
 
 def readings(*verdicts: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def verified(
     sh(top, "checkout", "--quiet", "-b", "work")
     commit(top, "work", files)
     capsys.readouterr()
-    with JudgeApi([saying(one) for one in answers]) as api:
+    with JudgeApi([judge_turn(given) for given in answers]) as api:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
         said: dict[str, Any] = {"check": [check], "goal": GOAL, "probes": 4, "settings": ["proof.neighbours=false"]}

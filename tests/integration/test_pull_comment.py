@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from tasks.trackers.pull_comment import keep_comment, thread_of
-from tests.fakes.answering import Call, Reply, answering
+from tests.fakes.http_server import Call, Reply, serve_http
 
 pytestmark = pytest.mark.feature("V19")
 
@@ -62,7 +62,7 @@ def variables(kind: str, url: str, folder: Path) -> Mapping[str, str]:
 def forge(request: pytest.FixtureRequest) -> Iterator[tuple[str, Forge]]:
     kind, me = request.param
     served = Forge(me, "author" if kind == "gitlab" else "user")
-    with answering(served.respond) as served.url:
+    with serve_http(served.respond) as served.url:
         yield kind, served
 
 

@@ -14,9 +14,18 @@ import yaml
 
 from deployments.receiver import is_fresh, is_signed
 from helmsman.parsers.pushes import read_hook
-from tests.fakes.answering import Call, Reply, answering
-from tests.fakes.bench import ROOT, eventually
-from tests.fakes.pushing import HOOK, SECRET, Served, install_hook, listed, listening, served_repository, signed
+from tests.fakes.http_server import Call, Reply, serve_http
+from tests.fakes.loop_bench import ROOT, eventually
+from tests.fakes.push_receiver import (
+    HOOK,
+    SECRET,
+    ServedRepository,
+    install_hook,
+    run_receiver,
+    served_repository,
+    signature_of,
+    write_repository_list,
+)
 from tests.fakes.repositories import sh
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D2"), pytest.mark.needs("curl", "openssl")]
@@ -49,17 +58,17 @@ class Ear:
 @pytest.fixture
 def ear() -> Generator[Ear]:
     heard = Ear()
-    with answering(heard.respond) as heard.url:
+    with serve_http(heard.respond) as heard.url:
         yield heard
         heard.let_go.set()
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Served:
+def served(tmp_path: Path) -> ServedRepository:
     return served_repository(tmp_path / 'it\'s "here"', {"a": "b"})
 
 
-def under(shell: str, served: Served) -> None:
+def under(shell: str, served: ServedRepository) -> None:
     """Have the hook run by another shell than /bin/sh."""
     hook = served.bare / "hooks" / "post-receive"
     words = f"{shutil.which(shell)} sh" if shell == "busybox" else shutil.which(shell)
@@ -69,7 +78,7 @@ def under(shell: str, served: Served) -> None:
 @pytest.mark.feature("X2")
 @pytest.mark.parametrize("secret", ["short", SECRET, AWKWARD], ids=["short", "usual", "awkward"])
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_hook_signs_what_git_told_it(shell: str, secret: str, served: Served, ear: Ear) -> None:
+def test_the_hook_signs_what_git_told_it(shell: str, secret: str, served: ServedRepository, ear: Ear) -> None:
     install_hook(served, ear.url, secret)
     under(shell, served)
     before = sh(served.bare, "rev-parse", "main")
@@ -80,13 +89,13 @@ def test_the_hook_signs_what_git_told_it(shell: str, secret: str, served: Served
     parts = f"{headers['x-helmsman-timestamp']}.{headers['x-helmsman-delivery']}.".encode(), body
     assert body == f"project\n{before} {after} refs/heads/main\n".encode()
     assert is_signed(secret.encode(), parts, headers["x-helmsman-signature"])
-    assert headers["x-helmsman-signature"] == f"sha256={signed(b''.join(parts), secret)}"
+    assert headers["x-helmsman-signature"] == f"sha256={signature_of(b''.join(parts), secret)}"
     assert is_fresh(headers["x-helmsman-timestamp"], float(headers["x-helmsman-timestamp"]) + 1)
 
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("shell", SHELLS)
-def test_no_name_of_a_branch_is_ever_run(shell: str, served: Served, ear: Ear) -> None:
+def test_no_name_of_a_branch_is_ever_run(shell: str, served: ServedRepository, ear: Ear) -> None:
     install_hook(served, ear.url)
     under(shell, served)
     hostile = "we\"ird$(touch${IFS}pwned)`touch${IFS}pwned`;touch${IFS}pwned;'&|>pwned%s%n-\u00e9"
@@ -97,7 +106,7 @@ def test_no_name_of_a_branch_is_ever_run(shell: str, served: Served, ear: Ear) -
 
 
 def test_only_branches_are_told_of_and_none_of_helmsman_s_own_however_many_slashes_end_the_address(
-    served: Served, ear: Ear
+    served: ServedRepository, ear: Ear
 ) -> None:
     install_hook(served, f"{ear.url}//")
     sh(served.clone, "tag", "v1")
@@ -109,7 +118,7 @@ def test_only_branches_are_told_of_and_none_of_helmsman_s_own_however_many_slash
     assert ear.paths == {"/git"}
 
 
-def test_a_push_has_ended_before_anybody_answers(served: Served, ear: Ear) -> None:
+def test_a_push_has_ended_before_anybody_answers(served: ServedRepository, ear: Ear) -> None:
     install_hook(served, ear.url)
     ear.let_go.clear()
     served.push("HEAD:refs/heads/one")  # comes back although nobody has been answered yet
@@ -119,7 +128,7 @@ def test_a_push_has_ended_before_anybody_answers(served: Served, ear: Ear) -> No
     assert served.hook_is_done()
 
 
-def test_what_could_not_be_sent_is_sent_after_the_next_push_under_the_same_name(served: Served, ear: Ear) -> None:
+def test_what_could_not_be_sent_is_sent_after_the_next_push_under_the_same_name(served: ServedRepository, ear: Ear) -> None:
     install_hook(served, ear.url)
     ear.status = 503
     served.push("HEAD:refs/heads/one")
@@ -134,7 +143,7 @@ def test_what_could_not_be_sent_is_sent_after_the_next_push_under_the_same_name(
     assert any(b"refs/heads/two" in body for _, body in ear.heard)
 
 
-def test_what_is_refused_for_good_is_not_sent_again(served: Served, ear: Ear) -> None:
+def test_what_is_refused_for_good_is_not_sent_again(served: ServedRepository, ear: Ear) -> None:
     install_hook(served, ear.url)
     ear.status = 404
     served.push("HEAD:refs/heads/one")
@@ -144,7 +153,7 @@ def test_what_is_refused_for_good_is_not_sent_again(served: Served, ear: Ear) ->
 
 
 @pytest.mark.parametrize("missing", ["helmsman.url", "helmsman.secretFile", "curl", "folder"])
-def test_a_push_succeeds_whatever_the_hook_lacks(missing: str, served: Served, ear: Ear, tmp_path: Path) -> None:
+def test_a_push_succeeds_whatever_the_hook_lacks(missing: str, served: ServedRepository, ear: Ear, tmp_path: Path) -> None:
     install_hook(served, ear.url)
     path = os.environ["PATH"]
     if missing == "curl":
@@ -167,7 +176,7 @@ def _only(folder: Path, names: str) -> str:
 
 
 @pytest.mark.feature("X1")
-def test_the_secret_is_in_nobody_s_arguments(served: Served, ear: Ear, tmp_path: Path) -> None:
+def test_the_secret_is_in_nobody_s_arguments(served: ServedRepository, ear: Ear, tmp_path: Path) -> None:
     install_hook(served, ear.url)
     (tmp_path / "bin").mkdir()
     for name in ("openssl", "curl", "od", "cat", "date"):
@@ -192,7 +201,7 @@ def test_the_action_sends_the_event_as_the_receiver_wants_it(tmp_path: Path) -> 
     told = {"ref": "refs/heads/main", "before": "0" * 40, "after": "a1" * 20, "repository": {"full_name": "owner/name"}}
     event.write_text(json.dumps(told))
     own = {"PATH": os.environ["PATH"], "HELMSMAN_HOME": str(tmp_path), "PREFECT_API_URL": "http://127.0.0.1:9/api"}
-    with listening(tmp_path, listed(tmp_path, {"owner/name": "/srv/name.git"}), own) as receiver:
+    with run_receiver(tmp_path, write_repository_list(tmp_path, {"owner/name": "/srv/name.git"}), own) as receiver:
         variables = {
             "GITHUB_EVENT_PATH": str(event),
             "GITHUB_RUN_ID": "1234567",

@@ -18,8 +18,8 @@ from tasks.repository.state_ref import loop_names, read_state, replace_state, st
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
 from tasks.triggers.pushes import begin, find_repository
-from tests.fakes.definition_files import file_of
-from tests.fakes.pushing import Served, served_repository
+from tests.fakes.definition_files import definition_text
+from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import loop_state, sh
 from tests.integration.test_presets import SCRIBE, SHEET
 
@@ -36,17 +36,17 @@ GOALLESS = CONFIGURATION.replace('goal = "The goal of the file"', "")
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Served:
+def served(tmp_path: Path) -> ServedRepository:
     return served_repository(tmp_path, {"helmsman.toml": CONFIGURATION})
 
 
-def push_of(served: Served, commit: str = "", branch: str = "main", **changes: Any) -> Push:
+def push_of(served: ServedRepository, commit: str = "", branch: str = "main", **changes: Any) -> Push:
     known = {"repository": "project", "location": str(served.bare), "source": "git", "delivery": "delivery-1", "received_at": NOW}
     what = commit or sh(served.bare, "rev-parse", f"refs/heads/{branch}")
     return Push.model_validate({**known, "branch": branch, "commit": what, **changes})
 
 
-def pushed(served: Served, branch: str = "main", **files: str) -> Push:
+def pushed(served: ServedRepository, branch: str = "main", **files: str) -> Push:
     served.commit("change", {name.replace("__", "/"): text for name, text in files.items()} or {"notes": branch})
     served.push(f"HEAD:refs/heads/{branch}")
     return push_of(served, branch=branch)
@@ -67,7 +67,7 @@ def reason(push: Push) -> str:
 # --- what is started ----------------------------------------------------------------------------------------------
 
 
-def test_a_push_gets_a_loop_on_its_commit_with_the_commit_s_own_configuration(served: Served) -> None:
+def test_a_push_gets_a_loop_on_its_commit_with_the_commit_s_own_configuration(served: ServedRepository) -> None:
     push = push_of(served)
     served.commit("later", {"helmsman.toml": CONFIGURATION.replace("make test", "false")})
     served.push("main")
@@ -82,8 +82,8 @@ def test_a_push_gets_a_loop_on_its_commit_with_the_commit_s_own_configuration(se
 
 
 @pytest.mark.feature("M10")
-def test_a_preset_with_its_hats_is_that_of_the_commit(served: Served) -> None:
-    texts = [file_of(SHEET), file_of(SCRIBE)]
+def test_a_preset_with_its_hats_is_that_of_the_commit(served: ServedRepository) -> None:
+    texts = [definition_text(SHEET), definition_text(SCRIBE)]
     files = dict(zip((".helmsman/presets/mine.md", ".helmsman/hats/scribe.md"), texts, strict=True))
     push = pushed(served, **{"helmsman.toml": f'preset = "mine"\n{CONFIGURATION}', **files})
     pushed(served, **{".helmsman/presets/mine.md": "later"})
@@ -95,7 +95,7 @@ def test_a_preset_with_its_hats_is_that_of_the_commit(served: Served) -> None:
 
 
 @pytest.mark.feature("A5")
-def test_the_agent_that_the_receivers_file_sets_is_that_of_the_loop(served: Served) -> None:
+def test_the_agent_that_the_receivers_file_sets_is_that_of_the_loop(served: ServedRepository) -> None:
     push = pushed(served, **{"helmsman.toml": CONFIGURATION})
     settings = {"agent": {"kind": "template", "command": ["mine", "run"]}}
     loop = started(push.model_copy(update={"settings": settings}))
@@ -103,13 +103,13 @@ def test_the_agent_that_the_receivers_file_sets_is_that_of_the_loop(served: Serv
     assert (loop.agent.kind.command, loop.config.steering.hooks) == (("mine", "run"), False)
 
 
-def test_it_never_works_in_a_checkout_whatever_the_configuration_says(served: Served) -> None:
+def test_it_never_works_in_a_checkout_whatever_the_configuration_says(served: ServedRepository) -> None:
     push = pushed(served, **{"helmsman.toml": CONFIGURATION})
     push = push.model_copy(update={"settings": {"workspace": {"in_place": True}}})
     assert not started(push).config.workspace.in_place
 
 
-def test_a_url_is_cloned_once_and_fetched_from_afterwards(served: Served, home: Path) -> None:
+def test_a_url_is_cloned_once_and_fetched_from_afterwards(served: ServedRepository, home: Path) -> None:
     first = push_of(served, location=f"file://{served.bare}")
     assert started(first).base_commit == first.commit
     second = pushed(served).model_copy(update={"location": first.location})
@@ -124,14 +124,14 @@ def test_a_url_is_cloned_once_and_fetched_from_afterwards(served: Served, home: 
 @pytest.mark.parametrize(
     "text", [None, 'goal = "g"\nchecks = ["true"]\n', CONFIGURATION.replace('"main"', '"trunk"')], ids=["none", "silent", "other"]
 )
-def test_a_commit_whose_configuration_does_not_name_the_branch_starts_nothing(text: str | None, served: Served) -> None:
+def test_a_commit_whose_configuration_does_not_name_the_branch_starts_nothing(text: str | None, served: ServedRepository) -> None:
     if text is None:
         (served.clone / "helmsman.toml").unlink()
     push = pushed(served, **({"helmsman.toml": text} if text else {"notes": "x"}))
     assert "its configuration names no such branch in on_push.branches" in reason(push)
 
 
-def test_a_commit_that_has_left_its_branch_starts_nothing_in_a_clone_of_ours_either(served: Served) -> None:
+def test_a_commit_that_has_left_its_branch_starts_nothing_in_a_clone_of_ours_either(served: ServedRepository) -> None:
     kept = push_of(served, location=f"file://{served.bare}")
     gone = pushed(served).model_copy(update={"location": kept.location})
     find_repository(kept.location)
@@ -140,7 +140,7 @@ def test_a_commit_that_has_left_its_branch_starts_nothing_in_a_clone_of_ours_eit
     assert started(kept).base_commit == kept.commit
 
 
-def test_a_commit_that_is_not_on_the_branch_starts_nothing(served: Served) -> None:
+def test_a_commit_that_is_not_on_the_branch_starts_nothing(served: ServedRepository) -> None:
     elsewhere = pushed(served, "feature/x")
     assert "does not hold that commit" in reason(push_of(served, elsewhere.commit, "main"))
     assert "does not hold that commit" in reason(push_of(served, "a1" * 20, "main"))
@@ -148,7 +148,7 @@ def test_a_commit_that_is_not_on_the_branch_starts_nothing(served: Served) -> No
     assert loop_names(open_repository(served.bare)) == []
 
 
-def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_other_alone(served: Served) -> None:
+def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_other_alone(served: ServedRepository) -> None:
     push = push_of(served)
     loop = started(push)
     assert started(push) == loop  # nobody drives it: its driver died
@@ -161,7 +161,7 @@ def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_
     assert loop_names(repository) == [loop.loop]
 
 
-def test_a_loop_that_was_removed_leaves_nothing_that_passes_for_the_next_one_s(served: Served) -> None:
+def test_a_loop_that_was_removed_leaves_nothing_that_passes_for_the_next_one_s(served: ServedRepository) -> None:
     """By `git update-ref -d`, as docs/what-lasts.md has it: its calls and answers still lie there."""
     push = push_of(served)
     repository, first = open_repository(served.bare), started(push)
@@ -182,7 +182,7 @@ def test_a_loop_that_was_removed_leaves_nothing_that_passes_for_the_next_one_s(s
     assert not any(path.exists() for path in stale)
 
 
-def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: Served) -> None:
+def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: ServedRepository) -> None:
     plan = CONFIGURATION.replace("[on_push]", '[plan]\nfile = "tasks.md"\n[on_push]')
     loop = started(pushed(served, **{"helmsman.toml": plan, "tasks.md": "- [ ] T1 one\n- [x] T2 two\n"}))
     assert (loop.plan.done, loop.plan.total, loop.plan.now) == (1, 2, "T1")
@@ -191,12 +191,12 @@ def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: 
 # --- Helmsman's own -----------------------------------------------------------------------------------------------
 
 
-def test_a_branch_of_a_loop_starts_nothing(served: Served) -> None:
+def test_a_branch_of_a_loop_starts_nothing(served: ServedRepository) -> None:
     served.push("HEAD:refs/heads/helmsman/a-loop")
     assert reason(push_of(served, branch="helmsman/a-loop")) == "helmsman/a-loop is a branch of Helmsman's own"
 
 
-def test_a_commit_that_helmsman_wrote_starts_nothing_on_whatever_branch(served: Served) -> None:
+def test_a_commit_that_helmsman_wrote_starts_nothing_on_whatever_branch(served: ServedRepository) -> None:
     git(served.clone, "commit", "--quiet", "--allow-empty", "--message", "as our own git writes it")
     served.push("HEAD:main")
     assert "was made by a loop" in reason(push_of(served))
@@ -205,7 +205,7 @@ def test_a_commit_that_helmsman_wrote_starts_nothing_on_whatever_branch(served: 
     assert "was made by a loop" in reason(push_of(served))
 
 
-def test_what_an_agent_committed_as_somebody_else_is_known_by_its_loop(served: Served) -> None:
+def test_what_an_agent_committed_as_somebody_else_is_known_by_its_loop(served: ServedRepository) -> None:
     loop = started(push_of(served))
     by_agent = served.commit("the agent's, under the person's name", {"answer": "42"})
     served.push(f"HEAD:refs/heads/{loop.branch}", "HEAD:main")
@@ -214,7 +214,7 @@ def test_what_an_agent_committed_as_somebody_else_is_known_by_its_loop(served: S
     assert started(by_person).base_commit == by_person.commit
 
 
-def test_a_loop_that_worked_in_place_is_known_by_what_it_added(served: Served) -> None:
+def test_a_loop_that_worked_in_place_is_known_by_what_it_added(served: ServedRepository) -> None:
     start = sh(served.clone, "rev-parse", "HEAD")
     by_agent = served.commit("the agent's", {"answer": "42"})
     served.push("main")
@@ -226,7 +226,7 @@ def test_a_loop_that_worked_in_place_is_known_by_what_it_added(served: Served) -
     assert started(pushed(served)).base_branch == "main"
 
 
-def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: Served) -> None:
+def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: ServedRepository) -> None:
     tree = sh(served.bare, "rev-parse", "main^{tree}")
     broken = sh(served.bare, "commit-tree", tree, "-m", "no state at all")
     sh(served.bare, "update-ref", "refs/helmsman/broken/state", broken)
@@ -245,7 +245,7 @@ def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: Served) -
         (CONFIGURATION + 'goal_file = "goal.md"\n', "goal_file says it, for loops of pushes"),
     ],
 )
-def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: str, served: Served) -> None:
+def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: str, served: ServedRepository) -> None:
     push = pushed(served, **{"helmsman.toml": text})
     with pytest.raises(OperatorError) as caught:
         begin(push, NOW)
@@ -256,7 +256,7 @@ def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: s
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("named", ["/etc/hostname", "../../../../../../etc/hostname", "link", "linked/hostname"])
-def test_no_goal_file_leads_out_of_the_repository(named: str, served: Served) -> None:
+def test_no_goal_file_leads_out_of_the_repository(named: str, served: ServedRepository) -> None:
     (served.clone / "link").symlink_to("/etc/hostname")
     (served.clone / "linked").symlink_to("/etc")
     push = pushed(served, **{"helmsman.toml": f"goal_file = {json.dumps(named)}\n{GOALLESS}"})
@@ -266,8 +266,8 @@ def test_no_goal_file_leads_out_of_the_repository(named: str, served: Served) ->
 
 @pytest.mark.feature("M10", "X3")
 @pytest.mark.parametrize("named", ["/etc/mine.md", "../../mine.md", "link.md"])
-def test_no_preset_leads_out_of_the_repository(named: str, served: Served, tmp_path: Path) -> None:
-    (tmp_path / "mine.md").write_text(file_of(SHEET))
+def test_no_preset_leads_out_of_the_repository(named: str, served: ServedRepository, tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text(definition_text(SHEET))
     (served.clone / "link.md").symlink_to(tmp_path / "mine.md")
     push = pushed(served, **{"helmsman.toml": f"preset = {json.dumps(named)}\n{CONFIGURATION}"})
     with pytest.raises(OperatorError, match="cannot be used"):
@@ -275,14 +275,14 @@ def test_no_preset_leads_out_of_the_repository(named: str, served: Served, tmp_p
 
 
 @pytest.mark.feature("X3")
-def test_a_configuration_that_is_a_link_is_none(served: Served, tmp_path: Path) -> None:
+def test_a_configuration_that_is_a_link_is_none(served: ServedRepository, tmp_path: Path) -> None:
     (tmp_path / "outside.toml").write_text(CONFIGURATION)
     (served.clone / "helmsman.toml").unlink()
     (served.clone / "helmsman.toml").symlink_to(tmp_path / "outside.toml")
     assert "names no such branch" in reason(pushed(served))
 
 
-def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: Served, tmp_path: Path) -> None:
+def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: ServedRepository, tmp_path: Path) -> None:
     with pytest.raises(TransientError, match="could not be cloned"):
         begin(push_of(served, location=f"file://{tmp_path}/nowhere.git"), NOW)
     sh(tmp_path, "clone", "--quiet", str(served.bare), str(tmp_path / "workers"))

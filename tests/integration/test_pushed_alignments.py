@@ -18,7 +18,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.state_ref import loop_names, read_state
 from tasks.system.lock import exclusive_driver
 from tasks.triggers.pushes import begin
-from tests.fakes.pushing import Served, served_repository
+from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import NOW, make_repository, sh, write
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D2", "M1"), pytest.mark.usefixtures("home")]
@@ -39,11 +39,11 @@ DONE = OPEN.model_copy(update={"questions": (), "answered": (Asked(question="Whi
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Served:
+def served(tmp_path: Path) -> ServedRepository:
     return served_repository(tmp_path, {"helmsman.toml": CONFIGURATION})
 
 
-def pushed(served: Served, files: Mapping[str, str] | None = None, **changes: Any) -> Push:
+def pushed(served: ServedRepository, files: Mapping[str, str] | None = None, **changes: Any) -> Push:
     commit = served.commit("change", files or {})
     served.push("HEAD:refs/heads/main")
     known = {"repository": "project", "location": str(served.bare), "source": "git", "delivery": "delivery-1", "received_at": NOW}
@@ -56,20 +56,20 @@ def started(push: Push) -> LoopState:
     return read_state(open_repository(Path(request.repository)), request.loop)[0]
 
 
-def test_a_pushed_loop_is_told_what_its_commit_s_file_agrees_on(served: Served) -> None:
+def test_a_pushed_loop_is_told_what_its_commit_s_file_agrees_on(served: ServedRepository) -> None:
     push = pushed(served, {ALIGNMENT: render(DONE)})
     pushed(served, {ALIGNMENT: render(OPEN)})
     goal = started(push).config.goal
     assert (own_goal(goal), "- a CSV export" in goal, "Which separator? Answer: ;" in goal) == (GOAL, True, True)
 
 
-def test_a_pushed_loop_to_which_nobody_else_gives_a_goal_has_the_file_s(served: Served) -> None:
+def test_a_pushed_loop_to_which_nobody_else_gives_a_goal_has_the_file_s(served: ServedRepository) -> None:
     nobody = CONFIGURATION.replace(f'goal = "{GOAL}"', 'alignment = "docs/plan.md"')
     goal = started(pushed(served, {"helmsman.toml": nobody, "docs/plan.md": render(DONE)})).config.goal
     assert (own_goal(goal), "- a CSV export" in goal) == (GOAL, True)
 
 
-def test_a_pushed_loop_that_is_told_to_do_without_an_alignment_starts_as_ever(served: Served) -> None:
+def test_a_pushed_loop_that_is_told_to_do_without_an_alignment_starts_as_ever(served: ServedRepository) -> None:
     files = {"helmsman.toml": 'alignment = ""' + CONFIGURATION, ALIGNMENT: render(OPEN)}
     assert started(pushed(served, files)).config.goal == GOAL
 
@@ -83,7 +83,7 @@ def test_a_pushed_loop_that_is_told_to_do_without_an_alignment_starts_as_ever(se
     ],
 )
 def test_a_file_that_holds_a_loop_holds_a_pushed_one_with_the_reason(
-    served: Served, file: str, text: str | None, why: str
+    served: ServedRepository, file: str, text: str | None, why: str
 ) -> None:
     files = {file: text} if text else {}
     push = pushed(served, {"helmsman.toml": f'alignment = "{file}"\n{CONFIGURATION}', "docs/notes": "x", **files})
@@ -97,7 +97,7 @@ def test_a_file_that_holds_a_loop_holds_a_pushed_one_with_the_reason(
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("named", [ALIGNMENT, "linked/plan.md", "../plan.md", "/etc/hostname"])
-def test_no_alignment_file_leads_out_of_the_repository(served: Served, tmp_path: Path, named: str) -> None:
+def test_no_alignment_file_leads_out_of_the_repository(served: ServedRepository, tmp_path: Path, named: str) -> None:
     write(tmp_path / "outside", {"plan.md": render(DONE)})
     (served.clone / ALIGNMENT).symlink_to(tmp_path / "outside" / "plan.md")
     (served.clone / "linked").symlink_to(tmp_path / "outside")

@@ -7,7 +7,7 @@ import pytest
 
 from tasks.loop.recover import repair
 from tasks.repository.loop_context import loop_context
-from tests.fakes.pushing import Served, served_repository
+from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import make_repository, sh
 from tests.integration.test_pushed import CONFIGURATION, push_of, started
 
@@ -15,28 +15,28 @@ pytestmark = pytest.mark.feature("D2")
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Served:
+def served(tmp_path: Path) -> ServedRepository:
     return served_repository(tmp_path, {"helmsman.toml": CONFIGURATION})
 
 
-def a_shallow_clone(served: Served, folder: Path) -> Path:
+def a_shallow_clone(served: ServedRepository, folder: Path) -> Path:
     served.commit("later", {"later": "1"})
     served.push("main")
     sh(folder, "clone", "--quiet", "--branch=main", "--depth=1", f"file://{served.bare}", "shallow")
     return folder / "shallow"
 
 
-def a_clone_with_nothing_checked_out(served: Served, folder: Path) -> Path:
+def a_clone_with_nothing_checked_out(served: ServedRepository, folder: Path) -> Path:
     sh(folder, "clone", "--quiet", str(served.bare), "empty")
     return folder / "empty"
 
 
-def a_linked_worktree(served: Served, folder: Path) -> Path:
+def a_linked_worktree(served: ServedRepository, folder: Path) -> Path:
     sh(served.clone, "worktree", "add", "--quiet", "--detach", str(folder / "linked"))
     return folder / "linked"
 
 
-def a_bare_repository_with_sha256(_: Served, folder: Path) -> Path:
+def a_bare_repository_with_sha256(_: ServedRepository, folder: Path) -> Path:
     sh(folder, "init", "--quiet", "--bare", "--object-format=sha256", "--initial-branch=master", "other.git")
     source = make_repository(folder / "source", {"helmsman.toml": CONFIGURATION}, "--object-format=sha256")
     sh(source, "push", "--quiet", str(folder / "other.git"), "HEAD:refs/heads/main")
@@ -47,7 +47,7 @@ def a_bare_repository_with_sha256(_: Served, folder: Path) -> Path:
     "make", [a_shallow_clone, a_clone_with_nothing_checked_out, a_linked_worktree, a_bare_repository_with_sha256]
 )
 def test_a_push_starts_a_loop_in_every_kind_of_repository(
-    make: Callable[[Served, Path], Path], served: Served, tmp_path: Path
+    make: Callable[[ServedRepository, Path], Path], served: ServedRepository, tmp_path: Path
 ) -> None:
     where = make(served, tmp_path)
     commit = sh(where, "for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/main", "refs/remotes/origin/main")

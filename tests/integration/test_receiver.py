@@ -18,8 +18,17 @@ from deployments.receiver import FRESH_SECONDS, LARGEST_BODY, serve
 from helmsman.errors import OperatorError
 from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import Deliveries
-from tests.fakes.bench import eventually
-from tests.fakes.pushing import SECRET, Listening, by_hook, gitea, github, listed, listening, send
+from tests.fakes.loop_bench import eventually
+from tests.fakes.push_receiver import (
+    SECRET,
+    Receiver,
+    gitea_headers,
+    github_headers,
+    hook_headers,
+    run_receiver,
+    send,
+    write_repository_list,
+)
 
 pytestmark = pytest.mark.feature("D2", "X2")
 
@@ -42,20 +51,20 @@ def variables(home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def repos(home: Path) -> Path:
-    file = listed(home, {"owner/name": "/srv/name.git"})
+    file = write_repository_list(home, {"owner/name": "/srv/name.git"})
     with file.open("a") as more:
         more.write('[repositories."git.example.org/owner/narrow"]\nat = "/srv/narrow.git"\nbranches = ["main"]\n')
     return file
 
 
 @pytest.fixture(scope="module")
-def receiver(home: Path, repos: Path, variables: dict[str, str]) -> Generator[Listening]:
-    with listening(home, repos, variables) as found:
+def receiver(home: Path, repos: Path, variables: dict[str, str]) -> Generator[Receiver]:
+    with run_receiver(home, repos, variables) as found:
         yield found
 
 
 @pytest.fixture
-def kept(home: Path, receiver: Listening) -> Deliveries:
+def kept(home: Path, receiver: Receiver) -> Deliveries:
     assert receiver.url
     return Deliveries(home / "state" / "receiver" / "deliveries.sqlite")
 
@@ -84,10 +93,11 @@ def commits(kept: Deliveries) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("path", "made", "headers"), [("github", event, github), ("gitea", event, gitea), ("git", lines, by_hook)]
+    ("path", "made", "headers"),
+    [("github", event, github_headers), ("gitea", event, gitea_headers), ("git", lines, hook_headers)],
 )
 def test_a_signed_push_is_on_the_disk_before_it_is_answered(
-    path: str, made: Callable[[str], bytes], headers: Headers, receiver: Listening, kept: Deliveries
+    path: str, made: Callable[[str], bytes], headers: Headers, receiver: Receiver, kept: Deliveries
 ) -> None:
     commit = next(_commits)
     body = made(commit)
@@ -99,26 +109,26 @@ def test_a_signed_push_is_on_the_disk_before_it_is_answered(
     assert abs((datetime.now(UTC) - received).total_seconds()) < 100
 
 
-def test_the_same_message_again_and_the_same_commit_by_another_way_add_nothing(receiver: Listening, kept: Deliveries) -> None:
+def test_the_same_message_again_and_the_same_commit_by_another_way_add_nothing(receiver: Receiver, kept: Deliveries) -> None:
     commit = next(_commits)
     body = event(commit)
-    headers = github(body)
+    headers = github_headers(body)
     answers = [
         send(f"{receiver.url}/github", body, headers),
         send(f"{receiver.url}/github", body, headers),  # a replay
-        send(f"{receiver.url}/github", body, github(body)),  # one under another name
-        send(f"{receiver.url}/gitea", body, gitea(body)),
-        send(f"{receiver.url}/git", lines(commit), by_hook(lines(commit))),
+        send(f"{receiver.url}/github", body, github_headers(body)),  # one under another name
+        send(f"{receiver.url}/gitea", body, gitea_headers(body)),
+        send(f"{receiver.url}/git", lines(commit), hook_headers(lines(commit))),
     ]
     assert [answer.status_code for answer in answers] == [202, 200, 200, 200, 200]
     assert {answer.text for answer in answers[1:]} == {f"known already: {commit[:10]} on main of owner/name\n"}
     assert commits(kept).count(commit) == 1
 
 
-def test_one_message_of_the_hook_may_tell_of_several_branches(receiver: Listening, kept: Deliveries) -> None:
+def test_one_message_of_the_hook_may_tell_of_several_branches(receiver: Receiver, kept: Deliveries) -> None:
     one, other = next(_commits), next(_commits)
     body = lines(one) + f'{ZEROS} {other} refs/heads/we"ird$(id)\n{one} {ZEROS} refs/heads/gone\n'.encode()
-    answer = send(f"{receiver.url}/git", body, by_hook(body))
+    answer = send(f"{receiver.url}/git", body, hook_headers(body))
     assert answer.text.splitlines() == [
         f"accepted: {one[:10]} on main of owner/name",
         f'accepted: {other[:10]} on we"ird$(id) of owner/name',
@@ -140,24 +150,24 @@ def test_one_message_of_the_hook_may_tell_of_several_branches(receiver: Listenin
         ),
     ],
 )
-def test_a_genuine_message_that_starts_nothing_is_told_why(changes: dict[str, Any], words: str, receiver: Listening) -> None:
+def test_a_genuine_message_that_starts_nothing_is_told_why(changes: dict[str, Any], words: str, receiver: Receiver) -> None:
     body = event(next(_commits), **changes)
-    answer = send(f"{receiver.url}/github", body, github(body))
+    answer = send(f"{receiver.url}/github", body, github_headers(body))
     assert (answer.status_code, answer.text) == (200, f"nothing to do: {words}\n")
 
 
-@pytest.mark.parametrize(("path", "headers"), [("github", github), ("gitea", gitea)])
-def test_other_events_of_a_forge_are_taken_and_left_alone(path: str, headers: Headers, receiver: Listening) -> None:
+@pytest.mark.parametrize(("path", "headers"), [("github", github_headers), ("gitea", gitea_headers)])
+def test_other_events_of_a_forge_are_taken_and_left_alone(path: str, headers: Headers, receiver: Receiver) -> None:
     body = b'{"zen": "Keep it logically awesome."}'
     answer = send(f"{receiver.url}/{path}", body, {**headers(body), f"x-{path}-event": "ping"})
     assert (answer.status_code, answer.text) == (200, "nothing to do: only pushes and issues start loops\n")
 
 
-def test_nothing_in_a_message_chooses_a_path(receiver: Listening, kept: Deliveries) -> None:
+def test_nothing_in_a_message_chooses_a_path(receiver: Receiver, kept: Deliveries) -> None:
     commit = next(_commits)
     known = {"full_name": "owner/name", "html_url": "file:///etc", "clone_url": "file:///etc", "ssh_url": "x@y:/etc"}
     body = event(commit, repository=known, location="/etc")
-    send(f"{receiver.url}/github", body, github(body))
+    send(f"{receiver.url}/github", body, github_headers(body))
     assert [push.location for push in pushes(kept) if push.commit == commit] == ["/srv/name.git"]
 
 
@@ -165,11 +175,11 @@ def test_nothing_in_a_message_chooses_a_path(receiver: Listening, kept: Deliveri
 
 
 def stale(body: bytes) -> dict[str, str]:
-    return by_hook(body, at=time.time() - FRESH_SECONDS - 60)
+    return hook_headers(body, at=time.time() - FRESH_SECONDS - 60)
 
 
 def of_the_future(body: bytes) -> dict[str, str]:
-    return by_hook(body, at=time.time() + FRESH_SECONDS + 60)
+    return hook_headers(body, at=time.time() + FRESH_SECONDS + 60)
 
 
 def without(name: str, headers: Headers) -> Headers:
@@ -181,47 +191,49 @@ def with_(headers: Headers, **changes: str) -> Headers:
 
 
 def by_another(body: bytes) -> dict[str, str]:
-    return github(body, "another secret")
+    return github_headers(body, "another secret")
 
 
 def of_another_body(body: bytes) -> dict[str, str]:
-    return github(body + b" ")
+    return github_headers(body + b" ")
 
 
 NOT_JSON = "send application/json, not compressed"
+NOT_TEXT = "send text/plain, not compressed"
+WRONG = "the signature is wrong"
 NO_NAME = "the message has no delivery id"
 BODY = event("c1" * 20)
 LINES = lines("c1" * 20)
 DEEP = b'{"ref":' * 100_000
 REFUSED: dict[str, tuple[str, bytes, Headers, int, str]] = {
-    "unsigned": ("github", BODY, without("x-hub-signature-256", github), 401, "the message is not signed"),
-    "unsigned, gitea": ("gitea", BODY, without("x-gitea-signature", gitea), 401, "the message is not signed"),
-    "unsigned, git": ("git", LINES, without("x-helmsman-signature", by_hook), 401, "the message is not signed"),
-    "another secret": ("github", BODY, by_another, 403, "the signature is wrong"),
-    "another body": ("github", BODY, of_another_body, 403, "the signature is wrong"),
-    "no hexadecimal": ("github", BODY, with_(github, x_hub_signature_256="sha256=\u00fc"), 403, "the signature is wrong"),
-    "a weaker hash": ("github", BODY, with_(github, x_hub_signature_256="sha1=" + "0" * 40), 403, "the signature is wrong"),
-    "another's signature": ("git", LINES, with_(by_hook, x_helmsman_timestamp="1700000000"), 403, "the signature is wrong"),
-    "another's delivery": ("git", LINES, with_(by_hook, x_helmsman_delivery="delivery-9"), 403, "the signature is wrong"),
+    "unsigned": ("github", BODY, without("x-hub-signature-256", github_headers), 401, "the message is not signed"),
+    "unsigned, gitea": ("gitea", BODY, without("x-gitea-signature", gitea_headers), 401, "the message is not signed"),
+    "unsigned, git": ("git", LINES, without("x-helmsman-signature", hook_headers), 401, "the message is not signed"),
+    "another secret": ("github", BODY, by_another, 403, WRONG),
+    "another body": ("github", BODY, of_another_body, 403, WRONG),
+    "no hexadecimal": ("github", BODY, with_(github_headers, x_hub_signature_256="sha256=\u00fc"), 403, WRONG),
+    "a weaker hash": ("github", BODY, with_(github_headers, x_hub_signature_256="sha1=" + "0" * 40), 403, WRONG),
+    "another's signature": ("git", LINES, with_(hook_headers, x_helmsman_timestamp="1700000000"), 403, WRONG),
+    "another's delivery": ("git", LINES, with_(hook_headers, x_helmsman_delivery="delivery-9"), 403, WRONG),
     "stale": ("git", LINES, stale, 409, "the message is too old, or the clocks differ"),
     "of the future": ("git", LINES, of_the_future, 409, "the message is too old, or the clocks differ"),
-    "oversized": ("github", b" " * (LARGEST_BODY + 1), github, 413, "the message is too large"),
-    "malformed": ("github", b'{"ref": 5', github, 400, "the message has no event type"),
-    "nested for ever": ("github", DEEP, github, 400, "the message has no event type"),
-    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message has no event type"),
-    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message has no event type"),
-    "no delivery": ("github", BODY, without("x-github-delivery", github), 400, NO_NAME),
-    "a hostile delivery": ("github", BODY, with_(github, x_github_delivery="' OR 1=1"), 400, NO_NAME),
-    "a form": ("github", BODY, with_(github, content_type="application/x-www-form-urlencoded"), 415, NOT_JSON),
-    "JSON for the hook": ("git", LINES, with_(by_hook, content_type="application/json"), 415, "send text/plain, not compressed"),
-    "compressed": ("github", BODY, with_(github, content_encoding="gzip"), 415, NOT_JSON),
-    "unknown": ("git", lines("c1" * 20, "somebody/else"), by_hook, 404, "this repository may not start loops here"),
+    "oversized": ("github", b" " * (LARGEST_BODY + 1), github_headers, 413, "the message is too large"),
+    "malformed": ("github", b'{"ref": 5', github_headers, 400, "the message has no event type"),
+    "nested for ever": ("github", DEEP, github_headers, 400, "the message has no event type"),
+    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea_headers, 400, "the message has no event type"),
+    "no lines": ("git", b"owner/name\n", hook_headers, 400, "the message has no event type"),
+    "no delivery": ("github", BODY, without("x-github-delivery", github_headers), 400, NO_NAME),
+    "a hostile delivery": ("github", BODY, with_(github_headers, x_github_delivery="' OR 1=1"), 400, NO_NAME),
+    "a form": ("github", BODY, with_(github_headers, content_type="application/x-www-form-urlencoded"), 415, NOT_JSON),
+    "JSON for the hook": ("git", LINES, with_(hook_headers, content_type="application/json"), 415, NOT_TEXT),
+    "compressed": ("github", BODY, with_(github_headers, content_encoding="gzip"), 415, NOT_JSON),
+    "unknown": ("git", lines("c1" * 20, "somebody/else"), hook_headers, 404, "this repository may not start loops here"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "body", "headers", "status", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_is_not_genuine_or_no_push_is_refused_with_a_status_of_its_own(
-    path: str, body: bytes, headers: Headers, status: int, words: str, receiver: Listening, kept: Deliveries
+    path: str, body: bytes, headers: Headers, status: int, words: str, receiver: Receiver, kept: Deliveries
 ) -> None:
     answer = send(f"{receiver.url}/{path}", body, {name: value.encode("latin-1") for name, value in headers(body).items()})  # pyright: ignore[reportArgumentType]
     assert (answer.status_code, answer.text) == (status, f"{words}\n")
@@ -233,14 +245,14 @@ def test_what_is_not_genuine_or_no_push_is_refused_with_a_status_of_its_own(
     ("method", "path", "status"),
     [("GET", "git", 405), ("PUT", "github", 405), ("POST", "health", 405), ("GET", "", 404), ("GET", "docs", 404)],
 )
-def test_another_method_or_path_is_refused(method: str, path: str, status: int, receiver: Listening) -> None:
+def test_another_method_or_path_is_refused(method: str, path: str, status: int, receiver: Receiver) -> None:
     assert httpx.request(method, f"{receiver.url}/{path}", trust_env=False).status_code == status
 
 
-def test_a_body_without_an_end_is_cut_off_while_it_comes(receiver: Listening) -> None:
+def test_a_body_without_an_end_is_cut_off_while_it_comes(receiver: Receiver) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=30)
     connection.putrequest("POST", "/github")
-    for name, value in {**github(b""), "transfer-encoding": "chunked"}.items():
+    for name, value in {**github_headers(b""), "transfer-encoding": "chunked"}.items():
         connection.putheader(name, value)
     connection.endheaders()
     piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
@@ -256,17 +268,17 @@ def test_a_body_without_an_end_is_cut_off_while_it_comes(receiver: Listening) ->
     assert httpx.get(f"{receiver.url}/health", trust_env=False).text == "ok\n"
 
 
-def test_it_listens_on_loopback_only(receiver: Listening) -> None:
+def test_it_listens_on_loopback_only(receiver: Receiver) -> None:
     found = psutil.Process(receiver.process.pid).net_connections(kind="inet")
     assert {one.laddr for one in found if one.status == psutil.CONN_LISTEN} == {("127.0.0.1", receiver.port)}
 
 
-def test_no_secret_and_no_body_is_in_the_log(receiver: Listening) -> None:
+def test_no_secret_and_no_body_is_in_the_log(receiver: Receiver) -> None:
     body = event(next(_commits), marker="what nobody should write down")
-    send(f"{receiver.url}/github", body, github(body, "a wrong secret of somebody"))
-    send(f"{receiver.url}/github", body, github(body))
+    send(f"{receiver.url}/github", body, github_headers(body, "a wrong secret of somebody"))
+    send(f"{receiver.url}/github", body, github_headers(body))
     log = receiver.log.read_text()
-    assert "the signature is wrong" in log
+    assert WRONG in log
     assert not [word for word in (SECRET, "a wrong secret", "what nobody should", "sha256") if word in log]
 
 
@@ -278,11 +290,11 @@ def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, va
     own = {**variables, "HELMSMAN_HOME": str(tmp_path / "state")}
     commit = next(_commits)
     body = event(commit)
-    with listening(tmp_path, repos, own) as first:
-        assert send(f"{first.url}/github", body, github(body)).status_code == 202
+    with run_receiver(tmp_path, repos, own) as first:
+        assert send(f"{first.url}/github", body, github_headers(body)).status_code == 202
         first.kill()
-    with listening(tmp_path, repos, own) as second:
-        assert send(f"{second.url}/github", body, github(body)).status_code == 200
+    with run_receiver(tmp_path, repos, own) as second:
+        assert send(f"{second.url}/github", body, github_headers(body)).status_code == 200
         assert eventually(lambda: "pushes wait: the engine cannot be reached" in second.log.read_text(), 60)
     assert commits(Deliveries(tmp_path / "state" / "receiver" / "deliveries.sqlite")) == [commit]
 

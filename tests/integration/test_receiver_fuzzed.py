@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
 from deployments.receiver import WAYS
-from tests.fakes.pushing import Listening, by_hook, gitea, github, listed, listening
+from tests.fakes.push_receiver import Receiver, gitea_headers, github_headers, hook_headers, run_receiver, write_repository_list
 from tools.receiver_openapi import FILE, described
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D2", "X2"), pytest.mark.xdist_group("fuzzed receiver")]
 
 SCHEMA: Any = schemathesis.openapi.from_dict(described())
-SIGNERS: dict[str, Callable[[bytes], dict[str, str]]] = {"github": github, "gitea": gitea, "git": by_hook}
+SIGNERS: dict[str, Callable[[bytes], dict[str, str]]] = {"github": github_headers, "gitea": gitea_headers, "git": hook_headers}
 MARK = "zq7-what-nobody-signed-zq7"
 SOME = settings(
     max_examples=12,
@@ -36,11 +36,11 @@ SOME = settings(
 
 
 @pytest.fixture(scope="module")
-def receiver(tmp_path_factory: pytest.TempPathFactory) -> Generator[Listening]:
+def receiver(tmp_path_factory: pytest.TempPathFactory) -> Generator[Receiver]:
     home = tmp_path_factory.mktemp("fuzzed")
     own = {"PATH": os.environ["PATH"], "HOME": str(home), "HELMSMAN_HOME": str(home / "state")}
     variables = {**own, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PREFECT_HOME": str(home / "prefect")}
-    with listening(home, listed(home, {"owner/name": "/srv/name.git"}), variables) as found:
+    with run_receiver(home, write_repository_list(home, {"owner/name": "/srv/name.git"}), variables) as found:
         yield found
         log = found.log.read_text()
         assert "Traceback" not in log
@@ -56,7 +56,7 @@ def described_statuses(path: str) -> set[int]:
 @SOME
 @given(data=st.data())
 def test_an_unsigned_message_gets_no_answer_but_a_refusal(
-    path: str, mode: GenerationMode, data: st.DataObject, receiver: Listening
+    path: str, mode: GenerationMode, data: st.DataObject, receiver: Receiver
 ) -> None:
     case = data.draw(SCHEMA[path]["POST"].as_strategy(generation_mode=mode))
     answer = case.call(base_url=receiver.url, timeout=20)
@@ -68,7 +68,7 @@ def test_an_unsigned_message_gets_no_answer_but_a_refusal(
 @pytest.mark.parametrize("path", WAYS)
 @SOME
 @given(data=st.data())
-def test_a_signed_message_of_any_content_is_answered_as_described(path: str, data: st.DataObject, receiver: Listening) -> None:
+def test_a_signed_message_of_any_content_is_answered_as_described(path: str, data: st.DataObject, receiver: Receiver) -> None:
     case = data.draw(SCHEMA[path]["POST"].as_strategy())
     body = (json.dumps(case.body) if WAYS[path].content == "application/json" else str(case.body)).encode(errors="replace")
     headers = {"content-type": WAYS[path].content, **SIGNERS[WAYS[path].source](body)}
@@ -118,7 +118,7 @@ def answer_to(port: int, sent: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("sent", RAW.values(), ids=RAW)
-def test_no_bytes_break_the_receiver_or_are_given_back(sent: bytes, receiver: Listening) -> None:
+def test_no_bytes_break_the_receiver_or_are_given_back(sent: bytes, receiver: Receiver) -> None:
     got = answer_to(receiver.port, sent)
     assert not got or got.startswith(b"HTTP/1.1 ")
     assert b" 500 " not in got.split(b"\r\n")[0]

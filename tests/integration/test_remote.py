@@ -11,7 +11,7 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
-from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, sh
+from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, sh, start_loop
 from tests.integration.travellers import remote
 
 __all__ = ["remote"]
@@ -21,9 +21,9 @@ REF = state_ref(LOOP)
 
 
 @pytest.fixture
-def work(remote: Path, tmp_path: Path) -> Work:
+def work(remote: Path, tmp_path: Path) -> LoopWork:
     sh(tmp_path, "clone", "--quiet", str(remote), "top")
-    return begin(tmp_path / "top", tmp_path / "tree")
+    return start_loop(tmp_path / "top", tmp_path / "tree")
 
 
 def go_on(repository: Repository, worktree: Path, before: LoopState, text: str) -> LoopState:
@@ -43,7 +43,7 @@ def hook(remote: Path, name: str, body: str) -> None:
     (remote / "hooks" / name).chmod(0o755)
 
 
-def test_branch_and_state_arrive_together(work: Work, remote: Path) -> None:
+def test_branch_and_state_arrive_together(work: LoopWork, remote: Path) -> None:
     state = work.state
     for text in ("one", "two"):
         state = go_on(work.repository, work.path, state, text)
@@ -52,7 +52,7 @@ def test_branch_and_state_arrive_together(work: Work, remote: Path) -> None:
     push_loop(work.repository, state)
 
 
-def test_a_repository_that_lies_where_git_looks_for_a_remote_that_is_gone_gets_nothing(work: Work) -> None:
+def test_a_repository_that_lies_where_git_looks_for_a_remote_that_is_gone_gets_nothing(work: LoopWork) -> None:
     planted = work.repository.common / "origin"
     sh(work.repository.common, "init", "--quiet", "--bare", str(planted))
     sh(work.repository.common, "remote", "remove", "origin")
@@ -68,7 +68,7 @@ def test_a_repository_that_lies_where_git_looks_for_a_remote_that_is_gone_gets_n
         ("update", f'[ "$1" != refs/heads/{BRANCH} ] || {{ echo "no loops here" >&2; exit 1; }}'),
     ],
 )
-def test_where_the_remote_refuses_one_of_the_two_neither_moves(work: Work, remote: Path, name: str, body: str) -> None:
+def test_where_the_remote_refuses_one_of_the_two_neither_moves(work: LoopWork, remote: Path, name: str, body: str) -> None:
     before = tips(remote)
     hook(remote, name, body)
     state = go_on(work.repository, work.path, work.state, "one")
@@ -78,7 +78,7 @@ def test_where_the_remote_refuses_one_of_the_two_neither_moves(work: Work, remot
     assert "no loops here" in caught.value.found
 
 
-def test_a_clone_that_went_on_meanwhile_fences_the_other(work: Work, remote: Path, tmp_path: Path) -> None:
+def test_a_clone_that_went_on_meanwhile_fences_the_other(work: LoopWork, remote: Path, tmp_path: Path) -> None:
     state = go_on(work.repository, work.path, work.state, "one")
     push_loop(work.repository, state)
     sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(remote), "elsewhere")
@@ -94,7 +94,7 @@ def test_a_clone_that_went_on_meanwhile_fences_the_other(work: Work, remote: Pat
 
 
 @pytest.mark.parametrize("address", ["{folder}/gone.git", "http://127.0.0.1:1/gone.git"])
-def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: Work, tmp_path: Path, address: str) -> None:
+def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: LoopWork, tmp_path: Path, address: str) -> None:
     sh(work.repository.top, "remote", "set-url", "origin", address.format(folder=tmp_path))
     with pytest.raises(TransientError) as caught:
         push_loop(work.repository, work.state)
@@ -102,7 +102,7 @@ def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: Work, tmp_pat
 
 
 @pytest.mark.feature("X1")
-def test_a_token_in_the_remotes_address_is_not_repeated(work: Work) -> None:
+def test_a_token_in_the_remotes_address_is_not_repeated(work: LoopWork) -> None:
     sh(work.repository.top, "remote", "set-url", "origin", "http://me:ghp_secret_token@127.0.0.1:1/gone.git")
     with pytest.raises(TransientError) as caught:
         push_loop(work.repository, work.state)
@@ -117,7 +117,7 @@ def test_a_remote_is_no_option_of_gits(name: str) -> None:
         RemoteConfig(push=True, name=name)
 
 
-def took_back(work: Work, before: LoopState, failed: str, to: str) -> LoopState:
+def took_back(work: LoopWork, before: LoopState, failed: str, to: str) -> LoopState:
     """The branch goes back, and what was taken off stays on a ref."""
     sh(work.path, "update-ref", f"refs/helmsman/{LOOP}/failed/2-1", failed)
     sh(work.path, "reset", "--quiet", "--hard", to)
@@ -126,7 +126,7 @@ def took_back(work: Work, before: LoopState, failed: str, to: str) -> LoopState:
 
 
 @pytest.mark.feature("S17")
-def test_a_branch_that_went_back_takes_its_own_work_off_the_remote_as_well(work: Work, remote: Path) -> None:
+def test_a_branch_that_went_back_takes_its_own_work_off_the_remote_as_well(work: LoopWork, remote: Path) -> None:
     good = go_on(work.repository, work.path, work.state, "good")
     bad = go_on(work.repository, work.path, good, "bad")
     push_loop(work.repository, bad)
@@ -141,7 +141,7 @@ def test_a_branch_that_went_back_takes_its_own_work_off_the_remote_as_well(work:
 
 
 @pytest.mark.feature("S17")
-def test_what_somebody_else_pushed_onto_the_branch_is_never_replaced(work: Work, remote: Path, tmp_path: Path) -> None:
+def test_what_somebody_else_pushed_onto_the_branch_is_never_replaced(work: LoopWork, remote: Path, tmp_path: Path) -> None:
     good = go_on(work.repository, work.path, work.state, "good")
     bad = go_on(work.repository, work.path, good, "bad")
     push_loop(work.repository, bad)
@@ -154,7 +154,7 @@ def test_what_somebody_else_pushed_onto_the_branch_is_never_replaced(work: Work,
 
 
 @pytest.mark.feature("S17")
-def test_a_remote_that_lets_no_branch_go_back_is_the_operators_and_nobody_elses_course(work: Work, remote: Path) -> None:
+def test_a_remote_that_lets_no_branch_go_back_is_the_operators_and_nobody_elses_course(work: LoopWork, remote: Path) -> None:
     good = go_on(work.repository, work.path, work.state, "good")
     bad = go_on(work.repository, work.path, good, "bad")
     push_loop(work.repository, bad)
@@ -165,7 +165,7 @@ def test_a_remote_that_lets_no_branch_go_back_is_the_operators_and_nobody_elses_
     assert tips(remote)[0] == bad.head
 
 
-def test_a_users_settings_for_pushes_send_nothing_more_and_nowhere_else(work: Work, remote: Path) -> None:
+def test_a_users_settings_for_pushes_send_nothing_more_and_nowhere_else(work: LoopWork, remote: Path) -> None:
     state = go_on(work.repository, work.path, work.state, "one")
     sh(work.path, "tag", "-a", "-m", "of the agent", "v9.9", state.head)
     sh(work.path, "config", "push.followTags", "true")

@@ -8,7 +8,7 @@ from deployments.show import PAGE, report
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import state_ref, write_state
-from tests.fakes.command_line import looking, make_repository
+from tests.fakes.command_line import make_repository, offline_command_line
 from tests.unit.full_records import full_record, full_state
 
 pytestmark = pytest.mark.feature("H4")
@@ -49,7 +49,7 @@ def test_without_a_file_it_goes_into_the_loops_own_folder_and_never_into_the_che
 
 
 def test_the_command_writes_the_page(repository: Repository, tmp_path: Path) -> None:
-    helmsman = looking(tmp_path)
+    helmsman = offline_command_line(tmp_path)
     written = helmsman.run("report", LOOP, "--repo", repository.top, "-o", "page.html")
     assert (written.exit_code, written.output) == (0, f"{tmp_path / 'page.html'}\n"), written.errors
     printed = helmsman.run("report", LOOP, "--repo", repository.top, "-o", "-", PYTHONIOENCODING="ascii")

@@ -10,14 +10,14 @@ from helmsman.records.control import Failed
 from helmsman.records.decision import Decision
 from tasks.loop.recover import roll_back
 from tasks.repository.worktree import measure_change
-from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, sh, write
+from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, sh, start_loop, write
 
 pytestmark = pytest.mark.feature("S17")
 
 
-def worked(tmp_path: Path) -> tuple[Work, Change]:
+def worked(tmp_path: Path) -> tuple[LoopWork, Change]:
     """A loop whose agent has made things worse in two commits."""
-    work = begin(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+    work = start_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
     commit(work.path, "worse", {"app.py": "broken\n", "new.py": "x = 1\n"})
     commit(work.path, "worse still", {"app.py": "broken again\n"})
     return work, measure_change(work.path, work.start)
@@ -27,7 +27,7 @@ def decision(back_to: str) -> Decision:
     return Decision(kind="continue", rule="continue", reason="it fell twice", at=NOW + timedelta(1), back_to=back_to)
 
 
-def rolled_back(work: Work, change: Change) -> Failed:
+def rolled_back(work: LoopWork, change: Change) -> Failed:
     execution = Execution(call=AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1), change=change)
     return roll_back(work.place, work.state, execution, decision(work.start))
 
@@ -70,7 +70,7 @@ def test_a_ref_that_is_taken_by_other_work_is_left_alone(tmp_path: Path) -> None
 
 
 def test_what_was_ignored_stays_though_its_rule_goes_with_the_work(tmp_path: Path) -> None:
-    work = begin(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+    work = start_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
     write(work.path, {".env": "KEY=1\n", "data/big.csv": "1\n", "odd [name]*.log": "x\n"})
     write(work.path, {".gitignore": ".env\ndata/\n*.log\n"})
     sh(work.path, "add", ".gitignore")

@@ -10,7 +10,7 @@ import pytest
 from deployments.definitions import check_rubric
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
-from tests.fakes.command_line import looking, make_repository
+from tests.fakes.command_line import make_repository, offline_command_line
 from tests.unit import builders
 
 pytestmark = pytest.mark.feature("V1")
@@ -132,7 +132,7 @@ def test_a_record_that_cannot_be_read_ends_the_looking_back_and_not_the_command(
 
 
 def test_the_installed_command_does_it(repository: Path, tmp_path: Path) -> None:
-    command_line = looking(tmp_path)
+    command_line = offline_command_line(tmp_path)
     (repository / "RUBRIC.md").write_text("## Checks\n")
     ended = command_line.run("rubric", "check", "--repo", repository)
     assert (ended.exit_code, ended.errors) == (2, "")

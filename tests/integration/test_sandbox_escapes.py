@@ -12,13 +12,13 @@ import pytest
 
 from helmsman.config import SandboxConfig
 from tasks.repository.git import git
-from tests.fakes.boxes import PYTHON, Scene, make_scene
+from tests.fakes.sandbox_scene import PYTHON, SandboxScene, make_scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> SandboxScene:
     return make_scene(tmp_path)
 
 
@@ -34,7 +34,7 @@ READ = {
 
 
 @pytest.mark.parametrize("script", READ.values(), ids=READ)
-def test_what_is_nobody_s_business_cannot_be_read(scene: Scene, script: str) -> None:
+def test_what_is_nobody_s_business_cannot_be_read(scene: SandboxScene, script: str) -> None:
     command = script.format(root=scene.root)
     assert scene.outside(command).head != ""
     (scene.worktree / "leads").unlink(missing_ok=True)
@@ -62,7 +62,7 @@ WRITE = {
 
 
 @pytest.mark.parametrize("script", WRITE.values(), ids=WRITE)
-def test_nothing_outside_of_the_worktree_can_be_written(scene: Scene, script: str) -> None:
+def test_nothing_outside_of_the_worktree_can_be_written(scene: SandboxScene, script: str) -> None:
     before = {path: path.read_bytes() for path in things(scene)}
     scene.inside(script.format(root=scene.root, name=scene.root.name))
     assert {path: path.read_bytes() for path in things(scene)} == before
@@ -70,7 +70,7 @@ def test_nothing_outside_of_the_worktree_can_be_written(scene: Scene, script: st
         assert not (Path(place) / f"written-by-{scene.root.name}").exists()
 
 
-def things(scene: Scene) -> Iterator[Path]:
+def things(scene: SandboxScene) -> Iterator[Path]:
     """All files but those that the box itself works with."""
     for path in scene.root.rglob("*"):
         own = path.is_relative_to(scene.worktree) and path != scene.worktree / ".git"
@@ -78,7 +78,7 @@ def things(scene: Scene) -> Iterator[Path]:
             yield path
 
 
-def test_references_hooks_and_settings_of_git_are_a_copy_that_is_thrown_away(scene: Scene) -> None:
+def test_references_hooks_and_settings_of_git_are_a_copy_that_is_thrown_away(scene: SandboxScene) -> None:
     hooks, main = scene.repository / ".git" / "hooks", git(scene.repository, "rev-parse", "main")
     before = (scene.repository / ".git" / "config").read_text(), sorted(path.name for path in hooks.iterdir())
     ended = scene.inside(
@@ -105,13 +105,13 @@ ALIEN = {
 
 
 @pytest.mark.parametrize("script", ALIEN.values(), ids=ALIEN)
-def test_the_driver_is_not_to_be(scene: Scene, script: str) -> None:
+def test_the_driver_is_not_to_be(scene: SandboxScene, script: str) -> None:
     ended = scene.inside(script.format(pid=os.getpid()))
     assert ended.exit_code != 0
     assert ended.head == ""
 
 
-def test_processes_of_others_are_not_there(scene: Scene) -> None:
+def test_processes_of_others_are_not_there(scene: SandboxScene) -> None:
     look = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done"
     alien = subprocess.Popen(["sleep", "98.7654321"])
     try:
@@ -134,7 +134,7 @@ CONNECT = "import socket; socket.create_connection(('{host}', {port}), 3).close(
 
 
 @pytest.mark.parametrize("network", ["off", "model"])
-def test_a_port_of_this_machine_is_not_reached(scene: Scene, listening: int, network: str) -> None:
+def test_a_port_of_this_machine_is_not_reached(scene: SandboxScene, listening: int, network: str) -> None:
     config = SandboxConfig.model_validate({"kind": "bubblewrap", "network": network, "hosts": ["model.example"]})
     script = CONNECT.format(host="127.0.0.1", port=listening)
     assert scene.outside(f'{PYTHON} -c "{script}"').head == "through\n"
@@ -142,16 +142,16 @@ def test_a_port_of_this_machine_is_not_reached(scene: Scene, listening: int, net
 
 
 @pytest.mark.parametrize(("host", "port"), [("192.0.2.1", 80), ("10.0.0.1", 22), ("169.254.169.254", 80), ("8.8.8.8", 53)])
-def test_no_address_of_any_network_is_reached(scene: Scene, host: str, port: int) -> None:
+def test_no_address_of_any_network_is_reached(scene: SandboxScene, host: str, port: int) -> None:
     assert "unreachable" in scene.python(CONNECT.format(host=host, port=port)).stderr
 
 
-def test_no_name_is_looked_up(scene: Scene) -> None:
+def test_no_name_is_looked_up(scene: SandboxScene) -> None:
     ended = scene.python("import socket; print(socket.getaddrinfo('example.com', 80))")
     assert (ended.head, "gaierror" in ended.stderr) == ("", True)
 
 
-def test_an_abstract_socket_of_the_machine_is_not_reached(scene: Scene) -> None:
+def test_an_abstract_socket_of_the_machine_is_not_reached(scene: SandboxScene) -> None:
     name = f"helmsman-{scene.root.name}"
     script = f"import socket; socket.socket(socket.AF_UNIX).connect(chr(0) + '{name}'); print('through')"
     with socket.socket(socket.AF_UNIX) as server:
@@ -161,7 +161,7 @@ def test_an_abstract_socket_of_the_machine_is_not_reached(scene: Scene) -> None:
         assert "refused" in scene.python(script).stderr
 
 
-def test_a_socket_in_the_file_system_is_not_there(scene: Scene) -> None:
+def test_a_socket_in_the_file_system_is_not_there(scene: SandboxScene) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         path = scene.root / "s"
         server.bind(str(path))
@@ -169,14 +169,14 @@ def test_a_socket_in_the_file_system_is_not_there(scene: Scene) -> None:
         assert "FileNotFoundError" in scene.python(f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')").stderr
 
 
-def test_nobody_becomes_more_than_he_was(scene: Scene) -> None:
+def test_nobody_becomes_more_than_he_was(scene: SandboxScene) -> None:
     ended = scene.inside("grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status; unshare -U true || echo no")
     told = dict(line.split(":\t") for line in ended.head.splitlines() if ":\t" in line)
     assert told == {"CapEff": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1"}
     assert "no\n" in ended.head
 
 
-def test_nothing_can_be_typed_into_the_operator_s_terminal(scene: Scene) -> None:
+def test_nothing_can_be_typed_into_the_operator_s_terminal(scene: SandboxScene) -> None:
     push = (
         "import fcntl, os, termios; fd = os.open('/dev/tty', os.O_RDWR); fcntl.ioctl(fd, termios.TIOCSTI, b'x'); print('typed')"
     )
@@ -185,13 +185,13 @@ def test_nothing_can_be_typed_into_the_operator_s_terminal(scene: Scene) -> None
     assert "/dev/tty" in ended.stderr
 
 
-def test_nothing_goes_on_in_the_background_after_the_end(scene: Scene) -> None:
+def test_nothing_goes_on_in_the_background_after_the_end(scene: SandboxScene) -> None:
     script = "for i in 1 2 3; do setsid env -i sh -c 'exec sleep 4320.5' & done; (sleep 4320.5 &); sleep 0.1; echo ended"
     assert scene.inside(script).head == "ended\n"
     assert sleepers("4320.5") == []
 
 
-def test_a_command_that_is_stopped_gets_its_time_to_end_and_then_nothing_is_left(scene: Scene) -> None:
+def test_a_command_that_is_stopped_gets_its_time_to_end_and_then_nothing_is_left(scene: SandboxScene) -> None:
     ended = scene.inside(
         "trap 'echo last words; exit 7' TERM; setsid env -i sleep 4321.5 & while :; do sleep 0.05; done", deadline=1
     )
@@ -199,7 +199,7 @@ def test_a_command_that_is_stopped_gets_its_time_to_end_and_then_nothing_is_left
     assert sleepers("4321.5") == []
 
 
-def test_one_that_ignores_it_is_killed_by_its_tag_and_its_group(scene: Scene) -> None:
+def test_one_that_ignores_it_is_killed_by_its_tag_and_its_group(scene: SandboxScene) -> None:
     deaf = "trap '' TERM; sleep 4322.5; sleep 4322.5"
     ended = scene.inside(f'setsid sh -c "{deaf}" & {deaf}', deadline=1)
     assert (ended.by, ended.exit_code) == ("deadline", -signal.SIGKILL)
@@ -211,11 +211,11 @@ def sleepers(seconds: str) -> list[psutil.Process]:
     return [process for process in psutil.process_iter(["cmdline"]) if seconds in (process.info["cmdline"] or [])]
 
 
-def test_the_temporary_files_of_others_are_not_there_and_its_own_do_not_last(scene: Scene) -> None:
+def test_the_temporary_files_of_others_are_not_there_and_its_own_do_not_last(scene: SandboxScene) -> None:
     assert scene.inside("ls -A /tmp /var/tmp; echo mine > /tmp/mine; cat /tmp/mine").head.endswith("mine\n")
     assert "mine" not in scene.inside("ls /tmp").head
 
 
-def test_what_not_everybody_may_read_of_the_system_is_hidden(scene: Scene) -> None:
+def test_what_not_everybody_may_read_of_the_system_is_hidden(scene: SandboxScene) -> None:
     assert Path("/etc/shadow").exists()
     assert scene.inside("cat /etc/shadow; ls /etc/ssl/private").head == ""

@@ -19,7 +19,7 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.worktree import Worktree
 from tasks.sandbox.enter import Agent, Command, agent_box
 from tasks.system.process import never
-from tests.fakes.boxes import BRANCH, Scene, make_scene
+from tests.fakes.sandbox_scene import BRANCH, SandboxScene, make_scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
@@ -28,19 +28,19 @@ AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> SandboxScene:
     return make_scene(tmp_path)
 
 
-def subjects(scene: Scene, revision: str = BRANCH) -> list[str]:
+def subjects(scene: SandboxScene, revision: str = BRANCH) -> list[str]:
     return git(scene.repository, "log", "--format=%s", revision).splitlines()
 
 
-def status(scene: Scene) -> str:
+def status(scene: SandboxScene) -> str:
     return git(scene.worktree, "status", "--short", "--branch")
 
 
-def test_commits_come_home_with_branch_head_and_index(scene: Scene) -> None:
+def test_commits_come_home_with_branch_head_and_index(scene: SandboxScene) -> None:
     git(scene.worktree, "config", "user.name", "Ada")
     git(scene.worktree, "config", "user.email", "ada@example.com")
     ended = scene.inside("echo 2 > app.py; git commit -qam two; git mv app.py b.py; git commit -qm three; git log --format=%an")
@@ -54,7 +54,7 @@ def test_commits_come_home_with_branch_head_and_index(scene: Scene) -> None:
     scene.take_over()
 
 
-def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: Scene) -> None:
+def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: SandboxScene) -> None:
     script = (
         f"{AS_ADA} git commit -q --allow-empty -m two; git checkout -q -b other; git commit -q --allow-empty -m three; git gc -q"
     )
@@ -65,7 +65,7 @@ def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: Scene) ->
     assert git(scene.worktree, "log", "-1", "--format=%s").strip() == "three"
 
 
-def test_the_repository_s_hooks_run_inside(scene: Scene) -> None:
+def test_the_repository_s_hooks_run_inside(scene: SandboxScene) -> None:
     for folder, word in ((scene.repository / ".git" / "hooks", "usual"), (scene.worktree / "own", "own")):
         folder.mkdir(exist_ok=True)
         (folder / "pre-commit").write_text(f"#!/bin/sh\necho {word}\n")
@@ -77,7 +77,7 @@ def test_the_repository_s_hooks_run_inside(scene: Scene) -> None:
     assert scene.inside(commit).head == "own\nwarn\n"
 
 
-def test_uncommitted_files_stay_as_they_are(scene: Scene) -> None:
+def test_uncommitted_files_stay_as_they_are(scene: SandboxScene) -> None:
     scene.inside("echo 2 > app.py; echo 3 > new; git add new")
     scene.take_over()
     assert status(scene) == f"## {BRANCH}\n M app.py\n?? new\n"
@@ -102,7 +102,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
-def test_what_is_not_whole_is_left_and_nothing_of_it_runs(scene: Scene, script: str) -> None:
+def test_what_is_not_whole_is_left_and_nothing_of_it_runs(scene: SandboxScene, script: str) -> None:
     scene.inside("echo kept > file; " + script.replace("{root}", str(scene.root)))
     scene.take_over()
     assert set(subjects(scene)) <= {"start"}
@@ -114,41 +114,41 @@ def test_what_is_not_whole_is_left_and_nothing_of_it_runs(scene: Scene, script: 
 
 
 @pytest.mark.parametrize("lenders", [1, 3])
-def test_a_repository_that_borrows_is_seen_whole(scene: Scene, tmp_path: Path, lenders: int) -> None:
+def test_a_repository_that_borrows_is_seen_whole(scene: SandboxScene, tmp_path: Path, lenders: int) -> None:
     (scene.repository / ".git").rename(tmp_path / "lender-0")
     for number in range(1, lenders):
         git(tmp_path, "clone", "--quiet", "--bare", "--shared", f"lender-{number - 1}", f"lender-{number}")
     git(tmp_path, "clone", "--quiet", "--shared", f"lender-{lenders - 1}", "borrower")
-    other = Scene(tmp_path / "other", scene.config)
+    other = SandboxScene(tmp_path / "other", scene.config)
     other.home.mkdir(parents=True)
     (tmp_path / "borrower").rename(other.repository)
     git(other.repository, "worktree", "add", "--quiet", "-b", BRANCH, str(other.worktree))
     assert other.inside("git log --format=%s; git fsck --full 2>&1").head == "start\n"
 
 
-def room(scene: Scene) -> CheckContext:
+def room(scene: SandboxScene) -> CheckContext:
     return CheckContext(Worktree(scene.worktree), f"check-{uuid4().hex}", never, sandbox=CHECKS_TOO)
 
 
-def checked(scene: Scene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:
+def checked(scene: SandboxScene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:
     monkeypatch.setenv("HOME", str(scene.home))
     result = run_check(room(scene), 0, CheckConfig(command=command), 30)
     return result.exit_code, result.head
 
 
-def test_a_check_reads_no_secret_and_reaches_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_reads_no_secret_and_reaches_nothing(scene: SandboxScene, monkeypatch: pytest.MonkeyPatch) -> None:
     assert checked(scene, "cat ~/.ssh/key || cat ../homes/eve/key", monkeypatch)[0] == 1
     assert checked(scene, 'echo x > out.txt && git log --format=%s && test -z "$(ls -A ~)"', monkeypatch) == (0, "start\n")
     assert (scene.worktree / "out.txt").exists()
 
 
-def test_what_the_agent_leaves_in_its_home_is_not_there_for_a_check(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_agent_leaves_in_its_home_is_not_there_for_a_check(scene: SandboxScene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.inside("echo 'exit 0' > ~/.profile; mkdir -p ~/.local/bin ~/.claude; echo x > ~/.claude/x")
     assert checked(scene, "find ~ -type f", monkeypatch) == (0, "")
     assert scene.inside("find ~ -type f").head == ""
 
 
-def test_what_the_operator_opens_can_be_read_or_written_and_what_is_hidden_cannot(scene: Scene) -> None:
+def test_what_the_operator_opens_can_be_read_or_written_and_what_is_hidden_cannot(scene: SandboxScene) -> None:
     tools, cache = scene.root / "tools", scene.root / "cache"
     for folder in (tools, cache):
         folder.mkdir()
@@ -165,7 +165,7 @@ def test_what_the_operator_opens_can_be_read_or_written_and_what_is_hidden_canno
     assert not (scene.home / ".ssh" / "made").exists()
 
 
-def test_a_program_behind_a_link_runs_with_its_virtual_environment_and_its_python(scene: Scene) -> None:
+def test_a_program_behind_a_link_runs_with_its_virtual_environment_and_its_python(scene: SandboxScene) -> None:
     python, tool = scene.home / "pythons" / "3", scene.home / "tools" / "x"
     for path in (python / "bin", python / "lib", tool / "bin", tool / "lib", scene.home / "links"):
         path.mkdir(parents=True)
@@ -188,7 +188,7 @@ def test_a_program_behind_a_link_runs_with_its_virtual_environment_and_its_pytho
     assert ended.head == "of 3\nof x\nlinks\npythons\ntools\n"
 
 
-def test_a_virtual_environment_in_the_worktree_does_not_choose_what_is_shown(scene: Scene) -> None:
+def test_a_virtual_environment_in_the_worktree_does_not_choose_what_is_shown(scene: SandboxScene) -> None:
     own = scene.worktree / "venv"
     (own / "bin").mkdir(parents=True)
     (own / "pyvenv.cfg").write_text("")
@@ -201,7 +201,7 @@ def test_a_virtual_environment_in_the_worktree_does_not_choose_what_is_shown(sce
 
 
 @pytest.mark.parametrize("hidden", ["{root}/tools/a/private", "{root}/link/a/private", "{root}/worktree/private", "~/w/private"])
-def test_what_could_be_moved_away_cannot_be_hidden(scene: Scene, hidden: str) -> None:
+def test_what_could_be_moved_away_cannot_be_hidden(scene: SandboxScene, hidden: str) -> None:
     (scene.root / "tools").mkdir()
     (scene.root / "link").symlink_to(scene.root / "tools")
     write, hide = [str(scene.root / "tools"), "~/w"], [hidden.format(root=scene.root)]
@@ -210,7 +210,7 @@ def test_what_could_be_moved_away_cannot_be_hidden(scene: Scene, hidden: str) ->
         scene.inside("true", config=config)
 
 
-def stopped(scene: Scene, command: str) -> StopAttempt:
+def stopped(scene: SandboxScene, command: str) -> StopAttempt:
     """What the gate says to an agent whose box still stands."""
     base = git(scene.repository, "rev-parse", BRANCH).strip()
     made = CleanCheckout(open_repository(scene.repository), scene.worktree, scene.root / "checkouts/loop", "u", BRANCH, base)
@@ -220,7 +220,9 @@ def stopped(scene: Scene, command: str) -> StopAttempt:
     )[0]
 
 
-def test_at_a_stop_a_check_sees_what_the_agent_has_committed_in_its_box(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_a_stop_a_check_sees_what_the_agent_has_committed_in_its_box(
+    scene: SandboxScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(scene.home))
     works = f"{AS_ADA} echo '*.log' > .gitignore; echo 2 > app.py; git add -A; git commit -qm two"
     with scene.box("sh", "-c", works) as boxed:
@@ -242,7 +244,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("script", PLANTED.values(), ids=PLANTED)
 def test_what_the_agent_plants_in_its_repository_shows_a_check_nothing(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, script: str
+    scene: SandboxScene, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     monkeypatch.setenv("HOME", str(scene.home))
     scene.inside(script.replace("{root}", str(scene.root)))

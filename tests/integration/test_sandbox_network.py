@@ -19,7 +19,7 @@ from helmsman.sandbox.reach import Reach
 from tasks.sandbox.login import lent_login
 from tasks.sandbox.proxy import MOST_REPORTED, Upstream, sockets, upstream_of
 from tasks.system.journal import listening
-from tests.fakes.boxes import Scene, make_scene
+from tests.fakes.sandbox_scene import SandboxScene, make_scene
 
 pytestmark = pytest.mark.feature("D5")
 
@@ -186,7 +186,7 @@ def shell(text: str) -> str:
 LOGIN = {"claudeAiOauth": {"accessToken": "a", "expiresAt": 1}}
 
 
-def logged_in(scene: Scene) -> Path:
+def logged_in(scene: SandboxScene) -> Path:
     real = scene.home / ".claude" / ".credentials.json"
     real.parent.mkdir()
     real.write_text(json.dumps(LOGIN))

@@ -14,8 +14,8 @@ from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from tasks.loop.run import begun
 from tasks.sandbox.probe import CONTAINERS, require_sandbox
-from tests.fakes.boxes import BOXED
-from tests.fakes.command_line import looking, make_repository
+from tests.fakes.command_line import make_repository, offline_command_line
+from tests.fakes.sandbox_scene import SANDBOXED
 from tests.unit.builders import config, state
 
 pytestmark = pytest.mark.feature("D5")
@@ -61,8 +61,8 @@ def test_what_cannot_stay_hidden_is_refused_at_the_start(tmp_path: Path) -> None
 @pytest.mark.needs("bubblewrap")
 def test_a_loop_is_refused_where_the_kernel_allows_no_box(tmp_path: Path, forbidden: str) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
-    command_line = looking(tmp_path)
-    told = command_line.run("run", "g", "--check", "true", "--repo", command_line.repository, **BOXED, PATH=forbidden)
+    command_line = offline_command_line(tmp_path)
+    told = command_line.run("run", "g", "--check", "true", "--repo", command_line.repository, **SANDBOXED, PATH=forbidden)
     assert told.exit_code == 2
     assert "this machine's kernel or settings allow no sandbox" in told.errors
     assert "namespace" in told.errors

@@ -12,8 +12,8 @@ from tasks.repository.git import GitError, git, open_repository
 from tasks.repository.loop_context import LoopContext
 from tasks.sandbox import own_git
 from tasks.sandbox.enter import take_over_work
-from tests.fakes.boxes import BRANCH, Scene, make_scene
 from tests.fakes.repositories import loop_state, sh
+from tests.fakes.sandbox_scene import BRANCH, SandboxScene, make_scene
 
 pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
@@ -21,19 +21,19 @@ AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path: Path) -> SandboxScene:
     return make_scene(tmp_path)
 
 
-def subjects(scene: Scene) -> list[str]:
+def subjects(scene: SandboxScene) -> list[str]:
     return git(scene.repository, "log", "--format=%s", BRANCH).splitlines()
 
 
-def kept(scene: Scene) -> list[str]:
+def kept(scene: SandboxScene) -> list[str]:
     return sorted(path.name for path in (scene.folder.root / "sandbox").iterdir())
 
 
-def private(scene: Scene) -> Path:
+def private(scene: SandboxScene) -> Path:
     """Another repository, as any looks after it was packed."""
     there = scene.root / "private"
     there.mkdir()
@@ -48,7 +48,7 @@ def private(scene: Scene) -> Path:
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["objects and references", "objects alone"])
-def test_another_repository_that_links_lead_to_is_not_brought(scene: Scene, whole: bool) -> None:
+def test_another_repository_that_links_lead_to_is_not_brought(scene: SandboxScene, whole: bool) -> None:
     other = private(scene)
     tip = sh(other, "rev-parse", "main")
     names = ["pack", *("".join(pair) for pair in itertools.product("0123456789abcdef", repeat=2))]
@@ -74,7 +74,7 @@ HINDRANCES = {
 
 @pytest.mark.parametrize(("code", "words"), HINDRANCES.values(), ids=HINDRANCES)
 def test_what_the_world_hinders_waits_and_is_taken_over_later(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, code: int, words: str
+    scene: SandboxScene, monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two; git checkout -q HEAD~1")
     with monkeypatch.context() as hindered:
@@ -86,7 +86,7 @@ def test_what_the_world_hinders_waits_and_is_taken_over_later(
     assert (subjects(scene), kept(scene)) == (["two", "start"], [])
 
 
-def test_a_name_of_another_branch_hinders_nothing_whatever_it_holds(scene: Scene) -> None:
+def test_a_name_of_another_branch_hinders_nothing_whatever_it_holds(scene: SandboxScene) -> None:
     sh(scene.repository, "branch", "a\u2028b")
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
     scene.take_over()
@@ -104,14 +104,16 @@ def _failing(code: int, words: str) -> Callable[..., bytes]:
     return run
 
 
-def test_what_is_whole_is_taken_though_head_is_not_and_the_rest_is_kept(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_whole_is_taken_though_head_is_not_and_the_rest_is_kept(
+    scene: SandboxScene, caplog: pytest.LogCaptureFixture
+) -> None:
     scene.inside(AS_ADA + f"echo 2 > app.py; git commit -qam two; echo {'1' * 40} > $(git rev-parse --git-dir)/HEAD")
     scene.take_over()
     assert (subjects(scene), kept(scene)) == (["two", "start"], ["left-1"])
     assert "left-1" in caplog.text
 
 
-def test_locks_that_a_killed_driver_left_are_not_in_the_way(scene: Scene) -> None:
+def test_locks_that_a_killed_driver_left_are_not_in_the_way(scene: SandboxScene) -> None:
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
     own = scene.repository / ".git" / "worktrees" / "worktree"
     for lock in (own / "index.lock", own / "HEAD.lock", scene.repository / ".git" / "refs" / "heads" / f"{BRANCH}.lock"):
@@ -123,7 +125,9 @@ def test_locks_that_a_killed_driver_left_are_not_in_the_way(scene: Scene) -> Non
     assert git(scene.worktree, "status", "--short") == ""
 
 
-def test_a_driver_killed_while_it_clears_up_does_not_take_the_branch_back(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_killed_while_it_clears_up_does_not_take_the_branch_back(
+    scene: SandboxScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
 
     def killed(folder: Path, **_how: Any) -> None:
@@ -139,7 +143,7 @@ def test_a_driver_killed_while_it_clears_up_does_not_take_the_branch_back(scene:
     assert subjects(scene) == ["two", "start"]
 
 
-def test_a_branch_that_was_left_for_another_is_taken_over_by_head(scene: Scene) -> None:
+def test_a_branch_that_was_left_for_another_is_taken_over_by_head(scene: SandboxScene) -> None:
     scene.inside(AS_ADA + f"git checkout -qb other; git branch -D {BRANCH}; echo 2 > app.py; git commit -qam two")
     scene.take_over()
     assert (git(scene.worktree, "log", "-1", "--format=%s").strip(), kept(scene)) == ("two", [])

@@ -10,12 +10,12 @@ from helmsman.config import ClaudeConfig
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.base import Usage
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, interrupted_call, session_asked_for, set_aside
+from tasks.agents.call_folder import CallFolder, finish, finished_call, interrupted_call, session_asked_for, set_aside, start_loop
 from tasks.agents.claude import arguments, call_agent
-from tests.fakes.agents import Call, calls_made, prompt_of, result, says, scripted_agent
 from tests.fakes.recordings import FOLDER, replay
-from tests.fakes.repositories import NOW, Work, make_repository
-from tests.fakes.repositories import begin as begin_loop
+from tests.fakes.repositories import NOW, LoopWork, make_repository
+from tests.fakes.repositories import start_loop as begin_loop
+from tests.fakes.scripted_agent import Call, calls_made, prompt_of, result, says, scripted_agent
 
 pytestmark = pytest.mark.feature("E2", "E3")
 
@@ -28,7 +28,7 @@ LOST = Call(events=tuple(map(json.loads, UNKNOWN.splitlines())), exit_code=1)
 def begun(folder: Path, recording: str, session: KeptSession | None = KEPT, uid: str = "u1") -> CallFolder:
     """A call that was cut off after it printed what was recorded."""
     call = CallFolder(folder, uid)
-    begin(call, "go on", "b" * 40, session)
+    start_loop(call, "go on", "b" * 40, session)
     call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
     return call
 
@@ -74,7 +74,7 @@ def test_the_constant_text_is_appended_to_the_system_text() -> None:
     assert line[line.index("--append-system-prompt") + 1] == "ours"
 
 
-def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[AgentCall, Work]:
+def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[AgentCall, LoopWork]:
     """The call that is due, of a loop that goes on with a session; its driver may have died after that recording."""
     agent = scripted_agent(tmp_path / "agent", calls)
     work = begin_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")

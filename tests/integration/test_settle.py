@@ -9,20 +9,20 @@ import pytest
 from helmsman.records.agent import Change
 from tasks.repository.git import current_branch, succeeds
 from tasks.repository.worktree import dirty_paths, settle_work
-from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, shell, with_submodule, write
+from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, shell, start_loop, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2", "E3")
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> LoopWork:
     top = make_repository(tmp_path / "top", {"app.py": "1\n", ".gitignore": "*.log\n"})
     for number in (2, 3, 4):
         commit(top, f"history {number}", {"app.py": f"{number}\n"})
-    return begin(top, tmp_path / "trees" / LOOP)
+    return start_loop(top, tmp_path / "trees" / LOOP)
 
 
-def settle(work: Work) -> Change:
+def settle(work: LoopWork) -> Change:
     change = settle_work(work.repository, work.path, work.state, work.start)
     assert current_branch(work.path) == BRANCH
     assert sh(work.repository.top, "rev-parse", BRANCH) == change.commit
@@ -31,17 +31,17 @@ def settle(work: Work) -> Change:
     return change
 
 
-def saved(work: Work, name: str) -> bool:
+def saved(work: LoopWork, name: str) -> bool:
     """Whether a commit can be found from the branch or from a salvage ref."""
     return any(succeeds(work.path, "merge-base", "--is-ancestor", name, ref) for ref in (BRANCH, *work.refs()))
 
 
-def test_a_turn_without_any_change_is_no_commit(work: Work) -> None:
+def test_a_turn_without_any_change_is_no_commit(work: LoopWork) -> None:
     change = settle(work)
     assert (change.commit, change.commits, change.files_changed, change.leftovers_committed) == (work.start, (), 0, False)
 
 
-def test_the_agents_commits_are_kept_as_they_are_and_measured(work: Work) -> None:
+def test_the_agents_commits_are_kept_as_they_are_and_measured(work: LoopWork) -> None:
     one, two = commit(work.path, "one", {"a": "1\n2\n"}), commit(work.path, "two", {"app.py": ""})
     change = settle(work)
     assert [(item.id, item.subject) for item in change.commits] == [(two, "two"), (one, "one")]
@@ -49,7 +49,7 @@ def test_the_agents_commits_are_kept_as_they_are_and_measured(work: Work) -> Non
     assert not change.leftovers_committed
 
 
-def test_what_was_left_uncommitted_is_committed_in_our_name(work: Work) -> None:
+def test_what_was_left_uncommitted_is_committed_in_our_name(work: LoopWork) -> None:
     write(work.path, {"app.py": "5\n", "new/file": "x", "staged": "x"})
     work.sh("add", "staged")
     change = settle(work)
@@ -58,7 +58,7 @@ def test_what_was_left_uncommitted_is_committed_in_our_name(work: Work) -> None:
     assert work.sh("log", "-1", "--format=%an %s") == "Helmsman helmsman: keep what iteration 1 left uncommitted"
 
 
-def test_settling_again_after_a_crash_finds_the_same_change(work: Work) -> None:
+def test_settling_again_after_a_crash_finds_the_same_change(work: LoopWork) -> None:
     commit(work.path, "one", {"a": "1\n"})
     write(work.path, {"app.py": "5\n"})
     change = settle(work)
@@ -66,7 +66,7 @@ def test_settling_again_after_a_crash_finds_the_same_change(work: Work) -> None:
     assert settle(work) == change
 
 
-def test_junk_is_not_committed_even_if_the_agent_staged_it(work: Work) -> None:
+def test_junk_is_not_committed_even_if_the_agent_staged_it(work: LoopWork) -> None:
     junk = ["__pycache__/a.pyc", "src/__pycache__/b.pyc", "node_modules/x/y.js", ".venv/bin/python", ".helmsman/progress.md"]
     write(work.path, dict.fromkeys([*junk, "src/real.py"], "x"))
     work.sh("add", "--all", "--force", ".")
@@ -75,7 +75,7 @@ def test_junk_is_not_committed_even_if_the_agent_staged_it(work: Work) -> None:
 
 
 def test_junk_that_the_repository_holds_may_be_removed_by_the_agent(tmp_path: Path) -> None:
-    work = begin(make_repository(tmp_path / "top", {"__pycache__/a.pyc": "x", "app.py": "x"}), tmp_path / "tree")
+    work = start_loop(make_repository(tmp_path / "top", {"__pycache__/a.pyc": "x", "app.py": "x"}), tmp_path / "tree")
     work.sh("rm", "--quiet", "-r", "--cached", "__pycache__")
     assert settle(work).files == ("__pycache__/a.pyc",)
     assert (work.path / "__pycache__" / "a.pyc").exists()
@@ -101,7 +101,7 @@ DEEDS = {
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_whatever_the_agent_does_to_branches_its_files_are_on_the_loops_branch(work: Work, deed: str) -> None:
+def test_whatever_the_agent_does_to_branches_its_files_are_on_the_loops_branch(work: LoopWork, deed: str) -> None:
     known = set(work.sh("rev-list", "--all").split())
     shell(work.path, DEEDS[deed])
     inside = "" if deed in {"own repository", "link deleted"} else work.sh("rev-list", "--all", "--reflog")
@@ -112,14 +112,14 @@ def test_whatever_the_agent_does_to_branches_its_files_are_on_the_loops_branch(w
     assert [name for name in made if not saved(work, name)] == []
 
 
-def test_commits_on_a_detached_head_or_another_branch_are_taken_over_as_they_are(work: Work) -> None:
+def test_commits_on_a_detached_head_or_another_branch_are_taken_over_as_they_are(work: LoopWork) -> None:
     shell(work.path, DEEDS["elsewhere"])
     change = settle(work)
     assert [one.subject for one in change.commits] == ["then elsewhere", "first, where it should be"]
     assert (work.refs(), change.leftovers_committed) == ([], False)
 
 
-def test_the_old_commits_of_a_rewritten_history_are_on_a_ref_of_their_own(work: Work) -> None:
+def test_the_old_commits_of_a_rewritten_history_are_on_a_ref_of_their_own(work: LoopWork) -> None:
     shell(work.path, DEEDS["amended"])
     theirs = work.sh("rev-parse", "HEAD")
     settle(work)
@@ -127,7 +127,7 @@ def test_the_old_commits_of_a_rewritten_history_are_on_a_ref_of_their_own(work: 
     assert work.sh("rev-parse", work.refs()[0]) == theirs
 
 
-def test_a_rebase_left_in_the_middle_is_over_and_its_conflict_committed(work: Work) -> None:
+def test_a_rebase_left_in_the_middle_is_over_and_its_conflict_committed(work: LoopWork) -> None:
     work.sh("switch", "--quiet", "--create", "side", "HEAD~1")
     commit(work.path, "side", {"app.py": "side\n"})
     work.sh("switch", "--quiet", BRANCH)
@@ -140,7 +140,7 @@ def test_a_rebase_left_in_the_middle_is_over_and_its_conflict_committed(work: Wo
     assert "rebase" not in work.sh("status")
 
 
-def test_a_merge_left_in_the_middle_is_committed_as_it_lies_there(work: Work) -> None:
+def test_a_merge_left_in_the_middle_is_committed_as_it_lies_there(work: LoopWork) -> None:
     work.sh("switch", "--quiet", "--create", "side", "HEAD~1")
     side = commit(work.path, "side", {"app.py": "side\n"})
     work.sh("switch", "--quiet", BRANCH)
@@ -150,7 +150,7 @@ def test_a_merge_left_in_the_middle_is_committed_as_it_lies_there(work: Work) ->
     assert "All conflicts" not in work.sh("status")
 
 
-def test_locks_of_a_git_that_was_killed_do_not_stop_the_loop(work: Work) -> None:
+def test_locks_of_a_git_that_was_killed_do_not_stop_the_loop(work: LoopWork) -> None:
     write(work.path, {"app.py": "5\n"})
     own = Path(work.sh("rev-parse", "--absolute-git-dir"))
     for lock in (own / "index.lock", own / "HEAD.lock", work.repository.common / "refs" / "heads" / f"{BRANCH}.lock"):
@@ -159,7 +159,7 @@ def test_locks_of_a_git_that_was_killed_do_not_stop_the_loop(work: Work) -> None
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_a_change_that_was_hidden_from_git_is_committed_all_the_same(work: Work, flag: str) -> None:
+def test_a_change_that_was_hidden_from_git_is_committed_all_the_same(work: LoopWork, flag: str) -> None:
     work.sh("update-index", flag, "app.py")
     write(work.path, {"app.py": "hidden\n"})
     assert settle(work).files == ("app.py",)
@@ -167,7 +167,7 @@ def test_a_change_that_was_hidden_from_git_is_committed_all_the_same(work: Work,
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("committed", [True, False])
-def test_a_repository_inside_the_worktree_is_kept_as_files(work: Work, committed: bool) -> None:
+def test_a_repository_inside_the_worktree_is_kept_as_files(work: LoopWork, committed: bool) -> None:
     for inner in (work.path / "inner", work.path / "inner" / "deeper"):
         inner.mkdir()
         sh(inner, "init", "--quiet")
@@ -188,7 +188,7 @@ def test_a_repository_inside_the_worktree_is_kept_as_files(work: Work, committed
 
 
 @pytest.mark.feature("X3")
-def test_a_repository_that_a_link_leads_to_is_none_of_ours(work: Work, tmp_path: Path) -> None:
+def test_a_repository_that_a_link_leads_to_is_none_of_ours(work: LoopWork, tmp_path: Path) -> None:
     """Neither is one that .gitmodules names outside of the worktree."""
     other = make_repository(tmp_path / "other")
     write(other, {"uncommitted": "x"})
@@ -208,14 +208,14 @@ def test_a_repository_that_a_link_leads_to_is_none_of_ours(work: Work, tmp_path:
 def test_work_in_a_submodule_is_committed_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
     (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
-    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    work = start_loop(with_submodule(tmp_path / "top"), tmp_path / "tree")
     write(work.path / "lib", {"lib.py": "LIB = 2\n", "__pycache__/lib.pyc": "x"})
     change = settle_work(work.repository, work.path, work.state, work.start)
     assert (change.files, change.leftovers_committed) == (("lib",), True)
     assert sh(work.path / "lib", "show", "--format=%an", "--name-only") == "Helmsman\n\nlib.py"
 
 
-def test_files_that_cannot_be_read_are_made_readable_and_committed(work: Work) -> None:
+def test_files_that_cannot_be_read_are_made_readable_and_committed(work: LoopWork) -> None:
     write(work.path, {"locked/file": "x", "secret": "x"})
     (work.path / "secret").chmod(0)
     (work.path / "locked").chmod(0)

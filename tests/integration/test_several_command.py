@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fakes.command_line import CommandLine, looking, make_repository
+from tests.fakes.command_line import CommandLine, make_repository, offline_command_line
 
 LOOPS = '[[loops]]\ngoal = "from the file"\n'
 
@@ -12,7 +12,7 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     folder = tmp_path_factory.mktemp("several")
     make_repository(folder / "repository")
     (folder / "loops.toml").write_text(LOOPS)
-    return looking(folder)
+    return offline_command_line(folder)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from helmsman.config import LoopConfig
 from tasks.checks.run import CheckContext, run_laid_out
 from tasks.checks.targets import clean_checkout
 from tasks.system.process import never
-from tests.fakes.repositories import Work, write
+from tests.fakes.repositories import LoopWork, write
 from tests.integration.processes import STUBBORN, carriers, eventually
 from tests.integration.stop_work import ASKS, ended, gate, picture, work
 from tests.unit.builders import check, report
@@ -25,7 +25,7 @@ FAILS = f"printf '{NAMES}'; exit 1"
 # what it answers ------------------------------------------------------------------------------------------------------
 
 
-def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(work: Work, tag: str) -> None:
+def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(work: LoopWork, tag: str) -> None:
     gated = gate(work, tag, "true", FAILS)
     first, text = gated.run(active=False, full=False, said=ASKS)
     assert (first.blocked, first.failing, first.failing_tests) == (True, (FAILS,), 1)
@@ -47,14 +47,14 @@ def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(w
     ],
 )
 def test_whoever_does_not_ask_to_be_done_may_end_and_no_check_runs(
-    work: Work, tag: str, tmp_path: Path, said: str, why: str
+    work: LoopWork, tag: str, tmp_path: Path, said: str, why: str
 ) -> None:
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1"), said=said)
     assert (attempt.blocked, attempt.why) == (False, why)
     assert not (tmp_path / "ran").exists()
 
 
-def test_with_an_item_of_a_plan_in_hand_its_own_check_alone_is_run(work: Work, tag: str, tmp_path: Path) -> None:
+def test_with_an_item_of_a_plan_in_hand_its_own_check_alone_is_run(work: LoopWork, tag: str, tmp_path: Path) -> None:
     gated = gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", item="grep -q fixed app.py")
     first = ended(gated, said="T001 is in.")
     assert (first.blocked, first.failing) == (True, ("grep -q fixed app.py",))
@@ -75,7 +75,7 @@ def test_with_an_item_of_a_plan_in_hand_its_own_check_alone_is_run(work: Work, t
     ids=["no checks", "no time", "full", "another hook"],
 )
 def test_no_check_runs_where_its_result_would_not_matter(
-    work: Work, tag: str, tmp_path: Path, checks: tuple[str, ...], asked: dict[str, Any], why: str
+    work: LoopWork, tag: str, tmp_path: Path, checks: tuple[str, ...], asked: dict[str, Any], why: str
 ) -> None:
     ran = tmp_path / "ran"
     call = {name: asked.pop(name) for name in ("full", "active") if name in asked}
@@ -84,7 +84,7 @@ def test_no_check_runs_where_its_result_would_not_matter(
     assert not ran.exists()
 
 
-def test_no_secret_is_handed_back(work: Work, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_is_handed_back(work: LoopWork, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "hunter2-hunter2")
     gated = gate(work, tag, {"command": "echo $DEPLOY_TOKEN; exit 1", "environment": ["DEPLOY_TOKEN"]})
     text = gated.run(active=False, full=False, said=ASKS)[1]
@@ -92,7 +92,7 @@ def test_no_secret_is_handed_back(work: Work, tag: str, monkeypatch: pytest.Monk
     assert "\n[DEPLOY_TOKEN]\n" in text
 
 
-def test_attempts_from_several_threads_wait_for_one_another(work: Work, tag: str, tmp_path: Path) -> None:
+def test_attempts_from_several_threads_wait_for_one_another(work: LoopWork, tag: str, tmp_path: Path) -> None:
     alone = f"mkdir '{tmp_path}/one' && sleep 0.1 && rmdir '{tmp_path}/one' && exit 7"
     gated = gate(work, tag, alone)
     threads = [threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS}) for _ in range(2)]
@@ -109,12 +109,12 @@ def failing_until(marker: Path, until: int) -> str:
     return f"echo >> '{marker}'; test $(wc -l < '{marker}') -ge {until} && exit 0; {FAILS}"
 
 
-def test_what_passes_when_it_is_run_again_sends_nobody_back(work: Work, tag: str, tmp_path: Path) -> None:
+def test_what_passes_when_it_is_run_again_sends_nobody_back(work: LoopWork, tag: str, tmp_path: Path) -> None:
     attempt = ended(gate(work, tag, failing_until(tmp_path / "ran", 2)))
     assert (attempt.blocked, attempt.why, attempt.failing) == (False, "every check that ran passes", ())
 
 
-def test_what_failed_before_is_not_doubted_any_more(work: Work, tag: str, tmp_path: Path) -> None:
+def test_what_failed_before_is_not_doubted_any_more(work: LoopWork, tag: str, tmp_path: Path) -> None:
     gated = gate(work, tag, failing_until(tmp_path / "ran", 99))
     assert [ended(gated).blocked, ended(gated, active=True).blocked] == [True, True]
     assert len((tmp_path / "ran").read_text().splitlines()) == 3
@@ -123,7 +123,7 @@ def test_what_failed_before_is_not_doubted_any_more(work: Work, tag: str, tmp_pa
 # the allowance --------------------------------------------------------------------------------------------------------
 
 
-def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: Work, tag: str, tmp_path: Path) -> None:
+def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: LoopWork, tag: str, tmp_path: Path) -> None:
     slow, quick = f"touch '{tmp_path}/slow'", f"touch '{tmp_path}/quick'; exit 1"
     last = report(check(passed=True, command=slow, seconds=31), check(passed=True, command=quick, seconds=9))
     attempt, _ = gate(work, tag, slow, quick, last=last, stop_seconds=30).run(active=False, full=False, said=ASKS)
@@ -132,7 +132,7 @@ def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: Work, 
     assert (tmp_path / "quick").exists()
 
 
-def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: Work, tag: str) -> None:
+def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: LoopWork, tag: str) -> None:
     before = picture(work.path)
     gated = gate(work, tag, "setsid sh -c 'sleep 300' & echo x > app.py; sleep 300", "exit 1", stop_seconds=1)
     attempt = ended(gated)
@@ -141,7 +141,7 @@ def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: Work, tag: str)
     assert picture(work.path) == before
 
 
-def test_a_check_is_run_again_only_where_the_allowance_lasts(work: Work, tag: str, tmp_path: Path) -> None:
+def test_a_check_is_run_again_only_where_the_allowance_lasts(work: LoopWork, tag: str, tmp_path: Path) -> None:
     left = iter((60.0, 0.0))
     room = CheckContext(clean_checkout(work.place, work.state), tag, never, allowance=lambda _: next(left))
     room.checkout.prepare(work.start)
@@ -150,13 +150,13 @@ def test_a_check_is_run_again_only_where_the_allowance_lasts(work: Work, tag: st
     assert (result.passed, result.flaky, (tmp_path / "ran").read_text()) == (False, (), "\n")
 
 
-def test_a_check_that_was_ended_is_not_begun_again(work: Work, tag: str) -> None:
+def test_a_check_that_was_ended_is_not_begun_again(work: LoopWork, tag: str) -> None:
     gated = gate(work, tag, {"command": "sleep 300", "timeout_seconds": 0.5})
     assert ended(gated).why == "no check finished"
     assert ended(gated).why == "every check exceeds the time limit"
 
 
-def test_whoever_closes_the_gate_waits_until_no_check_runs(work: Work, tag: str, tmp_path: Path) -> None:
+def test_whoever_closes_the_gate_waits_until_no_check_runs(work: LoopWork, tag: str, tmp_path: Path) -> None:
     before, began = picture(work.path), tmp_path / "began"
     gated = gate(work, tag, f"rm -rf src; echo x > app.py; touch '{began}'; {STUBBORN}", f"touch '{tmp_path}/second'; exit 1")
     thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
@@ -171,7 +171,7 @@ def test_whoever_closes_the_gate_waits_until_no_check_runs(work: Work, tag: str,
     assert not (tmp_path / "second").exists()
 
 
-def test_a_loop_that_is_cancelled_ends_the_checks(work: Work, tag: str, tmp_path: Path) -> None:
+def test_a_loop_that_is_cancelled_ends_the_checks(work: LoopWork, tag: str, tmp_path: Path) -> None:
     before = picture(work.path)
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/began' new; sleep 300", stop=(tmp_path / "began").exists))
     assert (attempt.blocked, attempt.why) == (False, "the session is ending")

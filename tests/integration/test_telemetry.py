@@ -12,7 +12,7 @@ from tasks.observers import telemetry, telemetry_sdk
 from tasks.observers.telemetry import SIGNALS, wanted
 from tasks.observers.telemetry_sdk import Pipeline
 from tests.contracts.source import ROOT
-from tests.fakes.collector import collecting
+from tests.fakes.collector import run_collector
 from tests.unit.builders import MINUTE, NOW
 
 pytestmark = pytest.mark.feature("H6")
@@ -42,7 +42,7 @@ def nothing_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
         monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test,service.name=ours")
@@ -56,7 +56,7 @@ def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: 
 
 
 def test_a_collector_that_refuses_is_complained_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    with collecting(status=400) as collector:
+    with run_collector(status=400) as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         (complaint, *_) = sent(*(iteration(number) for number in range(5)))
     assert "Failed to export spans batch code: 400" in complaint
@@ -67,7 +67,7 @@ def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
     monkeypatch: pytest.MonkeyPatch, *, deaf: bool
 ) -> None:
     monkeypatch.setattr(telemetry_sdk, "FLUSH_SECONDS", 0.3)
-    with collecting(deaf=True) as collector:
+    with run_collector(deaf=True) as collector:
         monkeypatch.setenv(ENDPOINT, collector.url if deaf else "http://127.0.0.1:9")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
         sent(*(iteration(number) for number in range(3000)))  # more than may wait: telling never blocks
@@ -76,7 +76,7 @@ def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
 
 
 def test_values_of_secret_variables_are_replaced_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("SHOP_API_KEY", "s3cr3t-of-the-shop")
         sent(iteration(attributes={"gen_ai.tool.name": "s3cr3t-of-the-shop"}))
@@ -84,7 +84,7 @@ def test_values_of_secret_variables_are_replaced_by_their_names(monkeypatch: pyt
 
 
 def test_whoever_started_the_loop_is_linked(monkeypatch: pytest.MonkeyPatch) -> None:
-    with collecting() as collector:
+    with run_collector() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("TRACEPARENT", trace_context("outer", 1, 1)["TRACEPARENT"] + "\n")
         sent(iteration(attributes={"helmsman.decision.rule": "continue"}), iteration(2))

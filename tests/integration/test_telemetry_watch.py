@@ -19,7 +19,7 @@ from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, write_state
 from tasks.system.journal import journal_to, listening, publish
 from tasks.system.paths import LoopFolder
-from tests.fakes.collector import Collector, collecting
+from tests.fakes.collector import Collector, run_collector
 from tests.fakes.repositories import LOOP, make_repository
 from tests.unit import builders
 from tests.unit.builders import CONTINUE, STOP
@@ -38,7 +38,7 @@ def repository(tmp_path: Path) -> Repository:
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    with collecting() as listening_one:
+    with run_collector() as listening_one:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", listening_one.url)
         yield listening_one
 

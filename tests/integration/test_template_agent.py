@@ -20,13 +20,13 @@ from helmsman.records.events import Event, ToolCalled
 from helmsman.records.state import LoopState
 from tasks.agents import claude
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, begin, finished_call
+from tasks.agents.call_folder import CallFolder, finished_call, start_loop
 from tasks.agents.catalogue import agent_names, find_agent, find_program
 from tasks.agents.template import environment_of
 from tasks.system.journal import listening
-from tests.fakes.bench import eventually
-from tests.fakes.repositories import Work, make_repository
-from tests.fakes.repositories import begin as begin_loop
+from tests.fakes.loop_bench import eventually
+from tests.fakes.repositories import LoopWork, make_repository
+from tests.fakes.repositories import start_loop as begin_loop
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("A5")]
 
@@ -48,7 +48,7 @@ def starts(folder: Path) -> int:
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None = None, **changes: Any) -> Work:
+def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None = None, **changes: Any) -> LoopWork:
     """A loop that is about to call this command; `changes` are those of the kind, and sections of the configuration."""
     sections = {name: changes.pop(name) for name in ("agent", "claude", "limits") if name in changes}
     kind = AgentKind(name="any", command=command, words=dict(words or {}), **changes)
@@ -56,10 +56,10 @@ def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None =
     config, _ = fitted(found.config, found.origins, kind)
     work = begin_loop(make_repository(folder / "repository"), folder / "worktree")
     state = work.state.model_copy(update={"config": config, "agent": Agent(kind=kind)})
-    return Work(work.repository, work.path, state, work.start)
+    return LoopWork(work.repository, work.path, state, work.start)
 
 
-def call(work: Work, prompt: str = "go on", state: LoopState | None = None, *, stopped: bool = False) -> AgentCall:
+def call(work: LoopWork, prompt: str = "go on", state: LoopState | None = None, *, stopped: bool = False) -> AgentCall:
     order = Order(work.place, state or work.state, prompt, work.start, credentials={"SECRET": "s"}, stop=lambda: stopped)
     return claude.call_agent(order)
 
@@ -194,7 +194,7 @@ def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path
     agent = program(tmp_path / "agent", "echo never")
     work = loop(tmp_path, str(agent), output="codex")
     folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
-    begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
+    start_loop(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
     folder.transcript.write_text(CODEX)
     made = call(work)
     assert (made.outcome, made.final_text, made.usage.tokens, starts(tmp_path / "agent")) == ("finished", "add adds now", 330, 0)

@@ -17,7 +17,7 @@ from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
 from tasks.system.lock import exclusive_driver
 from tests.fakes.repositories import commit, sh, write
-from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
+from tests.fakes.two_clones import BRANCH, LOOP, PUSH_CONFIG, begin_loop, loop_worktree, refs_below, run_iteration, take_over_loop
 from tests.integration.travellers import at_once, one, remote, two
 
 __all__ = ["at_once", "one", "remote", "two"]
@@ -25,18 +25,18 @@ pytestmark = pytest.mark.feature("D4", "E3")
 
 
 def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two: Repository) -> None:
-    state = go_on(one, begun(one), "done by one\n")
+    state = run_iteration(one, begin_loop(one), "done by one\n")
     push_loop(one, state)
-    found = taken_over(two)
+    found = take_over_loop(two)
     assert (found.iteration, found.head, found.uid) == (1, state.head, state.uid)
-    assert (tree(two, found) / "app.py").read_text() == "done by one\n"
+    assert (loop_worktree(two, found) / "app.py").read_text() == "done by one\n"
 
 
 def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Repository, remote: Path) -> None:
-    before = begun(one)
-    theirs = taken_over(two)
+    before = begin_loop(one)
+    theirs = take_over_loop(two)
     at = read_ref(remote, state_ref(LOOP))
-    for ours in (before, go_on(one, before, "too late\n")):
+    for ours in (before, run_iteration(one, before, "too late\n")):
         with pytest.raises(Fenced):
             push_loop(one, ours)
         with pytest.raises(Fenced, match="has another driver"):
@@ -47,44 +47,44 @@ def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Reposi
 
 
 def test_the_same_machine_that_begins_again_fences_its_earlier_process_too(one: Repository, remote: Path) -> None:
-    state = begun(one)
+    state = begin_loop(one)
     at = read_ref(remote, state_ref(LOOP))
     assert acquire_lease(one, state) == state
     assert read_ref(remote, state_ref(LOOP)) != at
 
 
 def test_what_the_fenced_one_had_alone_is_kept_when_it_takes_the_loop_up_again(one: Repository, two: Repository) -> None:
-    before = begun(one)
-    too_late = go_on(one, before, "too late\n")
+    before = begin_loop(one)
+    too_late = run_iteration(one, before, "too late\n")
     _, lost = read_state(one, LOOP)
-    write(tree(one, before), {"lying.txt": "about"})
-    push_loop(two, go_on(two, taken_over(two), "in time\n"))
-    found = taken_over(one)
+    write(loop_worktree(one, before), {"lying.txt": "about"})
+    push_loop(two, run_iteration(two, take_over_loop(two), "in time\n"))
+    found = take_over_loop(one)
     assert (found.head != too_late.head, found.iteration) == (True, 1)
-    assert (tree(one, found) / "app.py").read_text() == "in time\n"
-    assert not (tree(one, found) / "lying.txt").exists()
-    assert lost in kept(one, "fenced/")
-    (work,) = (name for name in kept(one, "salvage/") if "lying.txt" in git(one.common, "ls-tree", "--name-only", name))
+    assert (loop_worktree(one, found) / "app.py").read_text() == "in time\n"
+    assert not (loop_worktree(one, found) / "lying.txt").exists()
+    assert lost in refs_below(one, "fenced/")
+    (work,) = (name for name in refs_below(one, "salvage/") if "lying.txt" in git(one.common, "ls-tree", "--name-only", name))
     assert git(one.common, "show", f"{work}:app.py") == "too late\n"
 
 
 def test_what_was_not_pushed_yet_is_not_given_up(one: Repository) -> None:
-    ahead = go_on(one, begun(one), "not pushed\n")
-    assert taken_over(one).head == ahead.head
+    ahead = run_iteration(one, begin_loop(one), "not pushed\n")
+    assert take_over_loop(one).head == ahead.head
     assert read_state(one, LOOP)[0].iteration == 1
-    assert not kept(one, "fenced/")
+    assert not refs_below(one, "fenced/")
 
 
 def test_a_session_that_lies_on_another_machine_is_not_gone_on_with(one: Repository, two: Repository) -> None:
     session = KeptSession.model_validate({"id": "s", "used_at": "2026-11-22T10:00:00Z"})
-    state = begun(one)
+    state = begin_loop(one)
     push_loop(one, replace_state(one, state, state.model_copy(update={"session": session, "host": "another"}), "kept"))
-    assert taken_over(two).session is None
+    assert take_over_loop(two).session is None
 
 
 def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two: Repository) -> None:
-    before = begun(one)
-    taken_over(two)
+    before = begin_loop(one)
+    take_over_loop(two)
     at = read_state(one, LOOP)
     with exclusive_driver(loop_folder(one, LOOP).lock, LOOP), pytest.raises(OperatorError, match="already has a driver"):
         pull_state(one, LOOP, before.config.remote, held=False)
@@ -92,11 +92,11 @@ def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two:
 
 
 def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, two: Repository) -> None:
-    push_loop(one, begun(one))
+    push_loop(one, begin_loop(one))
     git(two.common, "remote", "rename", "origin", "away")
     git(two.common, "remote", "add", "origin", str(two.top.parent / "empty.git"))
     sh(two.top.parent, "init", "--quiet", "--bare", "empty.git")
-    mine = go_on(two, begun(two, uid="u2"), "mine\n")
+    mine = run_iteration(two, begin_loop(two, uid="u2"), "mine\n")
     with pytest.raises(Fenced, match="another loop that is called loop"):
         pull_state(two, LOOP, RemoteConfig(push=True, name="away"), held=False)
     assert read_state(two, LOOP)[0] == mine
@@ -105,19 +105,19 @@ def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, t
 def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away_the_world_s(
     one: Repository, remote: Path
 ) -> None:
-    state = begun(one)
+    state = begin_loop(one)
     with pytest.raises(OperatorError, match="there is no remote 'nowhere'"):
         pull_state(one, LOOP, RemoteConfig(push=True, name="nowhere"), held=False)
     remote.rename(remote.with_suffix(".away"))
     with pytest.raises(TransientError):
-        pull_state(one, LOOP, PUSHED, held=False)
+        pull_state(one, LOOP, PUSH_CONFIG, held=False)
     with pytest.raises(TransientError):
         check_lease(one, state)
     assert remote_handover.is_ours(one, state)
 
 
 def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Repository, remote: Path) -> None:
-    state = begun(one)
+    state = begin_loop(one)
 
     def asked() -> None:
         with pushing_at_end(one, LOOP):
@@ -130,10 +130,10 @@ def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Rep
 
 
 def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one: Repository, two: Repository) -> None:
-    before = begun(one)
-    commit(tree(one, before), "half of it", {"app.py": "half\n"})
+    before = begin_loop(one)
+    commit(loop_worktree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
-    state = taken_over(two)
+    state = take_over_loop(two)
     after = mark_lost(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC))
     assert (after.due, after.attempt, after.spending.agent_calls, after.spending.seconds) == (1, 2, 1, 0.0)
     (salvaged,) = after.salvaged

@@ -11,7 +11,7 @@ from tasks.repository.state_ref import read_state, state_ref
 from tasks.sandbox.enter import git_folder
 from tasks.sandbox.own_git import make_git
 from tests.fakes.repositories import sh, write
-from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
+from tests.fakes.two_clones import BRANCH, LOOP, PUSH_CONFIG, begin_loop, loop_worktree, refs_below, run_iteration, take_over_loop
 from tests.integration.travellers import at_once, one, remote, two
 
 __all__ = ["at_once", "one", "remote", "two"]
@@ -20,37 +20,37 @@ pytestmark = pytest.mark.feature("D4", "E3")
 
 def test_what_the_agent_committed_in_its_box_is_kept_when_another_machine_went_on(one: Repository, two: Repository) -> None:
     """The driver here died before it had taken that over."""
-    before = begun(one)
+    before = begin_loop(one)
     box = git_folder(loop_folder(one, LOOP))
     box.parent.mkdir(parents=True)
-    make_git(tree(one, before), box)
-    write(tree(one, before), {"app.py": "from the box\n"})
+    make_git(loop_worktree(one, before), box)
+    write(loop_worktree(one, before), {"app.py": "from the box\n"})
     inside = {"GIT_DIR": str(box), "GIT_WORK_TREE": ".", "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(one.common / "objects")}
-    git(tree(one, before), "commit", "--quiet", "--all", "--message", "in the box", env=inside)
-    made = git(tree(one, before), "rev-parse", "HEAD", env=inside).strip()
-    push_loop(two, go_on(two, taken_over(two), "in time\n"))
-    pull_state(one, LOOP, PUSHED, held=False)
-    assert made in kept(one, "salvage/")
+    git(loop_worktree(one, before), "commit", "--quiet", "--all", "--message", "in the box", env=inside)
+    made = git(loop_worktree(one, before), "rev-parse", "HEAD", env=inside).strip()
+    push_loop(two, run_iteration(two, take_over_loop(two), "in time\n"))
+    pull_state(one, LOOP, PUSH_CONFIG, held=False)
+    assert made in refs_below(one, "salvage/")
     assert not box.exists()
-    assert (tree(one, before) / "app.py").read_text() == "in time\n"
+    assert (loop_worktree(one, before) / "app.py").read_text() == "in time\n"
 
 
 def test_a_branch_that_somebody_has_checked_out_is_not_moved_beneath_them(one: Repository, two: Repository) -> None:
-    push_loop(one, begun(one))
-    gone = taken_over(two)
-    git(two.common, "worktree", "remove", "--force", str(tree(two, gone)))
+    push_loop(one, begin_loop(one))
+    gone = take_over_loop(two)
+    git(two.common, "worktree", "remove", "--force", str(loop_worktree(two, gone)))
     sh(two.top, "switch", "--quiet", BRANCH)
-    push_loop(one, go_on(one, _again(one), "further\n"))
+    push_loop(one, run_iteration(one, _again(one), "further\n"))
     known = read_ref(two.common, state_ref(LOOP))
     with pytest.raises(GitError, match="fetch failed") as caught:
-        pull_state(two, LOOP, PUSHED, held=False)
+        pull_state(two, LOOP, PUSH_CONFIG, held=False)
     assert str(two.top) in caught.value.found
     assert (sh(two.top, "status", "--porcelain"), read_ref(two.common, state_ref(LOOP))) == ("", known)
     sh(two.top, "switch", "--quiet", "--detach")
-    pull_state(two, LOOP, PUSHED, held=False)
+    pull_state(two, LOOP, PUSH_CONFIG, held=False)
     assert read_state(two, LOOP)[0].iteration == 1
 
 
 def _again(repository: Repository) -> LoopState:
-    pull_state(repository, LOOP, PUSHED, held=False)
+    pull_state(repository, LOOP, PUSH_CONFIG, held=False)
     return read_state(repository, LOOP)[0]

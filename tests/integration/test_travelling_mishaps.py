@@ -20,7 +20,7 @@ from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref, write_state
 from tasks.repository.worktree import ensure_worktree
 from tests.fakes.repositories import commit, sh, write
-from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
+from tests.fakes.two_clones import BRANCH, LOOP, PUSH_CONFIG, begin_loop, loop_worktree, refs_below, run_iteration, take_over_loop
 from tests.integration.travellers import at_once, one, remote, two
 
 __all__ = ["at_once", "one", "remote", "two"]
@@ -29,16 +29,16 @@ pytestmark = pytest.mark.feature("D4", "E3")
 
 def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repository, two: Repository, remote: Path) -> None:
     """The machine died behind the agent's call, before its result was kept."""
-    before = go_on(one, begun(one), "done\n")
+    before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
-    lost = commit(tree(one, before), "half of it", {"app.py": "half\n"})
+    lost = commit(loop_worktree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
-    pull_state(two, LOOP, PUSHED, held=False)
+    pull_state(two, LOOP, PUSH_CONFIG, held=False)
     state, _ = read_state(two, LOOP)
-    ensure_worktree(two, tree(two, state), BRANCH, state.head)
+    ensure_worktree(two, loop_worktree(two, state), BRANCH, state.head)
     after = acquire_lease(two, mark_lost(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
     assert (after.attempt, read_ref(remote, f"refs/heads/{BRANCH}")) == (2, before.head)
-    assert lost in kept(two, "salvage/")
+    assert lost in refs_below(two, "salvage/")
     assert lost in sh(remote, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/salvage")  # it had it before
 
 
@@ -46,53 +46,53 @@ def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
     one: Repository, two: Repository, remote: Path
 ) -> None:
     """The machine died between going back and writing it down."""
-    before = go_on(one, begun(one), "done\n")
+    before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
-    commit(tree(one, before), "worse", {"app.py": "worse\n"})
+    commit(loop_worktree(one, before), "worse", {"app.py": "worse\n"})
     push_loop(one, before)
-    found = taken_over(two)
+    found = take_over_loop(two)
     reset_branch(loop_context(str(two.top), found), found, found.head)
     push_loop(two, found)
     assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
 
 
 def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: Repository, two: Repository, remote: Path) -> None:
-    push_loop(one, go_on(one, begun(one), "somebody's\n"))
+    push_loop(one, run_iteration(one, begin_loop(one), "somebody's\n"))
     at = read_ref(remote, state_ref(LOOP))
     theirs, _ = read_state(one, LOOP)
     config = theirs.config.model_copy(update={"goal": "another one"})
     mine = theirs.model_copy(update={"uid": "u2", "config": config, "iteration": 0, "head": theirs.base_commit, "host": ""})
     write_state(two, mine, over=None, record=None, subject="start")
     with pytest.raises(Fenced, match="another loop that is called loop"):
-        pull_state(two, LOOP, PUSHED, held=False)
+        pull_state(two, LOOP, PUSH_CONFIG, held=False)
     assert read_state(two, LOOP)[0] == mine
     assert read_ref(remote, state_ref(LOOP)) == at
 
 
 def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Repository) -> None:
-    refuse_taken(two, LOOP, PUSHED)
-    begun(one)
+    refuse_taken(two, LOOP, PUSH_CONFIG)
+    begin_loop(one)
     refuse_taken(two, LOOP, RemoteConfig())
     with pytest.raises(OperatorError, match="a loop named loop already exists on remote origin"):
-        refuse_taken(two, LOOP, PUSHED)
+        refuse_taken(two, LOOP, PUSH_CONFIG)
 
 
 def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(one: Repository, two: Repository) -> None:
-    before = begun(one)
+    before = begin_loop(one)
     config = before.config.model_copy(update={"workspace": WorkspaceConfig(in_place=True)})
     main = git(two.top, "branch", "--show-current").strip()
     push_loop(one, replace_state(one, before, before.model_copy(update={"config": config, "branch": main}), "in place"))
     write(two.top, {"app.py": "edited\n", "mine.txt": "mine\n"})
     with pytest.raises(OperatorError, match="works in a checkout of its own") as caught:
-        pull_state(two, LOOP, PUSHED, held=False)
+        pull_state(two, LOOP, PUSH_CONFIG, held=False)
     assert before.host in str(caught.value)
     assert ((two.top / "app.py").read_text(), (two.top / "mine.txt").read_text()) == ("edited\n", "mine\n")
 
 
 def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: Repository, two: Repository) -> None:
-    before = go_on(one, begun(one), "done\n")
+    before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
-    pull_state(two, LOOP, PUSHED, held=False)
+    pull_state(two, LOOP, PUSH_CONFIG, held=False)
     acquire_lease(one, before)
     with pytest.raises(Fenced):
         acquire_lease(two, read_state(two, LOOP)[0])
@@ -109,7 +109,7 @@ def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     one: Repository, silent: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(remote_handover, "SECONDS_AT_AN_END", 0.5)
-    state = begun(one)
+    state = begin_loop(one)
     git(one.common, "remote", "set-url", "origin", silent)
     assert remote_handover.is_ours(one, state)
     with pushing_at_end(one, LOOP):
@@ -120,22 +120,22 @@ def test_an_ending_does_not_wait_for_a_remote_that_hangs(
 
 
 def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Repository, two: Repository, remote: Path) -> None:
-    before = go_on(one, begun(one), "done\n")
+    before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
     git(two.common, "fetch", "--quiet", "origin", "refs/heads/*:refs/remotes/origin/*")
-    lost = commit(tree(one, before), "pushed with no state", {"app.py": "more\n"})
+    lost = commit(loop_worktree(one, before), "pushed with no state", {"app.py": "more\n"})
     push_loop(one, before)
     git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
-    ensure_worktree(two, tree(two, before), BRANCH, before.head)  # as a try has left it
-    acquire_lease(two, taken_over(two))
-    assert (tree(two, before) / "app.py").read_text() == "more\n"
+    ensure_worktree(two, loop_worktree(two, before), BRANCH, before.head)  # as a try has left it
+    acquire_lease(two, take_over_loop(two))
+    assert (loop_worktree(two, before) / "app.py").read_text() == "more\n"
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == read_ref(remote, f"refs/heads/{BRANCH}") == lost
 
 
 def test_resume_brings_a_loop_that_this_clone_has_not_got(
     one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = go_on(one, begun(one), "done\n")
+    before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
     asked: list[LoopRequest] = []
 

@@ -12,7 +12,7 @@ from tasks.repository.git import GitError, Repository
 from tasks.repository.remote import push_loop
 from tasks.repository.state_signature import Tip, note_tip
 from tasks.system.keys import keys_folder
-from tests.fakes.two_machines import LOOP, PUSHED, begun, go_on, taken_over
+from tests.fakes.two_clones import LOOP, PUSH_CONFIG, begin_loop, run_iteration, take_over_loop
 from tests.integration.travellers import at_once, one, remote, two
 
 __all__ = ["at_once", "one", "remote", "two"]
@@ -26,10 +26,10 @@ class Killed(BaseException):
 @pytest.fixture
 def ahead(one: Repository, two: Repository) -> Repository:
     """A machine that went on by itself, while another one took the loop over and pushed."""
-    before = begun(one)
+    before = begin_loop(one)
     push_loop(one, before)
-    push_loop(two, go_on(two, taken_over(two), "in time\n"))
-    go_on(one, before, "too late\n")
+    push_loop(two, run_iteration(two, take_over_loop(two), "in time\n"))
+    run_iteration(one, before, "too late\n")
     return one
 
 
@@ -56,7 +56,7 @@ def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(
         assert state_ref.show_state(ahead, LOOP).unverified == ""
 
     around_the_move(monkeypatch, before=look, after=look)
-    pull_state(ahead, LOOP, PUSHED, held=False)
+    pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 
@@ -69,7 +69,7 @@ def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_
 
     def slow(*arguments: Any) -> Any:
         looking.undo()
-        pull_state(ahead, LOOP, PUSHED, held=False)
+        pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
         return real(*arguments)
 
     with monkeypatch.context() as looking:
@@ -88,9 +88,9 @@ def test_who_is_killed_while_a_state_is_replaced_leaves_one_that_is_acted_on(
     with monkeypatch.context() as dying:
         around_the_move(dying, before=(lambda: None) if moved else die, after=die)
         with pytest.raises(Killed):
-            pull_state(ahead, LOOP, PUSHED, held=False)
+            pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
-    pull_state(ahead, LOOP, PUSHED, held=False)
+    pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 
@@ -100,7 +100,7 @@ def test_who_is_killed_between_a_state_and_the_note_of_it_leaves_one_that_is_act
     def die(*_: object, **__: object) -> None:
         raise Killed
 
-    before = begun(one)
+    before = begin_loop(one)
     after = before.model_copy(update={"iteration": 1})
     with monkeypatch.context() as dying:
         dying.setattr(state_ref, "note_tip", die)
@@ -110,7 +110,7 @@ def test_who_is_killed_between_a_state_and_the_note_of_it_leaves_one_that_is_act
 
 
 def test_a_git_that_was_killed_or_took_too_long_says_nothing_of_a_state(one: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = begun(one)
+    before = begin_loop(one)
 
     def killed(*arguments: Any, **_: Any) -> str:
         raise GitError(arguments[3:], -9, "")

@@ -11,7 +11,7 @@ from helmsman.records.checks import Finding, TrustedRun, Weight
 from helmsman.records.proof import SinceStart
 from helmsman.verify.outcomes import outcomes
 from tasks.loop import steps
-from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
+from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, start_loop, write
 from tests.integration.test_auditing import execution
 
 pytestmark = pytest.mark.feature("V13")
@@ -21,18 +21,18 @@ STRICT, WEAK = 'test "$(cat answer)" = 42\n', "exit 0\n"
 
 
 @pytest.fixture(params=[True, False], ids=["in a clean checkout", "in the agent's folder"])
-def work(request: pytest.FixtureRequest, tmp_path: Path) -> Work:
+def work(request: pytest.FixtureRequest, tmp_path: Path) -> LoopWork:
     files = {"answer": "1\n", "tests/one.sh": STRICT, "tests/deep/two.sh": "x\n", ".gitignore": "*.log\n", "tests/exact": "7\n"}
-    begun = begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
+    begun = start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
     config = LoopConfig.model_validate({"goal": "x", "workspace": {"clean": request.param}})
     return replace(begun, state=begun.state.model_copy(update={"config": config}))
 
 
-def _same_workspace(work: Work) -> dict[str, Any]:
+def _same_workspace(work: LoopWork) -> dict[str, Any]:
     return {"goal": "x", "workspace": work.state.config.workspace.model_dump()}
 
 
-def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedRun, list[Finding]]:
+def judged(work: LoopWork, check: str = CHECK, **invariants: Any) -> tuple[TrustedRun, list[Finding]]:
     """The further run, and what is found in it."""
     config = LoopConfig.model_validate({**_same_workspace(work), "checks": (check,), "invariants": invariants})
     state = work.state.model_copy(update={"config": config})
@@ -41,12 +41,12 @@ def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedRu
     return copy, list(outcomes(steps.checks.fn(work.place, state, done), copy, {check}, "x", config.invariants).findings)
 
 
-def unmoved(work: Work, head: str) -> bool:
+def unmoved(work: LoopWork, head: str) -> bool:
     at = work.sh("rev-parse", "HEAD", BRANCH).split() == [head, head]
     return at and work.sh("symbolic-ref", "HEAD") == f"refs/heads/{BRANCH}" and work.sh("status", "--porcelain") == ""
 
 
-def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: Work) -> None:
+def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: LoopWork) -> None:
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK, "answer": "2\n"})
     copy, (finding,) = judged(work)
     assert copy.put_back == ("tests/one.sh",)
@@ -55,7 +55,7 @@ def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: Wor
     assert (work.path / "tests/one.sh").read_text() == WEAK
 
 
-def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: Work) -> None:
+def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: LoopWork) -> None:
     commit(work.path, "work", {"tests/one.sh": f"# what is asked for\n{STRICT}", "answer": "42\n", "tests/more.sh": "exit 0\n"})
     copy, found = judged(work)
     assert (set(copy.put_back), found) == ({"tests/one.sh", "tests/more.sh"}, [])
@@ -64,14 +64,14 @@ def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: W
     assert [one.name for one in copy.report.results] == [CHECK]
 
 
-def test_nothing_is_run_where_nothing_that_is_kept_has_changed_and_what_the_operator_names_is_kept(work: Work) -> None:
+def test_nothing_is_run_where_nothing_that_is_kept_has_changed_and_what_the_operator_names_is_kept(work: LoopWork) -> None:
     commit(work.path, "work", {"answer": "42\n"})
     assert judged(work) == (TrustedRun(), [])
     copy, (finding,) = judged(work, trusted=["answer"])
     assert (copy.put_back, finding.path) == (("answer",), "answer")
 
 
-def test_files_of_every_shape_are_as_they_were(work: Work) -> None:
+def test_files_of_every_shape_are_as_they_were(work: LoopWork) -> None:
     """A folder where a file was, a file where a folder was, a link, a lost bit, a name that is no text."""
     write(work.path, {"answer": "42\n"})
     (work.path / "tests/deep/two.sh").unlink()
@@ -90,7 +90,7 @@ def test_files_of_every_shape_are_as_they_were(work: Work) -> None:
 
 
 @pytest.mark.feature("V5")
-def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: Work) -> None:
+def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: LoopWork) -> None:
     tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn two() { assert_eq!(super::one(), 2); }\n}\n"
     begun = commit(work.path, "start", {"lib.rs": f"fn one() -> u8 {{ 1 }}\n{tests}"})
     head = commit(work.path, "cheat", {"lib.rs": "fn one() -> u8 { 3 }\n" + tests.replace("assert_eq!(super::one(), 2);", "")})
@@ -106,12 +106,12 @@ def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: Work)
     assert unmoved(work, head)
 
 
-def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: Work) -> None:
+def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: LoopWork) -> None:
     """What is compiled by time and size, as Python does, is compiled anew on both ways."""
     program = "python3 -c 'import sys; sys.path[:0] = [\"tests\"]; import judge; sys.exit(judge.CODE)'"
     commit(work.path, "start", {"tests/judge.py": "CODE = 1\n", ".gitignore": "*.log\n__pycache__/\n"})
-    begun = Work(work.repository, work.path, work.state, work.sh("rev-parse", "HEAD"))
-    begun = Work(begun.repository, begun.path, begun.state.model_copy(update={"base_commit": begun.start}), begun.start)
+    begun = LoopWork(work.repository, work.path, work.state, work.sh("rev-parse", "HEAD"))
+    begun = LoopWork(begun.repository, begun.path, begun.state.model_copy(update={"base_commit": begun.start}), begun.start)
     commit(work.path, "cheat", {"tests/judge.py": "CODE = 0\n"})
     for _ in range(2):
         copy, (finding,) = judged(begun, program)
@@ -119,7 +119,7 @@ def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: Work) -> None:
         assert (copy.report.results[0].exit_code, finding.weight) == (1, Weight.BLOCK)
 
 
-def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: Work) -> None:
+def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: LoopWork) -> None:
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK})
     cancel = work.place.folder.cancel
     cancel.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: Work) -> N
 
 
 @pytest.mark.feature("V9", "V16")
-def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: Work) -> None:
+def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: LoopWork) -> None:
     strict = 'test "$(cat answer)" = 2\n'
     config = LoopConfig.model_validate(
         {**_same_workspace(work), "checks": ("for one in tests/*.sh; do sh $one || exit 1; done",)}

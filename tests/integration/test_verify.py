@@ -15,7 +15,7 @@ from tasks.repository.clean_checkout import loop_checkouts, own_checkout
 from tasks.repository.git import open_repository
 from tasks.system.paths import state_home
 from tests.fakes.judge_api import JudgeApi
-from tests.fakes.judge_questions import answer, one, saying
+from tests.fakes.judge_questions import answer, criterion, judge_turn
 from tests.fakes.repositories import commit, make_repository, sh, write
 
 pytestmark = [pytest.mark.feature("V19"), pytest.mark.usefixtures("home")]
@@ -160,7 +160,7 @@ def test_a_judge_is_asked_only_by_option_and_of_changed_expectations_as_well(
     top = plain(tmp_path)
     commit(top, "green", {"answer": "2\n"})
     commit(top, "more", {"answer": "3\n", "tests/check.sh": 'test "$(cat answer)" = 3\n'})
-    with JudgeApi([saying(answer(one("c1"), one("changed.tests")))]) as api:
+    with JudgeApi([judge_turn(answer(criterion("c1"), criterion("changed.tests")))]) as api:
         monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
         found = verified(top, capsys, "HEAD~1..HEAD", goal="The answer is three.")

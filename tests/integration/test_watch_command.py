@@ -21,8 +21,8 @@ from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, write_state
 from tasks.system.journal import Listener, journal_to
 from tasks.system.lock import exclusive_driver
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, the_object
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
+from tests.fakes.loop_bench import eventually
 from tests.fakes.terminal import CURSOR, Terminal
 from tests.unit import builders
 
@@ -229,12 +229,12 @@ def test_as_json_the_end_is_waited_for_and_told_in_the_shape_of_status(helmsman:
     loop.create()
     loop.drive()
     once = helmsman.run("watch", "--once", "--json", "--repo", helmsman.repository)
-    assert the_object(once.output)["driver"].startswith("process ")
+    assert read_object(once.output)["driver"].startswith("process ")
     with piped(helmsman, "--json") as (process, output):
         loop.move(ending=DONE)
         loop.let_go()
         assert process.wait(60) == 0
-        result = the_object(output.read_text("utf-8"))
+        result = read_object(output.read_text("utf-8"))
     assert set(result) >= RESULT_KEYS
     assert (result["outcome"], result["driver"]) == ("completed", None)
     assert helmsman.run("status", "--json", "--repo", helmsman.repository).output == output.read_text("utf-8")

@@ -15,7 +15,7 @@ from tasks.loop.prepare import prepare
 from tasks.loop.wiki import lay_out, update_wiki, wiki_folder
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import dirty_paths, remove_worktree, settle_work
-from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, shell
+from tests.fakes.repositories import LOOP, NOW, LoopWork, commit, make_repository, record_of, shell, start_loop
 from tests.unit.builders import STOP
 
 pytestmark = pytest.mark.feature("L8")
@@ -26,8 +26,8 @@ FILES = {
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(make_repository(tmp_path / "top", FILES), tmp_path / "tree")
+def work(tmp_path: Path) -> LoopWork:
+    return start_loop(make_repository(tmp_path / "top", FILES), tmp_path / "tree")
 
 
 def with_wiki(state: LoopState, **changes: object) -> LoopState:
@@ -35,7 +35,7 @@ def with_wiki(state: LoopState, **changes: object) -> LoopState:
     return state.model_copy(update={"config": config, **changes})
 
 
-def completed(work: Work, *choices: str) -> LoopState:
+def completed(work: LoopWork, *choices: str) -> LoopState:
     """The loop after two iterations of which the last one proved it."""
     memory = WorkingMemory(decisions=tuple(Choice(chose=choice) for choice in choices or ("A table",)))
     state = work.state
@@ -46,11 +46,11 @@ def completed(work: Work, *choices: str) -> LoopState:
     return with_wiki(state, memory=memory, ending=STOP)
 
 
-def wiki(work: Work) -> Path:
+def wiki(work: LoopWork) -> Path:
     return wiki_folder(work.repository)
 
 
-def pages_of(work: Work) -> dict[str, bytes]:
+def pages_of(work: LoopWork) -> dict[str, bytes]:
     """Those that are kept up to date."""
     return {name: text for name, text in everything(wiki(work)).items() if "/" not in name}
 
@@ -62,7 +62,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Work) -> None:
+def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: LoopWork) -> None:
     update_wiki(work.place, completed(work))
     assert wiki(work) == work.repository.common / "helmsman" / "wiki"
     pages = pages_of(work)
@@ -73,7 +73,7 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Wor
     assert b"> - MUST NOT: Never edit generated files. (line 1)" in pages[CONSTRAINTS]
 
 
-def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
+def test_without_the_wish_for_a_wiki_nothing_is_written(work: LoopWork) -> None:
     state = work.state.model_copy(update={"ending": STOP})
     update_wiki(work.place, state)
     lay_out(work.place, state)
@@ -81,7 +81,7 @@ def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
     assert not (work.path / ".helmsman").exists()
 
 
-def test_a_persons_edits_stay_and_our_parts_are_renewed(work: Work) -> None:
+def test_a_persons_edits_stay_and_our_parts_are_renewed(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.place, state)
     page = wiki(work) / MAP
@@ -98,7 +98,7 @@ def test_a_persons_edits_stay_and_our_parts_are_renewed(work: Work) -> None:
     assert "tests last" in (wiki(work) / CONSTRAINTS).read_text()
 
 
-def test_a_page_that_cannot_be_read_is_told_and_left(work: Work) -> None:
+def test_a_page_that_cannot_be_read_is_told_and_left(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.place, state)
     (wiki(work) / INDEX).write_bytes(b"\xff\n")
@@ -107,7 +107,7 @@ def test_a_page_that_cannot_be_read_is_told_and_left(work: Work) -> None:
     assert (wiki(work) / INDEX).read_bytes() == b"\xff\n"
 
 
-def test_no_secret_gets_into_the_wiki(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_gets_into_the_wiki(work: LoopWork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
     head = commit(work.path, "leak", {"s3cr3t-of-the-shop/README.md": "It is here.\n"})
     state = completed(work, "s3cr3t-of-the-shop as it is").model_copy(update={"head": head})
@@ -116,7 +116,7 @@ def test_no_secret_gets_into_the_wiki(work: Work, monkeypatch: pytest.MonkeyPatc
     assert "[SHOP_TOKEN]" in (wiki(work) / MAP).read_text()
 
 
-def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: Work) -> None:
+def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: LoopWork) -> None:
     (work.path / os.fsdecode(b"\xff")).mkdir()
     (work.path / os.fsdecode(b"\xff") / "README.md").write_text("x")
     head = commit(work.path, "odd", {"a\nb/README.md": "Odd.\n", "-x/README.md": "Dashed.\n", ":(top)/README.md": ""})
@@ -127,7 +127,7 @@ def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: Work) -> N
 # --- archives -----------------------------------------------------------------------------------------------------
 
 
-def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_index(work: Work) -> None:
+def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_index(work: LoopWork) -> None:
     state = completed(work, "A table", "One file")
     name = f"{LOOP}-{state.uid[:8]}"
     update_wiki(work.place, state)
@@ -143,7 +143,7 @@ def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_i
     assert everything(wiki(work)) == pages
 
 
-def test_an_archive_is_never_written_again_whatever_became_of_it(work: Work) -> None:
+def test_an_archive_is_never_written_again_whatever_became_of_it(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.place, state)
     (wiki(work) / "loops" / f"{LOOP}-{state.uid[:8]}" / ITERATIONS).unlink()
@@ -152,7 +152,7 @@ def test_an_archive_is_never_written_again_whatever_became_of_it(work: Work) -> 
     assert everything(wiki(work)) == before
 
 
-def test_who_died_between_archive_and_index_goes_on_also_without_the_worktree(work: Work) -> None:
+def test_who_died_between_archive_and_index_goes_on_also_without_the_worktree(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.place, state)
     whole = everything(wiki(work))
@@ -162,7 +162,7 @@ def test_who_died_between_archive_and_index_goes_on_also_without_the_worktree(wo
     assert everything(wiki(work)) == whole
 
 
-def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: Work) -> None:
+def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: LoopWork) -> None:
     first = completed(work)
     update_wiki(work.place, first)
     update_wiki(work.place, first.model_copy(update={"uid": "another0uid"}))
@@ -174,7 +174,7 @@ def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: Work) -> 
 # --- for an agent -------------------------------------------------------------------------------------------------
 
 
-def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: Work) -> None:
+def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: LoopWork) -> None:
     state = completed(work)
     prepare(work.place, state, NOW)
     update_wiki(work.place, state)
@@ -201,7 +201,9 @@ LAID = {
 
 
 @pytest.mark.parametrize("deed", LAID)
-def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(work: Work, tmp_path: Path, deed: str) -> None:
+def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
+    work: LoopWork, tmp_path: Path, deed: str
+) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "precious.md").write_text("x")
     state = completed(work)
@@ -215,7 +217,7 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
     assert everything(laid).keys() == {".gitignore", *everything(wiki(work))}
 
 
-def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work: Work) -> None:
+def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.place, state)
     (wiki(work) / "link.md").symlink_to("/etc/hostname")

@@ -14,14 +14,14 @@ from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.steps import checks, checks_fingerprint
 from tasks.repository.git import current_branch
 from tasks.repository.worktree import dirty_paths, settle_work
-from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of, shell
+from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, record_of, shell, start_loop
 
 pytestmark = pytest.mark.feature("O4")
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
+def work(tmp_path: Path) -> LoopWork:
+    return start_loop(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def outside(tmp_path: Path) -> Path:
     return tmp_path / "outside" / "progress.md"
 
 
-def progress(work: Work) -> Path:
+def progress(work: LoopWork) -> Path:
     return work.path / ".helmsman" / "progress.md"
 
 
-def test_working_memory_is_laid_out_and_read_back(work: Work) -> None:
+def test_working_memory_is_laid_out_and_read_back(work: LoopWork) -> None:
     notes = "Done: the parser\nNext: the printer"
     memory = WorkingMemory(notes=notes, completed=(Completed(text="the parser"),), remaining_gap="the printer")
     state = work.state.model_copy(update={"memory": memory})
@@ -45,7 +45,7 @@ def test_working_memory_is_laid_out_and_read_back(work: Work) -> None:
     assert read_notes(work.place, state) == memory
 
 
-def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work: Work) -> None:
+def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work: LoopWork) -> None:
     for number in range(14):
         commit(work.path, f"number {number}")
     head = commit(work.path, "number 14")
@@ -54,7 +54,7 @@ def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work
     assert [one.subject for one in facts.commits] == [f"number {number}" for number in range(14, 4, -1)]
 
 
-def test_a_file_that_is_gone_keeps_what_was_known(work: Work) -> None:
+def test_a_file_that_is_gone_keeps_what_was_known(work: LoopWork) -> None:
     state = work.state.model_copy(update={"memory": WorkingMemory(remaining_gap="the printer")})
     prepare(work.place, state, NOW)
     progress(work).unlink()
@@ -63,7 +63,7 @@ def test_a_file_that_is_gone_keeps_what_was_known(work: Work) -> None:
     assert "gone" in memory.problems[0]
 
 
-def test_a_file_without_end_and_bytes_that_are_no_text_are_read_up_to_a_bound(work: Work) -> None:
+def test_a_file_without_end_and_bytes_that_are_no_text_are_read_up_to_a_bound(work: LoopWork) -> None:
     prepare(work.place, work.state, NOW)
     with progress(work).open("ab") as file:
         file.write(b"\xff\xfe\x00" + b"x" * 4 * LONGEST_FILE)
@@ -85,14 +85,14 @@ TO_WRITE = {
 }
 
 
-def planted(work: Work, outside: Path, deed: str) -> None:
+def planted(work: LoopWork, outside: Path, deed: str) -> None:
     shell(work.path, TO_WRITE[deed].format(outside=outside, folder=outside.parent))
 
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("deed", TO_WRITE)
 def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside_is_written(
-    work: Work, outside: Path, deed: str
+    work: LoopWork, outside: Path, deed: str
 ) -> None:
     prepare(work.place, work.state, NOW)
     planted(work, outside, deed)
@@ -106,7 +106,7 @@ def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside
 
 @pytest.mark.feature("X1", "X3")
 @pytest.mark.parametrize("deed", IN_ITS_PLACE)
-def test_what_a_link_leads_to_is_not_read_into_the_state(work: Work, outside: Path, deed: str) -> None:
+def test_what_a_link_leads_to_is_not_read_into_the_state(work: LoopWork, outside: Path, deed: str) -> None:
     prepare(work.place, work.state, NOW)
     planted(work, outside, deed)
     memory = read_notes(work.place, work.state)
@@ -119,7 +119,7 @@ def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outs
     top = make_repository(tmp_path / "hostile", {"app.py": "1\n"})
     (top / ".helmsman").symlink_to(outside.parent)
     commit(top, "a trap")
-    work = begin(top, tmp_path / "hostile-tree")
+    work = start_loop(top, tmp_path / "hostile-tree")
     prepare(work.place, work.state, NOW)
     change = settle_work(work.repository, work.path, work.state, work.start)
     assert change.files == (".helmsman",)
@@ -129,14 +129,14 @@ def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outs
 
 
 @pytest.mark.feature("X1")
-def test_a_secret_in_working_memory_does_not_reach_the_state(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_in_working_memory_does_not_reach_the_state(work: LoopWork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "tok-0123456789")
     prepare(work.place, work.state, NOW)
     progress(work).write_text("Done: logged in with tok-0123456789\n")
     assert read_notes(work.place, work.state).notes == "Done: logged in with [DEPLOY_TOKEN]"
 
 
-def checked(work: Work, change: Change, **sections: object) -> CheckReport:
+def checked(work: LoopWork, change: Change, **sections: object) -> CheckReport:
     """What the checks say of a change under this configuration."""
     config = LoopConfig.model_validate({"goal": "x", **sections})
     state = work.state.model_copy(update={"config": config})
@@ -148,7 +148,7 @@ def checked(work: Work, change: Change, **sections: object) -> CheckReport:
     "command",
     ["git checkout -q -b elsewhere", "git commit -q --allow-empty -m by-a-check", "git checkout -q --detach", "echo 2 > app.py"],
 )
-def test_a_check_that_plays_with_git_does_not_take_the_loop_along(work: Work, command: str) -> None:
+def test_a_check_that_plays_with_git_does_not_take_the_loop_along(work: LoopWork, command: str) -> None:
     head = commit(work.path, "work", {"app.py": "2\n"})
     change = settle_work(work.repository, work.path, work.state, work.start)
     named = f"git config user.name x; git config user.email x; {command}"
@@ -180,7 +180,7 @@ echo '=== 1 failed, 1 passed in 0.01s ==='; exit 1
 @pytest.mark.feature("V3")
 @pytest.mark.parametrize("tolerated", [True, False])
 def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
-    work: Work, tmp_path: Path, *, tolerated: bool
+    work: LoopWork, tmp_path: Path, *, tolerated: bool
 ) -> None:
     change = settle_work(work.repository, work.path, work.state, work.start)
     command = FAILS_FIRST.format(marker=tmp_path / "marker")
@@ -190,7 +190,7 @@ def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
 
 
 @pytest.mark.feature("V10")
-def test_the_required_tests_that_a_report_lists_are_noted(work: Work) -> None:
+def test_the_required_tests_that_a_report_lists_are_noted(work: LoopWork) -> None:
     change = settle_work(work.repository, work.path, work.state, work.start)
     skipped = '<testcase classname="t" name="test_b"><skipped/></testcase>'
     xml = f'<testsuite><testcase classname="t" name="test_a"/>{skipped}</testsuite>'
@@ -200,7 +200,7 @@ def test_the_required_tests_that_a_report_lists_are_noted(work: Work) -> None:
 
 
 @pytest.mark.feature("V8")
-def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(work: Work) -> None:
+def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(work: LoopWork) -> None:
     prepare(work.place, work.state, NOW)
     folder = work.path / ".helmsman"
     assert not (folder / "JUDGE_FEEDBACK.md").exists()
@@ -214,7 +214,7 @@ def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(
 
 
 @pytest.mark.feature("V2")
-def test_the_whole_output_of_a_failing_check_is_laid_out_for_the_agent_and_is_never_work(work: Work) -> None:
+def test_the_whole_output_of_a_failing_check_is_laid_out_for_the_agent_and_is_never_work(work: LoopWork) -> None:
     change = settle_work(work.repository, work.path, work.state, work.start)
     report = checked(work, change, checks=("echo $PWD/a.py:3:1: F401 unused; false",))
     prepare(work.place, work.state.model_copy(update={"checks": report}), NOW)

@@ -9,24 +9,24 @@ import pytest
 from helmsman.errors import AgentError, OperatorError
 from tasks.repository.git import GitError, current_branch, open_repository
 from tasks.repository.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
-from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
+from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, start_loop, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2")
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return begin(make_repository(tmp_path / "top", {"app.py": "1\n", ".gitignore": "*.log\n"}), tmp_path / "trees" / LOOP)
+def work(tmp_path: Path) -> LoopWork:
+    return start_loop(make_repository(tmp_path / "top", {"app.py": "1\n", ".gitignore": "*.log\n"}), tmp_path / "trees" / LOOP)
 
 
-def test_a_worktree_is_made_on_its_branch_and_leaves_the_checkout_alone(work: Work) -> None:
+def test_a_worktree_is_made_on_its_branch_and_leaves_the_checkout_alone(work: LoopWork) -> None:
     assert current_branch(work.path) == BRANCH
     assert work.sh("rev-parse", "HEAD") == work.start
     assert current_branch(work.repository.top) == "main"
     assert sh(work.repository.top, "status", "--porcelain", "--ignored") == ""
 
 
-def test_a_worktree_that_was_deleted_is_made_again_with_the_work_of_its_branch(work: Work) -> None:
+def test_a_worktree_that_was_deleted_is_made_again_with_the_work_of_its_branch(work: LoopWork) -> None:
     commit(work.path, "work", {"app.py": "2\n"})
     shutil.rmtree(work.path)
     ensure_worktree(work.repository, work.path, BRANCH, work.start)
@@ -34,7 +34,7 @@ def test_a_worktree_that_was_deleted_is_made_again_with_the_work_of_its_branch(w
     assert current_branch(work.path) == BRANCH
 
 
-def test_a_removed_worktree_leaves_branch_and_commits(work: Work) -> None:
+def test_a_removed_worktree_leaves_branch_and_commits(work: LoopWork) -> None:
     done = commit(work.path, "work", {"app.py": "2\n"})
     write(work.path, {"__pycache__/a.pyc": "x"})
     remove_worktree(work.repository, work.path)
@@ -48,7 +48,7 @@ def test_a_worktree_with_submodules_is_not_removed_because_their_commits_are_now
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
     (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
-    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    work = start_loop(with_submodule(tmp_path / "top"), tmp_path / "tree")
     done = commit(work.path / "lib", "work", {"lib.py": "LIB = 2\n"})
     commit(work.path, "a newer library")
     with pytest.raises(GitError, match="submodules"):
@@ -56,21 +56,21 @@ def test_a_worktree_with_submodules_is_not_removed_because_their_commits_are_now
     assert sh(work.path / "lib", "rev-parse", "HEAD") == done
 
 
-def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_the_remedy(work: Work, tmp_path: Path) -> None:
+def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_the_remedy(work: LoopWork, tmp_path: Path) -> None:
     with pytest.raises(OperatorError) as caught:
         ensure_worktree(work.repository, tmp_path / "second", BRANCH, work.start)
     assert str(work.path) in caught.value.found
     assert "free the branch" in caught.value.remedy
 
 
-def test_a_folder_that_is_full_of_something_else_is_refused_and_kept(work: Work, tmp_path: Path) -> None:
+def test_a_folder_that_is_full_of_something_else_is_refused_and_kept(work: LoopWork, tmp_path: Path) -> None:
     write(tmp_path / "full", {"mine": "precious"})
     with pytest.raises(OperatorError, match="could not be made"):
         ensure_worktree(work.repository, tmp_path / "full", "helmsman/other", work.start)
     assert (tmp_path / "full" / "mine").read_text() == "precious"
 
 
-def test_a_state_that_was_fetched_without_its_work_says_what_to_fetch(work: Work, tmp_path: Path) -> None:
+def test_a_state_that_was_fetched_without_its_work_says_what_to_fetch(work: LoopWork, tmp_path: Path) -> None:
     elsewhere = commit(work.path, "work")
     sh(tmp_path, "clone", "--quiet", "--single-branch", "--branch", "main", "--no-local", "top", "clone")
     with pytest.raises(OperatorError) as caught:
@@ -78,7 +78,7 @@ def test_a_state_that_was_fetched_without_its_work_says_what_to_fetch(work: Work
     assert caught.value.remedy.endswith(f"git fetch origin {BRANCH}:{BRANCH}")
 
 
-def test_in_place_the_checkout_must_be_on_the_loops_branch(work: Work) -> None:
+def test_in_place_the_checkout_must_be_on_the_loops_branch(work: LoopWork) -> None:
     top = work.repository.top
     ensure_worktree(work.repository, top, "main", work.start)
     with pytest.raises(OperatorError, match="not on the loop's branch") as caught:
@@ -86,7 +86,7 @@ def test_in_place_the_checkout_must_be_on_the_loops_branch(work: Work) -> None:
     assert caught.value.remedy.endswith("""switch 'it'"'"'s mine'""")
 
 
-def test_in_place_uncommitted_work_is_refused_by_name_and_junk_is_not(work: Work) -> None:
+def test_in_place_uncommitted_work_is_refused_by_name_and_junk_is_not(work: LoopWork) -> None:
     write(work.path, {"__pycache__/a.pyc": "x", "node_modules/b/c.js": "x", ".helmsman/progress.md": "x", "debug.log": "x"})
     require_clean(work.path)
     write(work.path, {"-rf": "x"})
@@ -103,14 +103,14 @@ def test_local_submodules_are_refused_with_what_to_do_until_git_is_told_to_allow
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
     top = with_submodule(tmp_path / "top")
     with pytest.raises(OperatorError) as caught:
-        begin(top, tmp_path / "tree")
+        start_loop(top, tmp_path / "tree")
     assert "git config --global protocol.file.allow always" in caught.value.remedy
     sh(top, "config", "--global", "protocol.file.allow", "always")
     ensure_worktree(open_repository(top), tmp_path / "tree", BRANCH, sh(top, "rev-parse", "HEAD"))
     assert (tmp_path / "tree" / "lib" / "lib.py").is_file()
 
 
-def test_restore_puts_back_what_was_changed_deleted_and_made_and_names_it(work: Work) -> None:
+def test_restore_puts_back_what_was_changed_deleted_and_made_and_names_it(work: LoopWork) -> None:
     (work.path / "app.py").unlink()
     write(work.path, {"new/file": "x", "debug.log": "kept", "__pycache__/a.pyc": "kept", ".helmsman/progress.md": "kept"})
     work.sh("add", "new")
@@ -121,7 +121,7 @@ def test_restore_puts_back_what_was_changed_deleted_and_made_and_names_it(work: 
     assert [name for name in ("debug.log", "__pycache__/a.pyc", ".helmsman/progress.md") if not (work.path / name).exists()] == []
 
 
-def test_restore_undoes_a_check_that_commits_or_goes_to_another_branch(work: Work) -> None:
+def test_restore_undoes_a_check_that_commits_or_goes_to_another_branch(work: LoopWork) -> None:
     work.sh("switch", "--quiet", "--create", "elsewhere")
     there = commit(work.path, "by a check", {"app.py": "3\n"})
     assert restore(work.path, work.start) == ("HEAD",)
@@ -130,7 +130,7 @@ def test_restore_undoes_a_check_that_commits_or_goes_to_another_branch(work: Wor
     assert work.sh("rev-parse", "elsewhere") == there
 
 
-def test_restore_removes_a_repository_and_read_only_folders_that_a_check_made(work: Work) -> None:
+def test_restore_removes_a_repository_and_read_only_folders_that_a_check_made(work: LoopWork) -> None:
     make_repository(work.path / "cloned")
     write(work.path, {"cache/module/file": "x"})
     for path in (work.path / "cache" / "module" / "file", work.path / "cache" / "module", work.path / "cache"):
@@ -141,7 +141,7 @@ def test_restore_removes_a_repository_and_read_only_folders_that_a_check_made(wo
     assert dirty_paths(work.path) == ()
 
 
-def test_restore_leaves_what_lies_behind_a_symbolic_link(work: Work, tmp_path: Path) -> None:
+def test_restore_leaves_what_lies_behind_a_symbolic_link(work: LoopWork, tmp_path: Path) -> None:
     write(tmp_path / "outside", {"precious": "x"})
     (work.path / "link").symlink_to(tmp_path / "outside")
     assert restore(work.path, work.start) == ("link",)
@@ -149,7 +149,7 @@ def test_restore_leaves_what_lies_behind_a_symbolic_link(work: Work, tmp_path: P
 
 
 @pytest.mark.feature("X3")
-def test_a_file_of_any_name_is_committed_measured_and_put_back(work: Work) -> None:
+def test_a_file_of_any_name_is_committed_measured_and_put_back(work: LoopWork) -> None:
     names = {b"two\nlines", b"-rf", b"--all", b"a\"b'c", b":(exclude)*", b":!x", b" lead", b"latin-\xe9", b"*", b"$(touch x)"}
     shown, paths = {name.decode(errors="replace") for name in names}, [work.path / os.fsdecode(name) for name in names]
     for path in paths:
@@ -167,7 +167,7 @@ def test_a_file_of_any_name_is_committed_measured_and_put_back(work: Work) -> No
 def test_what_a_check_leaves_in_a_submodule_is_put_back_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
     (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
-    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    work = start_loop(with_submodule(tmp_path / "top"), tmp_path / "tree")
     write(work.path / "lib", {"lib.py": "LIB = 2\n", "__pycache__/lib.pyc": "x", "made": "x"})
     assert restore(work.path, work.start) == ("lib",)
     assert restore(work.path, work.start) == ()
@@ -176,7 +176,7 @@ def test_what_a_check_leaves_in_a_submodule_is_put_back_once(tmp_path: Path, mon
 
 def test_a_worktree_whose_link_was_taken_away_for_good_is_not_mistaken_for_the_repository_above(tmp_path: Path) -> None:
     home = make_repository(tmp_path / "home")
-    work = begin(make_repository(home / "top"), home / "tree")
+    work = start_loop(make_repository(home / "top"), home / "tree")
     shutil.rmtree(work.repository.common / "worktrees")
     (work.path / ".git").unlink()
     with pytest.raises(AgentError, match="lost its link"):

@@ -7,7 +7,7 @@ import pytest
 from tasks.loop import remote_handover
 from tasks.repository.git import Repository
 from tests.fakes.repositories import make_repository, sh
-from tests.fakes.two_machines import machine
+from tests.fakes.two_clones import clone_remote
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +25,9 @@ def remote(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def one(remote: Path) -> Repository:
-    return machine(remote, "one")
+    return clone_remote(remote, "one")
 
 
 @pytest.fixture
 def two(remote: Path) -> Repository:
-    return machine(remote, "two")
+    return clone_remote(remote, "two")

@@ -14,9 +14,9 @@ import pytest
 from deployments.demo_model import Script, bash, by_call, call, say
 from tasks.repository.git import git
 from tasks.repository.objects import read_objects, read_sizes
-from tests.fakes.bench import Ended
-from tests.fakes.command_line import Driving, driving, looking, make_repository
-from tests.fakes.migrated import give_database
+from tests.fakes.command_line import ScriptedCommandLine, make_repository, offline_command_line, scripted_command_line
+from tests.fakes.loop_bench import Ended
+from tests.fakes.prefect_database import copy_database
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
 from tests.fakes.repositories import make_repository as repository_at
 from tests.fakes.repositories import sh
@@ -89,7 +89,7 @@ def everything(executed: Path) -> dict[str, str]:
 class Clone:
     """A clone of a hostile repository, and a user with a shell in it."""
 
-    helmsman: Driving
+    helmsman: ScriptedCommandLine
     executed: Path
 
     def run(self, *arguments: str, **variables: str) -> Ended:
@@ -110,9 +110,9 @@ def cloned(folder: Path, files: Mapping[str, str], api_url: str, script: Script)
             (folder / "theirs" / name).chmod(0o755)
     git(folder / "theirs", "commit", "--quiet", "--all", "--allow-empty", "--message", "executable")
     git(folder, "clone", "--quiet", "theirs", "clone")
-    give_database(folder / "prefect")
-    with driving(folder, api_url, script, warm=False) as made:
-        helmsman = Driving(folder / "clone", made.variables, made.model, warm=False)
+    copy_database(folder / "prefect")
+    with scripted_command_line(folder, api_url, script, warm=False) as made:
+        helmsman = ScriptedCommandLine(folder / "clone", made.variables, made.model, warm=False)
         yield Clone(helmsman, folder / "executed")
 
 
@@ -186,7 +186,7 @@ def test_no_program_of_a_clone_runs_because_path_has_a_relative_element(element:
 
 def test_a_path_that_the_user_gives_is_looked_up_from_where_the_user_stands(tmp_path: Path) -> None:
     """Although the process does not stand there any more."""
-    helmsman = looking(tmp_path, HELMSMAN_HOME="state")
+    helmsman = offline_command_line(tmp_path, HELMSMAN_HOME="state")
     make_repository(helmsman.repository, {"helmsman.toml": 'goal = "reach it"\n', "kept/RUBRIC.md": "# Goal\nreach it\n"})
     exported = helmsman.run("memory", "export", "../out.json", "--repo", "../repository", HELMSMAN_HOME="")
     assert exported.exit_code == 2, exported

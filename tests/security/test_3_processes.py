@@ -22,7 +22,7 @@ from tasks.checks.run import CheckContext, run_check
 from tasks.repository.worktree import Worktree
 from tasks.system.process import Ended, end_tagged, run
 from tasks.system.supervised import cgroups, end_cgroup, make_cgroup, still_alive
-from tests.fakes.command_line import driving, make_repository, the_object
+from tests.fakes.command_line import make_repository, read_object, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
 from tests.integration.processes import ENV, carriers, driven, driver, eventually, nap, own_tag, sleepers
 
@@ -187,12 +187,12 @@ def test_a_daemon_that_swaps_a_file_while_the_checks_run_completes_no_loop(tmp_p
     swap = "while sleep 0.01; do test -e $0/checking && echo 'answer = 42' > $0/app.py; done"
     daemon = f'setsid env -i /bin/sh -c "{swap.replace("$", chr(92) + "$")}" "$PWD" >/dev/null 2>&1 &'
     work = call(bash("echo 'answer = 41' > app.py; git commit -q -a -m 'Answer'"), bash(daemon))
-    with driving(tmp_path, engine_url, by_call([[work, say("<promise>COMPLETE</promise>")]])) as helmsman:
+    with scripted_command_line(tmp_path, engine_url, by_call([[work, say("<promise>COMPLETE</promise>")]])) as helmsman:
         check = "touch checking; for i in $(seq 100); do grep -q 42 app.py && exit; sleep 0.02; done; false"
         run = helmsman.run_loop(
             "Give the answer", "--check", check, "--max-iterations", "1", "--set", "steering.hooks=false", "--json"
         )
-    result = the_object(run.output)
+    result = read_object(run.output)
     assert (run.exit_code, result["outcome"]) == (3, "stopped"), run
     assert [one["passed"] for one in result["checks"]] == [False]
 

@@ -23,8 +23,8 @@ from helmsman.records.decision import Outcome
 from tasks.loop import steps
 from tasks.repository.git import commit_and_tree
 from tasks.repository.worktree import settle_work
-from tests.fakes.agents import PROMISE, says
-from tests.fakes.repositories import Work, begin, commit, make_repository, record_of, sh
+from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, sh, start_loop
+from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows import conftest as flows
 from tests.flows.conftest import Drive
 
@@ -51,17 +51,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def work(home: Path, tmp_path: Path) -> Work:
+def work(home: Path, tmp_path: Path) -> LoopWork:
     files = {
         "app.py": "def answer():\n    return 0\n",
         "check.sh": "exit 1\n",
         "package.json": '{"scripts": {"test": "sh check.sh"}}',
         ".gitignore": "build/\n__pycache__/\n*.log\n",
     }
-    return begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
+    return start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
 
 
-def verdict(work: Work, deed: Callable[[], object], check: str = CHECK) -> CheckReport:
+def verdict(work: LoopWork, deed: Callable[[], object], check: str = CHECK) -> CheckReport:
     """What the checks say of the tree of a loop that began before the deed."""
     config = LoopConfig.model_validate({"goal": "x", "checks": (check,)})
     state = work.state.model_copy(update={"config": config})
@@ -77,11 +77,11 @@ def put(path: Path, text: str) -> Path:
     return path
 
 
-def committed(work: Work) -> str:
+def committed(work: LoopWork) -> str:
     return work.at("app.py")
 
 
-def test_a_good_copy_of_the_source_in_an_ignored_folder_does_not_pass(work: Work) -> None:
+def test_a_good_copy_of_the_source_in_an_ignored_folder_does_not_pass(work: LoopWork) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         put(work.path / "build/lib/app.py", GOOD)
@@ -89,7 +89,7 @@ def test_a_good_copy_of_the_source_in_an_ignored_folder_does_not_pass(work: Work
     assert not verdict(work, deed).passed
 
 
-def test_compiled_code_that_says_something_else_than_its_source_does_not_pass(work: Work) -> None:
+def test_compiled_code_that_says_something_else_than_its_source_does_not_pass(work: LoopWork) -> None:
     def deed() -> None:
         good = put(work.path / "app.py", GOOD)
         py_compile.compile(str(good), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
@@ -98,7 +98,7 @@ def test_compiled_code_that_says_something_else_than_its_source_does_not_pass(wo
     assert not verdict(work, deed).passed
 
 
-def test_files_hidden_by_info_exclude_do_not_pass(work: Work) -> None:
+def test_files_hidden_by_info_exclude_do_not_pass(work: LoopWork) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         put(work.repository.common / "info/exclude", "/app/\n")
@@ -107,7 +107,7 @@ def test_files_hidden_by_info_exclude_do_not_pass(work: Work) -> None:
     assert not verdict(work, deed).passed
 
 
-def test_files_hidden_by_an_excludes_file_do_not_pass(work: Work, home: Path) -> None:
+def test_files_hidden_by_an_excludes_file_do_not_pass(work: LoopWork, home: Path) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         work.sh("config", "core.excludesFile", str(put(home / "ignore", "/app/\n")))
@@ -116,7 +116,7 @@ def test_files_hidden_by_an_excludes_file_do_not_pass(work: Work, home: Path) ->
     assert not verdict(work, deed).passed
 
 
-def test_a_filter_that_shows_git_another_file_than_the_checks_does_not_pass(work: Work) -> None:
+def test_a_filter_that_shows_git_another_file_than_the_checks_does_not_pass(work: LoopWork) -> None:
     def deed() -> None:
         put(work.repository.common / "info/attributes", "app.py filter=cheat\n")
         work.sh("config", "filter.cheat.clean", "sed s/42/10/")
@@ -127,7 +127,7 @@ def test_a_filter_that_shows_git_another_file_than_the_checks_does_not_pass(work
     assert not verdict(work, deed).passed
 
 
-def test_a_file_swapped_behind_the_size_and_time_that_git_looks_at_does_not_pass(work: Work) -> None:
+def test_a_file_swapped_behind_the_size_and_time_that_git_looks_at_does_not_pass(work: LoopWork) -> None:
     def deed() -> None:
         work.sh("config", "core.checkStat", "minimal")
         work.sh("config", "core.trustctime", "false")
@@ -140,7 +140,7 @@ def test_a_file_swapped_behind_the_size_and_time_that_git_looks_at_does_not_pass
     assert not verdict(work, deed).passed
 
 
-def test_a_setting_that_sends_git_to_another_folder_does_not_pass(work: Work, tmp_path: Path) -> None:
+def test_a_setting_that_sends_git_to_another_folder_does_not_pass(work: LoopWork, tmp_path: Path) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         other = tmp_path / "other"
@@ -152,7 +152,7 @@ def test_a_setting_that_sends_git_to_another_folder_does_not_pass(work: Work, tm
     assert not verdict(work, deed).passed
 
 
-def test_a_usercustomize_in_the_users_packages_does_not_pass(work: Work, home: Path) -> None:
+def test_a_usercustomize_in_the_users_packages_does_not_pass(work: LoopWork, home: Path) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         put(home / USER_SITE / "usercustomize.py", ALWAYS_GOOD)
@@ -160,7 +160,7 @@ def test_a_usercustomize_in_the_users_packages_does_not_pass(work: Work, home: P
     assert not verdict(work, deed).passed
 
 
-def test_a_pth_file_in_the_users_packages_does_not_pass(work: Work, home: Path) -> None:
+def test_a_pth_file_in_the_users_packages_does_not_pass(work: LoopWork, home: Path) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         put(home / USER_SITE / "cheat.pth", "import cheat\n")
@@ -170,7 +170,7 @@ def test_a_pth_file_in_the_users_packages_does_not_pass(work: Work, home: Path) 
 
 
 @pytest.mark.needs("npm")
-def test_a_shell_that_npm_takes_from_the_users_settings_does_not_pass(work: Work, home: Path) -> None:
+def test_a_shell_that_npm_takes_from_the_users_settings_does_not_pass(work: LoopWork, home: Path) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         put(home / ".npmrc", "script-shell=/bin/true\n")
@@ -178,7 +178,7 @@ def test_a_shell_that_npm_takes_from_the_users_settings_does_not_pass(work: Work
     assert not verdict(work, deed, "npm test").passed
 
 
-def test_a_program_that_is_put_before_the_real_one_on_path_does_not_pass(work: Work, home: Path) -> None:
+def test_a_program_that_is_put_before_the_real_one_on_path_does_not_pass(work: LoopWork, home: Path) -> None:
     def deed() -> None:
         commit(work.path, "work", {"app.py": WRONG})
         put(home / ".local/bin/grep", "#!/bin/sh\nexit 0\n").chmod(0o755)
@@ -188,7 +188,7 @@ def test_a_program_that_is_put_before_the_real_one_on_path_does_not_pass(work: W
     assert "grep" in report.results[0].remark
 
 
-def test_a_program_of_the_user_that_was_changed_since_the_start_is_left_out_and_named(work: Work, home: Path) -> None:
+def test_a_program_of_the_user_that_was_changed_since_the_start_is_left_out_and_named(work: LoopWork, home: Path) -> None:
     put(home / ".local/bin/judge", "#!/bin/sh\ngrep -q 42 app.py\n").chmod(0o755)
     put(home / ".local/bin/other", "#!/bin/sh\nexit 1\n").chmod(0o755)
 
@@ -202,16 +202,16 @@ def test_a_program_of_the_user_that_was_changed_since_the_start_is_left_out_and_
     assert "other" not in report.results[0].remark
 
 
-def test_a_program_that_the_user_had_before_the_start_is_there_for_checks(work: Work, home: Path) -> None:
+def test_a_program_that_the_user_had_before_the_start_is_there_for_checks(work: LoopWork, home: Path) -> None:
     put(home / ".local/bin/judge", "#!/bin/sh\ngrep -q 42 app.py\n").chmod(0o755)
     assert verdict(work, lambda: commit(work.path, "work", {"app.py": GOOD}), "judge").passed
 
 
-def loose(work: Work, name: str) -> Path:
+def loose(work: LoopWork, name: str) -> Path:
     return work.repository.common / "objects" / name[:2] / name[2:]
 
 
-def tampered(work: Work, to: Path | None = None) -> None:
+def tampered(work: LoopWork, to: Path | None = None) -> None:
     """Give the committed check another content under its own name, in the repository or in a store that it borrows from."""
     name = sh(work.path, "rev-parse", f"{work.start}:check.sh")
     path = loose(work, name)
@@ -228,7 +228,7 @@ def tampered(work: Work, to: Path | None = None) -> None:
         time.sleep(0.05)
 
 
-def test_an_object_whose_content_is_not_what_its_name_says_does_not_pass(work: Work) -> None:
+def test_an_object_whose_content_is_not_what_its_name_says_does_not_pass(work: LoopWork) -> None:
     def deed() -> None:
         tampered(work)
         commit(work.path, "work", {"app.py": WRONG})
@@ -237,7 +237,7 @@ def test_an_object_whose_content_is_not_what_its_name_says_does_not_pass(work: W
     assert not verdict(work, deed, "sh check.sh").passed
 
 
-def test_a_tampered_object_that_no_clean_checkout_has_seen_yet_ends_the_loop(work: Work) -> None:
+def test_a_tampered_object_that_no_clean_checkout_has_seen_yet_ends_the_loop(work: LoopWork) -> None:
     def deed() -> None:
         commit(work.path, "work", {"check.sh": "exit 2\n"})
         name = sh(work.path, "rev-parse", "HEAD:check.sh")
@@ -248,7 +248,7 @@ def test_a_tampered_object_that_no_clean_checkout_has_seen_yet_ends_the_loop(wor
         verdict(work, deed, "sh check.sh")
 
 
-def test_a_store_of_objects_that_is_borrowed_from_since_the_start_is_refused(work: Work, tmp_path: Path) -> None:
+def test_a_store_of_objects_that_is_borrowed_from_since_the_start_is_refused(work: LoopWork, tmp_path: Path) -> None:
     def deed() -> None:
         put(work.repository.common / "objects/info/alternates", f"{tmp_path / 'planted'}\n")
         tampered(work, tmp_path / "planted")
@@ -258,7 +258,7 @@ def test_a_store_of_objects_that_is_borrowed_from_since_the_start_is_refused(wor
         verdict(work, deed, "sh check.sh")
 
 
-def test_what_the_checks_of_one_iteration_leave_does_not_reach_those_of_the_next(work: Work) -> None:
+def test_what_the_checks_of_one_iteration_leave_does_not_reach_those_of_the_next(work: LoopWork) -> None:
     """The agent's code runs in the clean checkout as well: it may plant there what it could not from its own folder."""
     plant = (
         'mkdir -p "$HOME/.config" "$XDG_CACHE_HOME" build; echo x | tee "$HOME/.npmrc" "$HOME/.config/x" "$XDG_CACHE_HOME/x"'

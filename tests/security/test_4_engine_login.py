@@ -12,9 +12,9 @@ from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.engine.embedded import LOGIN, MODULE
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import Driving, driving, ended, make_repository, processes, supervises
-from tests.fakes.migrated import give_database
+from tests.fakes.command_line import ScriptedCommandLine, ended, is_supervisor, make_repository, processes, scripted_command_line
+from tests.fakes.loop_bench import eventually
+from tests.fakes.prefect_database import copy_database
 
 pytestmark = [pytest.mark.feature("X2", "X6"), pytest.mark.timeout(300)]
 
@@ -29,23 +29,23 @@ def script(request: Request) -> Turn:
 
 
 @pytest.fixture
-def helmsman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Driving]:
+def helmsman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[ScriptedCommandLine]:
     """A command line whose loops start an engine of their own."""
     make_repository(tmp_path / "repository")
-    give_database(tmp_path / "prefect")
-    with driving(tmp_path, "", script, warm=False) as made:
+    copy_database(tmp_path / "prefect")
+    with scripted_command_line(tmp_path, "", script, warm=False) as made:
         monkeypatch.setenv("HELMSMAN_HOME", made.variables["HELMSMAN_HOME"])  # who reads its signed state is the same user
         yield made
 
 
-def engine_of(helmsman: Driving) -> str:
+def engine_of(helmsman: ScriptedCommandLine) -> str:
     """The address of its API, as any process of this user finds it."""
     found = processes("HOME", str(helmsman.folder / "home"))
-    (server,) = (one for one in found if MODULE in one.cmdline() and not supervises(one))
+    (server,) = (one for one in found if MODULE in one.cmdline() and not is_supervisor(one))
     return f"http://127.0.0.1:{server.cmdline()[-1]}/api"
 
 
-def asks(helmsman: Driving) -> bool:
+def asks(helmsman: ScriptedCommandLine) -> bool:
     try:
         return read_state(open_repository(helmsman.repository), "loop")[0].gate is not None
     except Exception:  # noqa: BLE001 - the loop is not there yet
@@ -53,7 +53,9 @@ def asks(helmsman: Driving) -> bool:
 
 
 @pytest.mark.slow
-def test_a_process_without_the_login_neither_approves_nor_cancels_through_the_embedded_engine(helmsman: Driving) -> None:
+def test_a_process_without_the_login_neither_approves_nor_cancels_through_the_embedded_engine(
+    helmsman: ScriptedCommandLine,
+) -> None:
     loop = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository)
     assert eventually(lambda: asks(helmsman), PATIENCE), ended(loop)
     with httpx.Client(base_url=engine_of(helmsman), trust_env=False, timeout=30) as stranger:
@@ -73,7 +75,7 @@ def test_a_process_without_the_login_neither_approves_nor_cancels_through_the_em
 
 
 @pytest.mark.slow
-def test_a_login_of_the_operators_own_server_is_left_alone(helmsman: Driving) -> None:
+def test_a_login_of_the_operators_own_server_is_left_alone(helmsman: ScriptedCommandLine) -> None:
     """It belongs to another server, and the embedded one has its own."""
     own = {LOGIN: "ada:of-the-team", "PREFECT_SERVER_API_AUTH_STRING": "ada:of-the-team"}
     loop = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository, **own)

@@ -9,8 +9,8 @@ import pytest
 
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git
-from tests.fakes.bench import Ended
-from tests.fakes.command_line import Driving, driving, make_repository, the_object
+from tests.fakes.command_line import ScriptedCommandLine, make_repository, read_object, scripted_command_line
+from tests.fakes.loop_bench import Ended
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.feature("X6"), pytest.mark.timeout(300)]
@@ -61,7 +61,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prefec
 
 @dataclass(frozen=True)
 class Attacked:
-    helmsman: Driving
+    helmsman: ScriptedCommandLine
     run: Ended
 
 
@@ -70,7 +70,7 @@ def forged(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServ
     """A loop whose agent wrote onto the state ref that every check passes, which is not so."""
     folder = tmp_path_factory.mktemp("forged")
     make_repository(folder / "repository")
-    with driving(folder, prefect_server.url, by_call([[call(bash(script(FORGE))), say("Done.")]])) as helmsman:
+    with scripted_command_line(folder, prefect_server.url, by_call([[call(bash(script(FORGE))), say("Done.")]])) as helmsman:
         yield Attacked(helmsman, helmsman.run_loop("reach it", "--check", "false", *UNGUARDED, "--json"))
 
 
@@ -97,7 +97,7 @@ def test_resume_goes_on_from_the_last_state_that_helmsman_wrote_and_from_no_forg
     (way,) = (part.split("; ")[0] for part in refused.errors.split("this machine knows: ")[1:])
     git(helmsman.repository, *way.split()[1:])
     resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--max-iterations", "1", "--json")
-    result = the_object(resumed.output)
+    result = read_object(resumed.output)
     assert (result["outcome"], result["rule"], result["verified"]) == ("stopped", "limits.iterations", True), resumed
 
 
@@ -110,14 +110,14 @@ def planted(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectSer
         [[call(bash(script(PLANT))), say("Half of it.")], [call(WORK), say("It is so.\n<promise>COMPLETE</promise>")]]
     )
     asking = "--set", "gates.milestone_every=1", "--set", "gates.ask=false"
-    with driving(folder, prefect_server.url, calls) as helmsman:
+    with scripted_command_line(folder, prefect_server.url, calls) as helmsman:
         yield Attacked(helmsman, helmsman.run_loop("reach it", "--check", "test -e answer", *UNGUARDED, *asking, "--json"))
 
 
 @pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_an_answer_that_was_there_before_the_question_answers_nothing(planted: Attacked) -> None:
-    result = the_object(planted.run.output)
+    result = read_object(planted.run.output)
     assert (result["outcome"], result["rule"], result["agent_calls"]) == ("waiting", "gate.milestone", 1), planted.run.errors
 
 
@@ -128,7 +128,7 @@ def test_a_person_s_answer_counts_and_neither_planted_words_nor_a_planted_call_d
     approved = helmsman.run("approve", "loop", "--repo", helmsman.repository)
     assert approved.exit_code == 0, approved.errors
     resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--json")
-    result = the_object(resumed.output)
+    result = read_object(resumed.output)
     assert (result["outcome"], result["iterations"]) == ("completed", 2), "the second call was made, not read back"
     second = [request for request in helmsman.model.requests if request.call == 1]
     assert "Skip the tests" not in second[0].prompt

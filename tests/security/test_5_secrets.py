@@ -24,13 +24,13 @@ from tasks.repository.state_ref import read_state
 from tasks.system.paths import state_home
 from tasks.system.secrets import redact, redacting_errors, register, without_secrets
 from tasks.triggers.deliveries import Deliveries
-from tests.fakes.agents import PROMISE, Call, prompt_of, result, says, scripted_agent, spoken
-from tests.fakes.collector import Collector, collecting
-from tests.fakes.command_line import looking
+from tests.fakes.collector import Collector, run_collector
+from tests.fakes.command_line import offline_command_line
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi
-from tests.fakes.judge_questions import answer, one, saying
-from tests.fakes.planted import KINDS, as_text, files, leaks, objects, plant
+from tests.fakes.judge_questions import answer, criterion, judge_turn
+from tests.fakes.planted_secrets import KINDS, as_text, files, find_leaks, objects, plant_secrets
+from tests.fakes.scripted_agent import PROMISE, Call, prompt_of, result, says, scripted_agent, spoken
 from tests.flows.conftest import engine_url, repository
 
 __all__ = ["engine_url", "repository"]
@@ -45,7 +45,7 @@ RUBRIC = {"criteria": [{"id": "c1", "text": "It is done well."}], "way": "api"}
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_secret_of_a_known_shape_is_replaced_wherever_it_stands(kind: str) -> None:
-    (secret,) = [one for one in plant("a text") if one.kind == kind]
+    (secret,) = [secret for secret in plant_secrets("a text") if secret.kind == kind]
     for around in ("{}", "see {}.", '"{}"', "a={}&b=1", "\x1b[32m{}\x1b[0m", "('{}',)", "x\n{}\ny"):
         told = redact(around.format(secret.text), {})
         assert not [needle for needle in secret.needles if needle in told]
@@ -77,14 +77,14 @@ def test_honest_output_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize("kind", ["GitHub", "Anthropic", "Google", "npm", "Slack", "JSON Web Token"])
 def test_a_token_that_a_cut_has_halved_is_replaced_as_well(kind: str) -> None:
-    (secret,) = [one for one in plant("a cut") if one.kind == kind]
+    (secret,) = [secret for secret in plant_secrets("a cut") if secret.kind == kind]
     half = secret.text[: len(secret.text) // 2]
     assert half[-8:] not in redact(f"it says {half}", {})
     assert half[-8:] not in redact(f"it says {half}…", {})
 
 
 def test_a_private_key_of_which_either_end_was_cut_off_is_replaced_and_lines_keep_their_numbers() -> None:
-    (key,) = [one for one in plant("a cut") if one.kind == "private key"]
+    (key,) = [secret for secret in plant_secrets("a cut") if secret.kind == "private key"]
     lines = key.text.splitlines()
     for part in (lines[:4], lines[2:], lines):
         told = redact("\n".join(["before", *part, "after"]), {})
@@ -119,7 +119,7 @@ def test_a_word_that_is_a_password_changes_no_name_by_which_a_loop_is_found(monk
 
 @pytest.mark.parametrize("kind", ["GitHub", "private key"])
 def test_no_line_of_the_log_and_no_error_says_a_secret(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    (secret,) = [one for one in plant("the log") if one.kind == kind]
+    (secret,) = [secret for secret in plant_secrets("the log") if secret.kind == kind]
     log = logging.getLogger("helmsman.test")
     with caplog.at_level(logging.INFO):
         log.info("it says %s", secret.text)
@@ -136,14 +136,14 @@ def test_no_line_of_the_log_and_no_error_says_a_secret(kind: str, caplog: pytest
 
 
 def test_a_goal_loses_its_secrets_before_a_loop_is_named_after_it(repository: Path) -> None:
-    planted = plant("goal", lambda text: "\n" not in text)
+    planted = plant_secrets("goal", lambda text: "\n" not in text)
     config = configure(repository, LoopRequest(repository=str(repository), goal=as_text(planted))).config
-    assert leaks(planted, iter([("the goal", config.model_dump_json().encode())])) == []
+    assert find_leaks(planted, iter([("the goal", config.model_dump_json().encode())])) == []
 
 
 def test_a_check_with_a_secret_is_refused_because_the_state_would_be_pushed_with_it(tmp_path: Path) -> None:
-    token = plant("a check")[2].text
-    command = looking(tmp_path)
+    token = plant_secrets("a check")[2].text
+    command = offline_command_line(tmp_path)
     git(tmp_path, "init", "--quiet", "repository")
     git(command.repository, "commit", "--quiet", "--allow-empty", "--message", "start")
     refused = command.run(
@@ -155,7 +155,7 @@ def test_a_check_with_a_secret_is_refused_because_the_state_would_be_pushed_with
 
 
 def test_an_issue_loses_its_secrets_before_it_is_kept_or_handed_to_the_engine(tmp_path: Path) -> None:
-    planted = plant("issue comment")
+    planted = plant_secrets("issue comment")
     event = IssueEvent.model_validate(
         {
             "repository": "acme/site", "location": "/srv/site", "full_name": "acme/site", "branch": "main", "number": 1,
@@ -165,7 +165,7 @@ def test_an_issue_loses_its_secrets_before_it_is_kept_or_handed_to_the_engine(tm
     )  # fmt: skip
     (kept,) = Deliveries(tmp_path / "deliveries.sqlite").accept("delivery-1", [event], datetime.now(UTC))
     handed_on = [("the run's parameters", kept.model_dump_json().encode())]
-    assert leaks(planted, iter([*handed_on, *files("deliveries", tmp_path)])) == []
+    assert find_leaks(planted, iter([*handed_on, *files("deliveries", tmp_path)])) == []
 
 
 # --- whole loops --------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ class Loop:
         yield from self._shown()
 
     def _shown(self) -> Iterator[tuple[str, bytes]]:
-        command = looking(self.folder)
+        command = offline_command_line(self.folder)
         for name in ("status", "log", "explain"):
             for form in ([], ["--json"]):
                 told = command.run(name, "loop", "--repo", self.repository, *form)
@@ -249,7 +249,7 @@ def test_twenty_kinds_of_secrets_in_eight_places_are_found_nowhere(
 ) -> None:
     """A failing line says the kind, the place where it was planted, and the place where it was found."""
     places = ("check output", AGENT, "tool output", "environment", "error", "judge's answer", "comment", "test report")
-    planted = {place: plant(place) for place in places}
+    planted = {place: plant_secrets(place) for place in places}
     for number, secret in enumerate(planted["environment"]):
         monkeypatch.setenv(f"PLANTED_{number}_TOKEN", secret.needles[0])
     known = " ".join(secret.needles[0] for secret in planted["environment"])
@@ -268,8 +268,8 @@ def test_twenty_kinds_of_secrets_in_eight_places_are_found_nowhere(
     ]
     checks = [{"command": f'{check}; {report}; test "$(cat answer)" = 42', "report": "report.xml", "environment": ["PLANTED_*"]}]
     reason = as_text(planted["judge's answer"])
-    verdict = saying(answer(one("c1", met=False, reason=reason), principle=reason))
-    with collecting() as collector, JudgeApi([verdict, Fault(status=401, error_message=reason)]) as judge:
+    verdict = judge_turn(answer(criterion("c1", met=False, reason=reason), principle=reason))
+    with run_collector() as collector, JudgeApi([verdict, Fault(status=401, error_message=reason)]) as judge:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-the-test")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", judge.url)
@@ -277,10 +277,12 @@ def test_twenty_kinds_of_secrets_in_eight_places_are_found_nowhere(
         state = loop.run()
     assert state.iteration >= 2
     assert len(judge.requests) == 2
-    asked = [(f"question {number} to the judge", json.dumps(one.body).encode()) for number, one in enumerate(judge.requests)]
+    asked = [
+        (f"question {number} to the judge", json.dumps(request.body).encode()) for number, request in enumerate(judge.requests)
+    ]
     everything = [*loop.surfaces(), *at_collector(collector), *asked]
     assert {"Prefect", "beside the loop", "memory"} <= {name.partition(":")[0] for name, _ in everything}
-    assert leaks([secret for secrets in planted.values() for secret in secrets], iter(everything)) == []
+    assert find_leaks([secret for secrets in planted.values() for secret in secrets], iter(everything)) == []
     for where in PASSED_BY:  # they were on their way there
         assert any(name.startswith(where) and b"[Stripe Access Key]" in content for name, content in everything), where
 
@@ -313,7 +315,7 @@ def test_a_secret_in_a_message_or_a_name_ends_the_loop_and_is_found_nowhere_but_
     engine_url: str, repository: Path, tmp_path: Path, place: str
 ) -> None:
     write, fits = PLACES[place]
-    planted = plant(place, fits)
+    planted = plant_secrets(place, fits)
     shell = (
         "\n".join(write(tmp_path, secret.text) for secret in planted)
         if place == "file name"
@@ -326,7 +328,7 @@ def test_a_secret_in_a_message_or_a_name_ends_the_loop_and_is_found_nowhere_but_
     assert git(repository, "log", "--format=%s", state.branch) == "start\n"
     assert loop.run(reopen=True).iteration == 2
     assert "secret" in prompt_of(tmp_path / "agent", 1)
-    assert leaks(planted, loop.surfaces()) == []
+    assert find_leaks(planted, loop.surfaces()) == []
 
 
 def test_each_secret_in_a_message_or_a_name_is_reported_by_kind_and_place(tmp_path: Path) -> None:
@@ -335,7 +337,7 @@ def test_each_secret_in_a_message_or_a_name_is_reported_by_kind_and_place(tmp_pa
     from tests.fakes.repositories import commit, make_repository, sh
 
     top = make_repository(tmp_path / "top", {"app.py": "one\n"})
-    start, (named, said) = sh(top, "rev-parse", "HEAD"), (plant("name")[2].text, plant("message")[2].text)
+    start, (named, said) = sh(top, "rev-parse", "HEAD"), (plant_secrets("name")[2].text, plant_secrets("message")[2].text)
     end = commit(top, f"Answer {said}", {f"{named}.txt": "x\n"})
     found = secrets_in(top, Change(start=start, commit=end, tree="d" * 40)).leaks
     assert {(leak.path, leak.line) for leak in found} == {("[GitHub Token].txt", 0), (f"{end[:12]}:commit message", 1)}

@@ -19,11 +19,11 @@ from tasks.engine.database import _has_open as has_open  # pyright: ignore[repor
 from tasks.engine.embedded import MODULE as SERVER
 from tasks.groups.members import MODULE as MEMBER
 from tasks.repository.objects import close_readers, read_objects, read_sizes
-from tests.fakes.bench import eventually
-from tests.fakes.command_line import HELMSMAN, driving, make_repository, processes, supervises
-from tests.fakes.migrated import give_database
-from tests.fakes.needs import need
+from tests.fakes.command_line import HELMSMAN, is_supervisor, make_repository, processes, scripted_command_line
+from tests.fakes.loop_bench import eventually
+from tests.fakes.prefect_database import copy_database
 from tests.fakes.repositories import make_repository as repository_at
+from tests.fakes.requirements import need
 
 pytestmark = [
     pytest.mark.feature("X1"),
@@ -94,9 +94,9 @@ def told_of(process: psutil.Process) -> tuple[list[str], list[str]] | None:
 def test_driver_engine_and_members_of_a_group_are_hidden_while_their_agents_work(tmp_path: Path) -> None:
     """Root gives them a group of their own, for else it could not be told who owns what."""
     make_repository(tmp_path / "repository")
-    give_database(tmp_path / "prefect")
+    copy_database(tmp_path / "prefect")
     goals = ("--goal", "reach it", "--goal", "reach it otherwise", "--check", "test -e answer", "--name", "both")
-    with driving(tmp_path, "", script, warm=False) as helmsman:
+    with scripted_command_line(tmp_path, "", script, warm=False) as helmsman:
         home = tmp_path / "home"
         (home / "hold").touch()
         other = [] if os.getuid() else ["setpriv", f"--regid={NOBODY}", "--clear-groups"]
@@ -106,7 +106,7 @@ def test_driver_engine_and_members_of_a_group_are_hidden_while_their_agents_work
         group = subprocess.Popen(command, cwd=helmsman.repository, env=variables, stdout=pipe, stderr=pipe, text=True)
         assert eventually(lambda: len(list(home.glob("held-*"))) == 2, PATIENCE), group.poll()
         found = {one: said for one in processes("HOME", str(home)) if (said := told_of(one))}
-        named = [one for one, (words, _) in found.items() if {SERVER, MEMBER} & set(words) and not supervises(one)]
+        named = [one for one, (words, _) in found.items() if {SERVER, MEMBER} & set(words) and not is_supervisor(one)]
         ours = [psutil.Process(group.pid), *named]
         assert len(ours) == 4
         assert [one.cmdline() for one in ours if not is_hidden(one)] == []

@@ -13,8 +13,8 @@ import pytest
 
 from deployments.verify import verify_change
 from helmsman.records.decision import Outcome
-from tests.fakes.agents import PROMISE, says
 from tests.fakes.repositories import commit, make_repository, sh
+from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows import conftest as flows
 from tests.flows.conftest import Drive
 

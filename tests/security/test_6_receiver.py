@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.fakes.pushing import Listening, by_hook, listed, listening
+from tests.fakes.push_receiver import Receiver, hook_headers, run_receiver, write_repository_list
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -23,23 +23,23 @@ SAID = {"nothing": b"", "headers that do not end": BEGUN, "a body that does not 
 
 
 @pytest.fixture
-def receiver(tmp_path: Path) -> Generator[Listening]:
+def receiver(tmp_path: Path) -> Generator[Receiver]:
     own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HELMSMAN_HOME": str(tmp_path / "state")}
     variables = {**own, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PREFECT_HOME": str(tmp_path / "prefect")}
-    with listening(tmp_path, listed(tmp_path, {"owner/name": "/srv/name.git"}), variables) as found:
+    with run_receiver(tmp_path, write_repository_list(tmp_path, {"owner/name": "/srv/name.git"}), variables) as found:
         yield found
 
 
-def connected(receiver: Listening, address: str, said: bytes = b"") -> socket.socket:
+def connected(receiver: Receiver, address: str, said: bytes = b"") -> socket.socket:
     found = socket.create_connection(("127.0.0.1", receiver.port), timeout=10, source_address=(address, 0))
     found.sendall(said)
     return found
 
 
-def delivered(receiver: Listening, address: str) -> str:
+def delivered(receiver: Receiver, address: str) -> str:
     """The status line of a genuine delivery."""
     body = f"owner/name\n{'0' * 40} {uuid4().hex}00000000 refs/heads/main\n".encode()
-    headers = {**by_hook(body), "host": "x", "content-length": str(len(body)), "connection": "close"}
+    headers = {**hook_headers(body), "host": "x", "content-length": str(len(body)), "connection": "close"}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     with connected(receiver, address, f"POST /git HTTP/1.1\r\n{head}\r\n".encode() + body) as connection:
         answer = b"".join(iter(lambda: connection.recv(4096), b""))
@@ -61,7 +61,7 @@ def is_open(connection: socket.socket) -> bool:
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"], ids=["another address", "its own address"])
 @pytest.mark.parametrize("said", SAID)
 def test_a_genuine_delivery_is_answered_while_one_client_holds_200_connections(
-    said: str, address: str, receiver: Listening
+    said: str, address: str, receiver: Receiver
 ) -> None:
     with ExitStack() as stack:
         held = [stack.enter_context(connected(receiver, "127.0.0.2", SAID[said])) for _ in range(IDLE)]
@@ -73,7 +73,7 @@ def test_a_genuine_delivery_is_answered_while_one_client_holds_200_connections(
 
 @pytest.mark.slow
 @pytest.mark.feature("X2")
-def test_a_connection_that_sends_no_request_is_closed_after_some_seconds(receiver: Listening) -> None:
+def test_a_connection_that_sends_no_request_is_closed_after_some_seconds(receiver: Receiver) -> None:
     with connected(receiver, "127.0.0.1", BEGUN) as connection:
         began = time.monotonic()
         assert connection.recv(100) == b""

@@ -13,7 +13,7 @@ from helmsman.config import CriterionConfig
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.verify.judge.votes import LONGEST, STRUCTURED, CliReader, UnreadableError, Vote, count_votes, read_vote
-from tests.fakes.judge_questions import BAD, GOOD, answer, one, untold
+from tests.fakes.judge_questions import BAD, GOOD, answer, criterion, undecided
 
 pytestmark = pytest.mark.feature("V7")
 IDS = ("c1", "c2")
@@ -52,7 +52,7 @@ def test_an_answer_that_ended_in_any_other_way_is_unreadable_even_if_all_is_met(
         read(GOOD, stop)
 
 
-MET: dict[str, Any] = one("c1")
+MET: dict[str, Any] = criterion("c1")
 
 
 def test_whatever_is_no_clean_answer_is_unreadable_with_its_cause() -> None:
@@ -69,19 +69,19 @@ def test_whatever_is_no_clean_answer_is_unreadable_with_its_cause() -> None:
         json.dumps(GOOD) + " " * LONGEST,
         json.dumps(GOOD | {"approved": True}),
         json.dumps({"criteria": GOOD["criteria"]}),
-        json.dumps(answer(MET, one("c2", verdict="MET"))),
-        json.dumps(answer(MET, one("c2", verdict=True))),
-        json.dumps(answer(MET, one("c2", met=True) | {"met": True})),
-        json.dumps(answer(MET, one("c2", fix=None))),
-        json.dumps(answer(MET, one("c2", need=[1]))),
-        json.dumps(answer(MET, one("c2"), principle=7)),
-        json.dumps(answer(MET, one("c2"), one("c3"))),
-        json.dumps(answer(MET, one("c2"), one("c2", met=False))),
-        json.dumps(answer(MET, one("c2", met=False), one("c2"))),
+        json.dumps(answer(MET, criterion("c2", verdict="MET"))),
+        json.dumps(answer(MET, criterion("c2", verdict=True))),
+        json.dumps(answer(MET, criterion("c2", met=True) | {"met": True})),
+        json.dumps(answer(MET, criterion("c2", fix=None))),
+        json.dumps(answer(MET, criterion("c2", need=[1]))),
+        json.dumps(answer(MET, criterion("c2"), principle=7)),
+        json.dumps(answer(MET, criterion("c2"), criterion("c3"))),
+        json.dumps(answer(MET, criterion("c2"), criterion("c2", met=False))),
+        json.dumps(answer(MET, criterion("c2", met=False), criterion("c2"))),
         '{"criteria": [], ' + json.dumps(GOOD)[1:],
         json.dumps(GOOD).replace('"verdict": "met"', '"verdict": "not_met", "verdict": "met"', 1),
         json.dumps(answer(MET)),
-        json.dumps(answer(MET, one("c2", reason=" "))),
+        json.dumps(answer(MET, criterion("c2", reason=" "))),
     ]:
         with pytest.raises(UnreadableError) as told:
             read(text)
@@ -114,7 +114,7 @@ def test_no_text_is_an_approval_by_chance(text: str, stop: str) -> None:
 
 @given(st.dictionaries(st.sampled_from(IDS), st.booleans()))
 def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(met: dict[str, bool]) -> None:
-    text = answer(*(one(name, met=value) for name, value in met.items()))
+    text = answer(*(criterion(name, met=value) for name, value in met.items()))
     if set(met) == set(IDS):
         assert judge(read(text)).approved is all(met.values())
     else:
@@ -123,15 +123,15 @@ def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(me
 
 
 def test_a_fix_belongs_to_what_is_not_met_and_a_need_to_what_cannot_be_told() -> None:
-    vote = read(answer(one("c1", met=False, fix="Compare.", need=["a.py"]), one("c2", fix="x", need=["b.py"])))
-    assert [(one.fix, one.need) for one in vote.opinions.values()] == [("Compare.", ()), ("", ())]
-    vote = read(answer(untold("c1", "./a.py", "b.py:7", "a.py", " "), untold("c2", "b.py", "c.py")))
+    vote = read(answer(criterion("c1", met=False, fix="Compare.", need=["a.py"]), criterion("c2", fix="x", need=["b.py"])))
+    assert [(opinion.fix, opinion.need) for opinion in vote.opinions.values()] == [("Compare.", ()), ("", ())]
+    vote = read(answer(undecided("c1", "./a.py", "b.py:7", "a.py", " "), undecided("c2", "b.py", "c.py")))
     assert vote.opinions["c1"].need == ("a.py", "b.py")
     assert vote.needs == ("a.py", "b.py", "c.py")
 
 
 def test_what_the_judge_says_is_bounded_and_shows_what_it_is() -> None:
-    vote = read(answer(one("c1", reason="\x1b[2J" + "x" * 5000), one("c2"), principle="one\ntwo" + "y" * 500))
+    vote = read(answer(criterion("c1", reason="\x1b[2J" + "x" * 5000), criterion("c2"), principle="one\ntwo" + "y" * 500))
     assert vote.opinions["c1"].reason.startswith("\\x1b[2Jx")
     assert len(vote.opinions["c1"].reason) == 1000
     assert vote.principle.startswith("one twoy")
@@ -139,7 +139,7 @@ def test_what_the_judge_says_is_bounded_and_shows_what_it_is() -> None:
 
 
 def votes(*met: bool | None) -> list[Vote]:
-    return [read(answer(one("c1", met=each) if each is not None else untold("c1"), one("c2"))) for each in met]
+    return [read(answer(criterion("c1", met=each) if each is not None else undecided("c1"), criterion("c2"))) for each in met]
 
 
 @pytest.mark.feature("V12")
@@ -176,7 +176,7 @@ def test_a_criterion_with_fewer_votes_uses_the_first_ones() -> None:
 
 
 def test_the_reason_is_that_of_a_vote_that_decided() -> None:
-    first = read(answer(one("c1", met=False, reason="It fails on the empty text."), one("c2")))
+    first = read(answer(criterion("c1", met=False, reason="It fails on the empty text."), criterion("c2")))
     judgement = judge(first, read(GOOD), read(GOOD), votes=3, needed=2)
     assert judgement.criteria[0].reason == "I saw c1 at slugs.py:2."
     assert judge(first, first, read(GOOD), votes=3, needed=2).criteria[0].reason == "It fails on the empty text."
@@ -189,10 +189,13 @@ def test_the_score_is_the_weighted_share_of_what_is_met() -> None:
 
 
 def test_what_is_not_met_outweighs_what_cannot_be_told() -> None:
-    judgement = judge(read(answer(one("c1", met=False, fix="Mend it."), untold("c2", "a.py"))))
+    judgement = judge(read(answer(criterion("c1", met=False, fix="Mend it."), undecided("c2", "a.py"))))
     assert (judgement.outcome, judgement.criteria[0].fix) == (JudgementOutcome.REJECTED, "Mend it.")
     assert judgement.cause == "1 of 2 criteria not met: c1; 1 of 2 criteria cannot be told: c2"
-    assert [(one.unmet, one.cannot_tell, one.need) for one in judgement.criteria] == [(True, False, ()), (False, True, ("a.py",))]
+    assert [(criterion.unmet, criterion.cannot_tell, criterion.need) for criterion in judgement.criteria] == [
+        (True, False, ()),
+        (False, True, ("a.py",)),
+    ]
 
 
 @pytest.mark.parametrize("cause", ["unreadable", "partial", "refused"])

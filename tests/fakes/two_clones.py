@@ -13,43 +13,43 @@ from tests.fakes.repositories import commit, sh
 
 LOOP = "loop"
 BRANCH = "helmsman/loop"
-PUSHED = RemoteConfig(push=True)
+PUSH_CONFIG = RemoteConfig(push=True)
 
 
-def machine(remote: Path, name: str) -> Repository:
+def clone_remote(remote: Path, name: str) -> Repository:
     sh(remote.parent, "clone", "--quiet", str(remote), name)
     return open_repository(remote.parent / name)
 
 
-def begun(repository: Repository, uid: str = "u1") -> LoopState:
+def begin_loop(repository: Repository, uid: str = "u1") -> LoopState:
     """A loop that this machine has begun and claimed."""
     base = git(repository.top, "rev-parse", "HEAD").strip()
     times = dict.fromkeys(("created_at", "updated_at"), "2026-11-22T10:00:00Z")
     fields = {"loop": LOOP, "uid": uid, "base_commit": base, "head": base, "branch": BRANCH, **times}
-    config = LoopConfig(goal="g", checks=("true",), remote=PUSHED)  # pyright: ignore[reportArgumentType]
+    config = LoopConfig(goal="g", checks=("true",), remote=PUSH_CONFIG)  # pyright: ignore[reportArgumentType]
     state = LoopState.model_validate({**fields, "config": config})
     write_state(repository, state, over=None, record=None, subject="start")
-    ensure_worktree(repository, tree(repository, state), BRANCH, base)
+    ensure_worktree(repository, loop_worktree(repository, state), BRANCH, base)
     return acquire_lease(repository, state)
 
 
-def tree(repository: Repository, state: LoopState) -> Path:
+def loop_worktree(repository: Repository, state: LoopState) -> Path:
     return worktree_of(repository, LOOP, state.config.workspace)
 
 
-def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
-    head = commit(tree(repository, state), text, {"app.py": text})
+def run_iteration(repository: Repository, state: LoopState, text: str) -> LoopState:
+    head = commit(loop_worktree(repository, state), text, {"app.py": text})
     after = state.model_copy(update={"iteration": state.iteration + 1, "head": head})
     return replace_state(repository, state, after, text)
 
 
-def taken_over(repository: Repository) -> LoopState:
+def take_over_loop(repository: Repository) -> LoopState:
     """The loop as another machine drives it from here."""
-    pull_state(repository, LOOP, PUSHED, held=False)
+    pull_state(repository, LOOP, PUSH_CONFIG, held=False)
     state, _ = read_state(repository, LOOP)
-    ensure_worktree(repository, tree(repository, state), BRANCH, state.head)
+    ensure_worktree(repository, loop_worktree(repository, state), BRANCH, state.head)
     return acquire_lease(repository, state)
 
 
-def kept(repository: Repository, below: str) -> list[str]:
+def refs_below(repository: Repository, below: str) -> list[str]:
     return git(repository.common, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/{below}").split()

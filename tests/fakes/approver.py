@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tests.fakes.asking import login
+from tests.fakes.engine_client import login
 
 PATIENCE = 60
 SERVICE_UNAVAILABLE = 503
@@ -18,7 +18,7 @@ Fill = Mapping[str, Any] | Callable[[], None]
 
 
 @dataclass
-class Answerer:
+class Approver:
     """What was seen and what came of it."""
 
     api: str
@@ -39,7 +39,7 @@ class Answerer:
                     fill()
                     known = f"{run}/{keyset['response']}"
                     continue
-                answer = posted(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
+                answer = post_with_retry(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
                 told = answer.raise_for_status().json()
                 self.statuses.append(told["status"])
                 self.afterwards()
@@ -61,7 +61,7 @@ class Answerer:
         raise AssertionError(f"loop {loop} asks nothing")
 
 
-def posted(client: httpx.Client, where: str, what: Mapping[str, Any]) -> httpx.Response:
+def post_with_retry(client: httpx.Client, where: str, what: Mapping[str, Any]) -> httpx.Response:
     """Asked again, as every client of Prefect's does, while its SQLite has no time."""
     until = time.monotonic() + PATIENCE
     while (answer := client.post(where, json=what)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:
@@ -70,9 +70,9 @@ def posted(client: httpx.Client, where: str, what: Mapping[str, Any]) -> httpx.R
 
 
 @contextmanager
-def answering(api: str, loop: str, *fills: Fill) -> Generator[Answerer]:
+def answer_forms(api: str, loop: str, *fills: Fill) -> Generator[Approver]:
     """Answer in a thread while the block drives the loop."""
-    somebody, failed = Answerer(api), list[BaseException]()
+    somebody, failed = Approver(api), list[BaseException]()
 
     def work() -> None:
         try:

@@ -17,15 +17,15 @@ import httpx
 import psutil
 
 from deployments.demo_model import Request, Turn, bash, call, say
-from tests.fakes import asking, two_sessions
-from tests.fakes.answerer import posted
-from tests.fakes.bench import ROOT, Bench, eventually
-from tests.fakes.command_line import Driving, driving, make_repository, processes
+from tests.fakes import engine_client, two_sessions
+from tests.fakes.approver import post_with_retry
+from tests.fakes.command_line import ScriptedCommandLine, make_repository, processes, scripted_command_line
+from tests.fakes.loop_bench import ROOT, Bench, eventually
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
 from tests.fakes.two_sessions import LOOP, iteration_of
 
 Process: TypeAlias = subprocess.Popen[bytes]
-PATIENCE = asking.PATIENCE
+PATIENCE = engine_client.PATIENCE
 SILENCE_SECONDS = 60
 """Instead of 90: a heartbeat comes every 30 s, and tests wait for one that does not. On a busy machine one may be late."""
 SETTLED_SECONDS = 12
@@ -63,7 +63,7 @@ def script(request: Request) -> Turn:
 @dataclass
 class Team:
     server: PrefectServer
-    helmsman: Driving
+    helmsman: ScriptedCommandLine
     api: httpx.Client
     deployed: Mapping[str, Any]
     """What `helmsman deploy --json` told."""
@@ -97,7 +97,7 @@ class Team:
         return str(self.api.get(f"/deployments/name/{deployment}").raise_for_status().json()["id"])
 
     def post(self, where: str, what: Any) -> httpx.Response:
-        return posted(self.api, where, what)
+        return post_with_retry(self.api, where, what)
 
     def set_deployment(self, deployment: str, **changes: Any) -> None:
         answer = self.api.patch(f"/deployments/{deployment}", json=changes)
@@ -109,7 +109,7 @@ class Team:
         def holds_now() -> bool:
             holds = condition()
             if not holds:
-                time.sleep(asking.PAUSE)
+                time.sleep(engine_client.PAUSE)
             return holds
 
         return eventually(holds_now, PATIENCE)
@@ -196,8 +196,11 @@ class Team:
 
 
 @contextmanager
-def running(folder: Path) -> Generator[Team]:
-    with PrefectServer.running(folder / "server", TEAM_SERVER) as server, driving(folder, server.url, script) as helmsman:
+def run_team(folder: Path) -> Generator[Team]:
+    with (
+        PrefectServer.running(folder / "server", TEAM_SERVER) as server,
+        scripted_command_line(folder, server.url, script) as helmsman,
+    ):
         deployed = json.loads(_deploy(helmsman).splitlines()[-1])
         with server.client() as api:
             made = Team(server, helmsman, api, deployed)
@@ -208,11 +211,11 @@ def running(folder: Path) -> Generator[Team]:
                 made.end()
 
 
-def _deploy(helmsman: Driving) -> str:
+def _deploy(helmsman: ScriptedCommandLine) -> str:
     return _python(helmsman, DEPLOY.format(silence=SILENCE_SECONDS, settled=SETTLED_SECONDS))
 
 
-def _python(helmsman: Driving, code: str) -> str:
+def _python(helmsman: ScriptedCommandLine, code: str) -> str:
     variables = {**helmsman.variables, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-P", "-c", code]
     ended = subprocess.run(

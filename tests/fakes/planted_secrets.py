@@ -28,7 +28,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedSecret:
     """One secret."""
 
     kind: str
@@ -84,17 +84,19 @@ _PART: Mapping[str, Callable[[str], list[str]]] = {
 """The secret parts, of those that are not secret as a whole."""
 
 
-def plant(place: str, fits: Callable[[str], bool] = lambda _: True) -> list[Planted]:
+def plant_secrets(place: str, fits: Callable[[str], bool] = lambda _: True) -> list[PlantedSecret]:
     """One of each kind whose text fits into the place."""
     made = ((kind, make(Draw(f"{kind} in {place}"))) for kind, make in KINDS.items())
-    return [Planted(kind, place, text, tuple(_PART.get(kind, lambda text: [text])(text))) for kind, text in made if fits(text)]
+    return [
+        PlantedSecret(kind, place, text, tuple(_PART.get(kind, lambda text: [text])(text))) for kind, text in made if fits(text)
+    ]
 
 
-def as_text(secrets: list[Planted]) -> str:
+def as_text(secrets: list[PlantedSecret]) -> str:
     return "\n".join(f"{one.kind}: {one.text}" for one in secrets)
 
 
-def leaks(secrets: list[Planted], surfaces: Iterator[tuple[str, bytes]]) -> list[str]:
+def find_leaks(secrets: list[PlantedSecret], surfaces: Iterator[tuple[str, bytes]]) -> list[str]:
     """Each secret that a surface holds, plain or in another form: kind, place planted, place found."""
     wanted = [(one, form.encode()) for one in secrets for needle in one.needles for form in forms(needle)]
     found = (

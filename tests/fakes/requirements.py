@@ -33,12 +33,12 @@ def _runs(*command: str | Path) -> str:
 
 
 def _browser() -> str:
-    from tests.fakes.browser import QUIET, found_browser, unboxed
+    from tests.fakes.browser import QUIET, find_browser, sandbox_flags
 
     with tempfile.TemporaryDirectory(prefix="helmsman-browser-", ignore_cleanup_errors=True) as home:
-        found = found_browser()
+        found = find_browser()
         page = "--headless", f"--user-data-dir={home}", "--dump-dom", "about:blank"
-        return _runs(found, *QUIET, *unboxed(), *page) if found else "install the package chromium"
+        return _runs(found, *QUIET, *sandbox_flags(), *page) if found else "install the package chromium"
 
 
 def _compiler() -> str:
@@ -55,20 +55,20 @@ def _disks() -> str:
 
 
 def _machines() -> str:
-    from tests.fakes.many_machines import what_is_missing
+    from tests.fakes.many_machines import missing_programs
 
-    return what_is_missing()
+    return missing_programs()
 
 
 def _postgres() -> str:
-    from tests.fakes.postgres import programs
+    from tests.fakes.postgres import server_programs
 
-    found = programs()
+    found = server_programs()
     return _runs(found / "initdb", "--version") if found else "install the package postgresql"
 
 
 def _agents() -> str:
-    from tests.fakes.other_models import PROGRAMS, agents_path
+    from tests.fakes.model_apis import PROGRAMS, agents_path
 
     if not PROGRAMS.is_dir():
         return "`make agents` puts codex and gemini into build/agents"
@@ -134,11 +134,11 @@ def needs_of(item: pytest.Item) -> list[str]:
     """The names in a test's markers. Raises UsageError for one that nobody can probe."""
     names = [str(name) for marker in item.iter_markers("needs") for name in marker.args]
     if unknown := sorted(set(names) - PROBES.keys()):
-        raise pytest.UsageError(f"{item.nodeid} needs {unknown}: tests/fakes/needs.py has no probe of that name")
+        raise pytest.UsageError(f"{item.nodeid} needs {unknown}: tests/fakes/requirements.py has no probe of that name")
     return names
 
 
-def skipped_by_name(reports: Iterable[pytest.TestReport]) -> str:
+def count_skips(reports: Iterable[pytest.TestReport]) -> str:
     """`browser 12, zsh 3`: how many tests were skipped for the lack of what."""
     found = [NEEDS.search(str(report.longrepr)) for report in reports]
     counts = Counter(name[1] for name in found if name)

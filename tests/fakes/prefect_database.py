@@ -15,12 +15,12 @@ _shared: list[Path] = []
 """Folder of all workers of a test run; the first that needs a database makes it there."""
 
 
-def share(folder: Path) -> None:
+def share_database(folder: Path) -> None:
     """From now on. Where nobody shares anything, as in a benchmark, each server begins with an empty database."""
     _shared[:] = [folder / "migrated"]
 
 
-def give_database(home: Path) -> None:
+def copy_database(home: Path) -> None:
     """Put one into the folder that is to be a server's PREFECT_HOME, unless it has one."""
     home.mkdir(parents=True, exist_ok=True)
     if _shared and not (home / NAME).exists():

@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fakes.bench import eventually
-from tests.fakes.needs import need
+from tests.fakes.loop_bench import eventually
+from tests.fakes.requirements import need
 from tests.fakes.terminal import Terminal
 
 PATIENCE = 12
@@ -45,7 +45,7 @@ class Shell:
 
 
 @contextmanager
-def shell(name: str, folder: Path, home: Path) -> Generator[Shell]:
+def run_shell(name: str, folder: Path, home: Path) -> Generator[Shell]:
     """Start it with nobody's settings in a session of its own. Skips the test where it is not installed."""
     need(name)
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))

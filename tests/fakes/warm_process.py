@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tests.fakes.warm_fork import LONGEST_REQUEST
+from tests.fakes.fork_server import LONGEST_REQUEST
 
 ROOT = Path(__file__).parents[2]
 COMMAND_LINE = "deployments.cli"
@@ -89,7 +89,7 @@ class Forker:
         self._socket, self._lock = ours, Lock()
         variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
         with theirs:
-            command = [sys.executable, "-P", "-m", "tests.fakes.warm_fork", str(theirs.fileno())]
+            command = [sys.executable, "-P", "-m", "tests.fakes.fork_server", str(theirs.fileno())]
             self._process = subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
 
     def fork(self, request: Mapping[str, Any], pipes: Sequence[int]) -> tuple[int, int]:
@@ -119,7 +119,7 @@ def _forker() -> Forker:
     return Forker()
 
 
-def forget() -> None:
+def end_fork_server() -> None:
     """End the process that forks, where there is one."""
     if _forker.cache_info().currsize:
         _forker().end()

@@ -48,7 +48,7 @@ class _Exchange(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def answering(respond: Callable[[Call], Reply]) -> Generator[str]:
+def serve_http(respond: Callable[[Call], Reply]) -> Generator[str]:
     """The server's URL. It may be asked by several threads at once."""
     with serving(LoopbackServer(("127.0.0.1", 0), partial(_Exchange, respond)), "fake-server") as server:
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -18,7 +18,7 @@ from tasks.system.process import Ended, run
 from tests.fakes.command_line import make_repository
 
 PYTHON = shlex.quote(os.path.realpath(sys.executable))
-BOXED = {"HELMSMAN_SANDBOX__KIND": "bubblewrap"}
+SANDBOXED = {"HELMSMAN_SANDBOX__KIND": "bubblewrap"}
 """Environment of a command whose loops have their agent in a box."""
 
 BRANCH = "helmsman/loop"
@@ -26,7 +26,7 @@ SECRET = "the-secret"
 
 
 @dataclass(frozen=True)
-class Scene:
+class SandboxScene:
     """A loop's worktree, a home with a secret in it, and somebody else's folder beside."""
 
     root: Path
@@ -77,8 +77,8 @@ class Scene:
         take_over(open_repository(self.repository), self.worktree, BRANCH, git_folder(self.folder))
 
 
-def make_scene(root: Path) -> Scene:
-    made = Scene(root)
+def make_scene(root: Path) -> SandboxScene:
+    made = SandboxScene(root)
     make_repository(made.repository, {"app.py": "1\n"})
     git(made.repository, "worktree", "add", "--quiet", "-b", BRANCH, str(made.worktree))
     git(made.repository, "update-ref", "refs/helmsman/loop/state", "HEAD")

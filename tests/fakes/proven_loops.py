@@ -29,7 +29,7 @@ DONE = Decision(kind="stop", rule="completion.verified", reason="all pass", at=N
 
 
 @dataclass
-class Landing:
+class ProvenLoop:
     """A loop on its way into `main`."""
 
     place: LoopContext
@@ -81,7 +81,7 @@ class Landing:
         replace_state(self.place.repository, before, before.model_copy(update=changes), "changed")
 
 
-def proven(top: Path, folder: Path, files: dict[str, str], *, loop: str = "the-loop", **merge: Any) -> Landing:
+def make_proven_loop(top: Path, folder: Path, files: dict[str, str], *, loop: str = "the-loop", **merge: Any) -> ProvenLoop:
     """A loop that began at what `main` is now and has committed these files, which pass."""
     repository = open_repository(top)
     start = sh(repository.common, "rev-parse", "main")
@@ -92,14 +92,14 @@ def proven(top: Path, folder: Path, files: dict[str, str], *, loop: str = "the-l
     ensure_worktree(repository, place.worktree, state.branch, start)
     head = commit(place.worktree, f"work of {loop}", files)
     write_state(repository, state.model_copy(update={"head": head, "verified": head}), over=None, record=None, subject="proven")
-    return Landing(place, loop)
+    return ProvenLoop(place, loop)
 
 
 def repository(folder: Path) -> Path:
     return make_repository(folder, AT_MOST_TWO)
 
 
-class Sampler:
+class BranchSampler:
     """Looks at `main` as often as it can, as anybody might who pulls it at that moment."""
 
     def __init__(self, top: Path) -> None:

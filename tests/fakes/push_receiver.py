@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import httpx
 
-from tests.fakes.bench import ROOT, eventually
+from tests.fakes.loop_bench import ROOT, eventually
 from tests.fakes.repositories import commit, sh
 
 SECRET = "a secret that only these tests know"
@@ -35,7 +35,7 @@ serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]))
 
 
 @dataclass(frozen=True)
-class Listening:
+class Receiver:
     """A receiver in a process of its own."""
 
     url: str
@@ -51,7 +51,7 @@ class Listening:
         self.process.wait(PATIENCE)
 
 
-def listed(folder: Path, repositories: Mapping[str, str], sets: str = "") -> Path:
+def write_repository_list(folder: Path, repositories: Mapping[str, str], sets: str = "") -> Path:
     """The operator's file. `sets`: tables that follow its list."""
     file = folder / f"repositories-{uuid4().hex[:6]}.toml"
     lines = [f'"{name}" = "{place}"\n' for name, place in repositories.items()]
@@ -60,7 +60,7 @@ def listed(folder: Path, repositories: Mapping[str, str], sets: str = "") -> Pat
 
 
 @contextmanager
-def listening(folder: Path, repos: Path, variables: Mapping[str, str], port: int = 0) -> Generator[Listening]:
+def run_receiver(folder: Path, repos: Path, variables: Mapping[str, str], port: int = 0) -> Generator[Receiver]:
     """A receiver while the block runs; it keeps what it knows below HELMSMAN_HOME of its variables."""
     log = folder / f"receiver-{uuid4().hex[:6]}.log"
     with log.open("w") as errors:
@@ -76,7 +76,7 @@ def listening(folder: Path, repos: Path, variables: Mapping[str, str], port: int
     try:
         url = process.stdout.readline().removeprefix("listening on ").strip()
         assert url, log.read_text()
-        yield Listening(url, process, log)
+        yield Receiver(url, process, log)
     finally:
         process.terminate()
         process.wait(PATIENCE)
@@ -86,30 +86,30 @@ def listening(folder: Path, repos: Path, variables: Mapping[str, str], port: int
 # --- those who send -----------------------------------------------------------------------------------------------
 
 
-def signed(body: bytes, secret: str = SECRET) -> str:
+def signature_of(body: bytes, secret: str = SECRET) -> str:
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def github(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
+def github_headers(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
     """The headers that GitHub sends with a push."""
     own = {"content-type": "application/json", "x-github-event": "push", "x-github-delivery": str(uuid4())}
-    return {**own, "x-hub-signature-256": f"sha256={signed(body, secret)}", **_dashed(changed)}
+    return {**own, "x-hub-signature-256": f"sha256={signature_of(body, secret)}", **_header_names(changed)}
 
 
-def gitea(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
+def gitea_headers(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
     own = {"content-type": "application/json", "x-gitea-event": "push", "x-gitea-delivery": str(uuid4())}
-    return {**own, "x-gitea-signature": signed(body, secret), **_dashed(changed)}
+    return {**own, "x-gitea-signature": signature_of(body, secret), **_header_names(changed)}
 
 
-def by_hook(body: bytes, secret: str = SECRET, at: float | None = None, **changed: str) -> dict[str, str]:
+def hook_headers(body: bytes, secret: str = SECRET, at: float | None = None, **changed: str) -> dict[str, str]:
     """What our hook sends."""
     told, delivery = str(int(time.time() if at is None else at)), str(uuid4())
-    signature = signed(f"{told}.{delivery}.".encode() + body, secret)
+    signature = signature_of(f"{told}.{delivery}.".encode() + body, secret)
     own = {"content-type": "text/plain", "x-helmsman-timestamp": told, "x-helmsman-delivery": delivery}
-    return {**own, "x-helmsman-signature": f"sha256={signature}", **_dashed(changed)}
+    return {**own, "x-helmsman-signature": f"sha256={signature}", **_header_names(changed)}
 
 
-def _dashed(changed: Mapping[str, str]) -> dict[str, str]:
+def _header_names(changed: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in changed.items()}
 
 
@@ -121,7 +121,7 @@ def send(url: str, body: bytes, headers: Mapping[str, str]) -> httpx.Response:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedRepository:
     """A bare repository that somebody works with."""
 
     bare: Path
@@ -139,20 +139,20 @@ class Served:
         return eventually(lambda: unsent.is_dir() and not list(unsent.iterdir()))
 
 
-def served_repository(folder: Path, files: Mapping[str, str]) -> Served:
+def served_repository(folder: Path, files: Mapping[str, str]) -> ServedRepository:
     """On `main`, with one commit that was pushed before there was a hook."""
     folder.mkdir(parents=True, exist_ok=True)
     bare, clone = folder / "project.git", folder / "clone"
     sh(folder, "init", "--quiet", "--bare", "--initial-branch=master", str(bare))  # HEAD names a branch that nobody ever pushes
     sh(folder, "clone", "--quiet", str(bare), str(clone))
     sh(clone, "symbolic-ref", "HEAD", "refs/heads/main")
-    served = Served(bare, clone)
+    served = ServedRepository(bare, clone)
     served.commit("start", files)
     served.push("main")
     return served
 
 
-def install_hook(served: Served, url: str, secret: str = SECRET) -> None:
+def install_hook(served: ServedRepository, url: str, secret: str = SECRET) -> None:
     """As the script itself says that it is done."""
     file = served.bare.parent / f"secret-{uuid4().hex[:6]}"
     file.write_text(secret)
@@ -164,7 +164,7 @@ def install_hook(served: Served, url: str, secret: str = SECRET) -> None:
 # --- the engine ---------------------------------------------------------------------------------------------------
 
 
-def prefect(variables: Mapping[str, str], *arguments: str) -> None:
+def run_prefect(variables: Mapping[str, str], *arguments: str) -> None:
     """A command of Prefect's in the project's folder."""
     command = [str(PREFECT), *arguments]
     own = {**variables, "PWD": str(ROOT)}
@@ -173,13 +173,13 @@ def prefect(variables: Mapping[str, str], *arguments: str) -> None:
 
 
 def deploy(variables: Mapping[str, str], names: Sequence[str] = ("on-push",)) -> None:
-    prefect(variables, "work-pool", "create", "helmsman", "--type", "process", "--overwrite")
+    run_prefect(variables, "work-pool", "create", "helmsman", "--type", "process", "--overwrite")
     for name in names:
-        prefect(variables, "--no-prompt", "deploy", "--name", name)
+        run_prefect(variables, "--no-prompt", "deploy", "--name", name)
 
 
 @contextmanager
-def worker(folder: Path, variables: Mapping[str, str]) -> Generator[None]:
+def run_worker(folder: Path, variables: Mapping[str, str]) -> Generator[None]:
     """A process worker and all that it starts, in a process group that ends with the block."""
     command = [PREFECT, "worker", "start", "--pool", "helmsman", "--name", "a-worker"]
     own = {**variables, "PREFECT_WORKER_QUERY_SECONDS": "1"}

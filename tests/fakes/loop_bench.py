@@ -21,9 +21,9 @@ from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records, show_state, state_ref
 from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG
-from tests.fakes.migrated import give_database
+from tests.fakes.prefect_database import copy_database
 from tests.fakes.two_sessions import CHECK, GOAL, LOOP, iteration_of, script
-from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
+from tests.fakes.warm_process import COMMAND_LINE, ColdProcess, WarmProcess
 
 ROOT = Path(__file__).parents[2]
 DRIVER = "tests.e2e.crash_driver"
@@ -189,7 +189,7 @@ def bench(folder: Path, api_url: str | None) -> Generator[Bench]:
     """A repository and a model for one loop; whatever still lives at the end is ended. Without an API, the embedded engine."""
     _make_repository(folder / "repository")
     (folder / "home").mkdir()
-    give_database(folder / "prefect")
+    copy_database(folder / "prefect")
     with ScriptedModel(script) as model:
         made = Bench(folder, model, _variables(folder, model.url, api_url))
         try:

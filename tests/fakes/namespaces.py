@@ -37,7 +37,7 @@ class Machine:
 
     def command(self, *words: str | Path) -> list[str]:
         """The same command, inside, that ends with us."""
-        return [*_ends_with_us(), "nsenter", f"--target={self.init}", "--all", "--wdns=/", *map(str, words)]
+        return [*_die_with_parent(), "nsenter", f"--target={self.init}", "--all", "--wdns=/", *map(str, words)]
 
     def start(self, *words: str | Path, log: Path, **variables: str) -> "subprocess.Popen[bytes]":
         with log.open("ab") as file:
@@ -114,7 +114,7 @@ class Network:
         init = INIT.format(name=name, ready=shlex.quote(str(ready)), more=more)
         apart = "unshare", "--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--mount-proc", "--kill-child"
         with (self._folder / f"{name}.log").open("wb") as log:
-            command = [*_ends_with_us(), *apart, "bash", "-ec", init]
+            command = [*_die_with_parent(), *apart, "bash", "-ec", init]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until = time.monotonic() + START_SECONDS
         while not ready.exists():
@@ -142,7 +142,7 @@ def why_impossible() -> str:
     return f"the system allows no namespaces: {tried.stderr.strip()}" if tried.returncode else ""
 
 
-def _ends_with_us() -> Sequence[str]:
+def _die_with_parent() -> Sequence[str]:
     return "setpriv", "--pdeathsig=KILL"
 
 

@@ -2,21 +2,21 @@
 
 import pytest
 
-from tests.fakes import needs
-from tests.fakes.needs import REQUIRED, need
+from tests.fakes import requirements
+from tests.fakes.requirements import REQUIRED, need
 
 
 def probed(name: str) -> str:
     """As `missing`, but nothing is remembered from test to test."""
-    return needs.PROBES[name]()
+    return requirements.PROBES[name]()
 
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has one program, and lacks another."""
-    monkeypatch.setattr(needs, "PROBES", {"there": lambda: "", "not there": lambda: "it does not start"})
+    monkeypatch.setattr(requirements, "PROBES", {"there": lambda: "", "not there": lambda: "it does not start"})
     monkeypatch.delenv(REQUIRED, raising=False)
-    monkeypatch.setattr(needs, "missing", probed)
+    monkeypatch.setattr(requirements, "missing", probed)
 
 
 def test_a_test_is_skipped_by_the_name_of_what_is_missing() -> None:

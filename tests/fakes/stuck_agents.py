@@ -29,7 +29,7 @@ Move = Callable[[int], Turn]
 
 
 @dataclass(frozen=True)
-class Spinner:
+class StuckAgent:
     name: str
     move: Move
     rule: str
@@ -56,22 +56,22 @@ def _turns(number: int) -> Turn:
     return call(change) if number else call(read("app.py"), change)
 
 
-SPINNERS = (
-    Spinner("runs the same command again and again", lambda _: call(bash(CHECK)), "repeated", 3),
-    Spinner("tries one failing command after the other", lambda n: call(bash(f"{CHECK} && echo {n}")), "failures", 5),
-    Spinner("changes what does not matter", _comments, "same_failure", 12, files={"app.py": "# try 0\n"}),
-    Spinner("takes two approaches in turns", _turns, "reverted", 9, files={"app.py": WRONG}),
-    Spinner(
+STUCK_AGENTS = (
+    StuckAgent("runs the same command again and again", lambda _: call(bash(CHECK)), "repeated", 3),
+    StuckAgent("tries one failing command after the other", lambda n: call(bash(f"{CHECK} && echo {n}")), "failures", 5),
+    StuckAgent("changes what does not matter", _comments, "same_failure", 12, files={"app.py": "# try 0\n"}),
+    StuckAgent("takes two approaches in turns", _turns, "reverted", 9, files={"app.py": WRONG}),
+    StuckAgent(
         "edits text that is not there",
         lambda n: call(bash(f"head -{n + 1} app.py") if n % 2 == 0 else edit("app.py", f"return {n}0", "return 2 * n")),
         "failures",
         11,
     ),
-    Spinner("looks for files that are not there", lambda n: call(read(f"part{n}.py")), "failures", 5),
-    Spinner("asks for the state of things", lambda _: call(bash("git status --short")), "repeated_look", 4),
-    Spinner("writes outside of the worktree", lambda n: call(write(f"/proc/helmsman-never-{n}/app.py", RIGHT)), "outside", 1),
-    Spinner("stops early", lambda _: say("Everything works.\n<promise>COMPLETE</promise>"), "", 0, files={"app.py": WRONG}),
-    Spinner(
+    StuckAgent("looks for files that are not there", lambda n: call(read(f"part{n}.py")), "failures", 5),
+    StuckAgent("asks for the state of things", lambda _: call(bash("git status --short")), "repeated_look", 4),
+    StuckAgent("writes outside of the worktree", lambda n: call(write(f"/proc/helmsman-never-{n}/app.py", RIGHT)), "outside", 1),
+    StuckAgent("stops early", lambda _: say("Everything works.\n<promise>COMPLETE</promise>"), "", 0, files={"app.py": WRONG}),
+    StuckAgent(
         "fills its context",
         lambda n: Turn(tools=(bash(f"cat app.py | head -{n + 1}"),), usage={"input_tokens": 10_000 * (n + 1)}),
         "context",
@@ -81,16 +81,16 @@ SPINNERS = (
 )
 
 
-def repository(folder: Path, spinner: Spinner) -> Path:
+def repository(folder: Path, spinner: StuckAgent) -> Path:
     """A repository whose check fails."""
     return make_repository(folder, {"app.py": "# double is missing\n", "check.py": CHECKS, **spinner.files})
 
 
-def script(spinner: Spinner) -> Script:
+def script(spinner: StuckAgent) -> Script:
     """Spin until guidance comes, then do the work; without it give up after so many turns."""
 
     def answer(request: Request) -> Turn:
-        if guided(request):
+        if has_guidance(request):
             return _cure(request)
         return spinner.move(request.turn) if request.turn < MOST else say("I give up.")
 
@@ -104,16 +104,16 @@ def _cure(request: Request) -> Turn:
     return call(read("app.py"), write("app.py", RIGHT))
 
 
-def guided(request: Request) -> bool:
+def has_guidance(request: Request) -> bool:
     """Whether the model has been told anything besides the results of its tools."""
     told = json.dumps([message for message in request.body["messages"][1:] if message["role"] != "assistant"])
     return any(sign in told for sign in GUIDANCE)
 
 
-def burned(requests: list[Request]) -> tuple[int, int]:
+def cost_until_guidance(requests: list[Request]) -> tuple[int, int]:
     """Answers of the model and tool calls in the first session until guidance reached it, or until its end."""
     session = [request for request in requests if request.call == 0]
-    first = next((number for number, request in enumerate(session) if guided(request)), len(session))
+    first = next((number for number, request in enumerate(session) if has_guidance(request)), len(session))
     asked = session[min(first, len(session) - 1)].body["messages"]
     return first, sum(_tool_calls(message) for message in asked if message["role"] == "assistant")
 

@@ -10,8 +10,8 @@ from typing import Self, TypeAlias
 
 from deployments.demo_model import Json, Turn, call, say
 from tests.contracts.source import ROOT
-from tests.fakes.answering import Call, Reply, answering
 from tests.fakes.faults import Fault
+from tests.fakes.http_server import Call, Reply, serve_http
 
 Answer: TypeAlias = Callable[[Turn, int], tuple[int, str, bytes]]
 """From a turn and its number to status, content type and body."""
@@ -52,7 +52,7 @@ class OtherModel:
         self._answer, self._turns = answer, turns
 
     def __enter__(self) -> Self:
-        self.url = self._running.enter_context(answering(self._respond))
+        self.url = self._running.enter_context(serve_http(self._respond))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,7 +72,7 @@ def responses(turn: Turn, number: int) -> tuple[int, str, bytes]:
     if isinstance(turn, Fault):
         error = {"message": turn.error_message, "type": turn.error_type, "code": turn.error_type}
         return turn.status or 500, _JSON, json.dumps({"error": error}).encode()
-    made = [*_said(turn), *_called(turn, number)]
+    made = [*_message_items(turn), *_call_items(turn, number)]
     usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 10, "total_tokens": 110}
     events: list[Json] = [
         {"type": "response.created", "response": {"id": f"resp_{number}"}},
@@ -82,13 +82,13 @@ def responses(turn: Turn, number: int) -> tuple[int, str, bytes]:
     return 200, _EVENTS, "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
 
 
-def _said(turn: Turn) -> list[Json]:
+def _message_items(turn: Turn) -> list[Json]:
     if turn.text is None:
         return []
     return [{"type": "message", "id": "msg", "role": "assistant", "content": [{"type": "output_text", "text": turn.text}]}]
 
 
-def _called(turn: Turn, number: int) -> list[Json]:
+def _call_items(turn: Turn, number: int) -> list[Json]:
     return [
         {
             "type": "function_call",
