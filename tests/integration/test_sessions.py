@@ -10,11 +10,10 @@ from helmsman.config import ClaudeConfig
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.base import Usage
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, finish, finished_call, interrupted_call, session_asked_for, set_aside, start_loop
+from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, interrupted_call, session_asked_for, set_aside
 from tasks.agents.claude import arguments, call_agent
 from tests.fakes.recordings import FOLDER, replay
-from tests.fakes.repositories import NOW, LoopWork, make_repository
-from tests.fakes.repositories import start_loop as begin_loop
+from tests.fakes.repositories import NOW, LoopWork, make_repository, start_loop
 from tests.fakes.scripted_agent import Call, calls_made, prompt_of, result, says, scripted_agent
 
 pytestmark = pytest.mark.feature("E2", "E3")
@@ -28,7 +27,7 @@ LOST = Call(events=tuple(map(json.loads, UNKNOWN.splitlines())), exit_code=1)
 def begun(folder: Path, recording: str, session: KeptSession | None = KEPT, uid: str = "u1") -> CallFolder:
     """A call that was cut off after it printed what was recorded."""
     call = CallFolder(folder, uid)
-    start_loop(call, "go on", "b" * 40, session)
+    begin(call, "go on", "b" * 40, session)
     call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
     return call
 
@@ -77,7 +76,7 @@ def test_the_constant_text_is_appended_to_the_system_text() -> None:
 def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[AgentCall, LoopWork]:
     """The call that is due, of a loop that goes on with a session; its driver may have died after that recording."""
     agent = scripted_agent(tmp_path / "agent", calls)
-    work = begin_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+    work = start_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
     claude = {"binary": str(agent), "permission_mode": "acceptEdits", "session": "resume"}
     config = work.state.config.model_copy(update={"claude": ClaudeConfig.model_validate(claude)})
     state = work.state.model_copy(

@@ -20,13 +20,12 @@ from helmsman.records.events import Event, ToolCalled
 from helmsman.records.state import LoopState
 from tasks.agents import claude
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, finished_call, start_loop
+from tasks.agents.call_folder import CallFolder, begin, finished_call
 from tasks.agents.catalogue import agent_names, find_agent, find_program
 from tasks.agents.template import environment_of
 from tasks.system.journal import listening
 from tests.fakes.loop_bench import eventually
-from tests.fakes.repositories import LoopWork, make_repository
-from tests.fakes.repositories import start_loop as begin_loop
+from tests.fakes.repositories import LoopWork, make_repository, start_loop
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("A5")]
 
@@ -54,7 +53,7 @@ def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None =
     kind = AgentKind(name="any", command=command, words=dict(words or {}), **changes)
     found = resolve([Layer("test", {"goal": "g", "checks": ["true"], **sections})])
     config, _ = fitted(found.config, found.origins, kind)
-    work = begin_loop(make_repository(folder / "repository"), folder / "worktree")
+    work = start_loop(make_repository(folder / "repository"), folder / "worktree")
     state = work.state.model_copy(update={"config": config, "agent": Agent(kind=kind)})
     return LoopWork(work.repository, work.path, state, work.start)
 
@@ -194,7 +193,7 @@ def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path
     agent = program(tmp_path / "agent", "echo never")
     work = loop(tmp_path, str(agent), output="codex")
     folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
-    start_loop(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
+    begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
     folder.transcript.write_text(CODEX)
     made = call(work)
     assert (made.outcome, made.final_text, made.usage.tokens, starts(tmp_path / "agent")) == ("finished", "add adds now", 330, 0)
