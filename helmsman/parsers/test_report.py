@@ -15,8 +15,6 @@ from helmsman.parsers.runner_formats import (
     line_at,
     matching,
     read_go,
-    read_mocha,
-    read_node,
     read_tap,
     run_counts,
     tally_of,
@@ -139,11 +137,12 @@ def _outcome(case: "Element") -> Outcome:
 
 _READERS: Mapping[str, Callable[[list[str]], Iterable[Run]]] = {
     "go": read_go,
-    "mocha": read_mocha,
-    "node": read_node,
     "tap": read_tap,
 }
 Words = tuple[str, ...]
+
+
+_DEEPEST_SUITE = 20  # maximum lines of a name
 
 
 class Names(NamedTuple):
@@ -155,7 +154,8 @@ class Names(NamedTuple):
     after: str = ""
     """Names are below the last of these lines; anywhere, if the line is in the truncated part of the output."""
     block: bool = False  # names follow each other without other lines
-    behind: str = ""  # line before a name
+    behind: str = ""  # line before a name; its group, if any, is the file
+    until_colon: bool = False  # a name continues up to a line that ends with a colon: one line for each suite
     section: str = ""
     within: str = ".*"  # pattern of a section heading, and of the title that it must have
     as_section: str = ""  # text in place of a name if the whole section failed
@@ -228,7 +228,8 @@ def _read_counts(runner: Runner, number: int, lines: list[str], above: list[str]
         passed = ran - not_run - of_tests - skipped
     failing = list[str]()
     for rule, section, name in found_names:
-        if failed or rule.always:
+        is_beyond = rule.below and len(failing) >= failed  # below are also the names of the next run
+        if (failed or rule.always) and not is_beyond:
             is_section = rule.as_section and name == rule.as_section
             # A message follows after a dash; a dash inside brackets belongs to the test's parameters.
             ends = (name[: dash.start()] for dash in re.finditer(" - ", name) if rule.message)
@@ -250,8 +251,15 @@ def _failing_names(rule: Names, lines: list[str]) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(lines):
         if head := heads.fullmatch(line):
             section = head[1] or ""
-        elif (match := pattern.fullmatch(line)) and behind.fullmatch(line_at(lines, number - 1)):
+        elif (match := pattern.fullmatch(line)) and (before := behind.fullmatch(line_at(lines, number - 1))):
+            more = lines[number + 1 : number + _DEEPEST_SUITE] if rule.until_colon else []
+            name = match[1] if not more else _join_suites([match[1], *more])
             if not rule.section or re.fullmatch(rule.within, section):
-                yield section, match[1]
+                yield section, f"{before[1]} > {name}" if behind.groups else name
         elif rule.block:
             return
+
+
+def _join_suites(lines: list[str]) -> str:
+    suites = list(takewhile(lambda line: line and not line.endswith(":"), lines))
+    return " ".join(part.strip() for part in lines[: len(suites) + 1]).removesuffix(":")
