@@ -83,7 +83,7 @@ def test_the_site_is_read_without_asking_anybody_else_and_fits(address: str, wid
             assert page.locator("h1").count() == 1, name
         assert page.goto(f"{address}architecture.html")
         assert page.locator(".picture svg").count() == 4
-        assert heard.complaints == []
+        assert heard.problems == []
         assert [asked for asked in heard.requests if not asked.startswith(address)] == []
 
 

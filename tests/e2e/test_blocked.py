@@ -20,7 +20,7 @@ def test_a_loop_whose_agent_is_blocked_ends_as_that_with_the_reason_wherever_a_p
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
     with scripted_command_line(tmp_path, prefect_server.url, by_call([[SAYS], [SAYS]])) as helmsman:
         told = helmsman.run_loop("Print on the terminal", "--check", "false")
-        result = helmsman.tell("status", "loop")
+        result = helmsman.run_json("status", "loop")
         seen = [helmsman.run(*view, "--repo", helmsman.repository).output for view in VIEWS]
     assert told.exit_code == 8, told.output
     assert "outcome    ⊘ blocked" in told.output

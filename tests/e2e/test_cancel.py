@@ -60,7 +60,7 @@ def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
     assert (loop_bench.state.outcome, loop_bench.state.iteration) == (Outcome.CANCELLED, 0)
     assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
     assert loop_bench.is_quiet(), loop_bench.processes()
-    loop_bench.let_go()
+    loop_bench.release()
     resumed = ended(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed.errors
     assert loop_bench.ending() == one_call_more(undisturbed.ending)

@@ -101,18 +101,18 @@ def test_a_run_without_checks_runs_none_of_those_that_files_name_and_says_that_n
 @pytest.mark.feature("H4")
 def test_status_and_list_say_afterwards_what_run_said(finished: Finished) -> None:
     result = read_object(finished.run.output)
-    assert finished.helmsman.tell("status") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
-    assert finished.helmsman.tell("status", "loop") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
-    assert finished.helmsman.tell("list") == [result]
+    assert finished.helmsman.run_json("status") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
+    assert finished.helmsman.run_json("status", "loop") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
+    assert finished.helmsman.run_json("list") == [result]
 
 
 @of_the_finished
 @pytest.mark.feature("H4", "V9")
 def test_the_log_holds_every_iteration_and_each_in_full(finished: Finished) -> None:
-    records = finished.helmsman.tell("log", "loop")
+    records = finished.helmsman.run_json("log", "loop")
     assert [(record["iteration"], record["claims"]["wants_to_finish"]) for record in records] == [(1, True), (2, True)]
     assert [record["decision"]["kind"] for record in records] == ["continue", "stop"]
-    assert finished.helmsman.tell("log", "loop", "2") == records[1]
+    assert finished.helmsman.run_json("log", "loop", "2") == records[1]
     told = finished.helmsman.run("log", "loop", "2", "--repo", finished.helmsman.repository)
     assert not [words for words in ("It is so.", "2 passed, 1 skipped in", " Answer", "transcript") if words not in told.output]
 
@@ -208,7 +208,7 @@ def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_pat
         run = "run", "g", "--check", CHECK, "--name", "loop", "--yes", "--set", "usage_limit.margin_seconds=0"
         waiter = helmsman.start(*run, "--repo", helmsman.repository, "--json")
         assert eventually(lambda: waits(helmsman.repository), 100), waiter.poll()
-        seen = helmsman.tell("status", "loop")
+        seen = helmsman.run_json("status", "loop")
         waiter.kill()
         ended(waiter)
         assert script.reset is not None
@@ -251,7 +251,7 @@ def test_a_hostile_repository_neither_completes_the_loop_nor_runs_anything(tmp_p
     script = by_call([[call(bash(more)), say("More remains.")], [call(bash("echo x > answer")), say("All is well, I think.")]])
     with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         told = helmsman.run_loop("g", "--check", f"cat planted; {CHECK}", "--in-place", "--max-iterations", "2", "--json")
-        records = helmsman.tell("log", "loop")
+        records = helmsman.run_json("log", "loop")
     assert told.exit_code == 3, told.errors
     result = read_object(told.output)
     assert (result["outcome"], result["iterations"], result["branch"]) == ("stopped", 2, EVIL_BRANCH)

@@ -77,7 +77,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
 ) -> None:
     loop_bench.hold()
     dies(loop_bench, *AT_WORK)
-    loop_bench.let_go()
+    loop_bench.release()
     resumed = ended(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == one_call_more(undisturbed.ending)
@@ -117,7 +117,7 @@ def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_ano
     driver.kill()
     assert ended(driver).exit_code == -signal.SIGKILL
     assert embedded_bench.is_quiet(), embedded_bench.processes()
-    embedded_bench.let_go()
+    embedded_bench.release()
     resumed = ended(embedded_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert embedded_bench.ending() == one_call_more(undisturbed.ending)
@@ -133,7 +133,7 @@ def test_a_loop_goes_on_by_itself_when_the_engine_is_killed_and_comes_back(
     driver = loop_bench.run()
     loop_bench.wait_until_held()
     prefect_server.kill()
-    loop_bench.let_go()
+    loop_bench.release()
     prefect_server.start()
     run = ended(driver)
     assert run.exit_code == 0, run.errors

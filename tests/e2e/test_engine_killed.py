@@ -54,7 +54,7 @@ def test_a_loop_whose_embedded_engine_is_killed_starts_it_again_and_ends_as_if_u
     driver = embedded_bench.run()
     embedded_bench.wait_until_held()
     kill_engine(embedded_bench)
-    embedded_bench.let_go()
+    embedded_bench.release()
     run = ended(driver)
     assert run.exit_code == 0, run
     assert embedded_bench.ending() == undisturbed.ending
@@ -70,7 +70,7 @@ def test_a_loop_whose_embedded_engine_cannot_be_started_again_ends_at_once_and_s
     driver = embedded_bench.run()
     embedded_bench.wait_until_held()
     kill_engine(embedded_bench, but=kill_engine(embedded_bench))
-    embedded_bench.let_go()
+    embedded_bench.release()
     run = ended_at_once(driver)
     assert "with signal 9" in run.errors
     assert f"helmsman resume {LOOP}" in run.errors

@@ -21,7 +21,7 @@ def shown(bench: Bench, command: str, *arguments: str) -> str:
 def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_work_is_kept(loop_bench: Bench) -> None:
     loop_bench.hold()
     ended(loop_bench.driver("kill", "execute", "middle"))
-    loop_bench.let_go()
+    loop_bench.release()
     assert "✘ interrupted in step execute of iteration 1, last heard of at " in shown(loop_bench, "status", LOOP)
     assert "✘ interrupted" in shown(loop_bench, "list")
     resumed = ended(loop_bench.helmsman("resume", LOOP))

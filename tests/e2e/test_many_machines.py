@@ -53,7 +53,7 @@ def test_a_machine_that_is_cut_off_loses_its_loop_to_another_and_nothing_is_repe
     assert paid == [len(turns) for turns in SESSIONS.values()]
     assert (begun.host, begun.iteration) == (first.name, 1)
 
-    first.machine.cut_off()
+    first.machine.disconnect()
     machines.kill_server("one")
     (second.home / "hold").unlink()
     assert eventually(lambda: machines.run_of(run)["state_type"] in {"COMPLETED", "FAILED"}, PATIENCE), machines.log()
@@ -68,7 +68,7 @@ def test_a_machine_that_is_cut_off_loses_its_loop_to_another_and_nothing_is_repe
     assert first.drivers(run), "the first driver is still at it, and knows of nothing"
 
     (first.home / "hold").unlink()
-    first.machine.bring_back()
+    first.machine.reconnect()
     assert eventually(lambda: not first.drivers(run), SOON), machines.log()
     assert "is left to the machine that drives it now" in first.said(), machines.log()
     words = "git", "-C", machines.place / "repository", "push", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}"

@@ -84,7 +84,7 @@ def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and
         assert born.instruction in prompts[-1]
         (heeded,) = guardrails(helmsman)
         assert (heeded.after_of, heeded.after_seen, heeded.loops) == (born.after_of + 1, 0, born.loops + 1)
-        (told,) = helmsman.tell("log", "second")
+        (told,) = helmsman.run_json("log", "second")
         assert [one["id"] for one in told["recalled"]["guardrails"]] == [born.id]
 
         for name in ("third", "fourth"):

@@ -53,7 +53,7 @@ def test_a_counter_ticks_nothing_a_test_that_names_the_story_does_and_so_does_a_
     with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         told = helmsman.run_loop("It counts", "--check", "python3 -m unittest", "--plan", "prd.json", "--max-iterations", "4")
         assert told.exit_code == 4, told.output
-        records = helmsman.tell("log", "loop")
+        records = helmsman.run_json("log", "loop")
         before = ticked(helmsman)
         approved = helmsman.run("approve", "loop", "--repo", helmsman.repository)
         helmsman.run("resume", "loop", "--repo", helmsman.repository)

@@ -27,7 +27,7 @@ def held(team: Team, bench: Bench) -> str:
 
 def goes_on(team: Team, run: str) -> bool:
     """Whether a run is started again by itself."""
-    return team.comes(lambda: "AwaitingRetry" in team.states(run))
+    return team.eventually(lambda: "AwaitingRetry" in team.states(run))
 
 
 def is_at_it_again(bench: Bench) -> bool:
@@ -50,7 +50,7 @@ def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_rep
     team.kill_worker()
     team.kill(run)
     assert is_gone(bench), bench.tagged()
-    team.let_go()
+    team.release()
     assert team.run_of(run)["state_name"] == "Running"  # nobody is left to say otherwise
     team.start_worker()
     assert goes_on(team, run), (team.states(run), team.log)
@@ -89,13 +89,13 @@ def test_a_run_that_crashes_again_without_a_finished_iteration_stays_crashed_and
     assert goes_on(team, run), (team.states(run), team.log)
     assert is_at_it_again(bench), (team.states(run), team.log)
     team.kill(run)
-    assert team.comes(lambda: team.states(run).count("Crashed") == 2), team.states(run)
+    assert team.eventually(lambda: team.states(run).count("Crashed") == 2), team.states(run)
 
     team.kill(first)
     assert goes_on(team, first), team.states(first)  # what crashed after it is acted on, so its turn has passed
     assert (team.states(run)[-1], team.states(run).count("AwaitingRetry")) == ("Crashed", 1)
     assert bench.state.ending is None
-    team.let_go()
+    team.release()
     resumed = team.helmsman.run("resume", bench.state.loop, "--repo", bench.repository, "--yes")
     assert resumed.exit_code == 0, resumed
     assert (bench.state.outcome, bench.state.iteration) == (Outcome.COMPLETED, 2)

@@ -48,7 +48,7 @@ def cut_off(page: Page) -> list[str]:
 
 
 def assert_quiet(heard: PageLog, address: str) -> None:
-    assert heard.complaints == []
+    assert heard.problems == []
     assert heard.requests == [address]
 
 
@@ -88,7 +88,7 @@ def test_even_markup_that_broke_out_could_do_nothing(tmp_path: Path) -> None:
         assert page.locator("#spy").count() == 1  # it did break out
         assert page.title() != "taken"
         assert page.locator("main").evaluate("one => getComputedStyle(one).color") != "rgb(255, 0, 0)"
-        assert len([said for said in heard.complaints if "Content Security Policy" in said]) >= 3
+        assert len([said for said in heard.problems if "Content Security Policy" in said]) >= 3
         elsewhere.setblocking(False)
         with pytest.raises(BlockingIOError):
             elsewhere.accept()  # nobody came

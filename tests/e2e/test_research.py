@@ -57,7 +57,7 @@ def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_
     with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         ended = helmsman.run_loop(GOAL, "--check", CHECK, *ALONE, "--set", "steering.hooks=false")
         assert ended.exit_code == 0, ended
-        first, second, third = helmsman.tell("log", "loop")
+        first, second, third = helmsman.run_json("log", "loop")
     assert LOOK in prompts[0]
     assert LOOK in prompts[1]
     assert "changed in 1 file, and taken back (shop.py)" in prompts[1]

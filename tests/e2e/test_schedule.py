@@ -38,7 +38,7 @@ def test_each_firing_of_a_schedule_drives_a_loop_of_its_own_even_within_one_seco
         found = team.post("/flow_runs/filter", {"flow_runs": of}).raise_for_status().json()
         return [run for run in found if run["auto_scheduled"] and run["parameters"]["request"] == request]
 
-    assert team.comes(lambda: len(fired()) == 3), team.log
+    assert team.eventually(lambda: len(fired()) == 3), team.log
     team.set_deployment(loop, schedules=[])
     runs, loops = fired(), {one.state.loop: one.state.outcome for one in list_loops(open_repository(bench.repository))}
     assert {run["state_type"] for run in runs} == {"COMPLETED"}, ([run["state"]["message"] for run in runs], team.log)

@@ -140,14 +140,14 @@ def test_a_cancel_in_the_ui_ends_the_agent_s_processes_and_a_retry_there_goes_on
     look_at(page, team, f"runs/flow-run/{run}")
     choose_from_menu(page, "Cancel").get_by_role("button", name="Cancel").last.click()
     assert eventually(lambda: not processes(TAG, tag), AGENT_GONE_SECONDS), processes(TAG, tag)
-    team.let_go()
+    team.release()
     assert team.ended(run)["state_type"] == "CANCELLED"
     assert bench.state.outcome is Outcome.CANCELLED
-    assert team.comes(lambda: "Retry this run" in team.run_of(run)["state"]["message"]), team.run_of(run)["state"]
+    assert team.eventually(lambda: "Retry this run" in team.run_of(run)["state"]["message"]), team.run_of(run)["state"]
     assert not any("Traceback" in line for _, line in team.log_of(run)), team.log_of(run)
     page.reload()
     choose_from_menu(page, "Retry").get_by_role("button", name="Retry").last.click()
-    assert team.comes(lambda: team.run_of(run)["state_type"] == "COMPLETED"), (team.states(run), team.log)
+    assert team.eventually(lambda: team.run_of(run)["state_type"] == "COMPLETED"), (team.states(run), team.log)
     assert bench.state.outcome is Outcome.COMPLETED
 
 
@@ -166,7 +166,7 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
         assert team.is_asleep(run), team.states(run)
         asked = bench.state.gate
         assert asked is not None
-        assert team.comes(lambda: bool(webhook.heard)), team.states(run)
+        assert team.eventually(lambda: bool(webhook.heard)), team.states(run)
     assert webhook.heard[0]["subject"] == f"Helmsman: {LOOP} asks a person"
     assert webhook.heard[0]["body"] == f"{asked.question}\nAnswer by Resume in the menu of the run's page."
     look_at(page, team, f"runs/flow-run/{run}?tab=Details")
@@ -179,8 +179,8 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     def asks_again() -> bool:
         return bench.state.gate is not None and bench.state.gate.refused == WRONG_VALUE
 
-    assert team.comes(asks_again), team.log
-    assert team.comes(lambda: team.run_of(run)["state_name"] == "Suspended"), team.states(run)
+    assert team.eventually(asks_again), team.log
+    assert team.eventually(lambda: team.run_of(run)["state_name"] == "Suspended"), team.states(run)
     page.reload()
     form = choose_from_menu(page, "Resume")
     expect(form).to_contain_text(f"Your answer was rejected: {WRONG_VALUE}")

@@ -30,7 +30,7 @@ def test_a_loop_in_which_nothing_was_done_ends_as_nothing_changed(tmp_path: Path
     make_repository(tmp_path / "repository", FILES)
     with scripted_command_line(tmp_path, prefect_server.url, by_call([[DONE], [DONE]])) as helmsman:
         told = helmsman.run_loop(GOAL, "--check", CHECK)
-        result, explained = helmsman.tell("status", "loop"), helmsman.run("explain", "loop", "--repo", helmsman.repository)
+        result, explained = helmsman.run_json("status", "loop"), helmsman.run("explain", "loop", "--repo", helmsman.repository)
     assert told.exit_code == 7, told.output
     assert "outcome    ○ nothing changed" in told.output
     assert (result["outcome"], result["rule"], result["iterations"]) == ("nothing_changed", "completion.nothing_changed", 2)
@@ -50,7 +50,7 @@ def test_work_that_no_test_shows_is_first_sent_back_and_then_ends_as_unproven(
         told = helmsman.run_loop(GOAL, "--check", CHECK)
         log = helmsman.run("log", "loop", "--repo", helmsman.repository).output
         report = helmsman.run("report", "loop", "--output", "-", "--repo", helmsman.repository).output
-        result = helmsman.tell("status", "loop")
+        result = helmsman.run_json("status", "loop")
         accepted = helmsman.run("answer", "loop", "accept", "--repo", helmsman.repository)
     assert told.exit_code == 6, told.output
     assert "outcome    ? unproven" in told.output

@@ -92,7 +92,7 @@ def test_each_rung_makes_the_next_iteration_another_one_until_a_person_is_asked_
     with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
         redesigns = "ladder.redesign_model=claude-haiku-4-5"
         asked_for = helmsman.run_loop(drifting_agents.GOAL, "--check", drifting_agents.CHECK, *ALONE, "--set", redesigns)
-        records = helmsman.tell("log", "loop")
+        records = helmsman.run_json("log", "loop")
         explains(helmsman)
     assert asked_for.exit_code == EXIT_CODES[Outcome.WAITING]
     assert len(records) <= wanderer.most
@@ -115,7 +115,7 @@ def explains(helmsman: ScriptedCommandLine) -> None:
     for words in ("Has the escalation ladder reached a person?", "otherwise with: ", "completion", "E-III human", "by 0."):
         assert words in last.output
     assert second.output.startswith("#2  continue (continue)")
-    assert helmsman.tell("explain", "loop")["decision"]["path"][-1]["held"]
+    assert helmsman.run_json("explain", "loop")["decision"]["path"][-1]["held"]
     assert (missing.exit_code, "no finished iteration 99" in missing.errors) == (2, True)
 
 
@@ -144,7 +144,7 @@ def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, pre
     turns = (call(bash("rm -rf .git")), call(bash("sleep 200; touch late")), say("Done."))
     with scripted_command_line(tmp_path, prefect_server.url, lambda request: turns[min(request.turn, 2)]) as helmsman:
         helmsman.run_loop(drifting_agents.GOAL, "--check", drifting_agents.CHECK, *ALONE)
-        (record,) = helmsman.tell("log", "loop")
+        (record,) = helmsman.run_json("log", "loop")
     call_record = record["execution"]["call"]
     assert call_record["pain"] == "a destructive command ran: it removed the working tree's .git"
     assert call_record["seconds"] < 100

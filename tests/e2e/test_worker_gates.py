@@ -37,7 +37,7 @@ def swept(team: Team) -> str:
         return not told or (told[0]["type"] in ENDED and told[0]["name"] != "NothingToDo")
 
     while told and told[0]["type"] == "CANCELLED":
-        assert team.comes(partial(is_over, team.run("sweep/sweep", {}))), (told, team.log)
+        assert team.eventually(partial(is_over, team.run("sweep/sweep", {}))), (told, team.log)
     return str(told[0]["message"]) if told else ""
 
 

@@ -23,7 +23,7 @@ PATIENCE = 30_000
 class PageLog:
     """What a page said and asked for while it was open."""
 
-    complaints: list[str] = field(default_factory=list[str])
+    problems: list[str] = field(default_factory=list[str])
     """Warnings and errors of its console, and what broke in it."""
     requests: list[str] = field(default_factory=list[str])
     """Addresses, those of data in the page itself left out."""
@@ -61,7 +61,7 @@ def sandbox_flags() -> list[str]:
 
 def _record(page: Page) -> PageLog:
     heard = PageLog()
-    page.on("console", lambda said: heard.complaints.append(said.text) if said.type in {"warning", "error"} else None)
-    page.on("pageerror", lambda error: heard.complaints.append(str(error)))
+    page.on("console", lambda said: heard.problems.append(said.text) if said.type in {"warning", "error"} else None)
+    page.on("pageerror", lambda error: heard.problems.append(str(error)))
     page.on("request", lambda asked: None if asked.url.startswith("data:") else heard.requests.append(asked.url))
     return heard

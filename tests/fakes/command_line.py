@@ -78,7 +78,7 @@ class CommandLine:
         else:
             terminal = Terminal.running([HELMSMAN, *arguments], self.folder, variables, size)
         with terminal as person:
-            return person.types_beforehand(typed, PATIENCE)
+            return person.run_typed(typed, PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class ScriptedCommandLine(CommandLine):
         """Start a loop named `loop` in the repository and wait for its end."""
         return self.run("run", *arguments, "--name", "loop", "--yes", "--repo", self.repository, **variables)
 
-    def tell(self, command: str, *arguments: str | Path) -> Any:
-        """What a command prints as JSON."""
+    def run_json(self, command: str, *arguments: str | Path) -> Any:
+        """The JSON that a command prints; it must succeed."""
         told = self.run(command, *arguments, "--repo", self.repository, "--json")
         assert told.exit_code == 0, told.errors
         return json.loads(told.output)

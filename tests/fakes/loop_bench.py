@@ -101,10 +101,10 @@ class Bench:
         return self.helmsman("run", GOAL, "--check", CHECK, "--name", LOOP, "--yes")
 
     def hold(self) -> None:
-        """Keep the agent in the middle of its first session until `let_go`."""
+        """Keep the agent in the middle of its first session until `release`."""
         (self.home / "hold").touch()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         (self.home / "hold").unlink()
 
     def wait_until_held(self) -> None:

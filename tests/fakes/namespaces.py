@@ -55,11 +55,11 @@ class Machine:
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def cut_off(self) -> None:
+    def disconnect(self) -> None:
         """Take its link away. Nobody on it is told."""
         self.run("ip", "link", "set", "dev", "eth0", "down")
 
-    def bring_back(self) -> None:
+    def reconnect(self) -> None:
         self.run("ip", "link", "set", "eth0", "up")
 
     @contextmanager

@@ -32,16 +32,16 @@ DONE = Decision(kind="stop", rule="completion.verified", reason="all pass", at=N
 class ProvenLoop:
     """A loop on its way into `main`."""
 
-    place: LoopContext
+    context: LoopContext
     loop: str
 
     @property
     def state(self) -> LoopState:
-        return read_state(self.place.repository, self.loop)[0]
+        return read_state(self.context.repository, self.loop)[0]
 
     @property
     def top(self) -> Path:
-        return self.place.repository.top
+        return self.context.repository.top
 
     @property
     def merged(self) -> Merged:
@@ -54,31 +54,31 @@ class ProvenLoop:
         return self.state.merging.trouble
 
     def at(self, revision: str) -> str:
-        return sh(self.place.repository.common, "rev-parse", f"{revision}^{{commit}}")
+        return sh(self.context.repository.common, "rev-parse", f"{revision}^{{commit}}")
 
     def check(self, commit_: str, tree: str) -> CheckReport:
-        return merge_checks.fn(self.place, self.state, commit_, tree)
+        return merge_checks.fn(self.context, self.state, commit_, tree)
 
     def land(self) -> LoopState:
-        return land(self.place, begin_landing(self.place, self.state), self.check)
+        return land(self.context, begin_landing(self.context, self.state), self.check)
 
-    def go_on(self) -> LoopState:
+    def resume(self) -> LoopState:
         """What the next driver does first."""
-        state = repair(self.place, self.state)
-        return catch_up(self.place, self.land() if landing_due(state) else state)
+        state = repair(self.context, self.state)
+        return catch_up(self.context, self.land() if landing_due(state) else state)
 
     def resolve(self, files: dict[str, str]) -> None:
         """What an iteration does whose task the merge is, until its work is proven."""
-        repair(self.place, self.state)
-        head = commit(self.place.worktree, "both", files)
+        repair(self.context, self.state)
+        head = commit(self.context.worktree, "both", files)
         before = self.state
         after = before.model_copy(update={"head": head, "ending": DONE, "iteration": before.iteration + 1})
-        replace_state(self.place.repository, before, after, "proven")
+        replace_state(self.context.repository, before, after, "proven")
 
-    def answered(self, **changes: Any) -> None:
+    def change(self, **changes: Any) -> None:
         """The loop as it is after somebody has changed something of it."""
         before = self.state
-        replace_state(self.place.repository, before, before.model_copy(update=changes), "changed")
+        replace_state(self.context.repository, before, before.model_copy(update=changes), "changed")
 
 
 def make_proven_loop(top: Path, folder: Path, files: dict[str, str], *, loop: str = "the-loop", **merge: Any) -> ProvenLoop:
@@ -88,11 +88,11 @@ def make_proven_loop(top: Path, folder: Path, files: dict[str, str], *, loop: st
     settings = {"goal": "make it work", "checks": [CHECK], "merge": {"into": "main", **merge}, "retry": {"attempts": 0}}
     config = LoopConfig.model_validate({**settings, "workspace": {"root": str(folder / "trees")}})
     state = loop_state(start, loop=loop, config=config, base_branch="main", iteration=1, ending=DONE)
-    place = LoopContext(repository, worktree_of(repository, loop, config.workspace), loop_folder(repository, loop))
-    ensure_worktree(repository, place.worktree, state.branch, start)
-    head = commit(place.worktree, f"work of {loop}", files)
+    context = LoopContext(repository, worktree_of(repository, loop, config.workspace), loop_folder(repository, loop))
+    ensure_worktree(repository, context.worktree, state.branch, start)
+    head = commit(context.worktree, f"work of {loop}", files)
     write_state(repository, state.model_copy(update={"head": head, "verified": head}), over=None, record=None, subject="proven")
-    return ProvenLoop(place, loop)
+    return ProvenLoop(context, loop)
 
 
 def repository(folder: Path) -> Path:

@@ -109,7 +109,7 @@ class LoopWork:
     start: str
 
     @property
-    def place(self) -> LoopContext:
+    def context(self) -> LoopContext:
         return LoopContext(self.repository, self.path, loop_folder(self.repository, self.state.loop))
 
     def sh(self, *arguments: str) -> str:

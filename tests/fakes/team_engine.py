@@ -103,7 +103,7 @@ class Team:
         answer = self.api.patch(f"/deployments/{deployment}", json=changes)
         assert answer.is_success, f"{answer.status_code} {answer.text}"
 
-    def comes(self, condition: Callable[[], bool]) -> bool:
+    def eventually(self, condition: Callable[[], bool]) -> bool:
         """Whether a condition comes to hold that the engine is asked for: now and then, so that it has time for its work."""
 
         def holds_now() -> bool:
@@ -139,7 +139,7 @@ class Team:
             found = self.run_of(run)
             return found["state_type"] in ENDED or found["state_name"] in names
 
-        assert self.comes(is_there), (self.states(run), self.log)
+        assert self.eventually(is_there), (self.states(run), self.log)
         return self.run_of(run)
 
     def is_asleep(self, run: str) -> bool:
@@ -164,7 +164,7 @@ class Team:
     def is_held(self) -> bool:
         return eventually((self.home / "held").exists, PATIENCE)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         (self.home / "hold").unlink()
 
     def sessions(self, since: int) -> list[tuple[int, int]]:

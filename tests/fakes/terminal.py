@@ -98,7 +98,7 @@ class Terminal:
     def type(self, line: str) -> None:
         self.press(f"{line}\n")
 
-    def types_beforehand(self, keys: str, patience: float = PATIENCE) -> Ended:
+    def run_typed(self, keys: str, patience: float = PATIENCE) -> Ended:
         """Press the keys before anything asks for them, and wait for the end. Everything shown is the output."""
         self.press(keys)
         code = self.end(patience)

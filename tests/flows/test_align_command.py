@@ -34,7 +34,7 @@ def typed(api: JudgeApi, engine_url: str, repository: Path, keys: str) -> Ended:
     key = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
     variables = {**os.environ, **key, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT)}
     with Terminal.running([sys.executable, "-P", "-c", COMMAND, repository], repository.parent, variables) as terminal:
-        shown = terminal.types_beforehand(keys)
+        shown = terminal.run_typed(keys)
     return replace(shown, output=shown.output.replace("\r\n", "\n"))
 
 

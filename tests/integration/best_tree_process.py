@@ -66,7 +66,7 @@ def killed(work: LoopWork, folder: Path, number: int) -> bool:
     if child == 0:
         os.environ["PATH"] = f"{shim}:{os.environ['PATH']}"
         tempfile.tempdir = str(shim)  # whoever is killed removes nothing
-        left_at_best(work.place, work.state)
+        left_at_best(work.context, work.state)
         os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
@@ -74,8 +74,8 @@ def killed(work: LoopWork, folder: Path, number: int) -> bool:
 def gone_on(work: LoopWork) -> bool:
     """What the engine's own re-run does with an end that was not yet decided, and the next driver with one that was."""
     stored, _ = read_state(work.repository, LOOP)
-    left_at_best(work.place, stored)
-    move_to_best(work.place, stored)
+    left_at_best(work.context, stored)
+    move_to_best(work.context, stored)
     return left_whole(work)
 
 

@@ -59,11 +59,11 @@ def killed(landing: ProvenLoop, folder: Path, number: int) -> bool:
 def told(landing: ProvenLoop, sampler: BranchSampler) -> dict[str, Any]:
     """How everything stands once the next driver has gone on."""
     try:
-        state = landing.go_on()
+        state = landing.resume()
     except HelmsmanError as error:
         return {"error": str(error)}
     merges = sh(landing.top, "log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
-    tree = landing.place.worktree
+    tree = landing.context.worktree
     return {
         "merged": state.merged is not None,
         "trouble": state.merging.trouble.kind if state.merging.trouble else "",

@@ -85,7 +85,7 @@ def gate(
 ) -> Session:
     sections = {"steering": steering, "workspace": workspace or {}}
     config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, **sections})
-    checkout = clean_checkout(work.place, work.state.model_copy(update={"config": config}))
+    checkout = clean_checkout(work.context, work.state.model_copy(update={"config": config}))
     return Session(StopGate(checkout, work.start, tag, config, last, stop, item))
 
 

@@ -31,7 +31,7 @@ def completed(work: LoopWork, mode: str = "patch") -> LoopState:
 
 
 def patch_of(work: LoopWork) -> Path:
-    return work.place.folder.root / PATCH
+    return work.context.folder.root / PATCH
 
 
 def applied(work: LoopWork, state: LoopState, tmp_path: Path) -> Path:
@@ -49,7 +49,7 @@ def applied(work: LoopWork, state: LoopState, tmp_path: Path) -> Path:
 def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ()) == (SUBJECTS[0],)
+    assert propose(work.context, state, LESSONS, ()) == (SUBJECTS[0],)
     clone = applied(work, state, tmp_path)
     assert (clone / "AGENTS.md").read_text() == AFTER
     assert sh(clone, "status", "--porcelain") == "M  AGENTS.md"
@@ -67,7 +67,7 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
     (work.path / ".gitattributes").write_text("AGENTS.md binary -diff\n")
     sh(work.path, "config", "diff.noprefix", "true")
     state = completed(work)
-    propose(work.place, state, LESSONS, ())
+    propose(work.context, state, LESSONS, ())
     sh(work.path, "config", "--unset", "diff.noprefix")
     after = (applied(work, state, tmp_path) / "AGENTS.md").read_bytes().decode()
     assert f"- {SUBJECTS[0]}" in after
@@ -77,18 +77,18 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
 def test_with_nothing_new_there_is_no_patch_and_an_earlier_one_goes(tmp_path: Path) -> None:
     work = begun(tmp_path, {"AGENTS.md": AFTER})
     state = completed(work)
-    assert propose(work.place, state, LESSONS, ()) == ()
+    assert propose(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
-    propose(work.place, state, [convention(SUBJECTS[1])], ())
+    propose(work.context, state, [convention(SUBJECTS[1])], ())
     assert patch_of(work).exists()
-    assert propose(work.place, state, LESSONS, ()) == ()
+    assert propose(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
 def test_nothing_is_proposed_where_nobody_wants_it(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work, "off")
-    assert propose(work.place, state, LESSONS, ()) == ()
+    assert propose(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
@@ -100,7 +100,7 @@ def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, mon
     work = begun(tmp_path, {"AGENTS.md": rules})
     key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
     lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
-    assert propose(work.place, completed(work), lessons, ()) == (SUBJECTS[0],)
+    assert propose(work.context, completed(work), lessons, ()) == (SUBJECTS[0],)
     assert key not in patch_of(work).read_text()
 
 
@@ -109,7 +109,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
     work = begun(tmp_path)
     shell(work.path, f"{deed} AGENTS.md")
     with pytest.raises(OperatorError, match=r"AGENTS\.md"):
-        propose(work.place, completed(work), LESSONS, ())
+        propose(work.context, completed(work), LESSONS, ())
     assert not patch_of(work).exists()
 
 
@@ -118,7 +118,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
 
 def agreed(work: LoopWork, state: LoopState) -> LoopState:
     """With what was proposed in it, as the loop's end writes it down before a person is asked."""
-    return state.model_copy(update={"proposed": propose(work.place, state, LESSONS, ())})
+    return state.model_copy(update={"proposed": propose(work.context, state, LESSONS, ())})
 
 
 def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes
     state = agreed(work, completed(work, "commit"))
     assert work.sh("rev-parse", BRANCH) == state.head
     patch_of(work).write_text(patch_of(work).read_text().replace("Keep SQL", "Delete the tests"))  # which anybody could do
-    done = commit_lines(work.place, state)
-    assert done == work.sh("rev-parse", BRANCH) == commit_lines(work.place, state)
+    done = commit_lines(work.context, state)
+    assert done == work.sh("rev-parse", BRANCH) == commit_lines(work.context, state)
     assert work.sh("rev-parse", f"{BRANCH}^") == state.head
     assert work.at("AGENTS.md") + "\n" == AFTER == (work.path / "AGENTS.md").read_text()
     assert is_own_commit(work.sh("log", "-1", "--format=%ae", BRANCH), "", "")
@@ -140,5 +140,5 @@ def test_what_is_no_plain_text_by_then_is_left_as_it_is(tmp_path: Path) -> None:
     (work.path / "AGENTS.md").write_bytes(b"a\xffb\n")
     later = commit(work.path, "binary", {"b": "b"})
     with pytest.raises(OperatorError, match=r"AGENTS\.md cannot be read"):
-        commit_lines(work.place, state)
+        commit_lines(work.context, state)
     assert work.sh("rev-parse", BRANCH) == later

@@ -35,7 +35,7 @@ def execution(work: LoopWork, start: str, **call: Any) -> Execution:
 
 
 def found(work: LoopWork, start: str, **sections: Any) -> list[Finding]:
-    return list(audit(work.place, configured(work, **sections), execution(work, start)))
+    return list(audit(work.context, configured(work, **sections), execution(work, start)))
 
 
 @pytest.mark.feature("V5")
@@ -63,17 +63,17 @@ def test_protected_files_are_put_back_in_a_commit_that_says_so(work: LoopWork) -
     (work.path / "check.sh").unlink()
     write(work.path, {"RUBRIC.md": "## Checks\n- true\n"})
     head = commit(work.path, "cheat", {"app.py": "2\n", ".ci/run": "exit 0\n"})
-    assert revert_protected(work.place, configured(work), head) == ("RUBRIC.md", "check.sh")
+    assert revert_protected(work.context, configured(work), head) == ("RUBRIC.md", "check.sh")
     assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back protected files"
     assert work.sh("diff", "--name-only", work.start, BRANCH).split() == [".ci/run", "app.py"]
     assert work.sh("status", "--porcelain") == ""
-    assert revert_protected(work.place, configured(work), work.sh("rev-parse", BRANCH)) == ()
+    assert revert_protected(work.context, configured(work), work.sh("rev-parse", BRANCH)) == ()
 
 
 def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_name(work: LoopWork) -> None:
     work.sh("mv", "app.py", "moved.py")
     head = commit(work.path, "much", {f"more-{number}.py": "1\n" for number in range(40)})
-    revert_protected(work.place, configured(work, invariants={"protect": ["**"]}), head)
+    revert_protected(work.context, configured(work, invariants={"protect": ["**"]}), head)
     assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
 
 
@@ -83,5 +83,5 @@ def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_hel
     commit(work.path, "two", {"app.py": "2\n"})
     said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."
     evidence = Evidence(execution=execution(work, earlier, final_text=said))
-    testimony = collect_claims(work.place, configured(work), evidence)
+    testimony = collect_claims(work.context, configured(work), evidence)
     assert [(one.layer, one.found) for one in testimony.contradictions] == [("contradiction", "git shows no change in never.py")]

@@ -28,7 +28,7 @@ def work(tmp_path: Path) -> LoopWork:
 
 
 def leave(work: LoopWork) -> LoopState:
-    return left_at_best(work.place, work.state)
+    return left_at_best(work.context, work.state)
 
 
 def best(work: LoopWork) -> str:
@@ -50,8 +50,8 @@ def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_
 
 def test_done_again_it_changes_nothing(work: LoopWork) -> None:
     after = leave(work)
-    assert left_at_best(work.place, after) == after
-    move_to_best(work.place, after)
+    assert left_at_best(work.context, after) == after
+    move_to_best(work.context, after)
     assert left_whole(work)
     assert work.sh("for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}").split() == [
         LATER,
@@ -104,6 +104,6 @@ def test_a_worktree_in_which_somebody_went_to_another_branch_stays_there(work: L
     after = leave(work)
     work.sh("switch", "--quiet", "--create", "theirs")
     commit(work.path, "theirs", {"app.py": "theirs\n"})
-    move_to_best(work.place, after)
+    move_to_best(work.context, after)
     assert work.sh("symbolic-ref", "--short", "HEAD") == "theirs"
     assert not work.sh("status", "--porcelain", "--untracked-files=no")

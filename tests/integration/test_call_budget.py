@@ -29,7 +29,7 @@ def called(folder: Path, *, model: str = "", hooks: bool = True) -> tuple[AgentC
     state = work.state.model_copy(update={"config": before.model_copy(update={"claude": claude, "steering": steering})})
     with ScriptedModel(dear) as scripted:
         credentials = environment(scripted.url, folder / "home")
-        call = call_agent(Order(work.place, state, "go on", work.start, credentials=credentials))
+        call = call_agent(Order(work.context, state, "go on", work.start, credentials=credentials))
         return call, scripted.requests
 
 

@@ -52,7 +52,7 @@ def room_for(more: int) -> Generator[None]:
 def order_for(work: LoopWork, *calls: Call, folder: Path) -> Order:
     claude = ClaudeConfig(binary=str(scripted_agent(folder, calls)), permission_mode="acceptEdits")
     config = work.state.config.model_copy(update={"claude": claude, "steering": SteeringConfig(hooks=False)})
-    return Order(work.place, work.state.model_copy(update={"config": config}), "go on", work.start)
+    return Order(work.context, work.state.model_copy(update={"config": config}), "go on", work.start)
 
 
 def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: LoopWork, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work
     order = order_for(work, talks, folder=tmp_path / "agent")
     with little_room(), pytest.raises(CallInterrupted, match="could not be written"):
         call_agent(order)
-    folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid)
+    folder = CallFolder(work.context.folder.call(work.state.due, work.state.attempt), work.state.uid)
     assert interrupted_call(folder) is not None
     assert calls_made(tmp_path / "agent") == 1
     assert (work.path / "half.txt").exists()
@@ -68,11 +68,11 @@ def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work
 
 def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(work: LoopWork, tmp_path: Path) -> None:
     order = order_for(work, Call(), folder=tmp_path / "agent")
-    calls = work.place.folder.root / "calls"
+    calls = work.context.folder.root / "calls"
     calls.parent.mkdir(parents=True, exist_ok=True)
     if not os.path.exists("/dev/full"):  # noqa: PTH110 - a device
         pytest.skip("this system has no /dev/full")
-    folder = work.place.folder.call(work.state.due, work.state.attempt)
+    folder = work.context.folder.call(work.state.due, work.state.attempt)
     folder.mkdir(parents=True)
     (folder / "prompt.md").symlink_to("/dev/full")
     with pytest.raises(TransientError, match="No space left") as raised:

@@ -35,11 +35,11 @@ def checked(work: LoopWork, files: Mapping[str, str] | None = None, final_text: 
     commit(work.path, "work", files)
     change = settle_work(work.repository, work.path, work.state, work.start)
     call = record_of(work.state, 1).execution.call.model_copy(update={"final_text": final_text})
-    return steps.checks.fn(work.place, work.state, Execution(call=call, change=change))
+    return steps.checks.fn(work.context, work.state, Execution(call=call, change=change))
 
 
 def of_base(work: LoopWork) -> CheckReport:
-    return steps.baseline.fn(work.place, work.state, commit_and_tree(work.path)[1])
+    return steps.baseline.fn(work.context, work.state, commit_and_tree(work.path)[1])
 
 
 SET_UP = (
@@ -90,7 +90,7 @@ def test_included_files_are_those_of_the_operators_checkout_when_the_loop_began(
     write(top, {".env.test": "operator's\n", ".env": "not named\n", "secret": "not named\n"})
     (top / ".env.link").symlink_to("secret")
     work = begun(tmp_path, top, checks=("ls -A .env*; cat .env.test",))
-    ready_worktree(work.place, work.state)
+    ready_worktree(work.context, work.state)
     assert (work.path / ".env.test").read_text() == "operator's\n"
     for folder in (work.path, top):
         write(folder, {".env.test": "the agent's\n"})
@@ -103,10 +103,10 @@ def test_a_fresh_worktree_is_set_up_once_and_torn_down_with_the_checkout(tmp_pat
     workspace = {"setup": [f"echo set-up >> {count}"], "teardown": [f"echo teardown >> {count}"]}
     work = begun(tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace=workspace)
     for _ in range(2):
-        ready_worktree(work.place, work.state)
+        ready_worktree(work.context, work.state)
     assert count.read_text() == "set-up\n"
     assert of_base(work).passed
-    tear_down(work.place, work.state)
+    tear_down(work.context, work.state)
     assert count.read_text() == "set-up\nset-up\nteardown\nteardown\n"
     assert not list((tmp_path / "state" / "checkouts").glob("*/the-loop"))
 

@@ -89,7 +89,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: LoopWork) -> None
     before = footprint(work)
     checks = LoopConfig.model_validate({"goal": "g", "checks": (CUTS["removed"],), "workspace": {"clean": False}})
     with pytest.raises(OperatorError, match="a check cut its worktree off"):
-        baseline.fn(work.place, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
+        baseline.fn(work.context, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
     with pytest.raises(OperatorError, match="is detached"):
         hold_branch(work.path, work.state.branch, work.start)
     assert footprint(work) == before

@@ -34,7 +34,7 @@ def recorded(work: LoopWork, before: LoopState, decision: Decision | None = None
 
 def ended(work: LoopWork, before: LoopState, why: BaseException = REFUSED) -> LoopState:
     with disable_run_logger():  # no flow run is there to log to
-        return end_from_outside(work.place, before, why)
+        return end_from_outside(work.context, before, why)
 
 
 def test_an_iteration_that_is_written_down_and_could_not_be_pushed_counts_and_the_world_is_to_blame(work: LoopWork) -> None:
@@ -73,7 +73,7 @@ def test_a_cancel_counts_also_where_words_or_an_answer_were_taken_in_since(work:
 def test_what_a_killed_driver_left_running_ends_before_its_work_is_kept(work: LoopWork) -> None:
     """An event at an issue may end a loop within the grace that the processes of a dead driver have."""
     left = subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: f"{work.state.uid}/1-1"}, start_new_session=True)
-    assert close(work.place, work.state, Cancelled("stop"), NOW).outcome is Outcome.CANCELLED
+    assert close(work.context, work.state, Cancelled("stop"), NOW).outcome is Outcome.CANCELLED
     assert left.wait(30) < 0
 
 

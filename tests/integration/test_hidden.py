@@ -37,14 +37,14 @@ def hiding(work: LoopWork, *commands: str, **changes: Any) -> LoopWork:
 
 
 def found(work: LoopWork, head: str) -> tuple[CheckResult, ...]:
-    return check_hidden(work.place, work.state, head, "1-1")
+    return check_hidden(work.context, work.state, head, "1-1")
 
 
 def test_the_folder_is_laid_over_the_commit_for_that_run_and_gone_for_the_next(work: LoopWork) -> None:
     work = hiding(work, f"grep -q {SECRET} tests/data && sh tests/two.sh")
     head = commit(work.path, "work", {"answer": "42\n"})
     assert [(one.name, one.passed) for one in found(work, head)] == [("hidden 1", True)]
-    room = check_context(work.place, work.state)
+    room = check_context(work.context, work.state)
     run_checks(room, Target(head, head, work.state.config))
     assert (room.root / "tests" / "data").read_text() == "visible\n"
     assert not (room.root / "tests" / "two.sh").exists()
@@ -102,7 +102,7 @@ def test_a_link_that_was_replaced_is_put_back_for_the_checks_that_follow(work: L
     head = commit(work.path, "cheat", {"answer": "42\n"})
     assert [one.passed for one in found(work, head)] == [True]
     assert not list(tmp_path.glob("two.sh"))
-    assert not (check_context(work.place, work.state).root / "tests" / "two.sh").exists()
+    assert not (check_context(work.context, work.state).root / "tests" / "two.sh").exists()
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def verdict_on(work: LoopWork, api: JudgeApi, **evidence: Any) -> Evidence:
     found = {"checks": CheckReport(tree="t", results=(PASSED,)), "claims": ASKED, **evidence}
     given = Evidence.model_validate({"execution": execution, **found})
     credentials = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}
-    folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid)
-    return adjudicate(work.place, work.state, given, lambda: credentials, partial(keep_request, folder))
+    folder = CallFolder(work.context.folder.call(work.state.due, work.state.attempt), work.state.uid)
+    return adjudicate(work.context, work.state, given, lambda: credentials, partial(keep_request, folder))
 
 
 def test_the_judge_sees_the_diff_and_unchanged_files_that_show_whether_the_work_is_right(work: LoopWork) -> None:
@@ -98,7 +98,9 @@ def test_a_file_that_it_needs_is_read_from_the_commit_and_nothing_from_beyond_th
         assert (verdict.judgement.approved, verdict.judgement.calls) == (True, 2)
         assert "file docs/odd.md\n1\tOdd numbers are refused.\n>>>" in api.requests[1].prompt
         assert "known to nobody" not in api.requests[1].prompt
-        sent = stored_briefing(CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid), judge=True)
+        sent = stored_briefing(
+            CallFolder(work.context.folder.call(work.state.due, work.state.attempt), work.state.uid), judge=True
+        )
     assert sent is not None
     assert (sent.prompt, sent.system) == (api.requests[1].prompt, api.requests[1].body["system"][0]["text"])
     assert [name for name, _ in sent.sections] == ["rubric", "work", "evidence", "asked again"]

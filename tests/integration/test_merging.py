@@ -28,7 +28,7 @@ def checked_trees(landing: ProvenLoop) -> list[str]:
         trees.append(tree)
         return landing.check(commit_, tree)
 
-    land(landing.place, begin_landing(landing.place, landing.state), check)
+    land(landing.context, begin_landing(landing.context, landing.state), check)
     return trees
 
 
@@ -62,12 +62,12 @@ def test_where_the_base_has_moved_the_work_is_rebased_and_checked_again(landing:
 
 
 def test_a_branch_that_has_merged_before_is_joined_and_not_rebased(landing: ProvenLoop) -> None:
-    tree = landing.place.worktree
+    tree = landing.context.worktree
     sh(tree, "checkout", "--quiet", "-b", "side", "HEAD^")
     commit(tree, "aside", {"side.py": "1\n"})
     sh(tree, "checkout", "--quiet", landing.state.branch)
     sh(tree, "merge", "--quiet", "--no-ff", "--no-edit", "side")
-    landing.answered(head=sh(tree, "rev-parse", "HEAD"))
+    landing.change(head=sh(tree, "rev-parse", "HEAD"))
     base = commit(landing.top, "theirs", {"app.py": "one\ntwo\nTHREE\n"})
     head = landing.state.head
     landing.land()
@@ -75,8 +75,8 @@ def test_a_branch_that_has_merged_before_is_joined_and_not_rebased(landing: Prov
 
 
 def test_a_conflict_becomes_a_task_and_the_base_stays_as_it_is(landing: ProvenLoop) -> None:
-    commit(landing.place.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
-    landing.answered(head=landing.at(landing.state.branch))
+    commit(landing.context.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
+    landing.change(head=landing.at(landing.state.branch))
     work, base = landing.state.head, commit(landing.top, "whisper one", {"app.py": "(one)\ntwo\nthree\n"})
     state = landing.land()
     trouble = landing.trouble
@@ -85,7 +85,7 @@ def test_a_conflict_becomes_a_task_and_the_base_stays_as_it_is(landing: ProvenLo
     assert [(one.path, one.how) for one in trouble.files] == [("app.py", "changed on both sides")]
     assert [one.subject for one in trouble.ours] == ["shout one"]
     assert [one.subject for one in trouble.theirs] == ["whisper one"]
-    tree = landing.place.worktree
+    tree = landing.context.worktree
     assert "<<<<<<<" in (tree / "app.py").read_text()
     assert sh(tree, "status", "--porcelain") == ""
     assert sh(tree, "symbolic-ref", "HEAD") == f"refs/heads/{state.branch}"
@@ -94,8 +94,8 @@ def test_a_conflict_becomes_a_task_and_the_base_stays_as_it_is(landing: ProvenLo
 
 
 def test_what_an_iteration_makes_of_a_conflict_is_merged_though_the_base_has_moved_again(landing: ProvenLoop) -> None:
-    commit(landing.place.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
-    landing.answered(head=landing.at(landing.state.branch))
+    commit(landing.context.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
+    landing.change(head=landing.at(landing.state.branch))
     commit(landing.top, "whisper one", {"app.py": "(one)\ntwo\nthree\n"})
     landing.land()
     landing.resolve({"app.py": "(ONE)\ntwo\nthree\n"})
@@ -114,7 +114,7 @@ def test_sides_that_only_together_fail_the_checks_become_a_task(landing: ProvenL
     assert [one.subject for one in landing.trouble.theirs] == ["another second item"]
     assert state.checks is not None
     assert not state.checks.passed
-    assert (landing.place.worktree / "items" / "theirs").exists()
+    assert (landing.context.worktree / "items" / "theirs").exists()
     assert landing.at(state.branch) == state.head == landing.trouble.head
 
 
@@ -129,7 +129,7 @@ def test_a_checkout_with_changes_to_what_is_merged_is_left_alone_and_the_work_st
     assert "commit or stash there" in ending.reason
     assert ((landing.top / "app.py").read_text(), landing.at("main")) == ("half done\n", before)
     sh(landing.top, "checkout", "--quiet", "--", "app.py")
-    landing.answered(ending=landing.state.merging.proven)
+    landing.change(ending=landing.state.merging.proven)
     landing.land()
     assert landing.at("main") == landing.merged.commit
 
@@ -160,7 +160,7 @@ def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing
             break
         return report
 
-    land(landing.place, begin_landing(landing.place, landing.state), check)
+    land(landing.context, begin_landing(landing.context, landing.state), check)
     assert {"one.py", "two.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
     assert sh(landing.top, "log", "-1", "--format=%s", landing.merged.base) == "two"
 
@@ -176,7 +176,7 @@ def test_a_base_that_nobody_has_checked_out_moves_by_compare_and_swap_too(landin
             sh(landing.top, "update-ref", "refs/heads/main", theirs)
         return report
 
-    land(landing.place, begin_landing(landing.place, landing.state), check)
+    land(landing.context, begin_landing(landing.context, landing.state), check)
     assert landing.merged.base == theirs
     assert {"faster.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
 
@@ -190,13 +190,13 @@ def test_work_that_a_person_has_merged_by_hand_has_arrived(landing: ProvenLoop) 
 
 def test_a_branch_that_moved_on_since_is_proven_anew_before_it_is_merged(landing: ProvenLoop) -> None:
     before = landing.at("main")
-    commit(landing.place.worktree, "by hand", {"more.py": "1\n"})
+    commit(landing.context.worktree, "by hand", {"more.py": "1\n"})
     state = landing.land()
     assert (state.ending, state.merging.proven, landing.at("main")) == (None, None, before)
 
 
 def test_what_somebody_left_in_the_worktree_is_kept_on_a_ref(landing: ProvenLoop) -> None:
-    write(landing.place.worktree, {"app.py": "not committed\n"})
+    write(landing.context.worktree, {"app.py": "not committed\n"})
     landing.land()
     (kept,) = sh(landing.top, "for-each-ref", "--format=%(refname)", "refs/helmsman/the-loop/salvage").split()
     assert sh(landing.top, "show", f"{kept}:app.py") == "not committed"
@@ -206,7 +206,7 @@ def test_what_somebody_left_in_the_worktree_is_kept_on_a_ref(landing: ProvenLoop
 def test_required_tests_have_to_be_seen_on_both_sides_together(tmp_path: Path) -> None:
     landing = make_proven_loop(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
     completion = landing.state.config.completion.model_copy(update={"required_tests": ("test_it",)})
-    landing.answered(config=landing.state.config.model_copy(update={"completion": completion}))
+    landing.change(config=landing.state.config.model_copy(update={"completion": completion}))
     landing.land()
     assert "required tests did not run: test_it" in landing.trouble.why
 

@@ -43,7 +43,7 @@ def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_alo
     assert (top / "local.env").read_text() == "all that there is of it\n"
     assert landing.state.merged is None
     (top / "local.env").unlink()
-    landing.answered(ending=landing.state.merging.proven)
+    landing.change(ending=landing.state.merging.proven)
     landing.land()
     assert landing.at("main") == landing.merged.commit
     assert sh(top, "status", "--porcelain") == ""
@@ -55,12 +55,12 @@ def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_the
 
     def check(name: str, tree: str) -> CheckReport:
         if not made:
-            restore(landing.place.worktree, name)  # as any check on it does
+            restore(landing.context.worktree, name)  # as any check on it does
             sh(landing.top, "worktree", "add", str(tmp_path / "person"), landing.state.branch)
             made.append(commit(tmp_path / "person", "by hand", {"person.py": "1\n"}))
         return landing.check(name, tree)
 
-    land(landing.place, begin_landing(landing.place, landing.state), check)
+    land(landing.context, begin_landing(landing.context, landing.state), check)
     sh(landing.top, "merge-base", "--is-ancestor", made[0], landing.state.branch)
     assert (landing.state.merged, landing.state.ending) == (None, None)
     assert sh(tmp_path / "person", "status", "--porcelain") == ""
@@ -88,7 +88,7 @@ def test_a_branch_that_is_being_rebased_is_not_moved_under_the_hands_of_whoever_
     assert (ending.rule, ending.outcome, landing.at("main")) == ("merge.hindered", Outcome.WAITING, own)
     assert "is being rebased" in ending.reason
     sh(top, "rebase", "--abort")
-    landing.answered(ending=landing.state.merging.proven)
+    landing.change(ending=landing.state.merging.proven)
     landing.land()
     assert landing.at("main") == landing.merged.commit
 
@@ -100,7 +100,7 @@ def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other
 
     put(top, b"0\n")
     landing = make_proven_loop(top, tmp_path, {"app.py": "2\n"})
-    landing.answered(head=put(landing.place.worktree, b"mine\n"))
+    landing.change(head=put(landing.context.worktree, b"mine\n"))
     put(top, b"theirs\n")
     landing.land()
     assert landing.trouble.kind == "conflict"
@@ -134,7 +134,7 @@ def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_fi
             landing.land()
     assert landing.state.ending is not None
     assert landing.at(landing.state.branch) == landing.trouble.work
-    catch_up(landing.place, landing.state)  # as the next driver does before it asks anything
+    catch_up(landing.context, landing.state)  # as the next driver does before it asks anything
     assert landing.at(landing.state.branch) == landing.state.head == landing.trouble.head
 
 
@@ -145,8 +145,8 @@ def _dies(*_: object) -> bool:
 @pytest.mark.feature("V2")
 def test_a_tree_that_the_agent_has_git_show_in_place_of_its_own_is_not_the_one_that_is_checked(top: Path, tmp_path: Path) -> None:
     landing = make_proven_loop(top, tmp_path / "bad", {"items/second": "1\n", "items/third": "1\n"})
-    bad, good = sh(landing.place.worktree, "rev-parse", "HEAD:items"), sh(top, "rev-parse", "main:items")
-    sh(landing.place.worktree, "replace", bad, good)
+    bad, good = sh(landing.context.worktree, "rev-parse", "HEAD:items"), sh(top, "rev-parse", "main:items")
+    sh(landing.context.worktree, "replace", bad, good)
     landing.land()
     assert landing.state.merged is None
     assert sh(top, "--no-replace-objects", "ls-tree", "--name-only", "main:items") == "first"

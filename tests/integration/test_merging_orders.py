@@ -76,11 +76,11 @@ def met(tmp_path: Path) -> ProvenLoop:
 )
 def test_after_a_merge_the_tests_of_the_other_side_are_those_of_the_start(tmp_path: Path, lost: str, put_back: list[str]) -> None:
     landing = met(tmp_path)
-    tree = landing.place.worktree
+    tree = landing.context.worktree
     if lost:
         (tree / lost).unlink()
     head = commit(tree, "both", {"app.py": "(ONE)\ntwo\nthree\n"})
-    work = Range(landing.place.repository, landing.state.base_commit, head, landing.state.config)
+    work = Range(landing.context.repository, landing.state.base_commit, head, landing.state.config)
     assert sorted(work.tests_as_they_were) == put_back
 
 
@@ -89,8 +89,8 @@ def test_a_rebased_branch_replaces_what_the_remote_holds_of_it(tmp_path: Path) -
     sh(tmp_path, "init", "--quiet", "--bare", "remote.git")
     sh(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
     landing = make_proven_loop(top, tmp_path, {"items/mine": "mine\n"})
-    push_loop(landing.place.repository, landing.state)
+    push_loop(landing.context.repository, landing.state)
     commit(top, "theirs", {"other.py": "1\n"})
     landing.land()
-    push_loop(landing.place.repository, landing.state)
+    push_loop(landing.context.repository, landing.state)
     assert sh(tmp_path / "remote.git", "rev-parse", landing.state.branch) == landing.merged.head

@@ -28,14 +28,14 @@ def worked(top: Path, folder: Path, name: str, item: str, files: dict[str, str],
     """A loop that did one item, and ticked it; what its agent did to the plan itself is undone on the way."""
     landing = make_proven_loop(top, folder / name, files, loop=name)
     settings = landing.state.config.model_dump() | {"plan": {"file": "tasks.md"}}
-    landing.answered(config=LoopConfig.model_validate(settings))
-    tree, start = landing.place.worktree, landing.state.base_commit
+    landing.change(config=LoopConfig.model_validate(settings))
+    tree, start = landing.context.worktree, landing.state.base_commit
     commit(tree, "All of it", {"tasks.md": PLAN.replace("[ ]", "[x]")})
     commit(tree, "helmsman: put back the plan", {"tasks.md": plan})
     execution = record_of(landing.state, 1).execution.model_copy(update={"change": measure_change(tree, start)})
     evidence = Evidence(execution=execution, item=ItemProof(item=item, title="Write", proven=True))
-    done = tick(landing.place, landing.state, evidence, record_of(landing.state, 1).decision)
-    landing.answered(head=done.commit)
+    done = tick(landing.context, landing.state, evidence, record_of(landing.state, 1).decision)
+    landing.change(head=done.commit)
     return landing
 
 
@@ -57,7 +57,7 @@ def test_a_conflict_elsewhere_leaves_no_marker_in_the_plan(top: Path, tmp_path: 
     two.land()
     assert [file.path for file in two.trouble.files] == ["app.py"]
     assert sh(top, "show", f"{two.trouble.head}:tasks.md") == "- [x] T001 Write a\n- [x] T002 Write b\n- [ ] T003 Write c"
-    assert (two.place.worktree / "tasks.md").read_text().count("[x]") == 2
+    assert (two.context.worktree / "tasks.md").read_text().count("[x]") == 2
 
 
 def test_a_plan_that_somebody_took_away_meanwhile_stays_away(top: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_who_pushes_while_the_checks_run_is_not_overwritten(clones: Clones) -> N
             clones.theirs(name)
         return clones.landing.check(commit_, tree)
 
-    land(clones.landing.place, begin_landing(clones.landing.place, clones.landing.state), check)
+    land(clones.landing.context, begin_landing(clones.landing.context, clones.landing.state), check)
     assert sh(clones.remote, "show", "main:faster.py") == "1"
     assert clones.held == clones.landing.merged.commit
 
@@ -109,7 +109,7 @@ def test_a_remote_that_refuses_is_a_persons_matter_and_nothing_is_moved(clones: 
 @pytest.mark.parametrize("words", ["fetch first the list of tickets: yours is a non-fast-forward", "stale info"])
 def test_a_hook_that_speaks_as_git_does_is_no_rival(clones: Clones, words: str) -> None:
     clones.refuses(words)
-    target = find_target(clones.landing.place.repository, clones.landing.state.config, "the-loop")
+    target = find_target(clones.landing.context.repository, clones.landing.state.config, "the-loop")
     with pytest.raises(OperatorError, match="origin refuses the merge into main") as caught:
         move_target(target, clones.landing.state.head)
     assert " ".join(words.split()) in " ".join(caught.value.found.split())
@@ -117,7 +117,7 @@ def test_a_hook_that_speaks_as_git_does_is_no_rival(clones: Clones, words: str) 
 
 def test_a_rival_whom_only_the_remote_saw_in_time_is_one(clones: Clones) -> None:
     """The branch was where we thought when git asked, and is not any more when the remote comes to moving it."""
-    target = find_target(clones.landing.place.repository, clones.landing.state.config, "the-loop")
+    target = find_target(clones.landing.context.repository, clones.landing.state.config, "the-loop")
     hook = clones.remote / "hooks" / "pre-receive"
     clones.refuses("")
     moved = sh(clones.remote, "commit-tree", "main^{tree}", "-p", "main", "-m", "theirs")
@@ -141,7 +141,7 @@ def test_a_driver_that_died_after_the_push_finds_that_it_has_merged(clones: Clon
     done = landing.merged
     prepared = {"base": done.base, "head": done.head, "commit": done.commit}
     merging = before.merging.model_copy(update={"proven": before.ending, "work": before.head})
-    landing.answered(**{**dict(before), "merging": type(merging).model_validate({**dict(merging), "prepared": prepared})})
+    landing.change(**{**dict(before), "merging": type(merging).model_validate({**dict(merging), "prepared": prepared})})
     sh(clones.colleagues, "pull", "--quiet")
     later = clones.theirs("later")
     landing.land()

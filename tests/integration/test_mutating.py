@@ -19,7 +19,7 @@ def test_mistakes_that_no_check_notices_are_named_with_the_share_that_is(tmp_pat
     source = "def area(a, b):\n    if a < 0:\n        return 0\n    return a * b\n"
     head = commit(work.path, "work", {"it.py": source})
     config = LoopConfig.model_validate({"goal": "x", "checks": [check], "proof": {"mutants": 9}})
-    room = check_context(work.place, work.state)
+    room = check_context(work.context, work.state)
     found = mutants_in(room, Range(work.repository, work.start, head, config), run_checks(room, Target(head, head, config)))
     assert found is not None
     assert (found.made, found.survived) == (3, ("it.py:2: < became <=", "it.py:3: the result became None"))

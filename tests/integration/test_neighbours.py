@@ -56,7 +56,7 @@ def found(work: LoopWork, function: str, source: str, earlier: str = "") -> tupl
     base = commit(work.path, "start", {"it.py": earlier})
     head = commit(work.path, "work", {"it.py": source, "test_it.py": test})
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command=f"{sys.executable} -m pytest"),)})
-    return looked_up_in(check_context(work.place, work.state), Range(work.repository, base, head, config))
+    return looked_up_in(check_context(work.context, work.state), Range(work.repository, base, head, config))
 
 
 @pytest.mark.parametrize("kind", ASKED)
@@ -139,7 +139,7 @@ FAIR = {
 def found_in(work: LoopWork, files: dict[str, str]) -> tuple[str, ...]:
     head = commit(work.path, "work", files)
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command="node --test"),)})
-    return looked_up_in(check_context(work.place, work.state), Range(work.repository, work.start, head, config))
+    return looked_up_in(check_context(work.context, work.state), Range(work.repository, work.start, head, config))
 
 
 @pytest.mark.needs("node")

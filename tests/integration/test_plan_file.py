@@ -47,7 +47,7 @@ def settled(work: LoopWork, files: dict[str, str] | None = None) -> Any:
     if files:
         commit(work.path, "work", files)
     settle_work(work.repository, work.path, work.state, work.start)
-    return put_back(work.place, work.state, work.start)
+    return put_back(work.context, work.state, work.start)
 
 
 def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(work: LoopWork) -> None:
@@ -57,7 +57,7 @@ def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(wo
     assert work.sh("diff", "--name-only", work.start, BRANCH) == "app.py"
     assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back the plan"
     assert work.sh("status", "--porcelain") == ""
-    assert put_back(work.place, work.state, work.start) is None
+    assert put_back(work.context, work.state, work.start) is None
 
 
 @pytest.mark.parametrize("how", ["gone", "a link", "a folder", "its folder is a file"])
@@ -84,7 +84,7 @@ def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
     trouble = Trouble.model_validate({"kind": "conflict", "files": met, **at})
     state = work.state.model_copy(update={"merging": Merging(trouble=trouble)})
     commit(work.path, "resolved", {"docs/tasks.md": PLAN.replace("Write b", "Write b well")})
-    assert put_back(work.place, state, work.start) is None
+    assert put_back(work.context, state, work.start) is None
 
 
 @pytest.mark.feature("M9")
@@ -92,7 +92,7 @@ def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cann
     work: LoopWork,
 ) -> None:
     asked = LoopWork(work.repository, work.path, work.state.model_copy(update={"oversight": ASKED}), work.start)
-    hand = plan_in_hand(asked.place, asked.state, work.start)
+    hand = plan_in_hand(asked.context, asked.state, work.start)
     assert hand is not None
     assert hand.anew
     circle = settled(asked, {"docs/tasks.md": "- [ ] T003 x (needs T004)\n- [ ] T004 y (needs T003)\n"})
@@ -113,7 +113,7 @@ def proven(work: LoopWork, item: str = "T001") -> Evidence:
 
 
 def ticked(work: LoopWork, evidence: Evidence) -> Tick:
-    return tick(work.place, work.state, evidence, record_of(work.state, 1).decision)
+    return tick(work.context, work.state, evidence, record_of(work.state, 1).decision)
 
 
 def test_a_tick_is_a_commit_of_its_own_that_can_be_recognised_and_changes_one_mark(work: LoopWork) -> None:
@@ -150,8 +150,8 @@ def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work:
     state = work.state.model_copy(update={"config": config, "head": done.commit})
     change = measure_change(work.path, work.start)
     execution = record_of(work.state, 1).execution.model_copy(update={"change": change})
-    assert {finding.path for finding in audit(work.place, state, execution)} == {"app.py"}
-    assert revert_protected(work.place, state, change.commit) == ("app.py",)
+    assert {finding.path for finding in audit(work.context, state, execution)} == {"app.py"}
+    assert revert_protected(work.context, state, change.commit) == ("app.py",)
     assert "[x] T001" in file_of(work)
 
 
@@ -166,9 +166,9 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
     commit(begun.path, "an easier one", {path: "exit 0\n"})
     change = measure_change(begun.path, begun.start)
     execution = record_of(state, 1).execution.model_copy(update={"change": change})
-    (finding,) = audit(begun.place, state, execution)
+    (finding,) = audit(begun.context, state, execution)
     assert (finding.rule, finding.weight, finding.path) == ("settings", Weight.HINT, path)
-    assert revert_protected(begun.place, state, change.commit) == (path,)
+    assert revert_protected(begun.context, state, change.commit) == (path,)
     assert begun.at(path, BRANCH) == before.rstrip("\n")
 
 
@@ -197,7 +197,7 @@ def test_an_item_that_left_its_plan_is_not_done(work: LoopWork) -> None:
     state = work.state.model_copy(update={"config": LoopConfig.model_validate(config)})
     start = commit(work.path, "a person words it anew", {"docs/tasks.md": "- [ ] T005 Write a well\n"})
     with pytest.raises(OperatorError) as caught:
-        plan_in_hand(work.place, state, start)
+        plan_in_hand(work.context, state, start)
     assert "'T001' is no longer an item of docs/tasks.md" in str(caught.value)
     assert "helmsman resume the-loop --set plan.item=" in str(caught.value)
 

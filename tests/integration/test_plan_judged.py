@@ -40,7 +40,7 @@ def verdict_on(work: LoopWork, api: JudgeApi, *, item: PlanItem = ITEM, remainin
     hand = InHand.model_validate({"item": item, **left})
     evidence = Evidence(execution=execution, checks=GREEN, claims=claims, plan=hand)
     return adjudicate(
-        work.place, work.state, evidence, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}, lambda _: None
+        work.context, work.state, evidence, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}, lambda _: None
     )
 
 

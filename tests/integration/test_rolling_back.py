@@ -29,7 +29,7 @@ def decision(back_to: str) -> Decision:
 
 def rolled_back(work: LoopWork, change: Change) -> Failed:
     execution = Execution(call=AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1), change=change)
-    return roll_back(work.place, work.state, execution, decision(work.start))
+    return roll_back(work.context, work.state, execution, decision(work.start))
 
 
 def test_the_branch_goes_back_and_the_failed_work_stays_on_a_ref(tmp_path: Path) -> None:
@@ -102,5 +102,5 @@ def test_the_record_says_what_took_the_work_off_and_shows_where_the_reason_is_cu
     work, change = worked(tmp_path)
     execution = Execution(call=AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1), change=change)
     decided = decision(work.start).model_copy(update={"rule": rule, "reason": "it fell " * 100})
-    failed = roll_back(work.place, work.state, execution, decided)
+    failed = roll_back(work.context, work.state, execution, decided)
     assert (failed.rule, len(failed.why), failed.why[-1]) == (recorded, 300, "…")

@@ -83,15 +83,15 @@ def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[Agent
         update={"config": config.model_copy(update={"steering": config.steering.model_copy(update={"hooks": False})})}
     )
     if died_after:
-        begun(work.place.folder.call(1, 1), died_after, uid=state.uid)
-    made = call_agent(Order(work.place, state, "go on", work.start, KEPT))
+        begun(work.context.folder.call(1, 1), died_after, uid=state.uid)
+    made = call_agent(Order(work.context, state, "go on", work.start, KEPT))
     return made, work
 
 
 def test_a_session_that_is_gone_is_replaced_at_once(tmp_path: Path) -> None:
     made, work = call_with(tmp_path, LOST, says("Anew.", cost=0.02))
     assert (made.outcome, made.resumed, made.usage.cost_usd) == (AgentOutcome.FINISHED, False, 0.02)
-    folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
+    folder = CallFolder(work.context.folder.call(1, 1), work.state.uid)
     assert (session_asked_for(folder), finished_call(folder)) == (None, made)
     assert [prompt_of(tmp_path / "agent", number) for number in range(2)] == ["go on", "go on"]
 
@@ -109,7 +109,7 @@ def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path
 def test_a_new_session_that_says_it_is_unknown_is_not_asked_a_third_time(tmp_path: Path) -> None:
     made, work = call_with(tmp_path, LOST)
     assert (made.outcome, calls_made(tmp_path / "agent")) == (AgentOutcome.UNKNOWN_SESSION, 2)
-    call_agent(Order(work.place, work.state, "go on", work.start, KEPT))
+    call_agent(Order(work.context, work.state, "go on", work.start, KEPT))
     assert calls_made(tmp_path / "agent") == 2
 
 

@@ -32,6 +32,6 @@ def test_the_report_says_why_work_was_taken_off_and_after_which_iteration(work: 
 
 
 def test_the_status_says_why_work_was_taken_off(work: LoopWork, capsys: pytest.CaptureFixture[str]) -> None:
-    replace_state(work.place.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
-    show_status(work.place.repository.top, work.state.loop, as_json=False)
+    replace_state(work.context.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
+    show_status(work.context.repository.top, work.state.loop, as_json=False)
     assert f"taken off  refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out

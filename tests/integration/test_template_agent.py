@@ -59,7 +59,7 @@ def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None =
 
 
 def call(work: LoopWork, prompt: str = "go on", state: LoopState | None = None, *, stopped: bool = False) -> AgentCall:
-    order = Order(work.place, state or work.state, prompt, work.start, credentials={"SECRET": "s"}, stop=lambda: stopped)
+    order = Order(work.context, state or work.state, prompt, work.start, credentials={"SECRET": "s"}, stop=lambda: stopped)
     return claude.call_agent(order)
 
 
@@ -84,9 +84,9 @@ def test_the_prompt_arrives_as_it_was_written(tmp_path: Path, prompt: Any, optio
 @pytest.mark.feature("O2")
 def test_a_program_that_takes_no_system_text_is_given_it_first(tmp_path: Path) -> None:
     work = loop(tmp_path, str(program(tmp_path / "agent", "cat")), prompt="stdin")
-    claude.call_agent(Order(work.place, work.state, "go on", work.start, system="You work unattended."))
+    claude.call_agent(Order(work.context, work.state, "go on", work.start, system="You work unattended."))
     assert (
-        CallFolder(work.place.folder.call(work.state.due, 1), work.state.uid).prompt.read_text()
+        CallFolder(work.context.folder.call(work.state.due, 1), work.state.uid).prompt.read_text()
         == "You work unattended.\n\ngo on"
     )
 
@@ -105,7 +105,7 @@ def test_it_sees_its_own_variables_and_nobody_else_s(tmp_path: Path, monkeypatch
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MINE", "OTHERS"):
         monkeypatch.setenv(name, "value-of-" + name)
     work = loop(tmp_path, "sh", environment=("OPENAI_*",), agent={"environment": ["MINE"]})
-    seen = environment_of(work.place, work.state)
+    seen = environment_of(work.context, work.state)
     assert {"OPENAI_API_KEY", "MINE", "HELMSMAN_DEPTH", "PATH"} <= set(seen)
     assert not {"ANTHROPIC_API_KEY", "OTHERS", "SECRET"} & set(seen)
 
@@ -147,7 +147,7 @@ def test_a_cancelled_call_ends_at_once_and_is_no_call(tmp_path: Path) -> None:
     work = loop(tmp_path, str(program(tmp_path / "agent", "sleep 60")))
     with pytest.raises(Cancelled):
         call(work, stopped=True)
-    assert finished_call(CallFolder(work.place.folder.call(1, 1), work.state.uid)) is None
+    assert finished_call(CallFolder(work.context.folder.call(1, 1), work.state.uid)) is None
 
 
 def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: 
     work = loop(tmp_path / "a", str(refuses), words=words)
     with pytest.raises(TransientError, match="could not reach its model"):
         call(work)
-    assert not CallFolder(work.place.folder.call(1, 1), work.state.uid).started.exists()
+    assert not CallFolder(work.context.folder.call(1, 1), work.state.uid).started.exists()
     late = program(tmp_path / "late", "echo 1 > made; echo 'Too Many Requests' >&2; exit 1")
     made = call(loop(tmp_path / "b", str(late), words=words))
     assert made.outcome == "rate_limited", "it has worked, as the tree tells, so it is not made again in silence"
@@ -192,7 +192,7 @@ def test_an_agent_that_tells_its_dollars_ends_at_its_next_tool_call_once_the_loo
 def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path) -> None:
     agent = program(tmp_path / "agent", "echo never")
     work = loop(tmp_path, str(agent), output="codex")
-    folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
+    folder = CallFolder(work.context.folder.call(1, 1), work.state.uid)
     begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
     folder.transcript.write_text(CODEX)
     made = call(work)
@@ -230,7 +230,7 @@ def test_kill_9_of_the_driver_repeats_only_what_had_not_ended(
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, *places], cwd=Path(__file__).parents[2])
     try:
         assert eventually((tmp_path / "agent" / "second").exists, 30)
-        folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
+        folder = CallFolder(work.context.folder.call(1, 1), work.state.uid)
         assert eventually(lambda: folder.transcript.exists() and folder.transcript.stat().st_size > 0)
     finally:
         driver.send_signal(signal.SIGKILL)

@@ -37,8 +37,8 @@ def judged(work: LoopWork, check: str = CHECK, **invariants: Any) -> tuple[Trust
     config = LoopConfig.model_validate({**_same_workspace(work), "checks": (check,), "invariants": invariants})
     state = work.state.model_copy(update={"config": config})
     done = execution(work, work.start)
-    copy = steps.trusted_run(work.place, state, done, config.checks)
-    return copy, list(outcomes(steps.checks.fn(work.place, state, done), copy, {check}, "x", config.invariants).findings)
+    copy = steps.trusted_run(work.context, state, done, config.checks)
+    return copy, list(outcomes(steps.checks.fn(work.context, state, done), copy, {check}, "x", config.invariants).findings)
 
 
 def unmoved(work: LoopWork, head: str) -> bool:
@@ -99,7 +99,7 @@ def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: LoopW
     )
     done = execution(work, begun)
     state = work.state.model_copy(update={"config": config, "base_commit": begun})
-    copy = steps.trusted_run(work.place, state, done, config.checks)
+    copy = steps.trusted_run(work.context, state, done, config.checks)
     assert copy.put_back == ("lib.rs",)
     assert copy.report is not None
     assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
@@ -121,14 +121,14 @@ def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: LoopWork) -> No
 
 def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: LoopWork) -> None:
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK})
-    cancel = work.place.folder.cancel
+    cancel = work.context.folder.cancel
     cancel.parent.mkdir(parents=True, exist_ok=True)
     settings = {**_same_workspace(work), "checks": (CHECK,)}
     state = work.state.model_copy(update={"config": LoopConfig.model_validate(settings)})
     done = execution(work, work.start)
     cancel.touch()
     with pytest.raises(Exception, match="cancelled"):
-        steps.trusted_run(work.place, state, done, state.config.checks)
+        steps.trusted_run(work.context, state, done, state.config.checks)
     assert unmoved(work, head)
 
 
@@ -142,7 +142,7 @@ def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: 
 
     def compared(*, run: bool = True) -> SinceStart:
         done = execution(work, work.start)
-        found = steps.since_start(work.place, state, done, steps.checks.fn(work.place, state, done), run=run)
+        found = steps.since_start(work.context, state, done, steps.checks.fn(work.context, state, done), run=run)
         return found.model_copy(update={"on_start": None})
 
     assert compared() == SinceStart(unchanged=True)

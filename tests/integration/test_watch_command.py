@@ -80,7 +80,7 @@ def tool(detail: str) -> ToolCalled:
 def loop(helmsman: CommandLine) -> Generator[Driven]:
     made = Driven(helmsman.repository)
     yield made
-    made.let_go()
+    made.release()
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: LoopWork) -> None:
-    update_wiki(work.place, completed(work))
+    update_wiki(work.context, completed(work))
     assert wiki(work) == work.repository.common / "helmsman" / "wiki"
     pages = pages_of(work)
     assert set(pages) == {INDEX, SPEC, MAP, CONSTRAINTS}
@@ -75,22 +75,22 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Loo
 
 def test_without_the_wish_for_a_wiki_nothing_is_written(work: LoopWork) -> None:
     state = work.state.model_copy(update={"ending": STOP})
-    update_wiki(work.place, state)
-    lay_out(work.place, state)
+    update_wiki(work.context, state)
+    lay_out(work.context, state)
     assert not wiki(work).exists()
     assert not (work.path / ".helmsman").exists()
 
 
 def test_a_persons_edits_stay_and_our_parts_are_renewed(work: LoopWork) -> None:
     state = completed(work)
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     page = wiki(work) / MAP
     page.write_text("# Our map\n\nMine.\n" + page.read_text()[page.read_text().index(BEGIN) :] + "\nMine too.\n")
     (wiki(work) / SPEC).write_text("All of it is mine.\n")
     (wiki(work) / "mine.md").write_text("Mine.\n")
     (wiki(work) / CONSTRAINTS).chmod(0o400)
     head = commit(work.path, "more", {"web/package.json": "{}", "AGENTS.md": "Never write tests last.\n"})
-    update_wiki(work.place, state.model_copy(update={"head": head}))
+    update_wiki(work.context, state.model_copy(update={"head": head}))
     assert (wiki(work) / SPEC).read_text() == "All of it is mine.\n"
     assert page.read_text().startswith("# Our map\n\nMine.\n" + BEGIN)
     assert page.read_text().endswith(END + "\n\nMine too.\n")
@@ -100,10 +100,10 @@ def test_a_persons_edits_stay_and_our_parts_are_renewed(work: LoopWork) -> None:
 
 def test_a_page_that_cannot_be_read_is_told_and_left(work: LoopWork) -> None:
     state = completed(work)
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     (wiki(work) / INDEX).write_bytes(b"\xff\n")
     with pytest.raises(OperatorError, match="not UTF-8"):
-        update_wiki(work.place, state)
+        update_wiki(work.context, state)
     assert (wiki(work) / INDEX).read_bytes() == b"\xff\n"
 
 
@@ -111,7 +111,7 @@ def test_no_secret_gets_into_the_wiki(work: LoopWork, monkeypatch: pytest.Monkey
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
     head = commit(work.path, "leak", {"s3cr3t-of-the-shop/README.md": "It is here.\n"})
     state = completed(work, "s3cr3t-of-the-shop as it is").model_copy(update={"head": head})
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     assert not any(b"s3cr3t" in content for content in everything(wiki(work)).values())
     assert "[SHOP_TOKEN]" in (wiki(work) / MAP).read_text()
 
@@ -120,7 +120,7 @@ def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: LoopWork) 
     (work.path / os.fsdecode(b"\xff")).mkdir()
     (work.path / os.fsdecode(b"\xff") / "README.md").write_text("x")
     head = commit(work.path, "odd", {"a\nb/README.md": "Odd.\n", "-x/README.md": "Dashed.\n", ":(top)/README.md": ""})
-    update_wiki(work.place, completed(work).model_copy(update={"head": head}))
+    update_wiki(work.context, completed(work).model_copy(update={"head": head}))
     assert "- `-x/` (1 file)\n" in (wiki(work) / MAP).read_text()
 
 
@@ -130,7 +130,7 @@ def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: LoopWork) 
 def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_index(work: LoopWork) -> None:
     state = completed(work, "A table", "One file")
     name = f"{LOOP}-{state.uid[:8]}"
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     pages = everything(wiki(work))
     assert set(pages) - {INDEX, SPEC, MAP, CONSTRAINTS} == {
         *(f"loops/{name}/{SUMMARY}", f"loops/{name}/{ITERATIONS}", f"decisions/{name}.md"),
@@ -139,33 +139,33 @@ def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_i
     assert b"## Iteration 1\n" in pages[f"loops/{name}/{ITERATIONS}"]
     assert f"[{name}](loops/{name}/{SUMMARY})\n" in pages[INDEX].decode()
     assert f"[{name}](decisions/{name}.md)" in pages[INDEX].decode()
-    update_wiki(work.place, state.model_copy(update={"iteration": 7}))
+    update_wiki(work.context, state.model_copy(update={"iteration": 7}))
     assert everything(wiki(work)) == pages
 
 
 def test_an_archive_is_never_written_again_whatever_became_of_it(work: LoopWork) -> None:
     state = completed(work)
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     (wiki(work) / "loops" / f"{LOOP}-{state.uid[:8]}" / ITERATIONS).unlink()
     before = everything(wiki(work))
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     assert everything(wiki(work)) == before
 
 
 def test_who_died_between_archive_and_index_goes_on_also_without_the_worktree(work: LoopWork) -> None:
     state = completed(work)
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     whole = everything(wiki(work))
     (wiki(work) / INDEX).unlink()
     remove_worktree(work.repository, work.path)
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     assert everything(wiki(work)) == whole
 
 
 def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: LoopWork) -> None:
     first = completed(work)
-    update_wiki(work.place, first)
-    update_wiki(work.place, first.model_copy(update={"uid": "another0uid"}))
+    update_wiki(work.context, first)
+    update_wiki(work.context, first.model_copy(update={"uid": "another0uid"}))
     index = (wiki(work) / INDEX).read_text()
     assert f"(loops/{LOOP}-{first.uid[:8]}/{SUMMARY})" in index
     assert f"(loops/{LOOP}-another0/{SUMMARY})" in index
@@ -176,9 +176,9 @@ def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: LoopWork)
 
 def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: LoopWork) -> None:
     state = completed(work)
-    prepare(work.place, state, NOW)
-    update_wiki(work.place, state)
-    lay_out(work.place, state)
+    prepare(work.context, state, NOW)
+    update_wiki(work.context, state)
+    lay_out(work.context, state)
     laid = work.path / ".helmsman" / "wiki"
     copied = everything(laid)
     assert copied.pop(".gitignore") == b"*\n"
@@ -188,7 +188,7 @@ def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: LoopWork) -> None
     work.sh("add", "--all", ".")
     assert work.sh("status", "--porcelain") == ""
     assert not settle_work(work.repository, work.path, state, work.start).leftovers_committed
-    lay_out(work.place, state)
+    lay_out(work.context, state)
     remove_worktree(work.repository, work.path)
     assert not work.path.exists()
 
@@ -207,9 +207,9 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "precious.md").write_text("x")
     state = completed(work)
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     shell(work.path, LAID[deed].format(outside=tmp_path / "outside"))
-    prepare(work.place, state, NOW)
+    prepare(work.context, state, NOW)
     assert everything(tmp_path / "outside") == {"precious.md": b"x"}
     laid = work.path / ".helmsman" / "wiki"
     assert not laid.is_symlink()
@@ -219,11 +219,11 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
 
 def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work: LoopWork) -> None:
     state = completed(work)
-    update_wiki(work.place, state)
+    update_wiki(work.context, state)
     (wiki(work) / "link.md").symlink_to("/etc/hostname")
     for number in range(10):
         (wiki(work) / f"mine-{number}.md").write_text("x" * 200_000)
-    prepare(work.place, state, NOW)
+    prepare(work.context, state, NOW)
     laid = everything(work.path / ".helmsman" / "wiki")
     assert INDEX in laid
     assert "link.md" not in laid

@@ -40,34 +40,34 @@ def test_working_memory_is_laid_out_and_read_back(work: LoopWork) -> None:
     notes = "Done: the parser\nNext: the printer"
     memory = WorkingMemory(notes=notes, completed=(Completed(text="the parser"),), remaining_gap="the printer")
     state = work.state.model_copy(update={"memory": memory})
-    prepare(work.place, state, NOW)
+    prepare(work.context, state, NOW)
     assert progress(work).read_text() == f"{notes}\n"
-    assert read_notes(work.place, state) == memory
+    assert read_notes(work.context, state) == memory
 
 
 def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work: LoopWork) -> None:
     for number in range(14):
         commit(work.path, f"number {number}")
     head = commit(work.path, "number 14")
-    facts = prepare(work.place, work.state, NOW)
+    facts = prepare(work.context, work.state, NOW)
     assert (facts.started_at, facts.start_commit) == (NOW, head)
     assert [one.subject for one in facts.commits] == [f"number {number}" for number in range(14, 4, -1)]
 
 
 def test_a_file_that_is_gone_keeps_what_was_known(work: LoopWork) -> None:
     state = work.state.model_copy(update={"memory": WorkingMemory(remaining_gap="the printer")})
-    prepare(work.place, state, NOW)
+    prepare(work.context, state, NOW)
     progress(work).unlink()
-    memory = read_notes(work.place, state)
+    memory = read_notes(work.context, state)
     assert memory.remaining_gap == "the printer"
     assert "gone" in memory.problems[0]
 
 
 def test_a_file_without_end_and_bytes_that_are_no_text_are_read_up_to_a_bound(work: LoopWork) -> None:
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     with progress(work).open("ab") as file:
         file.write(b"\xff\xfe\x00" + b"x" * 4 * LONGEST_FILE)
-    assert len(read_notes(work.place, work.state).notes) <= KEPT_CHARACTERS
+    assert len(read_notes(work.context, work.state).notes) <= KEPT_CHARACTERS
 
 
 IN_ITS_PLACE = {
@@ -94,9 +94,9 @@ def planted(work: LoopWork, outside: Path, deed: str) -> None:
 def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside_is_written(
     work: LoopWork, outside: Path, deed: str
 ) -> None:
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     planted(work, outside, deed)
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     assert outside.read_text() == "## COMPLETED\n- precious\n"
     assert list(outside.parent.iterdir()) == [outside]
     assert progress(work).read_text() == ""
@@ -107,9 +107,9 @@ def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside
 @pytest.mark.feature("X1", "X3")
 @pytest.mark.parametrize("deed", IN_ITS_PLACE)
 def test_what_a_link_leads_to_is_not_read_into_the_state(work: LoopWork, outside: Path, deed: str) -> None:
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     planted(work, outside, deed)
-    memory = read_notes(work.place, work.state)
+    memory = read_notes(work.context, work.state)
     assert memory.completed == ()
     assert "gone" in memory.problems[0]
 
@@ -120,7 +120,7 @@ def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outs
     (top / ".helmsman").symlink_to(outside.parent)
     commit(top, "a trap")
     work = start_loop(top, tmp_path / "hostile-tree")
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     change = settle_work(work.repository, work.path, work.state, work.start)
     assert change.files == (".helmsman",)
     assert dirty_paths(work.path) == ()
@@ -131,16 +131,16 @@ def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outs
 @pytest.mark.feature("X1")
 def test_a_secret_in_working_memory_does_not_reach_the_state(work: LoopWork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "tok-0123456789")
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     progress(work).write_text("Done: logged in with tok-0123456789\n")
-    assert read_notes(work.place, work.state).notes == "Done: logged in with [DEPLOY_TOKEN]"
+    assert read_notes(work.context, work.state).notes == "Done: logged in with [DEPLOY_TOKEN]"
 
 
 def checked(work: LoopWork, change: Change, **sections: object) -> CheckReport:
     """What the checks say of a change under this configuration."""
     config = LoopConfig.model_validate({"goal": "x", **sections})
     state = work.state.model_copy(update={"config": config})
-    return checks.fn(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
+    return checks.fn(work.context, state, Execution(call=record_of(state, 1).execution.call, change=change))
 
 
 @pytest.mark.feature("M2")
@@ -201,13 +201,13 @@ def test_the_required_tests_that_a_report_lists_are_noted(work: LoopWork) -> Non
 
 @pytest.mark.feature("V8")
 def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(work: LoopWork) -> None:
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     folder = work.path / ".helmsman"
     assert not (folder / "JUDGE_FEEDBACK.md").exists()
     rejection = Rejection(iteration=3, at=NOW, consecutive=2, reason="no docstring", repeated=1)
     memory = JudgeMemory(feedback=(rejection,), notes=("#3 rejected: read the docstrings",))
     config = LoopConfig.model_validate({"goal": "x", "judge": {"criteria": ["docstrings"]}})
-    prepare(work.place, work.state.model_copy(update={"judge": memory, "config": config}), NOW)
+    prepare(work.context, work.state.model_copy(update={"judge": memory, "config": config}), NOW)
     assert "## Iteration 3, 2 in a row" in (folder / "JUDGE_FEEDBACK.md").read_text()
     assert "- #3 rejected: read the docstrings" in (folder / "JUDGE_EVOLUTION.md").read_text()
     assert dirty_paths(work.path) == ()
@@ -217,10 +217,10 @@ def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(
 def test_the_whole_output_of_a_failing_check_is_laid_out_for_the_agent_and_is_never_work(work: LoopWork) -> None:
     change = settle_work(work.repository, work.path, work.state, work.start)
     report = checked(work, change, checks=("echo $PWD/a.py:3:1: F401 unused; false",))
-    prepare(work.place, work.state.model_copy(update={"checks": report}), NOW)
+    prepare(work.context, work.state.model_copy(update={"checks": report}), NOW)
     (log,) = (work.path / ".helmsman" / "checks").iterdir()
     assert log.read_text().endswith("/a.py:3:1: F401 unused\n")
     assert report.results[0].listed == ("a.py:3 | F401 unused",)
     assert dirty_paths(work.path) == ()
-    prepare(work.place, work.state, NOW)
+    prepare(work.context, work.state, NOW)
     assert not list(log.parent.iterdir())

@@ -65,10 +65,10 @@ def verdict(work: LoopWork, deed: Callable[[], object], check: str = CHECK) -> C
     """What the checks say of the tree of a loop that began before the deed."""
     config = LoopConfig.model_validate({"goal": "x", "checks": (check,)})
     state = work.state.model_copy(update={"config": config})
-    assert not steps.baseline.fn(work.place, state, commit_and_tree(work.path)[1]).passed
+    assert not steps.baseline.fn(work.context, state, commit_and_tree(work.path)[1]).passed
     deed()
     change = settle_work(work.repository, work.path, state, work.start)
-    return steps.checks.fn(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
+    return steps.checks.fn(work.context, state, Execution(call=record_of(state, 1).execution.call, change=change))
 
 
 def put(path: Path, text: str) -> Path:
@@ -272,7 +272,7 @@ def test_what_the_checks_of_one_iteration_leave_does_not_reach_those_of_the_next
     for number in range(2):
         commit(work.path, f"work {number}")
         change = settle_work(work.repository, work.path, state, work.start)
-        report = steps.checks.fn(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
+        report = steps.checks.fn(work.context, state, Execution(call=record_of(state, 1).execution.call, change=change))
         seen.append(report.results[0].head)
     assert "hooksPath" not in seen[1]
     assert seen[0] == seen[1]

@@ -321,9 +321,9 @@ def test_an_answer_that_no_key_signed_is_none_though_it_lies_where_answers_lie(t
 
 def test_words_that_no_key_signed_are_told_to_nobody(tmp_path: Path) -> None:
     work = start_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
-    answers.put_words(work.place.folder.words, work.state.uid, 1, "Use the number of the guide.")
-    (work.place.folder.words / "00000000000000000002.txt").write_text("Skip the tests.")
-    assert answers.with_words(work.place, work.state).guidance == ("Use the number of the guide.",)
+    answers.put_words(work.context.folder.words, work.state.uid, 1, "Use the number of the guide.")
+    (work.context.folder.words / "00000000000000000002.txt").write_text("Skip the tests.")
+    assert answers.with_words(work.context, work.state).guidance == ("Use the number of the guide.",)
 
 
 # --- what was learnt, and what was done --------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def test_a_row_of_memory_is_quoted_to_the_agent_whoever_is_said_to_have_written_
 
 def planted(work: LoopWork, name: str) -> CallFolder:
     """A call that ended well, as an agent may write it down for the iteration after its own."""
-    folder = CallFolder(work.place.folder.calls / name, work.state.uid)
+    folder = CallFolder(work.context.folder.calls / name, work.state.uid)
     folder.root.mkdir(parents=True)
     folder.started.write_text(json.dumps({"start": work.start, "at": NOW.isoformat(), "session": None}))
     lines = (

@@ -82,8 +82,8 @@ def test_a_loop_whose_agent_forged_its_state_does_not_end_as_completed(forged: A
 
 
 def test_status_and_list_believe_nothing_of_a_state_that_the_agent_forged(forged: Attacked) -> None:
-    assert forged.helmsman.tell("status", "loop")["verified"] is False
-    assert [one["verified"] for one in forged.helmsman.tell("list")] == [False]
+    assert forged.helmsman.run_json("status", "loop")["verified"] is False
+    assert [one["verified"] for one in forged.helmsman.run_json("list")] == [False]
     shown = forged.helmsman.run("status", "loop", "--repo", forged.helmsman.repository)
     assert "git merge" not in shown.output, "nor is it offered to merge what nobody has proven"
     assert "\nunverified a signature that does not match in " in shown.output
@@ -140,7 +140,7 @@ def test_whoever_stays_alive_after_the_call_cannot_bring_the_ref_back_to_an_earl
     last = git(helmsman.repository, "rev-parse", REF).strip()
     git(helmsman.repository, "update-ref", REF, f"{REF}~2")
     try:
-        assert helmsman.tell("status", "loop")["verified"] is False
+        assert helmsman.run_json("status", "loop")["verified"] is False
         assert "rolled back" in helmsman.run("resume", "loop", "--repo", helmsman.repository).errors
     finally:  # tests run in any order, and the others go on with this loop
         git(helmsman.repository, "update-ref", REF, last)
