@@ -32,11 +32,12 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.claude_cli import bundled_cli
-from tests.fakes.command_line import processes, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.drifting_agents import AGENTS_OVER_TIME, CHECK, GOAL, TESTS, DriftingAgent, Session, repository
 from tests.fakes.faults import Fault
 from tests.fakes.pathologies import DISHONEST
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import processes
 from tests.fakes.repositories import sh
 
 MOST = 30

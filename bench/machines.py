@@ -21,8 +21,8 @@ import psutil
 from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.repository.git import open_repository, read_ref
 from tasks.repository.state_ref import read_records, state_ref
-from tests.fakes.loop_bench import eventually
 from tests.fakes.many_machines import ManyMachines, machine_processes, many_machines, missing_programs
+from tests.fakes.processes import eventually
 
 LOOP = "measured"
 PROGRAMS = {

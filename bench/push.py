@@ -25,8 +25,8 @@ from helmsman.records.events import StepStarted
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tests.fakes.command_line import scripted_command_line
-from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually
 from tests.fakes.push_receiver import (
     ServedRepository,
     deploy,

@@ -45,8 +45,8 @@ from bench.weather.loops import KINDS, REAL, Kind, Loop, made, script, with_real
 from bench.weather.person import MOST_STARTS, answer, go_on, see_through
 from bench.weather.workers import under_a_worker
 from deployments.demo_model import ScriptedModel
-from tests.fakes.loop_bench import ROOT, eventually
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import ROOT, eventually
 
 SERVER_KILLED = "server killed"
 REAL_EVERY = 25

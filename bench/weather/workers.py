@@ -12,7 +12,7 @@ from bench.weather.person import is_through, see_through
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.system.lock import holder
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.team_engine import Team, run_team
 
 WORKER_KILLED, BOTH_KILLED = "worker killed", "worker and loop killed"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.loop_bench import Bench, Ending, bench, ended
+from tests.fakes.loop_bench import Bench, Ending, bench
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import wait_for_end
 from tests.fakes.team_engine import Team, run_team
 
 
@@ -31,7 +32,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Prefec
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServer) -> Undisturbed:
     folder = tmp_path_factory.mktemp("undisturbed")
     with bench(folder, prefect_server.url) as made:
-        run = ended(made.driver("count", str(folder / "calls.json")))
+        run = wait_for_end(made.driver("count", str(folder / "calls.json")))
         assert run.exit_code == 0, run
         assert made.is_quiet(), made.processes()
         return Undisturbed(made.ending(), json.loads((folder / "calls.json").read_text()))

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import by_call, say
-from tests.fakes.command_line import make_repository, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("V17")]  # the first test of a worker also starts the engine
 

@@ -8,8 +8,9 @@ import pytest
 from helmsman.records.decision import Outcome
 from helmsman.records.result import EXIT_CODES
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.loop_bench import Bench, Process, ended, eventually, one_call_more
+from tests.fakes.loop_bench import Bench, Process, one_call_more
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually, wait_for_end
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
@@ -54,14 +55,14 @@ def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
     assert loop_bench.tagged()
     command = WAYS[way](loop_bench, driver, prefect_server)
     assert eventually(lambda: not loop_bench.tagged(), AGENT_GONE_SECONDS), loop_bench.tagged()
-    run = ended(driver)
+    run = wait_for_end(driver)
     assert run.exit_code == EXIT_CODES[Outcome.CANCELLED], run.errors
-    assert command is None or ended(command).exit_code == 0
+    assert command is None or wait_for_end(command).exit_code == 0
     assert (loop_bench.state.outcome, loop_bench.state.iteration) == (Outcome.CANCELLED, 0)
     assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
     assert loop_bench.is_quiet(), loop_bench.processes()
     loop_bench.release()
-    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed.errors
     assert loop_bench.ending() == one_call_more(undisturbed.ending)
     assert loop_bench.sessions() == [(1, 3), *TWO_WHOLE_SESSIONS]

@@ -14,18 +14,11 @@ from deployments.demo_model import Request, Turn, bash, by_call, call, say
 from helmsman.records.state import LoopState
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import show_state, state_ref
-from tests.fakes.command_line import (
-    CHECK_KEYS,
-    RESULT_KEYS,
-    ScriptedCommandLine,
-    ended,
-    make_repository,
-    read_object,
-    scripted_command_line,
-)
+from tests.fakes.command_line import CHECK_KEYS, RESULT_KEYS, ScriptedCommandLine, read_object, scripted_command_line
 from tests.fakes.faults import Fault
-from tests.fakes.loop_bench import Ended, eventually
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import Ended, eventually, wait_for_end
+from tests.fakes.repositories import make_repository
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
 of_the_finished = pytest.mark.xdist_group("finished")  # they look at one loop, which one worker drives
@@ -55,7 +48,7 @@ class Finished:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServer) -> Generator[Finished]:
     folder = tmp_path_factory.mktemp("finished")
-    make_repository(folder / "repository")
+    make_repository(folder / "repository", {})
     (folder / "GOAL.md").write_text(LONG_GOAL)
     with scripted_command_line(folder, prefect_server.url, by_call([[say(f"Done.\n{PROMISE}")] * 3, SESSION])) as helmsman:
         yield Finished(helmsman, helmsman.run_loop("--goal-file", "GOAL.md", "--check", CHECK, "--json"))
@@ -133,7 +126,7 @@ def test_an_ended_loop_is_not_driven_again_but_told_again(finished: Finished) ->
 def test_a_loop_at_its_limit_exits_with_3_and_has_told_everything_in_plain_lines(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     with scripted_command_line(
         tmp_path, prefect_server.url, by_call([[call(bash("echo 41 > question")), say("Half of it.")]])
     ) as helmsman:
@@ -152,7 +145,7 @@ def test_a_loop_at_its_limit_exits_with_3_and_has_told_everything_in_plain_lines
 
 @pytest.mark.feature("H4")
 def test_in_a_terminal_the_live_view_shows_steps_and_tool_calls(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     slow = call(bash("sleep 1; echo slowly"))
     with scripted_command_line(tmp_path, prefect_server.url, by_call([[slow, *SESSION]])) as helmsman:
         run = "run", "find the answer", "--check", CHECK, "--name", "loop", "--repo", helmsman.repository
@@ -201,7 +194,7 @@ class LimitedOnce:
 @pytest.mark.slow
 @pytest.mark.feature("E7")
 def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     script = LimitedOnce()
     with scripted_command_line(tmp_path, prefect_server.url, script) as made:
         helmsman = with_subscription(made)
@@ -210,7 +203,7 @@ def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_pat
         assert eventually(lambda: waits(helmsman.repository), 100), waiter.poll()
         seen = helmsman.run_json("status", "loop")
         waiter.kill()
-        ended(waiter)
+        wait_for_end(waiter)
         assert script.reset is not None
         assert (seen["outcome"], seen["rule"], seen["iterations"]) == ("waiting", "agent.usage_limit", 0)
         assert f"{script.reset:%Y-%m-%d %H:%M:%S} UTC" in seen["reason"]

@@ -7,8 +7,9 @@ import pytest
 
 from helmsman.records.decision import Outcome
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.loop_bench import STEPS, Bench, ended, one_call_more
+from tests.fakes.loop_bench import STEPS, Bench, one_call_more
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import wait_for_end
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
@@ -54,14 +55,14 @@ def test_a_loop_killed_between_an_agent_s_end_and_the_note_of_it_does_not_call_i
 
 
 def dies(loop_bench: Bench, *moment: str) -> None:
-    killed = ended(loop_bench.driver("kill", *moment))
+    killed = wait_for_end(loop_bench.driver("kill", *moment))
     assert killed.exit_code == -signal.SIGKILL, (moment, killed)
     assert loop_bench.is_quiet(), (moment, loop_bench.processes())
 
 
 def goes_on_as_if(undisturbed: Undisturbed, loop_bench: Bench) -> None:
     """Nothing is repeated but the step that was cut off, no call of the agent, and nothing is left behind."""
-    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == undisturbed.ending
     assert loop_bench.sessions() == TWO_WHOLE_SESSIONS
@@ -78,7 +79,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
     loop_bench.hold()
     dies(loop_bench, *AT_WORK)
     loop_bench.release()
-    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == one_call_more(undisturbed.ending)
     cut_off, *anew = loop_bench.sessions()
@@ -96,7 +97,7 @@ def test_a_loop_killed_while_the_checks_of_a_stop_run_keeps_the_work_and_has_the
     loop_bench: Bench, undisturbed: Undisturbed
 ) -> None:
     dies(loop_bench, "execute", "gate")
-    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == one_call_more(undisturbed.ending)
     cut_off, *anew = loop_bench.sessions()
@@ -115,10 +116,10 @@ def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_ano
     embedded_bench.wait_until_held()
     assert any("tasks.engine.server" in process for process in embedded_bench.processes())
     driver.kill()
-    assert ended(driver).exit_code == -signal.SIGKILL
+    assert wait_for_end(driver).exit_code == -signal.SIGKILL
     assert embedded_bench.is_quiet(), embedded_bench.processes()
     embedded_bench.release()
-    resumed = ended(embedded_bench.helmsman("resume", LOOP))
+    resumed = wait_for_end(embedded_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert embedded_bench.ending() == one_call_more(undisturbed.ending)
     assert embedded_bench.is_quiet(), embedded_bench.processes()
@@ -135,7 +136,7 @@ def test_a_loop_goes_on_by_itself_when_the_engine_is_killed_and_comes_back(
     prefect_server.kill()
     loop_bench.release()
     prefect_server.start()
-    run = ended(driver)
+    run = wait_for_end(driver)
     assert run.exit_code == 0, run.errors
     assert loop_bench.ending() == undisturbed.ending
     assert loop_bench.sessions() == TWO_WHOLE_SESSIONS

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.fakes.command_line import CommandLine, ended, processes
-from tests.fakes.loop_bench import Ended, eventually
+from tests.fakes.command_line import CommandLine
+from tests.fakes.processes import Ended, eventually, processes, wait_for_end
 
 pytestmark = pytest.mark.timeout(300)  # it starts an engine of its own, on an empty database
 of_one_demo = pytest.mark.xdist_group("demo")  # they look at one run, on one worker
@@ -125,7 +125,7 @@ def test_a_demo_that_is_to_be_kept_is_kept_even_when_it_is_interrupted(tmp_path:
     assert demo.stdout is not None
     opening = demo.stdout.readline()
     demo.send_signal(signal.SIGINT)
-    assert ended(demo).exit_code == 130
+    assert wait_for_end(demo).exit_code == 130
     (kept,) = made.left()
     assert str(made.temporary / kept / "repository") in opening
     assert (made.temporary / kept / "repository" / "slug.py").is_file()

@@ -10,8 +10,8 @@ import pytest
 
 from tasks.engine.embedded import MODULE
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.command_line import is_supervisor, processes
-from tests.fakes.loop_bench import PATIENCE, Bench, Ended, Process, ended, eventually
+from tests.fakes.loop_bench import PATIENCE, Bench, Process
+from tests.fakes.processes import Ended, eventually, is_supervisor, processes, wait_for_end
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
 pytestmark = [pytest.mark.feature("E3"), pytest.mark.timeout(300)]
@@ -41,7 +41,7 @@ def kill_engine(bench: Bench, *, but: int = 0) -> int:
 
 def ended_at_once(driver: Process) -> Ended:
     begun = time.monotonic()
-    run = ended(driver)
+    run = wait_for_end(driver)
     assert time.monotonic() - begun < AT_ONCE
     return run
 
@@ -55,7 +55,7 @@ def test_a_loop_whose_embedded_engine_is_killed_starts_it_again_and_ends_as_if_u
     embedded_bench.wait_until_held()
     kill_engine(embedded_bench)
     embedded_bench.release()
-    run = ended(driver)
+    run = wait_for_end(driver)
     assert run.exit_code == 0, run
     assert embedded_bench.ending() == undisturbed.ending
     assert embedded_bench.sessions() == TWO_WHOLE_SESSIONS
@@ -74,7 +74,7 @@ def test_a_loop_whose_embedded_engine_cannot_be_started_again_ends_at_once_and_s
     run = ended_at_once(driver)
     assert "with signal 9" in run.errors
     assert f"helmsman resume {LOOP}" in run.errors
-    resumed = ended(embedded_bench.helmsman("resume", LOOP))
+    resumed = wait_for_end(embedded_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert embedded_bench.ending() == undisturbed.ending
     assert embedded_bench.is_quiet(), embedded_bench.processes()

@@ -16,9 +16,10 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
 from tests.fakes.approver import answer_forms
-from tests.fakes.command_line import ScriptedCommandLine, ended, make_repository, scripted_command_line
-from tests.fakes.loop_bench import eventually
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually, wait_for_end
+from tests.fakes.repositories import make_repository
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -33,7 +34,7 @@ def script(request: Request) -> Turn:
 
 @pytest.fixture
 def helmsman(tmp_path: Path, prefect_server: PrefectServer) -> Generator[ScriptedCommandLine]:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     with scripted_command_line(tmp_path, prefect_server.url, script) as command_line:
         yield command_line
 
@@ -66,7 +67,7 @@ def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(
 ) -> None:
     process = start(helmsman, prefect_server)
     process.send_signal(signal.SIGKILL)
-    ended(process)
+    wait_for_end(process)
     with answer_forms(prefect_server.url, "loop", {"decision": "stop", "guidance": "Wait for Bob.", "by": "Ada"}):
         pass
     resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository)
@@ -80,7 +81,7 @@ def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(
 @pytest.mark.slow
 @pytest.mark.feature("H1", "H2")
 def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(tmp_path: Path) -> None:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     with PrefectServer.running(tmp_path / "server") as server, scripted_command_line(tmp_path, server.url, script) as helmsman:
         process = start(helmsman, server)
         server.kill()
@@ -90,7 +91,7 @@ def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(
         approved = helmsman.run("approve", "loop", "--repo", helmsman.repository, "--by", "Ada", "--guidance", "Go.")
         assert approved.exit_code == 0, approved
         assert "The first iteration begins." in approved.output
-        told = ended(process)
+        told = wait_for_end(process)
         assert told.exit_code == 0, told
         answer = state_of(helmsman).answers[-1]
         assert (answer.via, answer.by, answer.guidance) == ("command line", "Ada", "Go.")

@@ -7,8 +7,9 @@ import pytest
 
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git
-from tests.fakes.command_line import ScriptedCommandLine, make_repository, scripted_command_line
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
 

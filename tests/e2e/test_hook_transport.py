@@ -12,8 +12,9 @@ import pytest
 from deployments.demo_model import Request, ScriptedModel, Turn, bash, by_call, call, environment, say
 from tasks.agents.hooks import TOKEN, HookServer, hook_server, settings
 from tests.fakes.claude_cli import Session, run_claude
-from tests.fakes.command_line import make_repository, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A1")]
 

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.fakes.command_line import CommandLine
-from tests.fakes.loop_bench import Bench, ended
+from tests.fakes.loop_bench import Bench
+from tests.fakes.processes import wait_for_end
 from tests.fakes.two_sessions import LOOP
 
 pytestmark = [pytest.mark.feature("E3"), pytest.mark.timeout(300)]
@@ -20,11 +21,11 @@ def shown(bench: Bench, command: str, *arguments: str) -> str:
 @pytest.mark.slow
 def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_work_is_kept(loop_bench: Bench) -> None:
     loop_bench.hold()
-    ended(loop_bench.driver("kill", "execute", "middle"))
+    wait_for_end(loop_bench.driver("kill", "execute", "middle"))
     loop_bench.release()
     assert "✘ interrupted in step execute of iteration 1, last heard of at " in shown(loop_bench, "status", LOOP)
     assert "✘ interrupted" in shown(loop_bench, "list")
-    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
     assert resumed.errors.startswith("interrupted in step execute of iteration 1, last heard of at "), resumed
     told = f"iteration 1 attempt 1 was interrupted: work kept at {KEPT} (2 files)"
     assert told in resumed.errors

@@ -9,8 +9,8 @@ from deployments.demo_model import Request, Turn, bash, call, say
 from helmsman.records.decision import Outcome
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.state_ref import read_records, show_state, state_ref
-from tests.fakes.loop_bench import eventually
 from tests.fakes.many_machines import PATIENCE, ManyMachines, many_machines
+from tests.fakes.processes import eventually
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow, pytest.mark.feature("D4"), pytest.mark.needs("machines")]
 

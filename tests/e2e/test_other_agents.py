@@ -11,10 +11,11 @@ import pytest
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.command_line import CommandLine, make_repository
-from tests.fakes.loop_bench import Ended
+from tests.fakes.command_line import CommandLine
 from tests.fakes.model_apis import CODEX_SESSION, GEMINI_SESSION, OtherModel, agents_path, gemini, responses
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import Ended
+from tests.fakes.repositories import make_repository
 
 pytestmark = [
     pytest.mark.timeout(300),  # the first test of a worker also starts the engine

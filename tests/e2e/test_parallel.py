@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
-from tests.fakes.command_line import make_repository, processes, read_object, scripted_command_line
-from tests.fakes.loop_bench import eventually
+from tests.fakes.command_line import read_object, scripted_command_line
 from tests.fakes.pathologies import PROMISE, keep, status
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually, processes
 from tests.fakes.proven_loops import BranchSampler
-from tests.fakes.repositories import sh
+from tests.fakes.repositories import make_repository, sh
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -11,10 +11,11 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import show_state
 from tasks.system.lock import holder
-from tests.fakes.command_line import RESULT_KEYS, ScriptedCommandLine, make_repository, read_object, scripted_command_line
+from tests.fakes.command_line import RESULT_KEYS, ScriptedCommandLine, read_object, scripted_command_line
 from tests.fakes.editor import Editor, command_of, form_of, tool_results
-from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually
+from tests.fakes.repositories import make_repository
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.feature("A6")]
 
@@ -68,7 +69,7 @@ def is_driven(helmsman: ScriptedCommandLine) -> bool:
 def test_a_loop_started_in_the_editor_outlives_the_session_and_its_goal_reaches_no_shell(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     (tmp_path / "hold").touch()
     with scripted_command_line(tmp_path, prefect_server.url, script(tmp_path)) as helmsman:
         editor = Editor(helmsman)
@@ -94,7 +95,7 @@ def test_a_loop_started_in_the_editor_outlives_the_session_and_its_goal_reaches_
 def test_a_loop_started_from_a_terminal_that_closed_is_cancelled_and_resumed_in_the_editor(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     (tmp_path / "hold").touch()
     with scripted_command_line(tmp_path, prefect_server.url, script(tmp_path), warm=False) as helmsman:
         editor = Editor(helmsman)

@@ -19,8 +19,8 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import list_loops
 from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.issue_events import comment_event, issue_event
-from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually
 from tests.fakes.push_receiver import (
     Receiver,
     ServedRepository,

@@ -6,7 +6,8 @@ import pytest
 
 from helmsman.records.decision import Outcome
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.loop_bench import Bench, eventually, one_call_more
+from tests.fakes.loop_bench import Bench, one_call_more
+from tests.fakes.processes import eventually
 from tests.fakes.team_engine import PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, TWO_WHOLE_SESSIONS
 

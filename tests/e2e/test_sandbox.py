@@ -7,8 +7,9 @@ import pytest
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.command_line import make_repository, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 from tests.fakes.sandbox_scene import SANDBOXED
 
 pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.timeout(300), pytest.mark.feature("D5")]

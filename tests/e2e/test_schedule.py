@@ -15,7 +15,7 @@ from helmsman.records.decision import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops
 from tasks.system.clock import now_utc
-from tests.fakes.loop_bench import ROOT
+from tests.fakes.processes import ROOT
 from tests.fakes.team_engine import ENDED, Team
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("team")]

@@ -16,8 +16,9 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records, show_state
-from tests.fakes.command_line import make_repository, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("E2")]  # the first test of a worker also starts the engine
 
@@ -61,7 +62,7 @@ def drive(tmp_path: Path, prefect_server: PrefectServer) -> Drive:
     """Drive a loop to its limit of three iterations. Its checks pass, and run at its end only."""
 
     def run(script: Script, *settings: str) -> Driven:
-        make_repository(tmp_path / "repository")
+        make_repository(tmp_path / "repository", {})
         with scripted_command_line(tmp_path, prefect_server.url, script) as helmsman:
             named = [part for setting in ("steering.stop_seconds=0", *settings) for part in ("--set", setting)]
             told = helmsman.run_loop("g", "--check", "true", "--max-iterations", "3", "--json", *named)

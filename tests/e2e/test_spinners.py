@@ -11,8 +11,9 @@ from helmsman.records.iteration import IterationRecord
 from tasks.agents.steering import GRACE
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.command_line import make_repository, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 from tests.fakes.stuck_agents import STUCK_AGENTS, StuckAgent
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A2", "A3", "A4", "S9", "S12")]

@@ -9,8 +9,9 @@ from deployments.demo_model import Request, Turn, bash, by_call, call, say
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.command_line import make_repository, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A1", "A2")]  # the first test of a worker also starts the engine
 

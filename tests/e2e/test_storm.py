@@ -25,8 +25,8 @@ from bench.weather.faults import (
 from bench.weather.judging import totals
 from bench.weather.loops import KINDS, Kind, script
 from deployments.demo_model import ScriptedModel
-from tests.fakes.loop_bench import eventually
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually
 from tests.fakes.requirements import missing
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]

@@ -17,11 +17,11 @@ from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops, loop_names
 from tasks.system.process import TAG
 from tests.fakes.browser import browser_page
-from tests.fakes.command_line import processes
-from tests.fakes.loop_bench import Bench, ended, eventually
+from tests.fakes.http_server import run_webhook
+from tests.fakes.loop_bench import Bench
+from tests.fakes.processes import eventually, processes, wait_for_end
 from tests.fakes.team_engine import PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP
-from tests.fakes.webhook import run_webhook
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("team")]
 
@@ -116,7 +116,7 @@ def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(pa
     form.get_by_role("textbox").nth(2).fill("Ada")
     picture(page, "form-filled-in")
     submit(form)
-    told = ended(process)
+    told = wait_for_end(process)
     assert told.exit_code == 0, told
     answer = bench.state.answers[-1]
     assert (answer.choice, answer.by, answer.guidance) == (Choice.APPROVE, "Ada", "Mind the <b>gap</b>.")
@@ -166,9 +166,9 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
         assert team.is_asleep(run), team.states(run)
         asked = bench.state.gate
         assert asked is not None
-        assert team.eventually(lambda: bool(webhook.heard)), team.states(run)
-    assert webhook.heard[0]["subject"] == f"Helmsman: {LOOP} asks a person"
-    assert webhook.heard[0]["body"] == f"{asked.question}\nAnswer by Resume in the menu of the run's page."
+        assert team.eventually(lambda: bool(webhook.received)), team.states(run)
+    assert webhook.received[0]["subject"] == f"Helmsman: {LOOP} asks a person"
+    assert webhook.received[0]["body"] == f"{asked.question}\nAnswer by Resume in the menu of the run's page."
     look_at(page, team, f"runs/flow-run/{run}?tab=Details")
     expect(page.get_by_text(asked.question).first).to_be_visible()
     form = choose_from_menu(page, "Resume")

@@ -13,7 +13,7 @@ from tasks.approvals import answers
 from tasks.repository.git import git
 from tasks.system.clock import now_utc
 from tasks.system.lock import holder
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.team_engine import ENDED, PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS
 

@@ -14,15 +14,11 @@ from typing import Any
 import psutil
 
 from deployments.demo_model import Script, ScriptedModel, environment
-from tasks.repository.git import git
-from tasks.system import supervisor
-from tests.fakes.loop_bench import Ended
+from tests.fakes.processes import PATIENCE, Ended, processes, wait_for_end
 from tests.fakes.terminal import Terminal
 from tests.fakes.warm_process import COMMAND_LINE, WarmProcess
 
 HELMSMAN = Path(sys.executable).with_name("helmsman")
-PATIENCE = 240
-"""Seconds that a command may take to its end: an engine on an empty database needs one minute or two on a busy machine."""
 
 RESULT_KEYS = {
     "loop", "outcome", "rule", "reason", "iterations", "agent_calls", "cost_usd", "tokens", "seconds",
@@ -45,7 +41,7 @@ class CommandLine:
         return self.folder / "repository"
 
     def run(self, *arguments: str | Path, **variables: str) -> Ended:
-        return ended(self.start(*arguments, **variables))
+        return wait_for_end(self.start(*arguments, **variables))
 
     def start(self, *arguments: str | Path, **variables: str) -> "subprocess.Popen[str]":
         """A process with these variables besides its own."""
@@ -98,16 +94,6 @@ class ScriptedCommandLine(CommandLine):
         return json.loads(told.output)
 
 
-def ended(process: "subprocess.Popen[str]") -> Ended:
-    """Wait for the end of a process; one that does not come to it is killed."""
-    try:
-        output, errors = process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        output, errors = process.communicate()
-    return Ended(process.returncode, output, errors)
-
-
 def trust_repositories(state: Path, *repositories: Path) -> None:
     """A user who said before that the commands of these repositories may run: a folder, or a bare one."""
     state.mkdir(parents=True, exist_ok=True)
@@ -145,35 +131,6 @@ def scripted_command_line(folder: Path, api_url: str, script: Script, *, warm: b
             for process in processes("HOME", str(folder / "home")):
                 with suppress(psutil.Error):
                     process.send_signal(signal.SIGKILL)
-
-
-def processes(variable: str, beginning: str) -> list[psutil.Process]:
-    """Whoever lives with a variable that begins so."""
-    return [process for process in psutil.process_iter() if _variable(process, variable).startswith(beginning)]
-
-
-def is_supervisor(process: psutil.Process) -> bool:
-    """Whether it only stands between a driver and a command, whose words are among its own arguments."""
-    with suppress(psutil.Error):
-        return supervisor.PYTHON[-1] in process.cmdline()
-    return False
-
-
-def _variable(process: psutil.Process, name: str) -> str:
-    with suppress(psutil.Error):
-        return process.environ().get(name, "")
-    return ""
-
-
-def make_repository(root: Path, files: Mapping[str, str] | None = None) -> None:
-    """One commit on `main` with these files."""
-    root.mkdir()
-    for name, text in (files or {}).items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    git(root, "init", "--quiet", "--initial-branch=main")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--allow-empty", "--message", "start")
 
 
 def read_object(output: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""A server on loopback that answers each request as a function says."""
+"""A server on loopback that answers each request as a function says, and a webhook that keeps what it receives."""
 
+import json
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -52,3 +53,19 @@ def serve_http(respond: Callable[[Call], Reply]) -> Generator[str]:
     """The server's URL. It may be asked by several threads at once."""
     with serving(LoopbackServer(("127.0.0.1", 0), partial(_Exchange, respond)), "fake-server") as server:
         yield f"http://127.0.0.1:{server.server_address[1]}"
+
+
+class Webhook:
+    def __init__(self, url: str) -> None:
+        self.url, self.received = f"{url}/T000/secret-path", list[dict[str, Any]]()
+
+
+@contextmanager
+def run_webhook() -> Generator[Webhook]:
+    def receive(call: Call) -> Reply:
+        webhook.received.append(json.loads(call.body))
+        return Reply()
+
+    with serve_http(receive) as url:
+        webhook = Webhook(url)
+        yield webhook

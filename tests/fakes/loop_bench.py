@@ -2,9 +2,8 @@
 
 import os
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,12 +19,12 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records, show_state, state_ref
 from tasks.system.paths import LoopFolder
-from tasks.system.process import TAG
 from tests.fakes.prefect_database import copy_database
+from tests.fakes.processes import ROOT, eventually, processes, tagged_pids
+from tests.fakes.repositories import make_repository
 from tests.fakes.two_sessions import CHECK, GOAL, LOOP, iteration_of, script
 from tests.fakes.warm_process import COMMAND_LINE, ColdProcess, WarmProcess
 
-ROOT = Path(__file__).parents[2]
 DRIVER = "tests.e2e.crash_driver"
 STEPS = (
     "orient", "plan", "prompt", "execute", "checks", "invariants", "claims",
@@ -34,8 +33,6 @@ STEPS = (
 """Of an iteration in which nothing unusual happens, in their order."""
 PATIENCE = 100
 """Seconds that a process of a loop may take to its end."""
-SOON = 15
-"""Seconds within which whatever a killed process had started is gone, also on a busy machine."""
 
 Process: TypeAlias = subprocess.Popen[str]
 
@@ -57,13 +54,6 @@ class Ending:
 def one_call_more(ending: Ending) -> Ending:
     """The same ending where one call was cut off: it was paid for, so it counts."""
     return replace(ending, agent_calls=ending.agent_calls + 1)
-
-
-@dataclass(frozen=True)
-class Ended:
-    exit_code: int
-    output: str
-    errors: str
 
 
 @dataclass(frozen=True)
@@ -140,24 +130,22 @@ class Bench:
 
     def tagged(self) -> list[str]:
         """The agents and checks of the loop, with all that they started, and their supervisors."""
-        tag = f"{self.state.uid}/"
-        return _shown(lambda words, variables: any(word.startswith(tag) for word in _tags(words, variables)))
+        return _describe(tagged_pids(f"{self.state.uid}/"))
 
     def processes(self) -> list[str]:
         """Those, the drivers and an engine of their own."""
-        at_home = _shown(lambda _, variables: variables.get("HOME") == str(self.home))
-        return sorted({*at_home, *self.tagged()})
+        at_home = [process.pid for process in processes("HOME", str(self.home))]
+        return sorted({*_describe(at_home), *self.tagged()})
 
     def is_quiet(self) -> bool:
         """Whether no process is left, soon; a supervisor needs a moment."""
         return eventually(lambda: not self.processes())
 
     def end(self) -> None:
-        """End whatever a failed test left."""
-        for process in psutil.process_iter():
+        """Kill what a failed test left."""
+        for process in processes("HOME", str(self.home)):
             with suppress(psutil.Error):
-                if process.environ().get("HOME") == str(self.home):
-                    process.kill()
+                process.kill()
         for process in self.started:
             process.kill()
             process.communicate()
@@ -169,25 +157,10 @@ class Bench:
         return self.started[-1]
 
 
-def eventually(condition: Callable[[], bool], seconds: float = SOON) -> bool:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if condition():
-            return True  # and is not asked again: a condition may be a deed
-        time.sleep(0.05)
-    return condition()
-
-
-def ended(process: Process) -> Ended:
-    """Wait for the end of a process."""
-    output, errors = process.communicate(timeout=PATIENCE)
-    return Ended(process.returncode, output, errors)
-
-
 @contextmanager
 def bench(folder: Path, api_url: str | None) -> Generator[Bench]:
     """A repository and a model for one loop; whatever still lives at the end is ended. Without an API, the embedded engine."""
-    _make_repository(folder / "repository")
+    make_repository(folder / "repository", {})
     (folder / "home").mkdir()
     copy_database(folder / "prefect")
     with ScriptedModel(script) as model:
@@ -209,23 +182,10 @@ def _variables(folder: Path, model_url: str, api_url: str | None) -> dict[str, s
     return {**ours, **engine, **environment(model_url, folder / "home")}
 
 
-def _make_repository(root: Path) -> None:
-    root.mkdir()
-    git(root, "init", "--quiet", "--initial-branch=main")
-    git(root, "commit", "--quiet", "--allow-empty", "--message", "Nothing yet")
-
-
-def _shown(wanted: Callable[[list[str], dict[str, str]], bool]) -> list[str]:
-    """Number and command of each process that is wanted by its words and its environment. A zombie has neither."""
+def _describe(pids: list[int]) -> list[str]:
+    """Number and command of each process that is still alive."""
     found: list[str] = []
-    for process in psutil.process_iter():
+    for pid in pids:
         with suppress(psutil.Error):
-            words = process.cmdline()
-            if wanted(words, process.environ()):
-                found.append(f"{process.pid} {' '.join(words)[:200]}")
+            found.append(f"{pid} {' '.join(psutil.Process(pid).cmdline())[:200]}")
     return found
-
-
-def _tags(words: list[str], variables: dict[str, str]) -> list[str]:
-    """A supervisor has the tag as an argument."""
-    return [variables.get(TAG, ""), *(word.removeprefix(f"{TAG}=") for word in words)]

@@ -22,10 +22,10 @@ import psutil
 from deployments.demo_model import Script, ScriptedModel, environment
 from tasks.engine.embedded import QUIET
 from tasks.repository.git import git
-from tests.fakes.command_line import make_repository
-from tests.fakes.loop_bench import ROOT
 from tests.fakes.namespaces import Machine, Network, why_impossible
 from tests.fakes.postgres import Postgres, server_programs
+from tests.fakes.processes import ROOT, variable_of
+from tests.fakes.repositories import make_repository
 
 PREFECT, HELMSMAN = (Path(sys.executable).with_name(name) for name in ("prefect", "helmsman"))
 GIT_DAEMON = "git", "daemon", "--reuseaddr", "--export-all", "--enable=receive-pack"
@@ -96,7 +96,9 @@ class Host:
 
     def drivers(self, run: str) -> list[psutil.Process]:
         """Processes of a flow run on this machine."""
-        return [process for process in machine_processes(self.machine.init) if _variable(process, "PREFECT__FLOW_RUN_ID") == run]
+        return [
+            process for process in machine_processes(self.machine.init) if variable_of(process, "PREFECT__FLOW_RUN_ID") == run
+        ]
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")
@@ -228,7 +230,7 @@ def _start_stores(folder: Path, stores: Machine, postgres: Postgres) -> None:
     kept = "--save", "", "--appendonly", "no", "--protected-mode", "no", "--dir", str(folder)
     stores.start("redis-server", "--bind", address, "--port", str(PORTS["redis"]), *kept, log=logs / "redis")
     stores.start(sys.executable, "-m", "moto.server", "-H", address, "-p", str(PORTS["s3"]), log=logs / "s3", **ACCESS)
-    make_repository(folder / "origin")
+    make_repository(folder / "origin", {})
     (folder / "remotes").mkdir()
     git(folder, "clone", "--quiet", "--bare", "origin", "remotes/work.git")
     where = f"--listen={address}", f"--port={PORTS['git']}", f"--base-path={folder / 'remotes'}"
@@ -312,12 +314,6 @@ def _namespace(process: int) -> str:
     with suppress(OSError):
         return str(Path(f"/proc/{process}/ns/pid").readlink())
     return f"gone: {process}"
-
-
-def _variable(process: psutil.Process, name: str) -> str:
-    with suppress(psutil.Error):
-        return process.environ().get(name, "")
-    return ""
 
 
 def _find_program(name: str) -> str | None:

@@ -5,12 +5,12 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 from tests.fakes.namespaces import Machine
+from tests.fakes.processes import free_port
 
 USER = "helmsman"
 START_SECONDS = 60
@@ -32,7 +32,7 @@ class Postgres:
         """Make a cluster in this folder; nothing runs before `start`. On a machine, all its network may connect."""
         self._programs, self._folder, self._machine = found, folder, machine
         self.host = machine.address if machine else "127.0.0.1"
-        self.port = _free_port()
+        self.port = free_port()
         self.password = secrets.token_hex(8)
         self._process: subprocess.Popen[bytes] | None = None
         _chown_to_server(folder)
@@ -116,9 +116,3 @@ def _server_user() -> pwd.struct_passwd | None:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from tasks.engine.embedded import QUIET, SERVER
 from tasks.system.process import run
 from tests.fakes import engine_client
 from tests.fakes.prefect_database import copy_database
+from tests.fakes.processes import free_port
 
 TEAM_SERVER = {
     **{name: value for name, value in SERVER.items() if name in QUIET or "TASK_RUN_RECORDER" in name},
@@ -36,7 +36,7 @@ class PrefectServer:
     def __init__(self, folder: Path, settings: Mapping[str, str] = SERVER) -> None:
         """Keep everything in this folder; nothing runs before `start`."""
         self._folder, self._settings = folder, settings
-        self._port = _free_port()
+        self._port = free_port()
         self._process = 0
         self._thread: threading.Thread | None = None
         self._done = threading.Event()
@@ -123,9 +123,3 @@ class PrefectServer:
         with suppress(httpx.HTTPError):
             return httpx.get(f"{self.url}/health", timeout=5, trust_env=False).is_success
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

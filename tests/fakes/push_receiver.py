@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import httpx
 
-from tests.fakes.loop_bench import ROOT, eventually
+from tests.fakes.processes import ROOT, eventually
 from tests.fakes.repositories import commit, sh
 
 SECRET = "a secret that only these tests know"

@@ -48,7 +48,7 @@ def shell(folder: Path, script: str) -> None:
 def write(folder: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def commit(folder: Path, subject: str, files: Mapping[str, str] | None = None) -> str:
@@ -60,10 +60,10 @@ def commit(folder: Path, subject: str, files: Mapping[str, str] | None = None) -
 
 
 def make_repository(folder: Path, files: Mapping[str, str] | None = None, *options: str) -> Path:
-    """A repository on `main` with one commit."""
+    """A repository on `main` with one commit of these files."""
     folder.mkdir(parents=True)
     sh(folder, "init", "--quiet", *options)
-    commit(folder, "start", files or {"app.py": "print('hello')\n"})
+    commit(folder, "start", {"app.py": "print('hello')\n"} if files is None else files)
     return folder
 
 

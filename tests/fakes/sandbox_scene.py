@@ -15,7 +15,7 @@ from tasks.sandbox.enter import Agent, Command, agent_box, git_folder
 from tasks.sandbox.own_git import take_over
 from tasks.system.paths import LoopFolder
 from tasks.system.process import Ended, run
-from tests.fakes.command_line import make_repository
+from tests.fakes.repositories import make_repository
 
 PYTHON = shlex.quote(os.path.realpath(sys.executable))
 SANDBOXED = {"HELMSMAN_SANDBOX__KIND": "bubblewrap"}

@@ -19,9 +19,11 @@ import psutil
 from deployments.demo_model import Request, Turn, bash, call, say
 from tests.fakes import engine_client, two_sessions
 from tests.fakes.approver import post_with_retry
-from tests.fakes.command_line import ScriptedCommandLine, make_repository, processes, scripted_command_line
-from tests.fakes.loop_bench import ROOT, Bench, eventually
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
+from tests.fakes.loop_bench import Bench
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
+from tests.fakes.processes import ROOT, eventually, processes
+from tests.fakes.repositories import make_repository
 from tests.fakes.two_sessions import LOOP, iteration_of
 
 Process: TypeAlias = subprocess.Popen[bytes]
@@ -76,7 +78,7 @@ class Team:
     def bench(self, folder: Path) -> Bench:
         """A repository of its own, to look at the one loop in it."""
         folder.mkdir(exist_ok=True)
-        make_repository(folder / "repository")
+        make_repository(folder / "repository", {})
         return Bench(folder, self.helmsman.model, dict(self.helmsman.variables))
 
     def start(self, bench: Bench, goal: str, check: str, **settings: Any) -> str:

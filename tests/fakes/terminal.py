@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from tests.fakes.loop_bench import Ended, eventually
+from tests.fakes.processes import Ended, eventually
 from tests.fakes.warm_process import COMMAND_LINE, WarmProcess
 
 PATIENCE = 100

@@ -12,9 +12,9 @@ from typing import Any
 
 from deployments.demo_model import Request, Turn, bash, call, say
 from tests.fakes.command_line import PATIENCE, ScriptedCommandLine, scripted_command_line
-from tests.fakes.loop_bench import eventually
 from tests.fakes.pathologies import PROMISE, keep, put, status
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import eventually
 from tests.fakes.terminal import Terminal
 from tests.fakes.tutorial_text import Step, corrected
 

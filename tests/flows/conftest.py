@@ -11,9 +11,10 @@ import pytest
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from tasks.engine.embedded import engine
-from tasks.repository.git import git, open_repository
+from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tests.fakes.prefect_database import copy_database
+from tests.fakes.repositories import make_repository
 from tests.fakes.scripted_agent import Call, scripted_agent
 
 
@@ -77,10 +78,4 @@ def drive(engine_url: str, repository: Path, tmp_path: Path) -> Drive:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository whose check passes when the file `answer` says 42."""
-    root = tmp_path / "repository"
-    root.mkdir()
-    (root / "check.sh").write_text('test "$(cat answer 2>/dev/null)" = 42\n')
-    git(root, "init", "--quiet", "--initial-branch=main")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message", "start")
-    return root
+    return make_repository(tmp_path / "repository", {"check.sh": 'test "$(cat answer 2>/dev/null)" = 42\n'})

@@ -15,7 +15,7 @@ from tasks.loop.alignment_file import read_alignment
 from tasks.system.paths import state_home
 from tests.fakes.command_line import trust_repositories
 from tests.fakes.judge_api import JudgeApi
-from tests.fakes.loop_bench import Ended
+from tests.fakes.processes import Ended
 from tests.fakes.terminal import Terminal
 from tests.flows.test_align import KNOWS, ROOT
 from tests.unit.test_alignment import GOOD

@@ -15,7 +15,7 @@ from helmsman.records.control import Oversight
 from helmsman.records.state import LoopState
 from tasks.engine.runs import flush, run_id
 from tasks.observers.artifacts import publish_artifacts
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows.conftest import Drive
 from tests.unit.builders import STOP

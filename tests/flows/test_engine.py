@@ -12,7 +12,8 @@ from tasks.engine.runs import flush
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.system.lock import exclusive_driver
-from tests.fakes.loop_bench import STEPS, eventually
+from tests.fakes.loop_bench import STEPS
+from tests.fakes.processes import eventually
 from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows.conftest import Drive
 

@@ -22,7 +22,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state
 from tasks.system.journal import listening
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.repositories import sh
 from tests.fakes.scripted_agent import PROMISE, calls_made, says
 from tests.flows.conftest import Drive

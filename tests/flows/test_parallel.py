@@ -20,7 +20,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import known_state
 from tasks.system.lock import process_of
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.repositories import commit, sh
 from tests.fakes.scripted_agent import PROMISE, calls_made, says, scripted_agent
 

@@ -9,7 +9,7 @@ from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
 from tasks.trackers.forges import tracker_token
 from tasks.trackers.notify import notify
-from tests.fakes.webhook import Webhook, run_webhook
+from tests.fakes.http_server import Webhook, run_webhook
 
 pytestmark = pytest.mark.feature("H3")
 
@@ -35,7 +35,7 @@ def test_a_block_that_cannot_be_told_is_a_line_in_the_log_and_keeps_no_other_fro
     keep(webhook.url, "there")
     with caplog.at_level(logging.WARNING):
         notify(("custom-webhook/gone", "custom-webhook/nowhere", "secret/nowhere", "custom-webhook/there"), "s", "b")
-    assert len(webhook.heard) == 1
+    assert len(webhook.received) == 1
     told = [one for one in caplog.messages if "could not be notified" in one]
     assert len(told) == 3
     assert not any("secret-path" in one for one in told)

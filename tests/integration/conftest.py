@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.command_line import CommandLine, make_repository, offline_command_line
+from tests.fakes.command_line import CommandLine, offline_command_line
 from tests.fakes.postgres import Postgres, server_programs
-from tests.fakes.repositories import LoopWork, start_loop
-from tests.fakes.repositories import make_repository as make_work_repository
+from tests.fakes.processes import unique_tag
+from tests.fakes.repositories import LoopWork, make_repository, start_loop
 from tests.fakes.requirements import need
-from tests.integration.processes import own_tag
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,19 +56,19 @@ def umask_of_a_recluse() -> Iterator[None]:
 @pytest.fixture
 def helmsman(tmp_path: Path) -> CommandLine:
     """In an empty repository, with nothing that drives a loop."""
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     return offline_command_line(tmp_path)
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> LoopWork:
     """A loop in its worktree, at the start of its first iteration."""
-    return start_loop(make_work_repository(tmp_path / "top"), tmp_path / "tree")
+    return start_loop(make_repository(tmp_path / "top"), tmp_path / "tree")
 
 
 @pytest.fixture
 def tag() -> Iterator[str]:
-    with own_tag() as tag:
+    with unique_tag() as tag:
         yield tag
 
 

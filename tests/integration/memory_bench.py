@@ -11,8 +11,9 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
 from tasks.memory import Change, opening, project_of
 from tasks.repository.git import open_repository
-from tests.fakes.command_line import CommandLine, make_repository, offline_command_line, read_object
-from tests.fakes.loop_bench import Ended
+from tests.fakes.command_line import CommandLine, offline_command_line, read_object
+from tests.fakes.processes import Ended
+from tests.fakes.repositories import make_repository
 from tests.integration.memory_stores import NOW, guardrail, lesson
 
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
@@ -55,7 +56,7 @@ def bench(tmp_path: Path) -> MemoryBench:
 @pytest.fixture
 def project(bench: MemoryBench) -> str:
     """A repository, and its name in the store."""
-    make_repository(bench.helmsman.repository)
+    make_repository(bench.helmsman.repository, {})
     return project_of(open_repository(bench.helmsman.repository))
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 100

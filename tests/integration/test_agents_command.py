@@ -13,8 +13,8 @@ from helmsman.records.request import LoopRequest
 from tasks.loop.configure import configure
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
-from tests.fakes.command_line import CommandLine, make_repository, offline_command_line, read_object
-from tests.fakes.repositories import NOW
+from tests.fakes.command_line import CommandLine, offline_command_line, read_object
+from tests.fakes.repositories import NOW, make_repository
 from tests.unit.full_records import full_record
 
 pytestmark = pytest.mark.feature("A5")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.feature("A5")
 @pytest.fixture
 def helmsman(tmp_path: Path) -> CommandLine:
     """With a program that calls itself codex, of a version that nobody has looked at."""
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "codex").write_text("#!/bin/sh\necho codex-cli 99.0\n")
     (tmp_path / "bin" / "codex").chmod(0o755)

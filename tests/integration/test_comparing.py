@@ -12,8 +12,8 @@ from tasks.groups.members import best_of
 from tasks.repository.git import open_repository
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
+from tests.fakes.processes import unique_tag
 from tests.fakes.repositories import commit, loop_state, make_repository, sh
-from tests.integration.processes import own_tag
 from tests.unit.builders import config
 
 pytestmark = pytest.mark.feature("M5")
@@ -45,7 +45,7 @@ def chosen(
     works: list[LoopState], folder: Path, monkeypatch: pytest.MonkeyPatch, *answers: Turn | Raw
 ) -> tuple[Choice, list[str]]:
     """The choice, and the prompts that it took."""
-    with JudgeApi(answers) as api, own_tag() as tag:
+    with JudgeApi(answers) as api, unique_tag() as tag:
         for name, value in (("ANTHROPIC_API_KEY", SECRET), ("ANTHROPIC_BASE_URL", api.url)):
             monkeypatch.setenv(name, value)
         choice = best_of(open_repository(folder / "repository"), works, tag, lambda: False)

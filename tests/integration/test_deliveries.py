@@ -13,7 +13,7 @@ import pytest
 from helmsman.errors import TransientError
 from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import FORGET_AFTER, Deliveries
-from tests.fakes.loop_bench import ROOT
+from tests.fakes.processes import ROOT
 
 pytestmark = pytest.mark.feature("D2")
 

@@ -20,8 +20,9 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.system.environment import OF_A_SESSION
 from tasks.system.lock import exclusive_driver
-from tests.fakes.command_line import CommandLine, make_repository, offline_command_line, processes, read_object
-from tests.fakes.loop_bench import eventually
+from tests.fakes.command_line import CommandLine, offline_command_line, read_object
+from tests.fakes.processes import eventually, processes
+from tests.fakes.repositories import make_repository
 from tests.unit.builders import NOW, config
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("A6")]
@@ -33,7 +34,7 @@ BROKEN = {"PREFECT_API_URL": "http://127.0.0.1:1/api", "PREFECT_API_REQUEST_TIME
 
 @pytest.fixture
 def helmsman(tmp_path: Path) -> CommandLine:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     return offline_command_line(tmp_path, warm=False)
 
 

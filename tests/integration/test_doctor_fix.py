@@ -33,7 +33,8 @@ from tasks.repository.loop_context import is_finished, is_marked_finished, loop_
 from tasks.repository.state_ref import state_ref, write_state
 from tasks.system.lock import exclusive_driver
 from tasks.system.process import TAG, run
-from tests.fakes.command_line import make_repository, offline_command_line
+from tests.fakes.command_line import offline_command_line
+from tests.fakes.repositories import make_repository
 from tests.integration.test_call_kept import room_for
 from tests.unit import builders
 
@@ -78,7 +79,7 @@ class Broken:
 
 @pytest.fixture
 def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broken:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     for name in ("HELMSMAN_HOME", "PREFECT_HOME"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))

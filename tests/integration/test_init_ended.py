@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.command_line import HELMSMAN, PATIENCE, CommandLine, offline_command_line, processes
-from tests.fakes.loop_bench import eventually
+from tests.fakes.command_line import HELMSMAN, PATIENCE, CommandLine, offline_command_line
+from tests.fakes.processes import eventually, processes
 from tests.fakes.repositories import make_repository, sh
 
 pytestmark = pytest.mark.feature("O1")

@@ -18,7 +18,7 @@ from tasks.system.process import never
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.faults import Fault
 from tests.fakes.judge_questions import BAD, GOOD, judge_config, question
-from tests.integration.processes import eventually, own_tag
+from tests.fakes.processes import eventually, unique_tag
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("V7")]
 FORM = "StructuredOutput"
@@ -36,7 +36,7 @@ class Asked:
         self, script: Script, home: Path, of: JudgeQuestion | None = None, *, stop: Callable[[], bool] = never, **config: Any
     ) -> None:
         criteria = config.pop("criteria", ())
-        with ScriptedModel(script) as model, own_tag() as tag:
+        with ScriptedModel(script) as model, unique_tag() as tag:
             self.model = model
             self.judgement: Judgement = ask_judge(
                 of or question(),

@@ -12,8 +12,8 @@ from deployments.memory import export_to, forget
 from deployments.start_directory import start_directory
 from tasks.memory import delete, guardrails_place, opening, project_of, write_down
 from tasks.repository.git import open_repository
-from tests.fakes.command_line import make_repository
 from tests.fakes.postgres import Postgres
+from tests.fakes.repositories import make_repository
 from tests.integration.memory_bench import FIRST, TESTED, fill
 from tests.integration.memory_stores import DAY, NOW, guardrail
 
@@ -36,7 +36,7 @@ def test_what_a_person_wrote_meanwhile_is_kept_without_its_secrets(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", SECRET)
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     repository = open_repository(tmp_path / "repository")
     project = project_of(repository)
     gone = TESTED.model_copy(update={"project": project})

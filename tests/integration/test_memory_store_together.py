@@ -8,7 +8,7 @@ import pytest
 from helmsman.records.agent import FailureClass
 from tasks.memory import opening
 from tasks.memory.tables import VERSION
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import NOW, episode
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.fakes.loop_bench import ROOT
+from tests.fakes.processes import ROOT
 
 DRIVER = """
 import logging, sys

@@ -13,7 +13,7 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
 from tasks.system.environment import DEPTH
 from tests.contracts.source import ROOT
-from tests.fakes.command_line import make_repository
+from tests.fakes.repositories import make_repository
 from tests.unit import builders
 
 pytestmark = pytest.mark.feature("A6")

@@ -25,8 +25,8 @@ from tasks.loop.start import create_loop, open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tasks.system.files import LARGEST_FILE
-from tests.fakes.command_line import make_repository
 from tests.fakes.definition_files import definition_text
+from tests.fakes.repositories import make_repository
 from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
 
 pytestmark = pytest.mark.feature("M10")
@@ -53,7 +53,7 @@ SCRIBE = hat("scribe", Condition(first=True))
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
     """A repository with a preset and hats of its own."""
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     put(tmp_path / "repository", PRESETS, "mine", definition_text(SHEET))
     put(tmp_path / "repository", HATS, "debugger", definition_text(DEBUGGER))
     put(tmp_path / "repository", HATS, "scribe", definition_text(SCRIBE))

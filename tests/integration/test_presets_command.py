@@ -12,7 +12,7 @@ from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import CommandLine, read_object
 from tests.fakes.definition_files import definition_text
-from tests.fakes.loop_bench import Ended
+from tests.fakes.processes import Ended
 from tests.integration.test_presets import NOW, WANTED, put
 from tests.unit.hats_shown import hat
 

@@ -11,7 +11,18 @@ import pytest
 
 from helmsman.errors import OperatorError
 from tasks.system.process import TAG, end_tagged, run
-from tests.integration.processes import ENV, ROOT, SOON, STUBBORN, carriers, driver, eventually, nap, sh, sleepers
+from tests.fakes.processes import (
+    ENV,
+    ROOT,
+    SOON,
+    STUBBORN,
+    eventually,
+    sh,
+    sleeper,
+    sleeping_pids,
+    start_driver,
+    tagged_pids,
+)
 
 
 def test_a_command_that_ends_by_itself_gives_its_exit_code_and_both_streams(tag: str) -> None:
@@ -89,17 +100,17 @@ def test_a_command_that_closes_its_output_is_still_waited_for(tag: str) -> None:
     ],
 )
 def test_a_background_child_is_gone_after_a_normal_end_and_does_not_hold_it_up(child: str, tag: str) -> None:
-    ended = sh(f"{child.format(nap(tag))} echo done", tag, deadline=60, grace=60)
+    ended = sh(f"{child.format(sleeper(tag))} echo done", tag, deadline=60, grace=60)
     assert (ended.by, ended.exit_code, ended.head) == ("itself", 0, "done\n")
     assert ended.seconds < SOON
-    assert not sleepers(tag)
+    assert not sleeping_pids(tag)
 
 
 @pytest.mark.feature("E5")
 def test_a_child_that_is_just_being_started_when_its_parent_ends_does_not_slip_through(tag: str) -> None:
     for _ in range(20):
         sh("setsid sleep 300 >/dev/null 2>&1 & exit", tag)
-        assert not carriers(tag)
+        assert not tagged_pids(tag)
 
 
 def test_a_zombie_that_nobody_reaps_holds_nothing_up(tag: str) -> None:
@@ -120,7 +131,7 @@ if os.fork() == 0:
 def test_a_stubborn_child_in_its_own_session_is_gone_after_a_stop(tag: str) -> None:
     asked = threading.Event()
     sh(f'setsid sh -c "{STUBBORN}" & wait', tag, grace=1, on_line=lambda _: asked.set(), stop=asked.is_set)
-    assert not carriers(tag)
+    assert not tagged_pids(tag)
 
 
 @pytest.mark.feature("E5")
@@ -130,7 +141,7 @@ def test_an_exception_in_the_reader_ends_the_command_and_comes_through(tag: str)
 
     with pytest.raises(LookupError, match="not mine"):
         sh("setsid sleep 300 & echo ready; sleep 300", tag, on_line=refuse)
-    assert not carriers(tag)
+    assert not tagged_pids(tag)
 
 
 @pytest.mark.feature("E5")
@@ -142,12 +153,12 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-    with driver(code, tag) as process:
+    with start_driver(code, tag) as process:
         assert process.stdout
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=SOON)[0] == "interrupted\n"
-    assert not carriers(tag)
+    assert not tagged_pids(tag)
 
 
 def test_the_supervisor_holds_none_of_our_own_output_open(tag: str) -> None:
@@ -155,10 +166,10 @@ def test_the_supervisor_holds_none_of_our_own_output_open(tag: str) -> None:
 run(["sh", "-c", "{STUBBORN}"], cwd=here, env=env, tag=tag, deadline=60, grace=3,
     on_line=lambda line: os.kill(os.getpid(), signal.SIGKILL))
 """
-    with driver(code, tag) as process:
+    with start_driver(code, tag) as process:
         process.communicate(timeout=100)
-        assert carriers(tag)
-    assert eventually(lambda: not carriers(tag))
+        assert tagged_pids(tag)
+    assert eventually(lambda: not tagged_pids(tag))
 
 
 # --- what cannot be started
@@ -191,13 +202,13 @@ def test_a_command_that_cannot_be_started_is_the_operators_error(
 @pytest.mark.feature("E5", "E9")
 def test_processes_are_ended_by_their_tag_and_only_by_theirs(tag: str) -> None:
     names = (f"{tag}/1", f"{tag}/1", f"{tag}/10", f"{tag}-other")
-    sleepers = [subprocess.Popen(["sleep", "300"], env=ENV | {TAG: name}) for name in names]
+    sleeping_pids = [subprocess.Popen(["sleep", "300"], env=ENV | {TAG: name}) for name in names]
     assert end_tagged(f"{tag}/1") == 2
-    assert [one.poll() for one in sleepers] == [-signal.SIGTERM, -signal.SIGTERM, None, None]
+    assert [one.poll() for one in sleeping_pids] == [-signal.SIGTERM, -signal.SIGTERM, None, None]
     assert end_tagged(f"{tag}/", prefix=True) == 1
     assert end_tagged(tag, prefix=True) == 1
     assert end_tagged(tag, prefix=True) == 0
-    assert [one.wait() for one in sleepers] == [-signal.SIGTERM] * 4
+    assert [one.wait() for one in sleeping_pids] == [-signal.SIGTERM] * 4
 
 
 def test_a_process_is_found_while_it_replaces_itself_by_another_program(tag: str) -> None:

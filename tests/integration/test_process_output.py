@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.errors import TransientError
 from tasks.system.process import TAG, run
-from tests.integration.processes import ENV, ROOT, carriers, driven, driver, eventually, sh
+from tests.fakes.processes import ENV, ROOT, eventually, run_driver, sh, start_driver, tagged_pids
 
 
 def test_the_environment_is_exactly_what_was_given_and_the_tag(tag: str) -> None:
@@ -94,7 +94,7 @@ go("seq 100000")
 before = peak()
 print(*go({command!r}), peak() - before)
 """
-    output_bytes, longest, grown = map(int, driven(code, tag).split())
+    output_bytes, longest, grown = map(int, run_driver(code, tag).split())
     assert output_bytes == size
     assert longest <= 16 * 2**20
     assert grown < megabytes
@@ -105,7 +105,7 @@ print(*go({command!r}), peak() - before)
 def test_a_full_disk_is_the_worlds_error_and_ends_the_command(tag: str) -> None:
     with pytest.raises(TransientError, match="No space left"):
         run(["yes"], cwd=ROOT, env=ENV, tag=tag, deadline=60, output_file=Path("/dev/full"))
-    assert not carriers(tag)
+    assert not tagged_pids(tag)
 
 
 @pytest.mark.feature("X4")
@@ -114,7 +114,7 @@ def test_output_that_has_come_survives_our_own_death(tag: str, tmp_path: Path) -
 run(["sh", "-c", "echo paid for; sleep 300"], cwd=here, env=env, tag=tag, deadline=60, grace=1,
     output_file=Path({str(tmp_path)!r}) / "output", on_line=lambda line: os.kill(os.getpid(), signal.SIGKILL))
 """
-    with driver(code, tag) as process:
+    with start_driver(code, tag) as process:
         process.communicate(timeout=100)
     assert (tmp_path / "output").read_text() == "paid for\n"
-    assert eventually(lambda: not carriers(tag))
+    assert eventually(lambda: not tagged_pids(tag))

@@ -15,7 +15,7 @@ import yaml
 from deployments.receiver import is_fresh, is_signed
 from helmsman.parsers.pushes import read_hook
 from tests.fakes.http_server import Call, Reply, serve_http
-from tests.fakes.loop_bench import ROOT, eventually
+from tests.fakes.processes import ROOT, eventually
 from tests.fakes.push_receiver import (
     HOOK,
     SECRET,

@@ -18,7 +18,7 @@ from deployments.receiver import FRESH_SECONDS, LARGEST_BODY, serve
 from helmsman.errors import OperatorError
 from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import Deliveries
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.push_receiver import (
     SECRET,
     Receiver,

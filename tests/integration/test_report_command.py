@@ -8,7 +8,8 @@ from deployments.show import PAGE, report
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import state_ref, write_state
-from tests.fakes.command_line import make_repository, offline_command_line
+from tests.fakes.command_line import offline_command_line
+from tests.fakes.repositories import make_repository
 from tests.unit.full_records import full_record, full_state
 
 pytestmark = pytest.mark.feature("H4")
@@ -19,7 +20,7 @@ LOOP = "mend-it"
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     """With one loop of three iterations."""
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     opened = open_repository(tmp_path / "repository")
     over = None
     for number in (1, 2, 3):

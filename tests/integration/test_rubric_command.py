@@ -10,7 +10,8 @@ import pytest
 from deployments.definitions import check_rubric
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
-from tests.fakes.command_line import make_repository, offline_command_line
+from tests.fakes.command_line import offline_command_line
+from tests.fakes.repositories import make_repository
 from tests.unit import builders
 
 pytestmark = pytest.mark.feature("V1")

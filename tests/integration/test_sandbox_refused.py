@@ -14,7 +14,8 @@ from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from tasks.loop.run import begun
 from tasks.sandbox.probe import CONTAINERS, require_sandbox
-from tests.fakes.command_line import make_repository, offline_command_line
+from tests.fakes.command_line import offline_command_line
+from tests.fakes.repositories import make_repository
 from tests.fakes.sandbox_scene import SANDBOXED
 from tests.unit.builders import config, state
 

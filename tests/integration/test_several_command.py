@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.fakes.command_line import CommandLine, make_repository, offline_command_line
+from tests.fakes.command_line import CommandLine, offline_command_line
+from tests.fakes.repositories import make_repository
 
 LOOPS = '[[loops]]\ngoal = "from the file"\n'
 
@@ -10,7 +11,7 @@ LOOPS = '[[loops]]\ngoal = "from the file"\n'
 @pytest.fixture
 def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     folder = tmp_path_factory.mktemp("several")
-    make_repository(folder / "repository")
+    make_repository(folder / "repository", {})
     (folder / "loops.toml").write_text(LOOPS)
     return offline_command_line(folder)
 

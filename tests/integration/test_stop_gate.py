@@ -10,8 +10,8 @@ from helmsman.config import LoopConfig
 from tasks.checks.run import CheckContext, run_laid_out
 from tasks.checks.targets import clean_checkout
 from tasks.system.process import never
+from tests.fakes.processes import STUBBORN, eventually, tagged_pids
 from tests.fakes.repositories import LoopWork, write
-from tests.integration.processes import STUBBORN, carriers, eventually
 from tests.integration.stop_work import ASKS, ended, gate, picture, work
 from tests.unit.builders import check, report
 
@@ -137,7 +137,7 @@ def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: LoopWork, tag: 
     gated = gate(work, tag, "setsid sh -c 'sleep 300' & echo x > app.py; sleep 300", "exit 1", stop_seconds=1)
     attempt = ended(gated)
     assert (attempt.blocked, attempt.why) == (False, "no check finished")
-    assert carriers(tag) == []
+    assert tagged_pids(tag) == []
     assert picture(work.path) == before
 
 
@@ -164,7 +164,7 @@ def test_whoever_closes_the_gate_waits_until_no_check_runs(work: LoopWork, tag: 
     assert eventually(began.exists)
     gated.close()
     assert picture(work.path) == before
-    assert carriers(tag) == []
+    assert tagged_pids(tag) == []
     thread.join()
     assert [(one.blocked, one.why) for one in gated.attempts] == [(False, "the session is ending")]
     assert ended(gated).why == "the session is ending"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.processes import eventually
 from tests.fakes.repositories import LoopWork, commit, write
-from tests.integration.processes import eventually
 from tests.integration.stop_work import ASKS, ended, gate, picture, staged, work
 
 __all__ = ["work"]

@@ -24,7 +24,7 @@ from tasks.agents.call_folder import CallFolder, begin, finished_call
 from tasks.agents.catalogue import agent_names, find_agent, find_program
 from tasks.agents.template import environment_of
 from tasks.system.journal import listening
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.repositories import LoopWork, make_repository, start_loop
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("A5")]

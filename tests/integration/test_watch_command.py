@@ -22,7 +22,7 @@ from tasks.repository.state_ref import read_state, write_state
 from tasks.system.journal import Listener, journal_to
 from tasks.system.lock import exclusive_driver
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
-from tests.fakes.loop_bench import eventually
+from tests.fakes.processes import eventually
 from tests.fakes.terminal import CURSOR, Terminal
 from tests.unit import builders
 

@@ -17,7 +17,7 @@ from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
-from tests.integration.processes import own_tag
+from tests.fakes.processes import unique_tag
 from tests.unit.builders import config, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("O5")]
@@ -40,7 +40,7 @@ def focus(
 
 
 def by_api(*turns: Turn | Raw) -> tuple[Focus | None, Writing]:
-    with JudgeApi(turns) as api, own_tag() as tag:
+    with JudgeApi(turns) as api, unique_tag() as tag:
         credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
         return focus(lambda: credentials, tag=tag)
 
@@ -128,7 +128,7 @@ def test_credentials_that_cannot_be_found_leave_the_templates() -> None:
 def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("known to nobody")
     lesson = f"@{tmp_path}/secret.txt"
-    with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model, own_tag() as tag:
+    with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model, unique_tag() as tag:
         credentials = subscription(model.url, tmp_path)
         found, writing = focus(lambda: credentials, lesson, tag=tag)
         body = model.requests[0].body

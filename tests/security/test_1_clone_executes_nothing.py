@@ -14,12 +14,11 @@ import pytest
 from deployments.demo_model import Script, bash, by_call, call, say
 from tasks.repository.git import git
 from tasks.repository.objects import read_objects, read_sizes
-from tests.fakes.command_line import ScriptedCommandLine, make_repository, offline_command_line, scripted_command_line
-from tests.fakes.loop_bench import Ended
+from tests.fakes.command_line import ScriptedCommandLine, offline_command_line, scripted_command_line
 from tests.fakes.prefect_database import copy_database
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
-from tests.fakes.repositories import make_repository as repository_at
-from tests.fakes.repositories import sh
+from tests.fakes.processes import Ended
+from tests.fakes.repositories import make_repository, sh
 
 pytestmark = [pytest.mark.feature("X5"), pytest.mark.timeout(300)]
 
@@ -203,7 +202,7 @@ def test_a_path_that_the_user_gives_is_looked_up_from_where_the_user_stands(tmp_
 
 def test_reading_an_object_that_a_partial_clone_lacks_fetches_it_from_nowhere(tmp_path: Path) -> None:
     """To fetch it, git would run whatever the clone's own configuration says."""
-    origin, top, ran = repository_at(tmp_path / "origin", {"a": "text\n"}), tmp_path / "top", tmp_path / "ran"
+    origin, top, ran = make_repository(tmp_path / "origin", {"a": "text\n"}), tmp_path / "top", tmp_path / "ran"
     sh(origin, "config", "uploadpack.allowFilter", "true")
     sh(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", origin.as_uri(), str(top))
     sh(top, "config", "remote.origin.uploadpack", f"touch {ran}; git-upload-pack")

@@ -17,8 +17,8 @@ from tasks.repository.git import open_repository
 from tasks.system.files import resolve_inside
 from tasks.system.trust import trust_of
 from tests.fakes.claude_cli import bundled_cli, run_claude
-from tests.fakes.command_line import CommandLine, make_repository
-from tests.fakes.repositories import sh
+from tests.fakes.command_line import CommandLine
+from tests.fakes.repositories import make_repository, sh
 
 pytestmark = pytest.mark.feature("X5")
 
@@ -392,6 +392,6 @@ def test_a_run_s_yes_is_remembered_for_its_repository_alone(clone: Clone, monkey
     clone.plant()
     clone.run("trust", "--yes", "--repo", clone.repository)
     monkeypatch.setenv("HELMSMAN_HOME", str(clone.trust_file.parent))
-    make_repository(clone.folder / "other")
+    make_repository(clone.folder / "other", {})
     assert trust_of(open_repository(clone.repository).common).commands
     assert not trust_of(open_repository(clone.folder / "other").common).commands

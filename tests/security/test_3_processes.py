@@ -22,9 +22,10 @@ from tasks.checks.run import CheckContext, run_check
 from tasks.repository.worktree import Worktree
 from tasks.system.process import Ended, end_tagged, run
 from tasks.system.supervised import cgroups, end_cgroup, make_cgroup, still_alive
-from tests.fakes.command_line import make_repository, read_object, scripted_command_line
+from tests.fakes.command_line import read_object, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
-from tests.integration.processes import ENV, carriers, driven, driver, eventually, nap, own_tag, sleepers
+from tests.fakes.processes import ENV, eventually, run_driver, sleeper, sleeping_pids, start_driver, tagged_pids, unique_tag
+from tests.fakes.repositories import make_repository
 
 pytestmark = pytest.mark.feature("E5")
 
@@ -59,13 +60,13 @@ def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def tag() -> Iterator[str]:
-    with own_tag() as tag:
+    with unique_tag() as tag:
         yield tag
 
 
 def sh(script: str, tag: str, tmp_path: Path, *, grace: float = 1) -> Ended:
     """Run a script in which `{file}` and `{nap}` stand for what is its test's own."""
-    told = script.replace("{file}", str(tmp_path / "pid")).replace("{nap}", nap(tag)).replace("{python}", sys.executable)
+    told = script.replace("{file}", str(tmp_path / "pid")).replace("{nap}", sleeper(tag)).replace("{python}", sys.executable)
     return run(["sh", "-c", told], cwd=tmp_path, env=ENV, tag=tag, deadline=60, grace=grace)
 
 
@@ -84,7 +85,7 @@ def sh(script: str, tag: str, tmp_path: Path, *, grace: float = 1) -> Ended:
 def test_a_daemon_does_not_outlive_the_command_that_started_it(daemon: str, tag: str, tmp_path: Path) -> None:
     ended = sh(f"{daemon}\n{STARTED}; echo done", tag, tmp_path)
     assert (ended.by, ended.exit_code, ended.head, ended.survivors) == ("itself", 0, "done\n", ())
-    assert not sleepers(tag)
+    assert not sleeping_pids(tag)
     assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
 
 
@@ -100,16 +101,16 @@ def test_a_process_that_forks_faster_than_it_can_be_listed_is_ended(within: tupl
 ended = run([sys.executable, "-c", {FORKS_ON!r}, tag], cwd=here, env=env, tag=tag, deadline=60, grace=0.2)
 print(ended.by, ended.survivors)
 """
-    assert driven(code, tag, within=within) == "itself ()\n"
-    assert not any(carriers(tag) for _ in range(20))
+    assert run_driver(code, tag, within=within) == "itself ()\n"
+    assert not any(tagged_pids(tag) for _ in range(20))
 
 
 def test_a_daemon_that_a_check_started_does_not_outlive_it(tag: str, tmp_path: Path) -> None:
-    daemon = f"{CLEARED}\n{STARTED}".replace("{file}", str(tmp_path / "pid")).replace("{nap}", nap(tag))
+    daemon = f"{CLEARED}\n{STARTED}".replace("{file}", str(tmp_path / "pid")).replace("{nap}", sleeper(tag))
     check = CheckConfig(command=daemon)
     result = run_check(CheckContext(Worktree(tmp_path), tag, lambda: False), 0, check, deadline=60)
     assert (result.passed, result.error) == (True, "")
-    assert not sleepers(tag)
+    assert not sleeping_pids(tag)
 
 
 # --- who ends it when the driver cannot
@@ -118,7 +119,7 @@ def test_a_daemon_that_a_check_started_does_not_outlive_it(tag: str, tmp_path: P
 def test_a_daemon_does_not_outlive_a_driver_that_was_killed(tag: str, tmp_path: Path) -> None:
     with _driving_daemon(tag, tmp_path) as process:
         process.kill()
-    assert eventually(lambda: not sleepers(tag) and not carriers(tag))
+    assert eventually(lambda: not sleeping_pids(tag) and not tagged_pids(tag))
 
 
 @pytest.mark.needs("cgroups")
@@ -127,16 +128,16 @@ def test_what_is_left_when_driver_and_supervisor_were_killed_is_ended_by_the_nex
         for one in psutil.Process(process.pid).children():
             one.kill()
             process.kill()  # at once: it would do the work of the supervisor
-    assert sleepers(tag)
+    assert sleeping_pids(tag)
     assert end_tagged(tag[:-1], prefix=True) >= 1
-    assert not sleepers(tag)
+    assert not sleeping_pids(tag)
 
 
 def _driving_daemon(tag: str, tmp_path: Path) -> "subprocess.Popen[str]":
     """A driver whose command has started a daemon and goes on."""
-    daemon = f"{CLEARED}\n{STARTED}; echo; sleep 300".replace("{file}", str(tmp_path / "pid")).replace("{nap}", nap(tag))
+    daemon = f"{CLEARED}\n{STARTED}; echo; sleep 300".replace("{file}", str(tmp_path / "pid")).replace("{nap}", sleeper(tag))
     how = "cwd=here, env=env, tag=tag, deadline=60, grace=1, on_line=lambda _: print(flush=True)"
-    process = driver(f"run(['sh', '-c', {daemon!r}], {how})", tag)
+    process = start_driver(f"run(['sh', '-c', {daemon!r}], {how})", tag)
     assert process.stdout
     process.stdout.readline()
     return process
@@ -149,8 +150,8 @@ def test_a_command_that_kills_its_supervisor_is_said_to_have_left_processes(tag:
     ended = sh(f"{CLEARED}\n{STARTED}; kill -KILL $PPID; sleep 300", tag, tmp_path)
     assert ended.exit_code is None
     assert [one.name for one in ended.survivors] == ["unknown processes, since the one that contained them was killed"]
-    assert not carriers(tag)
-    left = sleepers(tag)
+    assert not tagged_pids(tag)
+    left = sleeping_pids(tag)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert not (CGROUP and left)
@@ -163,13 +164,13 @@ def test_a_process_that_cannot_be_ended_is_named(tag: str, tmp_path: Path) -> No
     try:
         freeze = f"{{ echo $(cat {{file}}) > {frozen}/cgroup.procs && echo FROZEN > {frozen}/freezer.state; }}"
         ended = sh(f"{CLEARED}\n{STARTED}; {freeze}", tag, tmp_path)
-        (pid,) = sleepers(tag)
+        (pid,) = sleeping_pids(tag)
         assert [(one.pid, one.name) for one in ended.survivors] == [(pid, "sleep")]
         assert ended.exit_code == 0
         assert still_alive(ended.survivors) == ended.survivors
     finally:
         (frozen / "freezer.state").write_text("THAWED")
-        assert eventually(lambda: not sleepers(tag))
+        assert eventually(lambda: not sleeping_pids(tag))
         frozen.rmdir()
     assert still_alive(ended.survivors) == ()
     end_tagged(tag)
@@ -227,7 +228,7 @@ try:
 except Exception as error:
     print(type(error).__name__)
 """
-    assert driven(code, tag, within=WITHOUT_NETWORKS) == "OperatorError\n"
+    assert run_driver(code, tag, within=WITHOUT_NETWORKS) == "OperatorError\n"
 
 
 def _check(code: str, network: Literal["host", "own"], tag: str, tmp_path: Path) -> CheckResult:

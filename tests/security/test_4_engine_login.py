@@ -12,9 +12,10 @@ from deployments.demo_model import Request, Turn, bash, call, say
 from tasks.engine.embedded import LOGIN, MODULE
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
-from tests.fakes.command_line import ScriptedCommandLine, ended, is_supervisor, make_repository, processes, scripted_command_line
-from tests.fakes.loop_bench import eventually
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.prefect_database import copy_database
+from tests.fakes.processes import eventually, is_supervisor, processes, wait_for_end
+from tests.fakes.repositories import make_repository
 
 pytestmark = [pytest.mark.feature("X2", "X6"), pytest.mark.timeout(300)]
 
@@ -31,7 +32,7 @@ def script(request: Request) -> Turn:
 @pytest.fixture
 def helmsman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[ScriptedCommandLine]:
     """A command line whose loops start an engine of their own."""
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     copy_database(tmp_path / "prefect")
     with scripted_command_line(tmp_path, "", script, warm=False) as made:
         monkeypatch.setenv("HELMSMAN_HOME", made.variables["HELMSMAN_HOME"])  # who reads its signed state is the same user
@@ -57,7 +58,7 @@ def test_a_process_without_the_login_neither_approves_nor_cancels_through_the_em
     helmsman: ScriptedCommandLine,
 ) -> None:
     loop = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository)
-    assert eventually(lambda: asks(helmsman), PATIENCE), ended(loop)
+    assert eventually(lambda: asks(helmsman), PATIENCE), wait_for_end(loop)
     with httpx.Client(base_url=engine_of(helmsman), trust_env=False, timeout=30) as stranger:
         assert stranger.get("/health").is_success
         nobody = "00000000-0000-0000-0000-000000000000"
@@ -67,7 +68,7 @@ def test_a_process_without_the_login_neither_approves_nor_cancels_through_the_em
     assert asks(helmsman)
     approved = helmsman.run("approve", "loop", "--repo", helmsman.repository, "--by", "Ada")
     assert approved.exit_code == 0, approved
-    told = ended(loop)
+    told = wait_for_end(loop)
     assert told.exit_code == 0, told
     seen = (helmsman.folder / "home" / "seen").read_text()
     assert "HELMSMAN_DEPTH=" in seen
@@ -79,9 +80,9 @@ def test_a_login_of_the_operators_own_server_is_left_alone(helmsman: ScriptedCom
     """It belongs to another server, and the embedded one has its own."""
     own = {LOGIN: "ada:of-the-team", "PREFECT_SERVER_API_AUTH_STRING": "ada:of-the-team"}
     loop = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository, **own)
-    assert eventually(lambda: asks(helmsman), PATIENCE), ended(loop)
+    assert eventually(lambda: asks(helmsman), PATIENCE), wait_for_end(loop)
     guess = httpx.post(f"{engine_of(helmsman)}/flow_runs/filter", json={}, auth=("ada", "of-the-team"), trust_env=False)
     assert guess.status_code == httpx.codes.UNAUTHORIZED
     assert helmsman.run("reject", "loop", "--repo", helmsman.repository, **own).exit_code == 0
-    assert ended(loop).exit_code == 3
+    assert wait_for_end(loop).exit_code == 3
     assert not [one for one in processes("HOME", str(helmsman.folder / "home")) if psutil.pid_exists(one.pid)], os.getpid()

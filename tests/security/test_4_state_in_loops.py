@@ -9,9 +9,10 @@ import pytest
 
 from deployments.demo_model import bash, by_call, call, say
 from tasks.repository.git import git
-from tests.fakes.command_line import ScriptedCommandLine, make_repository, read_object, scripted_command_line
-from tests.fakes.loop_bench import Ended
+from tests.fakes.command_line import ScriptedCommandLine, read_object, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.processes import Ended
+from tests.fakes.repositories import make_repository
 
 pytestmark = [pytest.mark.feature("X6"), pytest.mark.timeout(300)]
 
@@ -69,7 +70,7 @@ class Attacked:
 def forged(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServer) -> Generator[Attacked]:
     """A loop whose agent wrote onto the state ref that every check passes, which is not so."""
     folder = tmp_path_factory.mktemp("forged")
-    make_repository(folder / "repository")
+    make_repository(folder / "repository", {})
     with scripted_command_line(folder, prefect_server.url, by_call([[call(bash(script(FORGE))), say("Done.")]])) as helmsman:
         yield Attacked(helmsman, helmsman.run_loop("reach it", "--check", "false", *UNGUARDED, "--json"))
 
@@ -105,7 +106,7 @@ def test_resume_goes_on_from_the_last_state_that_helmsman_wrote_and_from_no_forg
 def planted(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServer) -> Generator[Attacked]:
     """A loop whose agent left, for what comes after its call: an approval, a person's words, and a call that ended well."""
     folder = tmp_path_factory.mktemp("planted")
-    make_repository(folder / "repository")
+    make_repository(folder / "repository", {})
     calls = by_call(
         [[call(bash(script(PLANT))), say("Half of it.")], [call(WORK), say("It is so.\n<promise>COMPLETE</promise>")]]
     )

@@ -19,10 +19,10 @@ from tasks.engine.database import _has_open as has_open  # pyright: ignore[repor
 from tasks.engine.embedded import MODULE as SERVER
 from tasks.groups.members import MODULE as MEMBER
 from tasks.repository.objects import close_readers, read_objects, read_sizes
-from tests.fakes.command_line import HELMSMAN, is_supervisor, make_repository, processes, scripted_command_line
-from tests.fakes.loop_bench import eventually
+from tests.fakes.command_line import HELMSMAN, scripted_command_line
 from tests.fakes.prefect_database import copy_database
-from tests.fakes.repositories import make_repository as repository_at
+from tests.fakes.processes import eventually, is_supervisor, processes
+from tests.fakes.repositories import make_repository
 from tests.fakes.requirements import need
 
 pytestmark = [
@@ -93,7 +93,7 @@ def told_of(process: psutil.Process) -> tuple[list[str], list[str]] | None:
 @pytest.mark.slow
 def test_driver_engine_and_members_of_a_group_are_hidden_while_their_agents_work(tmp_path: Path) -> None:
     """Root gives them a group of their own, for else it could not be told who owns what."""
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     copy_database(tmp_path / "prefect")
     goals = ("--goal", "reach it", "--goal", "reach it otherwise", "--check", "test -e answer", "--name", "both")
     with scripted_command_line(tmp_path, "", script, warm=False) as helmsman:
@@ -124,7 +124,7 @@ class Hidden(psutil.Process):
 
 
 def test_a_git_that_stays_while_an_agent_works_was_told_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    top = repository_at(tmp_path / "top")
+    top = make_repository(tmp_path / "top")
     for name in ("ANTHROPIC_API_KEY", "HELMSMAN_STATE_KEY", "HTTPS_PROXY", "GIT_HTTP_EXTRA", "SOMETHING_ELSE"):
         monkeypatch.setenv(name, SECRET)
     close_readers()

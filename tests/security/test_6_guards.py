@@ -16,8 +16,9 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records
 from tasks.triggers.deliveries import Deliveries
-from tests.fakes.command_line import ScriptedCommandLine, make_repository, scripted_command_line
+from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
 
 pytestmark = pytest.mark.timeout(300)  # the first test also starts the engine
 
@@ -165,7 +166,7 @@ def test_nothing_that_a_loop_keeps_can_be_read_by_another_user(tmp_path: Path, e
 
 @pytest.mark.feature("X1")
 def test_folders_of_an_earlier_version_are_closed_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
     for folder in (tmp_path / "state" / "receiver", tmp_path / "repository" / ".git" / "helmsman" / "loops"):
         folder.mkdir(parents=True)
