@@ -19,7 +19,7 @@ from tests.fakes.processes import eventually
 from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows.conftest import Drive
 from tests.unit.builders import STOP
-from tests.unit.shown import troubled_record, troubled_state
+from tests.unit.full_records import quoting_record, quoting_state
 
 pytestmark = pytest.mark.usefixtures("engine_url")
 NAMES = ("summary", "dashboard", "iterations", "checks", "verdicts", "gates", "progress")
@@ -70,7 +70,7 @@ def told(run: UUID) -> list[str]:
 
 
 def ended(**fields: Any) -> LoopState:
-    return troubled_state().model_copy(update={"ending": STOP, "gate": None, **fields})
+    return quoting_state().model_copy(update={"ending": STOP, "gate": None, **fields})
 
 
 def test_a_driven_loop_leaves_each_artifact_once_on_its_own_page(drive: Drive) -> None:
@@ -89,28 +89,28 @@ def test_a_driven_loop_leaves_each_artifact_once_on_its_own_page(drive: Drive) -
 @pytest.mark.feature("H5")
 def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None:
     def show() -> None:
-        publish_artifacts(ended(iteration=10), troubled_record())
-        publish_artifacts(ended(iteration=11), troubled_record())
+        publish_artifacts(ended(iteration=10), quoting_record())
+        publish_artifacts(ended(iteration=11), quoting_record())
 
     run = in_a_run(show)
     assert Counter(artifact.key for artifact in artifacts_of(run)) == dict.fromkeys((f"{name}-mend-it" for name in NAMES), 1)
     assert "11 of 30 iterations" in by_key(run)["dashboard-mend-it"]
-    assert by_key(run)["progress-mend-it"] == 48.0
+    assert by_key(run)["progress-mend-it"] == 62.5
 
 
 @pytest.mark.feature("H5")
 def test_where_nobody_can_look_only_an_end_and_a_question_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.observers.artifacts.is_embedded", lambda: True)
     going = ended(ending=None)
-    assert artifacts_of(in_a_run(lambda: publish_artifacts(going, troubled_record()))) == []
-    asked = in_a_run(lambda: publish_artifacts(troubled_state()))
+    assert artifacts_of(in_a_run(lambda: publish_artifacts(going, quoting_record()))) == []
+    asked = in_a_run(lambda: publish_artifacts(quoting_state()))
     assert len(artifacts_of(asked)) == len(NAMES)
 
 
 @pytest.mark.feature("M11")
 def test_a_loop_of_a_chain_is_not_shown_what_the_one_before_it_did() -> None:
     def show() -> None:
-        publish_artifacts(ended(), troubled_record())
+        publish_artifacts(ended(), quoting_record())
         publish_artifacts(ended(loop="next", iteration=0, checks=None, oversight=Oversight()))
 
     shown = by_key(in_a_run(show))
@@ -121,7 +121,7 @@ def test_a_loop_of_a_chain_is_not_shown_what_the_one_before_it_did() -> None:
 @pytest.mark.feature("H5")
 def test_an_engine_that_refuses_them_costs_one_line_in_the_log() -> None:
     refused = ended(loop="No Key Of Prefect's")
-    run = in_a_run(lambda: publish_artifacts(refused, troubled_record()))
+    run = in_a_run(lambda: publish_artifacts(refused, quoting_record()))
     assert artifacts_of(run) == []
     assert eventually(lambda: bool(told(run)))
     assert len(told(run)) == 1
@@ -132,7 +132,7 @@ def test_an_engine_that_refuses_them_costs_one_line_in_the_log() -> None:
 def test_no_secret_is_in_any(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     words = f"{'x' * 280} {SECRET} *{SECRET}*"
-    run = in_a_run(lambda: publish_artifacts(troubled_state(words), troubled_record(words)))
+    run = in_a_run(lambda: publish_artifacts(quoting_state(words), quoting_record(words)))
     shown = [f"{artifact.data} {artifact.description}" for artifact in artifacts_of(run)]
     assert len(shown) == len(NAMES)
     assert not [text for text in shown if SECRET[:12] in text.replace("\\", "")]

@@ -10,7 +10,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from tasks.observers import artifacts
 from tests.flows.test_artifacts import artifacts_of, ended, in_a_run
-from tests.unit.shown import troubled_record
+from tests.unit.full_records import quoting_record
 
 pytestmark = [pytest.mark.usefixtures("engine_url"), pytest.mark.feature("H5")]
 
@@ -56,7 +56,7 @@ def test_a_showing_asks_an_engine_that_hangs_once_and_is_over(monkeypatch: pytes
         with Deaf().listening() as deaf:
             for _ in range(2):  # what could not be written is tried at the next showing, once again
                 with temporary_settings({PREFECT_API_URL: deaf.url}):
-                    artifacts.publish_artifacts(ended(), troubled_record())
+                    artifacts.publish_artifacts(ended(), quoting_record())
                 asked.append([line for line in deaf.asked if "artifacts" in line or "admin" in line])
 
     run = in_a_run(show)

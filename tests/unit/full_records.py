@@ -14,10 +14,12 @@ from helmsman.records.agent import (
     Commit,
     Compaction,
     ContextUse,
+    Drift,
     ErrorVector,
     Execution,
     FailureClass,
     Guarded,
+    LastCall,
     RateLimit,
     Salvage,
     StopAttempt,
@@ -27,10 +29,12 @@ from helmsman.records.checks import CheckReport, CriterionVerdict, Finding, Judg
 from helmsman.records.claims import Claim, Claims, Contradiction, StatusReport, Trust
 from helmsman.records.control import (
     Checkpoint,
+    Conflict,
     Control,
     EscalationLevel,
     Failed,
     Gains,
+    Imperative,
     Issue,
     Ladder,
     Learning,
@@ -39,15 +43,16 @@ from helmsman.records.control import (
     Oversight,
     Progress,
     Strategy,
+    Variety,
 )
 from helmsman.records.decision import Alert, Considered, Decision, Outcome, Severity
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord, WorkingMemory
-from helmsman.records.proof import Denial, Proof
+from helmsman.records.proof import Denial, JudgeMemory, Proof, Rejection
 from helmsman.records.state import LoopState
 from tests.unit.builders import HOUR, MINUTE, NOW, check, config, record, state
-from tests.unit.histories import history, red
+from tests.unit.histories import history, red, step
 
 _Value = TypeVar("_Value")
 FAILED = Failed(
@@ -130,6 +135,11 @@ CHECKS = CheckReport(
     ),
     left_behind=("cache.db",),
 )
+FINDINGS = (
+    Finding(rule="tests.deleted", weight=Weight.BLOCK, path="tests/test_shop.py", line=3, message="gone", honest="keep"),
+    Finding(rule="lint.suppressed", weight=Weight.HINT, path="shop.py", message="silenced", honest="mend it"),
+)
+CONTRADICTIONS = (Contradiction(layer="contradiction", said="all tests pass", found="1 test fails", source="last message"),)
 JUDGEMENT = Judgement(
     outcome=JudgementOutcome.REJECTED,
     cause="errors are swallowed",
@@ -198,19 +208,14 @@ def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
         "attempt": 2,
         "execution": Execution(call=CALL, change=CHANGE, put_back=("RUBRIC.md",), transcript="t.zst"),
         "checks": CHECKS,
-        "findings": (
-            Finding(rule="tests.deleted", weight=Weight.BLOCK, path="tests/test_shop.py", line=3, message="gone", honest="keep"),
-            Finding(rule="lint.suppressed", weight=Weight.HINT, path="shop.py", message="silenced", honest="mend it"),
-        ),
+        "findings": FINDINGS,
         "claims": Claims(
             wants_to_finish=True,
             how="EXIT_SIGNAL",
             status=StatusReport(status="complete"),
             claims=(Claim(kind="tests_pass", said="all pass", source="last message"),),
         ),
-        "contradictions": (
-            Contradiction(layer="contradiction", said="all tests pass", found="1 test fails", source="last message"),
-        ),
+        "contradictions": CONTRADICTIONS,
         "claims_checked": 5,
         "proof": Proof(asked=True, how="EXIT_SIGNAL", denied=(Denial(rule="claims", why="a claim did not hold"),)),
         "judgement": JUDGEMENT,
@@ -257,17 +262,56 @@ def full_state(**fields: Any) -> LoopState:
     return state(config("Mend the shop.\nAll of it."), **known)
 
 
-def overwritten(value: _Value, text: str) -> _Value:
+def open_gate(question: str) -> Gate:
+    return Gate(key="human-7", kind=GateKind.HUMAN, question=question, questions=(question,), asked_at=NOW, deadline=NOW + HOUR)
+
+
+def quoting_state(text: str = "some words") -> LoopState:
+    """A state in which something is to be shown everywhere, with this text wherever others wrote it."""
+    order = Imperative(source="AGENTS.md", text="Never change shop.py.", modality="must_not")
+    more = {
+        "learning": (Learning(kind=FailureClass.TEST, seen=4, in_row=3, level=2, helped=False),),
+        "conflicts": (Conflict(kind="scope", first=order, second=order, about="shop.py"),),
+        "variety": (Variety(files=3, lines=900, tests=40), Variety(files=3, lines=950, tests=40, suppressions=6)),
+    }
+    state = full_state(
+        attempt=2,
+        oversight=OVERSIGHT.model_copy(update=more),
+        history=history(red(Movement.SIDEWAYS, "test_a"), step(Movement.BACK, undone=True)),
+        findings=FINDINGS,
+        contradictions=CONTRADICTIONS,
+        judge=JudgeMemory(
+            rejections=2, feedback=(Rejection(iteration=6, at=NOW, consecutive=2, reason="no", criteria=("calm",)),)
+        ),
+        last_call=LastCall(drift=Drift(deeds=10, related=4)),
+        guidance=("Look at the excepts.",),
+        ending=None,
+    )
+    gate = overwritten(open_gate("What now?"), text, IDENTIFIERS | {"evidence"})
+    return overwritten(state, text, IDENTIFIERS).model_copy(update={"gate": gate})
+
+
+def quoting_record(text: str = "some words") -> IterationRecord:
+    return overwritten(full_record(), text, IDENTIFIERS)
+
+
+IDENTIFIERS = frozenset(
+    {"loop", "uid", "branch", "base_branch", "base_commit", "head", "start", "commit", "tree", "id", "ref", "key", "via"}
+)
+"""Fields whose text is checked when it is read, or is Helmsman's own."""
+
+
+def overwritten(value: _Value, text: str, keep: frozenset[str] = frozenset()) -> _Value:
     """The same with this text in the place of every text. Enumerations, numbers and moments stay; nothing is validated."""
-    return cast("_Value", _overwritten(value, text))
+    return cast("_Value", _overwritten(value, text, keep))
 
 
-def _overwritten(value: Any, text: str) -> Any:
+def _overwritten(value: Any, text: str, keep: frozenset[str]) -> Any:
     if isinstance(value, BaseModel):
-        names = type(value).model_fields
-        return value.model_copy(update={name: _overwritten(getattr(value, name), text) for name in names})
+        names = type(value).model_fields.keys() - keep
+        return value.model_copy(update={name: _overwritten(getattr(value, name), text, keep) for name in names})
     if isinstance(value, tuple):
-        return tuple(_overwritten(item, text) for item in cast("tuple[Any, ...]", value))
+        return tuple(_overwritten(item, text, keep) for item in cast("tuple[Any, ...]", value))
     if isinstance(value, dict):
         return {text: text}
     return text if type(value) is str else value

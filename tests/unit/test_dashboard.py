@@ -12,9 +12,9 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, Spending
 from helmsman.render.dashboard import Sign, dashboard
 from tests.unit.builders import NOW, call, check, execution, record, report, state
+from tests.unit.full_records import FINDINGS, open_gate, quoting_record, quoting_state
 from tests.unit.histories import SIDEWAYS, green, history, red, step
 from tests.unit.rendered import read
-from tests.unit.shown import troubled_gate, troubled_record, troubled_state
 
 SYSTEMS = ("1", "2", "3", "3*", "4", "5")
 MINUS = "\N{MINUS SIGN}"
@@ -36,7 +36,7 @@ def told(page: str, system: str) -> dict[str, str]:
 
 @pytest.mark.feature("H5")
 def test_there_are_six_systems_each_with_its_sign() -> None:
-    page = read(dashboard(troubled_state(), troubled_record()))
+    page = read(dashboard(quoting_state(), quoting_record()))
     rows = page.tables[0][1:]
     assert tuple(row[0].split()[1] for row in rows) == SYSTEMS
     assert page.headings[1:] == [f"{row[1].split()[0]} {row[0]}" for row in rows]
@@ -46,20 +46,20 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
 @pytest.mark.parametrize(
     ("system", "name", "numbers"),
     [
-        ("1", "tree", f"3 files, +31 {MINUS}17, 1 commit, now cccccccccc"),
-        ("1", "tools", "Bash 8, some words 3"),
+        ("1", "tree", f"2 files, +33 {MINUS}11, 1 commit, now cccccccccc"),
+        ("1", "tools", "some words 12, some words 3"),
         ("2", "attempt", "2; work was salvaged 1 time"),
-        ("3", "control", "P 0.52, I 1.50, D -0.040 by 0.50/0.20/0.30 (exploration) give 0.61: adjust"),
-        ("3", "iterations", "11 of 30 iterations (37%)"),
-        ("3", "learning", "test: level 2, 3 in a row, 7 in all, what was done did not help"),
-        ("3*", "claims", "17 of 20 claims held so far"),
+        ("3", "control", "P 0.38, I 1.50, D -0.125 by 0.30/0.10/0.20 (some words) give 0.81: some words"),
+        ("3", "iterations", "7 of 30 iterations (23%)"),
+        ("3", "learning", "test: level 2, 3 in a row, 4 in all, what was done did not help"),
+        ("3*", "claims", "6 of 8 claims held so far"),
         ("3*", "purpose", "4 of 10 files had to do with the task"),
-        ("4", "best so far", "48% after iteration 9, at aaaaaaaaaa"),
+        ("4", "best so far", "88% after iteration 4, at ffffffffff"),
         ("5", "for the next iteration", "some words"),
     ],
 )
 def test_a_system_tells_its_numbers(system: str, name: str, numbers: str) -> None:
-    assert told(dashboard(troubled_state(), troubled_record()), system)[name] == numbers
+    assert told(dashboard(quoting_state(), quoting_record()), system)[name] == numbers
 
 
 def _with(**fields: Any) -> LoopState:
@@ -80,11 +80,11 @@ def _with(**fields: Any) -> LoopState:
         ("3", state(spending=Spending(cost_usd=50)), Sign.BAD),
         ("3*", _with(), Sign.GOOD),
         ("3*", state(checks=report(check(passed=False))), Sign.WATCH),
-        ("3*", _with(findings=troubled_state().findings), Sign.BAD),
+        ("3*", _with(findings=FINDINGS), Sign.BAD),
         ("4", state(history=history(green())), Sign.GOOD),
         ("4", state(oversight=Oversight(idle=1), history=history(red(SIDEWAYS, "a"))), Sign.WATCH),
         ("4", state(history=history(green(), step(movement=Movement.BACK))), Sign.BAD),
-        ("5", state(gate=troubled_gate("how?")), Sign.WATCH),
+        ("5", state(gate=open_gate("how?")), Sign.WATCH),
         (
             "5",
             state(ending=Decision(kind="stop", rule="limits", reason="", at=NOW, outcome=Outcome.STOPPED)),

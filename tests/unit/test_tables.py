@@ -30,9 +30,9 @@ from helmsman.render.markdown_page import code, fence, join_blocks, prose, table
 from helmsman.render.report import html_report
 from tests.unit import builders
 from tests.unit.builders import check, config, report, state
+from tests.unit.full_records import open_gate, quoting_record, quoting_state
 from tests.unit.histories import SIDEWAYS, green, history, red, step
 from tests.unit.rendered import JOINER, read
-from tests.unit.shown import troubled_gate, troubled_record, troubled_report, troubled_state
 
 EVIL = (
     "| a \\| b `x|y` ``` <img src=x onerror=alert(1)> </td><script>alert(1)</script> [l](javascript:alert(1)) ![i](http://e.example)"
@@ -139,12 +139,12 @@ def test_a_cell_is_broken_between_words_into_lines_that_fit(words: list[str], wi
 # Tables of iterations, checks, verdicts and gates
 
 PAGES: dict[str, Callable[[str], str]] = {
-    "summary": lambda text: summary(troubled_state(text)),
-    "dashboard": lambda text: dashboard(troubled_state(text), troubled_record(text)),
-    "iterations": lambda text: iterations_page(troubled_state(text)),
-    "checks": lambda text: checks_page(troubled_state(text), troubled_record(text)),
-    "verdicts": lambda text: verdicts_page(troubled_state(text), troubled_record(text)),
-    "gates": lambda text: gates_page(troubled_state(text)),
+    "summary": lambda text: summary(quoting_state(text)),
+    "dashboard": lambda text: dashboard(quoting_state(text), quoting_record(text)),
+    "iterations": lambda text: iterations_page(quoting_state(text)),
+    "checks": lambda text: checks_page(quoting_state(text), quoting_record(text)),
+    "verdicts": lambda text: verdicts_page(quoting_state(text), quoting_record(text)),
+    "gates": lambda text: gates_page(quoting_state(text)),
 }
 
 
@@ -183,27 +183,27 @@ def test_failing_checks_show_the_ends_of_what_they_printed() -> None:
 
 @pytest.mark.feature("H5")
 def test_the_way_to_a_decision_is_told_with_what_would_change_it() -> None:
-    page = read(verdicts_page(troubled_state(), troubled_record()))
-    assert page.headings == ["mend-it: verdicts", "After iteration 11: continue", "Completion", "Claims", "Judge", "Rejections"]
+    page = read(verdicts_page(quoting_state(), quoting_record()))
+    assert page.headings == ["mend-it: verdicts", "After iteration 7: waiting", "Completion", "Claims", "Judge", "Rejections"]
     assert page.tables[0][3:] == [
-        ["no", "Is a limit reached? some words"],
-        ["yes", "Else? some words; otherwise with: some words"],
+        ["no", "some words some words"],
+        ["yes", "some words some words; otherwise with: some words"],
     ]
 
 
 @pytest.mark.feature("H5")
 def test_each_criterion_is_told_with_its_votes() -> None:
-    page = read(verdicts_page(troubled_state(), troubled_record()))
+    page = read(verdicts_page(quoting_state(), quoting_record()))
     assert page.tables[3][2:5] == [
-        ["criterion", "✔ c1 (3 of 3 votes): some words"],
-        ["votes", "3 of 3, 2 needed"],
+        ["criterion", "✘ some words (1 of 3 votes): some words"],
+        ["votes", "1 of 3, 2 needed"],
         ["evidence", "some words"],
     ]
 
 
 @pytest.mark.feature("H5")
 def test_an_open_question_is_told_with_the_command_behind_each_choice() -> None:
-    page = read(gates_page(state(gate=troubled_gate("What now?"))))
+    page = read(gates_page(state(gate=open_gate("What now?"))))
     assert page.headings[0] == "mend-it: a person is asked"
     assert [row[0] for row in page.tables[0]] == ["Choice", "approve", "take-over", "stop"]
     assert page.tables[0][1][2] == "helmsman approve mend-it"
@@ -227,14 +227,16 @@ def test_foreign_text_changes_nothing_but_the_words(name: str, text: str) -> Non
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_stays_small_however_much_there_is_to_tell(name: str) -> None:
     assert len(PAGES[name]("&" * 20_000)) < 200_000
-    many = troubled_state("&" * 2000).model_copy(
+    huge = quoting_state("&" * 2000)
+    assert huge.checks
+    many = huge.model_copy(
         update={
             "config": config(judge={"criteria": tuple(f"criterion {n}" for n in range(200))}),
-            "checks": CheckReport(tree="d" * 40, results=troubled_report("&" * 2000).results * 60),
+            "checks": CheckReport(tree="d" * 40, results=huge.checks.results * 60),
             "history": history(*[red(SIDEWAYS, "a")] * 1000),
-            "findings": troubled_state("&" * 2000).findings * 15,
-            "contradictions": troubled_state("&" * 2000).contradictions * 20,
-            "answers": troubled_state("&" * 2000).answers * 20,
+            "findings": huge.findings * 15,
+            "contradictions": huge.contradictions * 20,
+            "answers": huge.answers * 20,
         }
     )
     for page in (iterations_page(many), checks_page(many), verdicts_page(many), gates_page(many)):
@@ -267,7 +269,7 @@ def test_a_completed_one_says_what_proves_it_and_an_asking_one_where_to_answer()
     assert done["Done"].startswith("yes: ")
     assert done["Proof"] == f"1 of 1 check green; proven at {'c' * 12}"
     assert "Fails" not in done
-    asking = rows(builders.state(gate=troubled_gate("How?")))
+    asking = rows(builders.state(gate=open_gate("How?")))
     assert "How" in asking["Done"]
     assert "Resume in the menu" in asking["Next"]
 
