@@ -1,15 +1,18 @@
-"""A loop that travels between clones of one remote: begun, gone on with, taken over."""
+"""A loop that moves between two clones of one remote: started, continued, taken over."""
 
 from pathlib import Path
 
+import pytest
+
 from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.records.state import LoopState
+from tasks.loop import remote_handover
 from tasks.loop.remote_handover import acquire_lease, pull_state
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import read_state, replace_state, write_state
 from tasks.repository.worktree import ensure_worktree
-from tests.fakes.repositories import commit, sh
+from tests.fakes.repositories import commit, make_repository, sh
 
 LOOP = "loop"
 BRANCH = "helmsman/loop"
@@ -53,3 +56,29 @@ def take_over_loop(repository: Repository) -> LoopState:
 
 def refs_below(repository: Repository, below: str) -> list[str]:
     return git(repository.common, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/{below}").split()
+
+
+# --- fixtures -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def no_retry_delay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(remote_handover, "AGAIN_SECONDS", (0.0,))
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "origin")
+    sh(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def one(remote: Path) -> Repository:
+    return clone_remote(remote, "one")
+
+
+@pytest.fixture
+def two(remote: Path) -> Repository:
+    return clone_remote(remote, "two")

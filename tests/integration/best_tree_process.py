@@ -4,10 +4,8 @@ best_tree_process.py FOLDER    prints as JSON whether each of them left a loop t
 """
 
 import json
-import os
-import shutil
 import sys
-import tempfile
+from functools import partial
 from pathlib import Path
 
 from helmsman.records.agent import AgentOutcome
@@ -18,7 +16,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import read_state, replace_state
 from tests.fakes.repositories import BRANCH, LOOP, NOW, LoopWork, commit, loop_state, make_repository, start_loop, write
-from tests.integration.landing_process import CHANGE, SHIM
+from tests.integration.merge_process import CHANGE, killed_after
 
 MOST, STEP = 40, 2
 
@@ -55,23 +53,7 @@ def left_whole(work: LoopWork) -> bool:
     return at and on and kept and files and not work.sh("status", "--porcelain", "--untracked-files=no")
 
 
-def killed(work: LoopWork, folder: Path, number: int) -> bool:
-    """Leave in a process of its own. False: it came to its end before so many commands."""
-    shim = folder / "bin"
-    shim.mkdir()
-    words = {"real": shutil.which("git"), "calls": folder / "calls", "number": number, "change": f"{CHANGE}|read-tree"}
-    (shim / "git").write_text(SHIM.format(**words))
-    (shim / "git").chmod(0o755)
-    child = os.fork()
-    if child == 0:
-        os.environ["PATH"] = f"{shim}:{os.environ['PATH']}"
-        tempfile.tempdir = str(shim)  # whoever is killed removes nothing
-        left_at_best(work.context, work.state)
-        os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
-
-
-def gone_on(work: LoopWork) -> bool:
+def continued(work: LoopWork) -> bool:
     """What the engine's own re-run does with an end that was not yet decided, and the next driver with one that was."""
     stored, _ = read_state(work.repository, LOOP)
     left_at_best(work.context, stored)
@@ -84,9 +66,9 @@ def main(folder: Path) -> list[bool]:
     for number in range(1, MOST, STEP):
         own = folder / str(number)
         work = ended_loop(own / "top")
-        if not killed(work, own, number):
+        if not killed_after(number, partial(left_at_best, work.context, work.state), own, f"{CHANGE}|read-tree"):
             return found
-        found.append(gone_on(work))
+        found.append(continued(work))
     return found
 
 

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.fakes.processes import eventually
+from tests.fakes.processes import ROOT, eventually
 
-ROOT = Path(__file__).parents[2]
 PATIENCE = 100
 PRELUDE = """
 import sys

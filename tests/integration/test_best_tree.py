@@ -12,9 +12,9 @@ from tasks.loop.recover import left_at_best, move_to_best
 from tasks.repository.git import GitError
 from tasks.repository.state_ref import read_state
 from tasks.repository.worktree import go_back_to
+from tests.fakes.processes import ROOT
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, write
 from tests.integration.best_tree_process import ended_loop, left_whole
-from tests.integration.memory_processes import ROOT
 
 pytestmark = pytest.mark.feature("S19")
 

@@ -26,12 +26,11 @@ from tasks.triggers.issues import handle
 from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.repositories import commit, sh
 from tests.fakes.tracker_api import TrackerApi
-from tests.fakes.two_clones import PUSH_CONFIG, clone_remote
+from tests.fakes.two_clones import PUSH_CONFIG, clone_remote, no_retry_delay
 from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, completed, event, said, served, started, stored
 from tests.integration.trackers import api
-from tests.integration.travellers import at_once
 
-__all__ = ["api", "at_once", "served"]
+__all__ = ["api", "no_retry_delay", "served"]
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D4", "D6"), ONE_KIND, pytest.mark.usefixtures("home")]
 
 

@@ -10,7 +10,7 @@ import pytest
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import LessonKind, TaskType, Tier
 from tasks.memory import opening
-from tests.integration.memory_processes import ROOT
+from tests.fakes.processes import ROOT
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
 pytestmark = pytest.mark.feature("L1")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.memory_processes import ROOT
+from tests.fakes.processes import ROOT
 
 pytestmark = [pytest.mark.feature("M4", "E3"), pytest.mark.timeout(200)]
 
@@ -27,7 +27,7 @@ def test_whatever_git_command_was_the_last_the_next_driver_goes_on_as_if_nothing
     tmp_path: Path, scenario: str, step: int, least: int, after: dict[str, object]
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.integration.landing_process", tmp_path, scenario, "2", str(step)],
+        [sys.executable, "-m", "tests.integration.merge_process", tmp_path, scenario, "2", str(step)],
         cwd=ROOT,
         capture_output=True,
         text=True,

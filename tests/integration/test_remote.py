@@ -12,7 +12,7 @@ from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, sh, start_loop
-from tests.integration.travellers import remote
+from tests.fakes.two_clones import remote
 
 __all__ = ["remote"]
 pytestmark = pytest.mark.feature("E3")

@@ -17,10 +17,22 @@ from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
 from tasks.system.lock import exclusive_driver
 from tests.fakes.repositories import commit, sh, write
-from tests.fakes.two_clones import BRANCH, LOOP, PUSH_CONFIG, begin_loop, loop_worktree, refs_below, run_iteration, take_over_loop
-from tests.integration.travellers import at_once, one, remote, two
+from tests.fakes.two_clones import (
+    BRANCH,
+    LOOP,
+    PUSH_CONFIG,
+    begin_loop,
+    loop_worktree,
+    no_retry_delay,
+    one,
+    refs_below,
+    remote,
+    run_iteration,
+    take_over_loop,
+    two,
+)
 
-__all__ = ["at_once", "one", "remote", "two"]
+__all__ = ["no_retry_delay", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
 
 

@@ -11,10 +11,22 @@ from tasks.repository.state_ref import read_state, state_ref
 from tasks.sandbox.enter import git_folder
 from tasks.sandbox.own_git import make_git
 from tests.fakes.repositories import sh, write
-from tests.fakes.two_clones import BRANCH, LOOP, PUSH_CONFIG, begin_loop, loop_worktree, refs_below, run_iteration, take_over_loop
-from tests.integration.travellers import at_once, one, remote, two
+from tests.fakes.two_clones import (
+    BRANCH,
+    LOOP,
+    PUSH_CONFIG,
+    begin_loop,
+    loop_worktree,
+    no_retry_delay,
+    one,
+    refs_below,
+    remote,
+    run_iteration,
+    take_over_loop,
+    two,
+)
 
-__all__ = ["at_once", "one", "remote", "two"]
+__all__ = ["no_retry_delay", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
 
 

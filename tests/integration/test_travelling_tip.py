@@ -12,10 +12,9 @@ from tasks.repository.git import GitError, Repository
 from tasks.repository.remote import push_loop
 from tasks.repository.state_signature import Tip, note_tip
 from tasks.system.keys import keys_folder
-from tests.fakes.two_clones import LOOP, PUSH_CONFIG, begin_loop, run_iteration, take_over_loop
-from tests.integration.travellers import at_once, one, remote, two
+from tests.fakes.two_clones import LOOP, PUSH_CONFIG, begin_loop, no_retry_delay, one, remote, run_iteration, take_over_loop, two
 
-__all__ = ["at_once", "one", "remote", "two"]
+__all__ = ["no_retry_delay", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "X6")
 
 

@@ -1,6 +1,6 @@
 """The process in which drivers are killed that merge: each after another git command that changes something.
 
-landing_process.py FOLDER SCENARIO FIRST STEP    prints as JSON what each of them left, and what the next driver made of it
+merge_process.py FOLDER SCENARIO FIRST STEP    prints as JSON what each of them left, and what the next driver made of it
 """
 
 import json
@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,31 +33,30 @@ exit $code
 MOST = 60
 
 
-def made(folder: Path, scenario: str) -> ProvenLoop:
+def make_landing(folder: Path, scenario: str) -> ProvenLoop:
     landing = make_proven_loop(repository(folder / "top"), folder, {"items/mine": "mine\n", "app.py": "ONE\ntwo\nthree\n"})
     theirs = {"rebased": {"app.py": "ONE\ntwo\nthree\n", "other.py": "1\n"}, "conflict": {"app.py": "(one)\ntwo\nthree\n"}}
     commit(landing.top, "theirs", theirs.get(scenario, {"items/theirs": "theirs\n"}))
     return landing
 
 
-def killed(landing: ProvenLoop, folder: Path, number: int) -> bool:
-    """Land in a process of its own. False: it came to its end before so many commands."""
+def killed_after(number: int, action: Callable[[], object], folder: Path, change: str = CHANGE) -> bool:
+    """Do it in a process of its own that dies after so many git commands. False: it came to its end before."""
     shim = folder / "bin"
     shim.mkdir()
-    words = {"real": shutil.which("git"), "calls": folder / "calls", "number": number, "change": CHANGE}
+    words = {"real": shutil.which("git"), "calls": folder / "calls", "number": number, "change": change}
     (shim / "git").write_text(SHIM.format(**words))
     (shim / "git").chmod(0o755)
     child = os.fork()
     if child == 0:
         os.environ["PATH"] = f"{shim}:{os.environ['PATH']}"
         tempfile.tempdir = str(shim)  # whoever is killed removes nothing
-        landing.land()
+        action()
         os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-def told(landing: ProvenLoop, sampler: BranchSampler) -> dict[str, Any]:
+def outcome_of(landing: ProvenLoop, sampler: BranchSampler) -> dict[str, Any]:
     """How everything stands once the next driver has gone on."""
     try:
         state = landing.resume()
@@ -81,11 +81,11 @@ def main() -> None:
     found: list[dict[str, Any]] = []
     for number in range(first, MOST, step):
         folder = home / str(number)
-        landing = made(folder, scenario)
+        landing = make_landing(folder, scenario)
         with BranchSampler(landing.top) as sampler:
-            if not killed(landing, folder, number):
+            if not killed_after(number, landing.land, folder):
                 break
-            found.append(told(landing, sampler))
+            found.append(outcome_of(landing, sampler))
     sys.stdout.write(json.dumps(found))
 
 
