@@ -1,4 +1,4 @@
-"""What holds for every test, and how the workers of xdist share them out."""
+"""Fixtures for every test, and how xdist hands tests to its workers."""
 
 import os
 import re
@@ -20,15 +20,15 @@ from tests.fakes.warm_process import end_fork_server
 
 ROOT = Path(__file__).parent.parent
 GROUP = re.compile(r'xdist_group\("(\w+)"\)')
-OPERATORS_OWN = ("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE")
-KEPT = {"HELMSMAN_TAG"}  # by it, whoever started these tests finds what they leave behind
+OPERATOR_PREFIXES = ("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE")
+KEPT = {"HELMSMAN_TAG"}  # marks what these tests leave behind for whoever started them
 UNTIL = float(os.environ.get("TEST_UNTIL", "inf"))
-"""Seconds since 1970 after which no slow test begins."""
-DEAREST_FIRST = ("e2e", "flows", "integration", "security")
-"""Folders whose tests take seconds each. Those of all others take milliseconds, and fill up what is left."""
+"""Seconds since 1970 after which no slow test starts."""
+SLOW_FOLDERS = ("e2e", "flows", "integration", "security")
+"""Folders whose tests take seconds each, slowest first. All others take milliseconds and fill the gaps."""
 
-# A test says for itself what it wants. An operator's settings would change what it sees, and credentials might be spent.
-for name in [name for name in os.environ if name.startswith(OPERATORS_OWN) and name not in KEPT]:
+# A test sets what it needs. An operator's settings would change what it sees, and credentials might be spent.
+for name in [name for name in os.environ if name.startswith(OPERATOR_PREFIXES) and name not in KEPT]:
     del os.environ[name]
 
 settings.register_profile("steady", deadline=None)  # on a shared machine, the time of one example measures the neighbours
@@ -37,15 +37,15 @@ settings.load_profile("steady")
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Generator[None]:
-    """A test run in the background of a script ignores Ctrl-C, and so would what it starts and waits for."""
+    """A test run in the background of a script ignores SIGINT; processes that tests start must not inherit that."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)
-def secrets_of_its_own() -> Generator[None]:
-    """What one test has registered as a secret is none to the next."""
+def own_secrets() -> Generator[None]:
+    """Forget secrets that a test registered."""
     before = dict(secrets.registered)
     yield
     secrets.registered.clear()
@@ -53,80 +53,80 @@ def secrets_of_its_own() -> Generator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_migrated_database(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """For all Prefect servers of all workers, whose folders lie beside each other."""
+def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One database for all Prefect servers of all workers, whose folders are siblings."""
     own = tmp_path_factory.getbasetemp()
     share_database(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever signs a loop's state keeps a key there; the operator's own folder is none of a test's business."""
+    """Keep the keys that sign states out of the operator's own folder."""
     os.environ.setdefault("HELMSMAN_HOME", str(tmp_path_factory.mktemp("home-of-helmsman")))
 
 
 @pytest.fixture(autouse=True)
 def own_configuration() -> Generator[None]:
-    """What one test has set as the operator, in the folder that all tests of a process share, holds for no other."""
+    """Remove the operator's configuration that a test wrote into the shared folder."""
     yield
     Path(os.environ["HELMSMAN_HOME"], "config.toml").unlink(missing_ok=True)
 
 
-class CheapOnesByTheFile(LoadGroupScheduling):
-    """One by one, handing out cheap tests costs more than they do. Dear ones go one by one, and groups whole."""
+class FastTestsByFile(LoadGroupScheduling):
+    """Hand out fast tests by the file, as scheduling one costs more than running it; slow tests singly, groups whole."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return unit_of(nodeid)
+        return schedule_unit(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
-    """For `--dist loadgroup`. Tests are handed out in the order in which they were collected."""
+    """For `--dist loadgroup`: hand tests out in the order of collection."""
     if config.getoption("dist") != "loadgroup":
         return None
     config.option.loadscopereorder = False
-    return CheapOnesByTheFile(config, log)
+    return FastTestsByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a worker, what is long begins early, so that nobody waits for it in the end."""
+    """In a worker, start long tests early, so that none is waited for at the end."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: turn(item.nodeid, in_group=item.get_closest_marker("xdist_group") is not None))
+        items.sort(key=lambda item: start_order(item.nodeid, in_group=item.get_closest_marker("xdist_group") is not None))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("slow") and time.time() > UNTIL:
-        pytest.skip("no time is left for it: TEST_UNTIL is over")
+        pytest.skip("TEST_UNTIL has passed")
     need(*needs_of(item))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Each program that is missing once, instead of once for each test that needs it."""
+    """Name each missing program once, not for each test that needs it."""
     if counts := count_skips(terminalreporter.getreports("skipped")):
-        terminalreporter.line(f"skipped, because this machine lacks: {counts}", yellow=True)
+        terminalreporter.line(f"skipped because missing: {counts}", yellow=True)
 
 
 def pytest_sessionfinish() -> None:
-    """The process that forked commands has nothing more to do."""
+    """Stop the process that forks commands."""
     end_fork_server()
 
 
-def unit_of(nodeid: str) -> str:
-    """With what a test is handed out: the group that its file names, else its file where it is cheap, else itself."""
+def schedule_unit(nodeid: str) -> str:
+    """What a test is handed out with: its file's group, else its file if the tests are fast, else itself."""
     file = nodeid.partition("::")[0]
-    return group_of(file) or (file if turn(nodeid) > len(DEAREST_FIRST) else nodeid)
+    return group_of(file) or (file if start_order(nodeid) > len(SLOW_FOLDERS) else nodeid)
 
 
 @cache
 def group_of(file: str) -> str:
-    """The group that stands in a file; xdist's own way of telling it, by a test's name, is lost on pytest 9.2."""
+    """The group that a file names; xdist's own way, a suffix of the test's name, is lost on pytest 9.2."""
     path = ROOT / file
     found = GROUP.search(path.read_text(encoding="utf-8")) if path.is_file() else None
     return found[1] if found else ""
 
 
-def turn(nodeid: str, *, in_group: bool = False) -> int:
-    """Groups come first, then the dear folders, then all others."""
+def start_order(nodeid: str, *, in_group: bool = False) -> int:
+    """Groups first, then slow folders, then all others."""
     folder = nodeid.split("/")[1]
-    place = DEAREST_FIRST.index(folder) if folder in DEAREST_FIRST else len(DEAREST_FIRST)
+    place = SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else len(SLOW_FOLDERS)
     return 0 if in_group else 1 + place

@@ -1,4 +1,4 @@
-"""The site of docs/: every page has its place, every link its target, and a browser that reads it asks nobody else."""
+"""The site of docs/: every page is in the navigation, every link has a target, and the browser requests no other host."""
 
 import os
 import subprocess

@@ -86,7 +86,7 @@ def test_keys_of_the_configuration_that_documents_name_are_there() -> None:
 
 
 def test_every_test_that_security_names_is_there() -> None:
-    """Also in front of whoever renames one: a promise without its test is none."""
+    """Fails when a test is renamed and SECURITY.md is not."""
     there = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "security").glob("test_*.py"))
     tests = set(re.findall(r"`(test_\w+)`", DOCUMENTS["SECURITY.md"]))
     files = set(re.findall(r"`(test_\w+\.py)`", DOCUMENTS["SECURITY.md"]))

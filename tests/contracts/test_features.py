@@ -51,7 +51,7 @@ def test_a_row_has_a_short_name_and_says_since_when_it_is() -> None:
 
 
 def test_no_test_claims_a_row_that_is_not_there(request: pytest.FixtureRequest) -> None:
-    """Of those that run beside this one; `make test` runs all."""
+    """Checks the tests of this session; `make test` runs all."""
     claimed = {row for item in request.session.items for marker in item.iter_markers("feature") for row in marker.args}
     assert claimed <= {row.id for row in rows(DOCUMENT)}
 

@@ -14,7 +14,7 @@ from tests.contracts.source import ROOT, modules, named, tree
 
 
 def strangers(module: ast.Module) -> list[str]:
-    """What stands in a flow file beside its docstring, imports and flows."""
+    """Statements of a flow file other than docstring, imports and flows."""
     body = module.body[1:] if ast.get_docstring(module) else module.body
     beside = [ast.unparse(node) for node in body if not isinstance(node, ast.Import | ast.ImportFrom) and not _is_flow(node)]
     inside = [node.name for node in ast.walk(module) if isinstance(node, ast.ClassDef)]

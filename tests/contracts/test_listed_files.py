@@ -1,4 +1,4 @@
-"""What is committed names no place of its own: no registry, no folder of somebody's machine."""
+"""Committed files name no registry and no folder of a particular machine."""
 
 import re
 

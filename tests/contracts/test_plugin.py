@@ -42,7 +42,7 @@ OPTIONS = {name: {option for given in one.params for option in given.opts} for n
 
 
 def parts(command: Path) -> tuple[dict[str, Any], str]:
-    """The front matter of a command, and what the model is told."""
+    """The front matter of a command, and its prompt."""
     _, front, told = command.read_text(encoding="utf-8").split("---\n", 2)
     return yaml.safe_load(front), told
 

@@ -14,7 +14,7 @@ from deployments.options import OPTIONS
 from tests.contracts.source import PACKAGES, ROOT, modules, named, tree
 
 ACTS = {"open", "print", "input", "exec", "eval", "compile", "breakpoint", "__import__"}
-"""Built-in functions that reach out, or run what nobody has read."""
+"""Built-in functions that do I/O or run code."""
 CLOCKS = {"now", "utcnow", "today"}
 DATES = {"datetime", "date"}
 

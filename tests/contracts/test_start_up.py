@@ -34,12 +34,12 @@ KNOW_PREFECT = (
     "tasks.trackers.notify",
     "tasks.triggers.push_runs",
 )
-"""The files that speak with the engine; nobody else knows which one it is."""
+"""The only modules that import Prefect."""
 BRING_IT_IN = (
     "tasks.approvals.ask",
     "tasks.loop.finish",
 )
-"""They work on those that do, and know nothing of it themselves."""
+"""Modules that import one of those."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")
 
 FIRST_CULPRIT = """

@@ -131,7 +131,7 @@ def test_the_doctor_finds_everything_in_place_from_a_hostile_folder(installed: I
 @pytest.mark.feature("X3")
 @pytest.mark.timeout(DEMO_SECONDS + 20)
 def test_a_whole_loop_runs_from_a_hostile_folder(installed: Installed) -> None:
-    """The engine's server, the agent and the checks are processes of their own; none of them falls for an impostor either."""
+    """Server, agent and checks are separate processes; none imports an impostor either."""
     ended = installed.run("demo", seconds=DEMO_SECONDS)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert installed.imported() == []

@@ -1,4 +1,4 @@
-"""Somebody who answers a loop's questions through the engine's API, as the UI does, while the loop waits."""
+"""A person who answers a loop's questions through the engine's API, as the UI does, while the loop waits."""
 
 import threading
 import time
@@ -14,23 +14,23 @@ from tests.fakes.engine_client import login
 PATIENCE = 60
 SERVICE_UNAVAILABLE = 503
 Fill = Mapping[str, Any] | Callable[[], None]
-"""A form that is filled in, or something else that is done when the question is there."""
+"""Values for the form, or an action to take once the question is open."""
 
 
 @dataclass
 class Approver:
-    """What was seen and what came of it."""
+    """The forms that were open, and the responses to the answers."""
 
     api: str
     forms: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
-    """Schemas of the forms that were there, with their descriptions."""
+    """Schemas of the forms, with their descriptions."""
     statuses: list[str] = field(default_factory=list[str])
     problems: list[str] = field(default_factory=list[str])
     afterwards: Callable[[], None] = lambda: None
-    """What is done at once after a form was taken."""
+    """Called right after a form was accepted."""
 
     def work(self, loop: str, fills: Sequence[Fill]) -> None:
-        """One fill after the other, each for a form that was not there before unless the last one was refused."""
+        """Answer one form after the other; a refused one again with the next values."""
         known = ""
         with httpx.Client(base_url=self.api, auth=login(), timeout=30, trust_env=False) as client:
             for fill in fills:
@@ -40,11 +40,11 @@ class Approver:
                     known = f"{run}/{keyset['response']}"
                     continue
                 answer = post_with_retry(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
-                told = answer.raise_for_status().json()
-                self.statuses.append(told["status"])
+                response = answer.raise_for_status().json()
+                self.statuses.append(response["status"])
                 self.afterwards()
-                self.problems.append(told["details"].get("reason") or "")
-                known = f"{run}/{keyset['response']}" if told["status"] == "ACCEPT" else ""
+                self.problems.append(response["details"].get("reason") or "")
+                known = f"{run}/{keyset['response']}" if response["status"] == "ACCEPT" else ""
 
     def _wait_for_form(self, client: httpx.Client, loop: str, known: str) -> tuple[str, Mapping[str, str]]:
         wanted = {"tags": {"all_": [f"loop:{loop}"]}, "state": {"type": {"any_": ["PAUSED"]}}}
@@ -58,13 +58,13 @@ class Approver:
                     self.forms.append({**shown.json(), "description": described.json() if described.is_success else ""})
                     return run["id"], keyset
             time.sleep(0.2)
-        raise AssertionError(f"loop {loop} asks nothing")
+        raise AssertionError(f"loop {loop} asks no question")
 
 
-def post_with_retry(client: httpx.Client, where: str, what: Mapping[str, Any]) -> httpx.Response:
-    """Asked again, as every client of Prefect's does, while its SQLite has no time."""
+def post_with_retry(client: httpx.Client, path: str, body: Mapping[str, Any]) -> httpx.Response:
+    """Post, and retry while the server answers 503, as Prefect's clients do."""
     until = time.monotonic() + PATIENCE
-    while (answer := client.post(where, json=what)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:
+    while (answer := client.post(path, json=body)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:
         time.sleep(0.2)
     return answer
 
@@ -72,18 +72,18 @@ def post_with_retry(client: httpx.Client, where: str, what: Mapping[str, Any]) -
 @contextmanager
 def answer_forms(api: str, loop: str, *fills: Fill) -> Generator[Approver]:
     """Answer in a thread while the block drives the loop."""
-    somebody, failed = Approver(api), list[BaseException]()
+    approver, failed = Approver(api), list[BaseException]()
 
     def work() -> None:
         try:
-            somebody.work(loop, fills)
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the test's own thread
+            approver.work(loop, fills)
+        except BaseException as error:  # noqa: BLE001 - raised again in the test's own thread
             failed.append(error)
 
-    thread = threading.Thread(target=work, name="somebody", daemon=True)
+    thread = threading.Thread(target=work, name="approver", daemon=True)
     thread.start()
     try:
-        yield somebody
+        yield approver
     finally:
         thread.join(PATIENCE)
     if failed:

@@ -14,14 +14,14 @@ from tests.fakes.requirements import need
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = ("--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync")
-"""A browser that asks nobody anything by itself."""
+"""Flags that stop the browser's own requests."""
 PATIENCE = 30_000
 """Milliseconds that the browser may take for one thing, on a busy machine as well."""
 
 
 @dataclass(frozen=True)
 class PageLog:
-    """What a page said and asked for while it was open."""
+    """Console problems and requests of a page."""
 
     problems: list[str] = field(default_factory=list[str])
     """Warnings and errors of its console, and what broke in it."""
@@ -33,7 +33,7 @@ class PageLog:
 def browser_page(
     *, scheme: Literal["light", "dark"] = "light", width: int = 1280, height: int = 900
 ) -> Generator[tuple[Page, PageLog]]:
-    """An empty page of a browser of its own, and what is heard of it. Skips the test where there is no browser."""
+    """An empty page in a new browser, and its log. Skips the test without a browser."""
     need("browser")
     with tempfile.TemporaryDirectory(prefix="helmsman-browser-") as home, sync_playwright() as playwright:
         browser = playwright.chromium.launch(

@@ -1,4 +1,4 @@
-"""An OTLP/HTTP collector on loopback: takes what real ones take, decodes it by OpenTelemetry's own protocol buffers, keeps it."""
+"""An OTLP/HTTP collector on loopback that decodes requests by OpenTelemetry's own protocol buffers and keeps them."""
 
 import gzip
 import threading
@@ -30,7 +30,7 @@ class ReceivedSpan(NamedTuple):
 
 @dataclass
 class Collector:
-    """What has arrived so far. With a `status` other than 200 it refuses everything; when `deaf` it never answers."""
+    """What was received. With a `status` other than 200 it rejects everything; when `deaf` it never responds."""
 
     status: int = 200
     deaf: bool = False

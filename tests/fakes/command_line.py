@@ -1,4 +1,4 @@
-"""The installed command as a person starts it: in a folder of no importance, with an environment that is spelled out."""
+"""The installed command as a person starts it: in an unrelated folder, with an explicit environment."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class CommandLine:
     """Where it is started; a repository, where there is one, lies in it."""
     variables: Mapping[str, str]
     warm: bool = field(default=True, kw_only=True)
-    """Forked from a process that has imported everything, instead of started as a person does it."""
+    """Fork from a process that has imported everything instead of starting Python."""
 
     @property
     def repository(self) -> Path:
@@ -67,7 +67,7 @@ class CommandLine:
         return path
 
     def run_in_terminal(self, *arguments: str | Path, typed: str) -> Ended:
-        """Run it in a terminal of 120 columns in which somebody types beforehand. Everything shown is its output."""
+        """Run it in a terminal of 120 columns with typed-ahead input. The screen is its output."""
         variables, size = {**self.variables, "TERM": "xterm"}, (120, 40)
         if self.warm:
             terminal = Terminal.running_warm([str(argument) for argument in arguments], self.folder, variables, size)
@@ -95,16 +95,16 @@ class ScriptedCommandLine(CommandLine):
 
 
 def trust_repositories(state: Path, *repositories: Path) -> None:
-    """A user who said before that the commands of these repositories may run: a folder, or a bare one."""
+    """Trust the commands of these repositories, given by folder or bare repository."""
     state.mkdir(parents=True, exist_ok=True)
     known = {str((one if one.suffix == ".git" else one / ".git").resolve()): {"commands": True} for one in repositories}
     (state / "trust.json").write_text(json.dumps({"repositories": known}))
 
 
 def offline_command_line(folder: Path, *, warm: bool = True, **variables: str) -> CommandLine:
-    """A command line without engine and agent, for what ends before either is needed.
+    """A command line without engine and agent, for commands that need neither.
 
-    It has the keys of this process, as if one user had written the loops that it looks at, and nothing else of its state folder.
+    It shares this process's keys, as if one user had written the loops, and nothing else of its state folder.
     """
     (folder / "home").mkdir()
     own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "IS_SANDBOX": "1", **variables}
@@ -119,7 +119,7 @@ def offline_command_line(folder: Path, *, warm: bool = True, **variables: str) -
 
 @contextmanager
 def scripted_command_line(folder: Path, api_url: str, script: Script, *, warm: bool = True) -> Generator[ScriptedCommandLine]:
-    """A command line with a scripted model and an engine; whatever still lives at the end is ended."""
+    """A command line with a scripted model and an engine; kill processes that are left at the end."""
     (folder / "home").mkdir()
     trust_repositories(folder / "state", folder / "repository")
     with ScriptedModel(script) as model:
@@ -134,7 +134,7 @@ def scripted_command_line(folder: Path, api_url: str, script: Script, *, warm: b
 
 
 def read_object(output: str) -> dict[str, Any]:
-    """The one JSON object that an output consists of."""
+    """The only JSON object of an output."""
     (line,) = output.splitlines()
     found = json.loads(line)
     assert isinstance(found, dict)

@@ -1,4 +1,4 @@
-"""Agents that go astray from one iteration to the next, each in a way of its own, and honest ones that only look so.
+"""Agents that drift from the goal over iterations, each in another way, and honest ones that only look so.
 
 Their model is scripted, everything else is real. What an agent does depends on the number of its session and on its prompt.
 """
@@ -16,7 +16,7 @@ from tests.fakes.repositories import make_repository
 GOAL = "The shop does what its tests say."
 CHECK = "sh check.sh"
 MOST = 30
-"""Iterations that are allowed, as by default."""
+"""The default limit of iterations."""
 
 BROKEN_CHEAPEST = SOLVED.replace("return min(prices)", "return prices[0]")
 ALL_BROKEN = "def total(prices, discount=0):\n    raise ValueError\n\n\ndef cheapest(prices):\n    raise ValueError\n"
@@ -40,7 +40,7 @@ class DriftingAgent:
     name: str
     behaves: Behaviour
     rules: tuple[str, ...]
-    """Beginnings of rules of which one must speak; none for an honest agent."""
+    """Prefixes of rules of which one must fire; none for an honest agent."""
     ending: str
     """Rule that ends the loop."""
     most: int
@@ -114,7 +114,7 @@ def _refactors(number: int, _prompt: str) -> Session:
 
 
 def _breaks_through(number: int, prompt: str) -> Session:
-    """It does the same in vain until it is told to go another way."""
+    """It repeats the failing approach until the prompt demands another."""
     if "Working on as before did not help" in prompt or "The approach taken so far has failed" in prompt:
         return Session(put("shop.py", SOLVED) + keep("Another way"), DONE)
     return _in_vain(number, prompt)

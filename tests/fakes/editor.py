@@ -1,4 +1,4 @@
-"""The editor in which somebody types the plugin's commands: sessions of the real Claude Code CLI, with everyday permissions."""
+"""The editor in which a person types the plugin's commands: the real Claude Code CLI with default permissions."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.fakes.command_line import HELMSMAN, ScriptedCommandLine
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = ("-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "", "--plugin-dir", str(ROOT / "plugin"))
-"""Without a word on permissions: what a command does not grant is refused, because nobody is there to ask."""
+"""No permission flags: what a command does not grant is refused, as no person can be asked."""
 FORM = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"<command-name>/helmsman:([a-z]+)</command-name>")
 
@@ -26,7 +26,7 @@ class Editor:
     helmsman: ScriptedCommandLine
 
     def type(self, prompt: str) -> Session:
-        """One session from its start to its end, in which only this is typed."""
+        """Run one session with this prompt."""
         environment = {**self.helmsman.variables, "PATH": f"{HELMSMAN.parent}{os.pathsep}{os.environ['PATH']}"}
         ended = subprocess.run(
             [bundled_cli(), *ARGUMENTS],
@@ -42,18 +42,18 @@ class Editor:
 
 
 def command_of(request: Request) -> str:
-    """Which of the plugin's commands was typed in the session of a request; empty where it is another one's."""
+    """The plugin command typed in the session of a request; empty for other sessions."""
     found = COMMAND.search(request.prompt)
     return found[1] if found else ""
 
 
 def form_of(request: Request) -> str:
-    """The form of a command that the model is told to fill in."""
+    """The form that the command's prompt asks the model to fill in."""
     (form,) = FORM.findall(request.prompt)
     return str(form)
 
 
 def tool_results(session: Session) -> list[tuple[bool, str]]:
-    """For each tool call whether it went wrong, and what came of it."""
+    """For each tool call whether it failed, and its result."""
     contents: list[Any] = [part for event in session.of_type("user") for part in event["message"]["content"]]
     return [(bool(part.get("is_error")), str(part["content"])) for part in contents if part["type"] == "tool_result"]

@@ -1,4 +1,4 @@
-"""A client of the engine's API that is as patient as Prefect's own: on SQLite, a busy server is silent for a while."""
+"""A client of the engine's API that retries as Prefect's own does: on SQLite, a busy server does not answer for a while."""
 
 import os
 import time
@@ -8,30 +8,30 @@ import httpx
 from tasks.engine.embedded import LOGIN
 
 PATIENCE = 240
-"""Seconds. The longest wait of these tests, for a silent run to go on, takes a minute and a half on two cores to itself."""
-ONE_ANSWER = 60
-"""Seconds that one answer to a question is waited for; as long as Prefect's own clients do."""
+"""Seconds. The longest wait of these tests, for a silent run to continue, takes 90 seconds on two idle cores."""
+READ_SECONDS = 60
+"""Seconds to wait for one response to a read, as Prefect's own clients do."""
 PAUSE = 0.5
 SERVICE_UNAVAILABLE = 503
 
 
 def client(url: str, patience: float = PATIENCE) -> httpx.Client:
-    return httpx.Client(base_url=url, transport=_Patient(patience), timeout=patience, trust_env=False)
+    return httpx.Client(base_url=url, transport=_RetryingTransport(patience), timeout=patience, trust_env=False)
 
 
 def login() -> httpx.BasicAuth | None:
-    """Of the embedded engine, where this process has started one; a server of the tests has none."""
+    """Login of the embedded engine if this process started one; servers of tests have none."""
     return httpx.BasicAuth(*os.environ[LOGIN].split(":")) if LOGIN in os.environ else None
 
 
-class _Patient(httpx.HTTPTransport):
-    """Says again what the server had no time for, and asks again what it did not answer.
+class _RetryingTransport(httpx.HTTPTransport):
+    """Repeats requests that got a 503, and reads that got no response.
 
-    What may have been done already is not said again: of whoever creates a run twice, there are two.
+    A write without a response is not repeated: it may have been done, and a run created twice is two runs.
     """
 
     def __init__(self, patience: float) -> None:
-        """Servers of tests are on loopback; to read the certificates of the world's authorities takes longer than to ask one."""
+        """Do not load CA certificates: servers of tests are on loopback, and loading takes longer than a request."""
         super().__init__(verify=False)
         self._patience = patience
 
@@ -42,20 +42,20 @@ class _Patient(httpx.HTTPTransport):
         return answer
 
     def _answer(self, request: httpx.Request, *, may_fail: bool) -> httpx.Response | None:
-        """None: it is to be said again."""
-        is_question = _is_question(request)
-        if is_question:
-            request.extensions["timeout"] = httpx.Timeout(min(ONE_ANSWER, self._patience)).as_dict()
+        """The response; None to repeat the request."""
+        is_read = _is_read(request)
+        if is_read:
+            request.extensions["timeout"] = httpx.Timeout(min(READ_SECONDS, self._patience)).as_dict()
         try:
             answer = super().handle_request(request)
             answer.read()
         except httpx.TransportError:
-            if may_fail and is_question:
+            if may_fail and is_read:
                 return None
             raise
         return None if may_fail and answer.status_code == SERVICE_UNAVAILABLE else answer
 
 
-def _is_question(request: httpx.Request) -> bool:
-    """Prefect's API has questions that are posted, too."""
+def _is_read(request: httpx.Request) -> bool:
+    """Prefect's API also reads by POST."""
     return request.method == "GET" or request.url.path.endswith("/filter")

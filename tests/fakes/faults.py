@@ -1,4 +1,4 @@
-"""What the scripted model never does in the demo: errors, silence, broken streams, and the API's rarer endings."""
+"""Faults of the scripted model: HTTP errors, silence, broken streams, and rare stop reasons."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""The process that has imported everything: for each request it forks one that runs the `main` of a module.
+"""The process that has imported everything: for each request it forks a child that runs the `main` of a module.
 
-It has one thread only, so that a fork is sound, and ends when nobody can ask any more.
+It has a single thread, so that forking is safe, and ends when its socket is closed.
 """
 
 import gc
@@ -40,7 +40,7 @@ IMPORTED = (
 
 
 def serve(requests: socket.socket) -> Callable[[], int | None]:
-    """Fork for each request; returns what is left to do in a process that was forked, and nothing to do in the first."""
+    """Fork for each request; in a child return its main function, in the server a function that does nothing."""
     ends: dict[int, int] = {}
     woken, wake = os.pipe()
     for end in (woken, wake):
@@ -70,7 +70,7 @@ def serve(requests: socket.socket) -> Callable[[], int | None]:
 
 
 def _be_woken(_number: int, _frame: FrameType | None) -> None:
-    """That a child has ended comes through the pipe; without a handler nothing would."""
+    """The wakeup pipe needs a handler to be installed."""
 
 
 def _tell_ended(ends: dict[int, int]) -> None:
@@ -83,7 +83,7 @@ def _tell_ended(ends: dict[int, int]) -> None:
 
 
 def _become(request: dict[str, Any], pipes: list[int]) -> Callable[[], int | None]:
-    """Put on what the process would have been started with."""
+    """Take over pipes, environment, arguments and folder of the request."""
     for stream, pipe in enumerate(pipes):
         os.dup2(pipe, stream)
         os.close(pipe)
@@ -100,7 +100,7 @@ def _become(request: dict[str, Any], pipes: list[int]) -> Callable[[], int | Non
 
 
 def _read_settings_anew() -> None:
-    """As if Prefect had been imported only now, by a process that the engine has told to be quiet."""
+    """Refresh Prefect's settings as if it was imported now, with the engine's quiet settings."""
     from prefect.context import refresh_global_settings_context
 
     os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})
@@ -112,7 +112,7 @@ def main() -> None:
     for name in IMPORTED:
         importlib.import_module(name)
     assert threading.active_count() == 1, threading.enumerate()
-    gc.freeze()  # what is here now is never looked through again, neither in the midst nor at the end
+    gc.freeze()  # objects that exist now are never collected
     sys.exit(serve(socket.socket(fileno=int(sys.argv[1])))())
 
 

@@ -1,4 +1,4 @@
-"""A server on loopback that answers each request as a function says, and a webhook that keeps what it receives."""
+"""A server on loopback whose responses a function gives, and a webhook that records what it receives."""
 
 import json
 from collections.abc import Callable, Generator, Mapping
@@ -50,7 +50,7 @@ class _Exchange(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve_http(respond: Callable[[Call], Reply]) -> Generator[str]:
-    """The server's URL. It may be asked by several threads at once."""
+    """Run the server and yield its URL. Requests may be concurrent."""
     with serving(LoopbackServer(("127.0.0.1", 0), partial(_Exchange, respond)), "fake-server") as server:
         yield f"http://127.0.0.1:{server.server_address[1]}"
 

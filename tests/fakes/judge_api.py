@@ -1,4 +1,4 @@
-"""A Messages API on loopback that answers whatever it is told to, also where the scripted model only says `ok`: without tools."""
+"""A Messages API on loopback with scripted answers, also for requests without tools, where the scripted model says `ok`."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ from tasks.loopback import LoopbackServer, serving
 
 @dataclass(frozen=True)
 class Raw:
-    """A response of any bytes, and whether its last part is kept back until the server stops."""
+    """A response of any bytes; it may trickle until the server stops."""
 
     body: bytes
     status: int = 200
@@ -51,7 +51,7 @@ class Asked:
 
 
 class JudgeApi:
-    """The server. It gives one answer after the other and the last one for ever."""
+    """The server. It gives one answer after the other and then repeats the last."""
 
     def __init__(self, answers: Sequence[Turn | Raw]) -> None:
         self.answers = answers

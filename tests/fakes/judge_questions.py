@@ -1,4 +1,4 @@
-"""Questions for the judge, configurations and answers, so that a test names only what it is about."""
+"""Questions for the judge, configurations and answers with defaults."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ def judge_config(*criteria: str | dict[str, Any], **fields: Any) -> JudgeConfig:
 
 
 def output(name: str, *, passed: bool, **fields: Any) -> CheckResult:
-    """What a check printed, whatever is in its texts."""
+    """The result of a check, without validation of its texts."""
     return CheckResult.model_construct(name=name, command=name, passed=passed, exit_code=int(not passed), seconds=1.0, **fields)
 
 
@@ -58,17 +58,17 @@ def poisoned() -> JudgeQuestion:
 
 def criterion(name: str, *, met: bool = True, **fields: Any) -> dict[str, Any]:
     """One criterion of an answer."""
-    said: dict[str, Any] = {
+    fields_of: dict[str, Any] = {
         "reason": f"I saw {name} at slugs.py:2.",
         "verdict": "met" if met else "not_met",
         "fix": "",
         "need": [],
     }
-    return {"id": name, **said, **fields}
+    return {"id": name, **fields_of, **fields}
 
 
 def undecided(name: str, *need: str) -> dict[str, Any]:
-    """One that cannot be told without these files."""
+    """A criterion that cannot be decided without these files."""
     return criterion(name, verdict="cannot_tell", reason="It is not shown.", need=list(need))
 
 
@@ -86,7 +86,7 @@ def judge_turn(given: Any, **fields: Any) -> Turn:
 
 
 def is_fenced(request: str, words: str) -> bool:
-    """Whether every line with these words stands inside a quotation or is the line that opens one."""
+    """Whether every line with these words is inside a quotation or opens one."""
     mark = ""
     fenced: list[bool] = []
     for line in request.split("\n"):

@@ -1,4 +1,4 @@
-"""A loop with a repository, a home and a scripted model of its own, and everything there is to see of it from outside."""
+"""A loop with its own repository, home and scripted model, and what can be seen of it from outside."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ STEPS = (
     "orient", "plan", "prompt", "execute", "checks", "invariants", "claims",
     "judge", "learn", "oversee", "decide", "record",
 )  # fmt: skip
-"""Of an iteration in which nothing unusual happens, in their order."""
+"""Steps of an ordinary iteration, in order."""
 PATIENCE = 100
 """Seconds that a process of a loop may take to its end."""
 
@@ -39,7 +39,7 @@ Process: TypeAlias = subprocess.Popen[str]
 
 @dataclass(frozen=True)
 class Ending:
-    """What must be the same however often the loop's process died."""
+    """What must be the same no matter how often the loop's process died."""
 
     outcome: Outcome | None
     iterations: int
@@ -52,7 +52,7 @@ class Ending:
 
 
 def one_call_more(ending: Ending) -> Ending:
-    """The same ending where one call was cut off: it was paid for, so it counts."""
+    """The same ending after one call was interrupted: it was paid for, so it counts."""
     return replace(ending, agent_calls=ending.agent_calls + 1)
 
 
@@ -80,7 +80,7 @@ class Bench:
         return loop_folder(open_repository(self.repository), LOOP)
 
     def driver(self, *arguments: str) -> Process:
-        """A process that drives the loop and kills itself when told."""
+        """A process that drives the loop and kills itself where the arguments say."""
         return self._start(DRIVER, str(self.repository), *arguments)
 
     def helmsman(self, command: str, *arguments: str) -> Process:
@@ -91,14 +91,14 @@ class Bench:
         return self.helmsman("run", GOAL, "--check", CHECK, "--name", LOOP, "--yes")
 
     def hold(self) -> None:
-        """Keep the agent in the middle of its first session until `release`."""
+        """Keep the agent waiting inside its first session until `release`."""
         (self.home / "hold").touch()
 
     def release(self) -> None:
         (self.home / "hold").unlink()
 
     def wait_until_held(self) -> None:
-        assert eventually((self.home / "held").exists, PATIENCE), "the agent does not come to the middle of its session"
+        assert eventually((self.home / "held").exists, PATIENCE), "the agent does not reach the middle of its session"
 
     def ending(self) -> Ending:
         state = self.state
@@ -117,7 +117,7 @@ class Bench:
         return [(iteration, requests) for (_, iteration), requests in sorted(sessions.items())]
 
     def finished_steps(self) -> Counter[tuple[int, int, str]]:
-        """How often each step was done to its end, by iteration and attempt, over all drivers; by their journal."""
+        """How often each step finished, by iteration and attempt, over all drivers; from the journal."""
         lines = self.loop_folder.journal.read_text("utf-8").splitlines()
         events = [read_event(line.split(" ", 1)[1]) for line in lines]
         return Counter((e.iteration, e.attempt, e.step) for e in events if isinstance(e, StepFinished))
@@ -133,12 +133,12 @@ class Bench:
         return _describe(tagged_pids(f"{self.state.uid}/"))
 
     def processes(self) -> list[str]:
-        """Those, the drivers and an engine of their own."""
+        """These plus drivers and embedded engine."""
         at_home = [process.pid for process in processes("HOME", str(self.home))]
         return sorted({*_describe(at_home), *self.tagged()})
 
     def is_quiet(self) -> bool:
-        """Whether no process is left, soon; a supervisor needs a moment."""
+        """Whether all processes end soon; a supervisor takes a moment."""
         return eventually(lambda: not self.processes())
 
     def end(self) -> None:
@@ -151,7 +151,7 @@ class Bench:
             process.communicate()
 
     def _start(self, module: str, *arguments: str) -> Process:
-        """Where it is to start an engine of its own, Prefect must not have been imported before."""
+        """A process that starts its own engine must import Prefect itself, so it cannot be forked."""
         start = WarmProcess if "PREFECT_API_URL" in self.variables else ColdProcess
         self.started.append(start(module, arguments, self.folder, self.variables))
         return self.started[-1]
@@ -159,7 +159,7 @@ class Bench:
 
 @contextmanager
 def bench(folder: Path, api_url: str | None) -> Generator[Bench]:
-    """A repository and a model for one loop; whatever still lives at the end is ended. Without an API, the embedded engine."""
+    """A repository and a model for one loop; kill processes left at the end. Without an API URL, the embedded engine."""
     make_repository(folder / "repository", {})
     (folder / "home").mkdir()
     copy_database(folder / "prefect")

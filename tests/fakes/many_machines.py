@@ -1,6 +1,6 @@
 """What a team runs on many machines: PostgreSQL, Redis, S3, a git remote, two servers behind a balancer, hosts of workers.
 
-Each on a machine of its own but for what stores things. Hosts of workers share no disk: at the same path each has another one.
+Each has its own machine, except the stores, which share one. Worker hosts share no disk: each mounts its own at the same path.
 """
 
 import json
@@ -74,7 +74,7 @@ backend servers
 
 @dataclass
 class Host:
-    """A machine with a worker: its own home, clone, state and folder of Prefect's, where the others have theirs."""
+    """A machine with a worker: own home, clone, state and PREFECT_HOME, at the same paths on each."""
 
     machine: Machine
     own: Path
@@ -122,14 +122,14 @@ class ManyMachines:
     """Of the disk, on each host."""
 
     def asked(self, method: str, where: str, what: Any = None) -> Any:
-        """What the servers answer behind the balancer, once they do."""
+        """The response of a server behind the balancer; retries until one responds."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
                 with self.stores.network(), httpx.Client(base_url=self.url, timeout=20, trust_env=False) as api:
                     return api.request(method, where, json=what).raise_for_status().json()
             except httpx.HTTPError:
-                assert time.monotonic() < until, f"nobody answers to {where}"
+                assert time.monotonic() < until, f"no server responds to {where}"
                 time.sleep(0.5)
 
     def start(self, **request: Any) -> str:
@@ -165,7 +165,7 @@ class ManyMachines:
 
 
 def missing_programs() -> str:
-    """Why this cannot be had here; empty where it can."""
+    """Why this machine cannot run it; empty if it can."""
     missing = [name for name in ("redis-server", "haproxy") if _find_program(name) is None]
     if server_programs() is None:
         missing.append("postgresql")
@@ -174,7 +174,7 @@ def missing_programs() -> str:
 
 @contextmanager
 def many_machines(folder: Path, script: Script, *hosts: str) -> Generator[ManyMachines]:
-    """All of it while the block runs; it ends with the block, or with the process."""
+    """Run all of it; it ends with the block or with the process."""
     (folder / "logs").mkdir(parents=True)
     with ExitStack() as stack:
         network = stack.enter_context(Network(folder))

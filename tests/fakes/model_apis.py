@@ -42,7 +42,7 @@ def agents_path() -> str:
 
 
 class OtherModel:
-    """Answers one turn after the other; what goes beyond them is answered by the last."""
+    """Answers one turn after the other, then repeats the last."""
 
     def __init__(self, answer: Answer, turns: Sequence[Turn]) -> None:
         """Not yet running."""

@@ -1,6 +1,6 @@
 """Machines on one network: namespaces of the kernel with processes, file systems and names of their own.
 
-Nothing outside of them is touched and nothing is left: they go with the processes that hold them, and those with the test.
+They touch nothing outside and leave nothing: they end with their first process, and that with the test.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ PROGRAMS = "unshare", "nsenter", "setpriv", "ip", "bash"
 CLONE_NEWNET = 0x40000000
 START_SECONDS = 20
 INIT = "hostname {name}; ip link set lo up; {more} touch {ready}; trap : TERM; while :; do sleep 1000 & wait; done"
-"""The first process of a machine: it buries orphans, and everything ends with it."""
+"""The first process of a machine: it reaps orphans, and all processes end with it."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Machine:
     started: list["subprocess.Popen[bytes]"] = field(default_factory=list["subprocess.Popen[bytes]"])
 
     def command(self, *words: str | Path) -> list[str]:
-        """The same command, inside, that ends with us."""
+        """The command inside the machine; it ends with this process."""
         return [*_die_with_parent(), "nsenter", f"--target={self.init}", "--all", "--wdns=/", *map(str, words)]
 
     def start(self, *words: str | Path, log: Path, **variables: str) -> "subprocess.Popen[bytes]":
@@ -56,7 +56,7 @@ class Machine:
         return done.stdout
 
     def disconnect(self) -> None:
-        """Take its link away. Nobody on it is told."""
+        """Take its network link down; its processes get no notice."""
         self.run("ip", "link", "set", "dev", "eth0", "down")
 
     def reconnect(self) -> None:
@@ -64,7 +64,7 @@ class Machine:
 
     @contextmanager
     def network(self) -> Generator[None]:
-        """Sockets that this thread opens in the block are on this machine, and stay there."""
+        """Open this thread's sockets on this machine within the block."""
         with Path("/proc/thread-self/ns/net").open("rb") as ours, Path(f"/proc/{self.init}/ns/net").open("rb") as theirs:
             _enter(theirs.fileno())
             try:
@@ -74,7 +74,7 @@ class Machine:
 
 
 class Network:
-    """A bridge on a machine of its own, and the machines on it."""
+    """A bridge in its own namespace, and the machines connected to it."""
 
     def __init__(self, folder: Path) -> None:
         """Nothing runs before `machine`."""
@@ -90,13 +90,13 @@ class Network:
     def __exit__(self, *_: object) -> None:
         for machine in reversed(self._all):
             with suppress(ProcessLookupError):
-                os.kill(machine.init, signal.SIGKILL)  # and with it whatever lives there
+                os.kill(machine.init, signal.SIGKILL)  # and with it all its processes
             machine.process.wait(START_SECONDS)
             for process in machine.started:
                 process.wait(START_SECONDS)
 
     def machine(self, name: str, own: Path | None = None, at: Path | None = None) -> Machine:
-        """One more. Its folder `own` lies at `at` there, where each other such machine has another one; the rest is shared."""
+        """Add a machine. It sees its folder `own` at `at`, where other machines see theirs; the rest is shared."""
         more = ""
         if own is not None and at is not None:
             ours, there, others = (shlex.quote(str(path)) for path in (own, at, own.parent))
@@ -127,7 +127,7 @@ class Network:
 
 
 def why_impossible() -> str:
-    """Why there can be no such machines here; empty where there can."""
+    """Why namespaces cannot be made here; empty if they can."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
         return f"{', '.join(missing)} not installed"

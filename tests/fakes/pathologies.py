@@ -1,6 +1,6 @@
-"""Agents that cheat, each in a way of its own, and honest ones beside them. Their model is scripted, everything else is real.
+"""Agents that cheat, each in another way, and honest ones. Their model is scripted, everything else is real.
 
-What a dishonest agent does it does again in every iteration, so that only patience or a limit ends it.
+A dishonest agent repeats its trick in every iteration, so that only a detector or a limit ends the loop.
 """
 
 import json
@@ -115,14 +115,14 @@ UNMET: Mapping[str, bool] = {"discounts": False, "names": True}
 
 @dataclass(frozen=True)
 class Agent:
-    """What it does in each iteration; beyond the last it does the last again."""
+    """What it does in each iteration; later iterations repeat the last."""
 
     name: str
     sessions: Sequence[tuple[str, str]]
     """For each iteration a shell text that it runs, empty for none, and its last words."""
     honest: bool = False
     rule: str = ""
-    """What Helmsman should have noticed of a dishonest one: the beginning of a rule, or of a denial."""
+    """What Helmsman should detect: a prefix of a rule or a denial."""
     verdicts: Sequence[Mapping[str, bool] | str] = ()
     """The judge's answers: criteria met or not, or a text that is no verdict. None: there is no judge."""
     most: int = 1

@@ -1,4 +1,4 @@
-"""Secrets of twenty kinds to plant in a loop, and the search for them in everything that it leaves behind."""
+"""Secrets of twenty kinds to plant in a loop, and a search for them in all that it leaves."""
 
 import base64
 import gzip
@@ -36,7 +36,7 @@ class PlantedSecret:
     text: str
     """As it is written down."""
     needles: tuple[str, ...]
-    """What must be found nowhere."""
+    """The parts that must not be found anywhere."""
 
 
 def _jwt(draw: Draw) -> str:
@@ -81,7 +81,7 @@ _PART: Mapping[str, Callable[[str], list[str]]] = {
     "DATABASE_URL": lambda text: [text.partition("//svc:")[2].partition("@")[0]],
     "Azure": lambda text: [text.partition("AccountKey=")[2].partition(";")[0]],
 }
-"""The secret parts, of those that are not secret as a whole."""
+"""The secret part of texts that are not secret as a whole."""
 
 
 def plant_secrets(place: str, fits: Callable[[str], bool] = lambda _: True) -> list[PlantedSecret]:
@@ -109,7 +109,7 @@ def find_leaks(secrets: list[PlantedSecret], surfaces: Iterator[tuple[str, bytes
 
 
 def files(name: str, root: Path, *, without: str | None = None) -> Iterator[tuple[str, bytes]]:
-    """Every file of a folder, unpacked, under its name; but for those of one folder in it."""
+    """Name and unpacked content of each file in a folder, except in the subfolder `without`."""
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.relative_to(root).parts[0] != without:
             content = path.read_bytes()
@@ -119,7 +119,7 @@ def files(name: str, root: Path, *, without: str | None = None) -> Iterator[tupl
 
 
 def objects(repository: Path, ref: str) -> Iterator[tuple[str, bytes]]:
-    """Everything that whoever fetches a ref can read."""
+    """All objects that a fetch of the ref transfers."""
     listed = git(repository, "rev-list", "--objects", ref).split("\n")
     for name, _, path in (line.partition(" ") for line in listed if line):
         kind = git(repository, "cat-file", "-t", name).strip()

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of a test session's own, as an unprivileged user, that ends with the process that started it."""
+"""A real PostgreSQL server for a test session, run as an unprivileged user; it ends with the test process."""
 
 import os
 import pwd
@@ -74,7 +74,7 @@ class Postgres:
         return f"postgresql://{USER}:{self.password}@{self.host}:{self.port}/{name}"
 
     def sql(self, database: str, statement: str) -> str:
-        """What a statement tells, as its own client writes it."""
+        """The output of psql for a statement."""
         command = [str(self._programs / "psql"), "-h", str(self._folder), "-p", str(self.port), "-U", USER, "-d", database]
         ended = subprocess.run([*command, "-X", "-A", "-t", "-c", statement], capture_output=True, text=True, check=True)
         return ended.stdout.strip()
@@ -96,7 +96,7 @@ def server_programs() -> Path | None:
 
 
 def _unprivileged(*command: str) -> list[str]:
-    """PostgreSQL refuses to run as root. Where the system can tell it, the server ends with us."""
+    """Wrap the command: PostgreSQL refuses to run as root, and it should end with this process."""
     if shutil.which("setpriv") is None:
         return list(command)
     owner = _server_user()
@@ -111,7 +111,7 @@ def _chown_to_server(path: Path) -> None:
 
 
 def _server_user() -> pwd.struct_passwd | None:
-    """Whom the server runs as, where it cannot run as we do."""
+    """The user that the server runs as if this process is root."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}

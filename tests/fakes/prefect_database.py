@@ -1,4 +1,4 @@
-"""A Prefect database on which all migrations have run: they take eight seconds, and every new server would begin with them."""
+"""A migrated Prefect database: migrations take eight seconds, and every new server would run them."""
 
 import fcntl
 import os
@@ -12,16 +12,16 @@ from tasks.engine.embedded import SERVER
 
 NAME = "prefect.db"
 _shared: list[Path] = []
-"""Folder of all workers of a test run; the first that needs a database makes it there."""
+"""Folder that all workers share; the first that needs a database makes it there."""
 
 
 def share_database(folder: Path) -> None:
-    """From now on. Where nobody shares anything, as in a benchmark, each server begins with an empty database."""
+    """Share one database from now on. Otherwise, as in a benchmark, each server starts with an empty one."""
     _shared[:] = [folder / "migrated"]
 
 
 def copy_database(home: Path) -> None:
-    """Put one into the folder that is to be a server's PREFECT_HOME, unless it has one."""
+    """Copy it into a folder that becomes PREFECT_HOME, unless the folder has one."""
     home.mkdir(parents=True, exist_ok=True)
     if _shared and not (home / NAME).exists():
         shutil.copy(_made(_shared[0]), home / NAME)
@@ -39,7 +39,7 @@ def _made(folder: Path) -> Path:
 
 
 def _migrate(home: Path) -> None:
-    """As a server does at its start; sqlite leaves no journal behind once nobody has it open."""
+    """Migrate as a server does at its start; SQLite removes its journal when the last connection closes."""
     home.mkdir(exist_ok=True)
     own = {"PATH": os.environ["PATH"], "HOME": str(home), "PREFECT_HOME": str(home), **SERVER}
     command = [sys.executable, "-P", "-m", "prefect", "server", "database", "upgrade", "--yes"]

@@ -1,4 +1,4 @@
-"""A real Prefect server on loopback that a test may kill and start again. It ends with the process that started it."""
+"""A real Prefect server on loopback that a test can kill and restart. It ends with the test process."""
 
 import os
 import signal
@@ -23,9 +23,9 @@ TEAM_SERVER = {
     **{name: value for name, value in SERVER.items() if name in QUIET or "TASK_RUN_RECORDER" in name},
     "PREFECT_UI_ENABLED": "1",
     "PREFECT_SERVER_EVENTS_PROACTIVE_GRANULARITY": "PT1S",
-    "PREFECT_SERVER_EVENTS_EXPIRED_BUCKET_BUFFER": "PT5S",  # how long it waits for late news before it takes silence for one
+    "PREFECT_SERVER_EVENTS_EXPIRED_BUCKET_BUFFER": "PT5S",  # grace for late events before silence counts
 }
-"""One with all services, as a team has it: pages, schedules, automations, events. It looks more often at what did not happen."""
+"""Settings of a team's server: UI, schedules, automations, events. Proactive triggers are evaluated more often."""
 START_SECONDS = 100
 LONGEST_LIFE = 3600
 
@@ -46,7 +46,7 @@ class PrefectServer:
         return f"http://127.0.0.1:{self._port}/api"
 
     def client(self) -> httpx.Client:
-        """One with patience; whoever takes it closes it."""
+        """A client that retries; the caller closes it."""
         return engine_client.client(self.url)
 
     def start(self) -> None:

@@ -47,7 +47,7 @@ def eventually(condition: Callable[[], bool], seconds: float = SOON) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if condition():
-            return True  # and is not asked again: a condition may have an effect
+            return True  # do not evaluate it again: it may have side effects
         time.sleep(0.05)
     return condition()
 
@@ -59,12 +59,12 @@ def free_port() -> int:
 
 
 def processes(variable: str, beginning: str) -> list[psutil.Process]:
-    """Processes whose environment has a variable that begins so."""
+    """Processes with a variable of this prefix."""
     return [process for process in psutil.process_iter() if variable_of(process, variable).startswith(beginning)]
 
 
 def is_supervisor(process: psutil.Process) -> bool:
-    """Whether it only stands between a driver and a command, whose words are among its own arguments."""
+    """Whether it is the supervisor between a driver and a command."""
     with suppress(psutil.Error):
         return supervisor.PYTHON[-1] in process.cmdline()
     return False
@@ -77,20 +77,20 @@ def variable_of(process: psutil.Process, name: str) -> str:
 
 
 def tagged_pids(tag: str) -> list[int]:
-    """Everything alive that has to do with a tag: by its environment, or (the supervisor) by its arguments."""
+    """Processes with a tag in their environment or, for supervisors, in their arguments."""
     return [process.pid for process in psutil.process_iter() if _is_tagged(process, tag)]
 
 
 def _is_tagged(process: psutil.Process, tag: str) -> bool:
     try:
         texts = [process.environ().get(commands.TAG, ""), *process.cmdline()]
-    except psutil.Error:  # a zombie, or somebody else's
+    except psutil.Error:  # a zombie, or another user's
         return False
     return process.pid != os.getpid() and any(text.removeprefix(f"{commands.TAG}=").startswith(tag) for text in texts)
 
 
 def sleeper(tag: str) -> str:
-    """A command that is told from every other sleep by its arguments: with a cleared environment it has no tag."""
+    """A sleep with unique arguments: a process with a cleared environment has no tag to find it by."""
     return f"sleep 300.{int(tag[-8:], 16)}"
 
 
@@ -100,7 +100,7 @@ def sleeping_pids(tag: str) -> list[int]:
 
 @contextmanager
 def unique_tag() -> Generator[str]:
-    """A tag that nobody else has, and that nobody alive has afterwards."""
+    """A unique tag; fail if a process still has it at the end."""
     tag = f"test-{uuid.uuid4().hex}"
     try:
         yield tag
@@ -127,7 +127,7 @@ def sh(
 
 
 def start_driver(code: str, tag: str, *, within: Sequence[str] = ()) -> "subprocess.Popen[str]":
-    """A process of its own that runs a command, so that it can be killed. `within`: a command that takes another one."""
+    """Start a process that runs a command and can be killed. `within`: a wrapper command."""
     prelude = "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.system.process import end_tagged, run\n"
     prelude += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell that starts us in the background ignores it
     prelude += "tag, here, env = os.environ['T'], Path(os.environ['ROOT']), {'PATH': os.environ['PATH']}\n"

@@ -1,4 +1,4 @@
-"""Loops whose work is proven and that are to merge it: real git, real checks, no engine."""
+"""Loops with proven work that is to be merged: real git, real checks, no engine."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ from tests.fakes.repositories import NOW, commit, loop_state, make_repository, s
 CHECK = "sh check.sh"
 MOST_ITEMS = 2
 AT_MOST_TWO = {"check.sh": f'test "$(ls items | wc -l)" -le {MOST_ITEMS}\n', "items/first": "1\n", "app.py": "one\ntwo\nthree\n"}
-"""Two branches may each hold a second item, and both together are one too many."""
+"""Two branches with a second item each pass; merged they fail."""
 DONE = Decision(kind="stop", rule="completion.verified", reason="all pass", at=NOW, outcome=Outcome.COMPLETED)
 
 
 @dataclass
 class ProvenLoop:
-    """A loop on its way into `main`."""
+    """A loop whose work is to be merged into `main`."""
 
     context: LoopContext
     loop: str
@@ -63,12 +63,12 @@ class ProvenLoop:
         return land(self.context, begin_landing(self.context, self.state), self.check)
 
     def resume(self) -> LoopState:
-        """What the next driver does first."""
+        """What the next driver does at its start."""
         state = repair(self.context, self.state)
         return catch_up(self.context, self.land() if landing_due(state) else state)
 
     def resolve(self, files: dict[str, str]) -> None:
-        """What an iteration does whose task the merge is, until its work is proven."""
+        """Commit a resolution of the conflict as proven work."""
         repair(self.context, self.state)
         head = commit(self.context.worktree, "both", files)
         before = self.state
@@ -76,13 +76,13 @@ class ProvenLoop:
         replace_state(self.context.repository, before, after, "proven")
 
     def change(self, **changes: Any) -> None:
-        """The loop as it is after somebody has changed something of it."""
+        """Change fields of the stored state."""
         before = self.state
         replace_state(self.context.repository, before, before.model_copy(update=changes), "changed")
 
 
 def make_proven_loop(top: Path, folder: Path, files: dict[str, str], *, loop: str = "the-loop", **merge: Any) -> ProvenLoop:
-    """A loop that began at what `main` is now and has committed these files, which pass."""
+    """A loop that started at the current `main` and has committed these files, which pass."""
     repository = open_repository(top)
     start = sh(repository.common, "rev-parse", "main")
     settings = {"goal": "make it work", "checks": [CHECK], "merge": {"into": "main", **merge}, "retry": {"attempts": 0}}
@@ -100,7 +100,7 @@ def repository(folder: Path) -> Path:
 
 
 class BranchSampler:
-    """Looks at `main` as often as it can, as anybody might who pulls it at that moment."""
+    """Records every commit of `main` that another person could pull."""
 
     def __init__(self, top: Path) -> None:
         """Begin at once."""
@@ -117,7 +117,7 @@ class BranchSampler:
         self.seen.add(sh(self._top, "rev-parse", "main"))
 
     def failing(self) -> list[str]:
-        """Commits that somebody could have pulled and whose tree does not pass."""
+        """Commits that were on `main` and do not pass the check."""
         return [one for one in self.seen if len(sh(self._top, "ls-tree", "--name-only", f"{one}:items").split()) > MOST_ITEMS]
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""Whoever pushes: a bare repository with our hook, people who push to it, forges with webhooks, and a receiver that listens."""
+"""A receiver process, signed messages of forges and of the hook, and a bare repository with the hook."""
 
 import hashlib
 import hmac
@@ -36,7 +36,7 @@ serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]))
 
 @dataclass(frozen=True)
 class Receiver:
-    """A receiver in a process of its own."""
+    """A receiver process."""
 
     url: str
     process: "subprocess.Popen[str]"
@@ -52,7 +52,7 @@ class Receiver:
 
 
 def write_repository_list(folder: Path, repositories: Mapping[str, str], sets: str = "") -> Path:
-    """The operator's file. `sets`: tables that follow its list."""
+    """Write the operator's list of repositories. `sets`: further tables."""
     file = folder / f"repositories-{uuid4().hex[:6]}.toml"
     lines = [f'"{name}" = "{place}"\n' for name, place in repositories.items()]
     file.write_text("[repositories]\n" + "".join(lines) + sets, encoding="utf-8")
@@ -61,7 +61,7 @@ def write_repository_list(folder: Path, repositories: Mapping[str, str], sets: s
 
 @contextmanager
 def run_receiver(folder: Path, repos: Path, variables: Mapping[str, str], port: int = 0) -> Generator[Receiver]:
-    """A receiver while the block runs; it keeps what it knows below HELMSMAN_HOME of its variables."""
+    """Run a receiver; its state is below HELMSMAN_HOME of these variables."""
     log = folder / f"receiver-{uuid4().hex[:6]}.log"
     with log.open("w") as errors:
         process = subprocess.Popen(
@@ -83,7 +83,7 @@ def run_receiver(folder: Path, repos: Path, variables: Mapping[str, str], port: 
         process.stdout.close()
 
 
-# --- those who send -----------------------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------------------------
 
 
 def signature_of(body: bytes, secret: str = SECRET) -> str:
@@ -117,12 +117,12 @@ def send(url: str, body: bytes, headers: Mapping[str, str]) -> httpx.Response:
     return httpx.post(url, content=body, headers=headers, timeout=30, trust_env=False)
 
 
-# --- those who push -----------------------------------------------------------------------------------------------
+# --- repository ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ServedRepository:
-    """A bare repository that somebody works with."""
+    """A bare repository and a clone that pushes to it."""
 
     bare: Path
     clone: Path
@@ -134,16 +134,16 @@ class ServedRepository:
         sh(self.clone, "push", "--quiet", "origin", *refspecs)
 
     def hook_is_done(self) -> bool:
-        """Whether nothing is left to be sent, soon."""
+        """Whether the hook soon has sent everything."""
         unsent = self.bare / "helmsman-unsent"
         return eventually(lambda: unsent.is_dir() and not list(unsent.iterdir()))
 
 
 def served_repository(folder: Path, files: Mapping[str, str]) -> ServedRepository:
-    """On `main`, with one commit that was pushed before there was a hook."""
+    """On `main`, with one commit that was pushed before the hook was installed."""
     folder.mkdir(parents=True, exist_ok=True)
     bare, clone = folder / "project.git", folder / "clone"
-    sh(folder, "init", "--quiet", "--bare", "--initial-branch=master", str(bare))  # HEAD names a branch that nobody ever pushes
+    sh(folder, "init", "--quiet", "--bare", "--initial-branch=master", str(bare))  # HEAD names a branch that is never pushed
     sh(folder, "clone", "--quiet", str(bare), str(clone))
     sh(clone, "symbolic-ref", "HEAD", "refs/heads/main")
     served = ServedRepository(bare, clone)
@@ -153,7 +153,7 @@ def served_repository(folder: Path, files: Mapping[str, str]) -> ServedRepositor
 
 
 def install_hook(served: ServedRepository, url: str, secret: str = SECRET) -> None:
-    """As the script itself says that it is done."""
+    """Install the hook as its own comments describe."""
     file = served.bare.parent / f"secret-{uuid4().hex[:6]}"
     file.write_text(secret)
     shutil.copy(HOOK, served.bare / "hooks" / "post-receive")
@@ -165,7 +165,7 @@ def install_hook(served: ServedRepository, url: str, secret: str = SECRET) -> No
 
 
 def run_prefect(variables: Mapping[str, str], *arguments: str) -> None:
-    """A command of Prefect's in the project's folder."""
+    """Run a Prefect command in the project's folder."""
     command = [str(PREFECT), *arguments]
     own = {**variables, "PWD": str(ROOT)}
     ended = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -180,7 +180,7 @@ def deploy(variables: Mapping[str, str], names: Sequence[str] = ("on-push",)) ->
 
 @contextmanager
 def run_worker(folder: Path, variables: Mapping[str, str]) -> Generator[None]:
-    """A process worker and all that it starts, in a process group that ends with the block."""
+    """Run a process worker in its own process group; the group ends with the block."""
     command = [PREFECT, "worker", "start", "--pool", "helmsman", "--name", "a-worker"]
     own = {**variables, "PREFECT_WORKER_QUERY_SECONDS": "1"}
     with (folder / "worker.log").open("w") as log:

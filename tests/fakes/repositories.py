@@ -1,4 +1,4 @@
-"""Real git repositories of every shape, and the loop that works in them."""
+"""Real git repositories, and loops that work in them."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ GIT_SETTINGS = ("user.name=Somebody", "user.email=somebody@localhost", "init.def
 
 
 def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """Git as a person or an agent runs it: their own way, not ours."""
+    """Run git as a person or an agent does, not with Helmsman's settings."""
     settings = [part for setting in GIT_SETTINGS for part in ("-c", setting)]
     done = subprocess.run(
         ["git", *settings, *arguments], cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, check=False
@@ -37,7 +37,7 @@ def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
 
 
 def shell(folder: Path, script: str) -> None:
-    """What an agent's shell does there, with the same settings of git; the first command that fails ends it."""
+    """Run a shell script as the agent does, with the same git settings; stop at the first failure."""
     own = {"GIT_CONFIG_COUNT": str(len(GIT_SETTINGS))}
     for number, (name, _, value) in enumerate(setting.partition("=") for setting in GIT_SETTINGS):
         own |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
@@ -52,7 +52,7 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def commit(folder: Path, subject: str, files: Mapping[str, str] | None = None) -> str:
-    """Commit all that lies there, and these files."""
+    """Write these files and commit all changes."""
     write(folder, files or {})
     sh(folder, "add", "--all", ".")
     sh(folder, "commit", "--quiet", "--allow-empty", "-m", subject)
@@ -77,7 +77,7 @@ def with_submodule(folder: Path) -> Path:
 
 
 def loop_state(start: str, *, loop: str = LOOP, **changes: Any) -> LoopState:
-    """No two share a uid: whatever carries it ends with the loop, in another test that runs meanwhile as well."""
+    """Each has its own uid: processes with a loop's uid are killed at its end, also those of a parallel test."""
     known = {"uid": uuid4().hex, "created_at": NOW, "updated_at": NOW, "base_commit": start, "head": start}
     config = LoopConfig(goal="make it work", checks=(CheckConfig(command="true"),))
     return LoopState.model_validate({"loop": loop, "branch": f"helmsman/{loop}", "config": config, **known, **changes})

@@ -1,4 +1,4 @@
-"""What some tests need besides git and Python, and whether this machine has it: each probe tries it, not just its file.
+"""What some tests need besides git and Python. Each probe runs it instead of looking for a file.
 
 `@pytest.mark.needs("browser")` skips a test by that name where the probe fails. `TEST_REQUIRED=all`, or a list of names joined by
 commas, turns such skips into failures.
@@ -23,7 +23,7 @@ AS_NOBODY = "--reuid=65534", "--regid=65534", "--clear-groups"
 
 
 def _runs(*command: str | Path) -> str:
-    """Why a command that should succeed does not; empty where it does."""
+    """Why a command fails; empty if it succeeds."""
     try:
         ended = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL, cwd="/")
     except (OSError, subprocess.SubprocessError) as error:
@@ -113,12 +113,12 @@ PROBES: dict[str, Callable[[], str]] = {
 
 @cache
 def missing(name: str) -> str:
-    """Why this machine does not have it; empty where it does. Raises KeyError for a name without a probe."""
+    """Why it is missing; empty if it is there. Raises KeyError for a name without a probe."""
     return PROBES[name]()
 
 
 def need(*names: str) -> None:
-    """Skip the running test where one of them is missing, or fail it where that one is required."""
+    """Skip the running test if one is missing, or fail it if that one is required."""
     for name in names:
         if why := missing(name):
             text = f"needs {name}: {why}"
@@ -131,7 +131,7 @@ def is_required(name: str) -> bool:
 
 
 def needs_of(item: pytest.Item) -> list[str]:
-    """The names in a test's markers. Raises UsageError for one that nobody can probe."""
+    """The names in a test's `needs` markers. Raises UsageError for one without a probe."""
     names = [str(name) for marker in item.iter_markers("needs") for name in marker.args]
     if unknown := sorted(set(names) - PROBES.keys()):
         raise pytest.UsageError(f"{item.nodeid} needs {unknown}: tests/fakes/requirements.py has no probe of that name")
@@ -139,7 +139,7 @@ def needs_of(item: pytest.Item) -> list[str]:
 
 
 def count_skips(reports: Iterable[pytest.TestReport]) -> str:
-    """`browser 12, zsh 3`: how many tests were skipped for the lack of what."""
+    """Such as `browser 12, zsh 3`: the number of skipped tests by what is missing."""
     found = [NEEDS.search(str(report.longrepr)) for report in reports]
     counts = Counter(name[1] for name in found if name)
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""Where tests get a real bubblewrap from, and a place to enter a box at."""
+"""A real bubblewrap sandbox around a loop's worktree."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ from tests.fakes.repositories import make_repository
 
 PYTHON = shlex.quote(os.path.realpath(sys.executable))
 SANDBOXED = {"HELMSMAN_SANDBOX__KIND": "bubblewrap"}
-"""Environment of a command whose loops have their agent in a box."""
+"""Environment in which loops run their agent in a sandbox."""
 
 BRANCH = "helmsman/loop"
 SECRET = "the-secret"
@@ -27,7 +27,7 @@ SECRET = "the-secret"
 
 @dataclass(frozen=True)
 class SandboxScene:
-    """A loop's worktree, a home with a secret in it, and somebody else's folder beside."""
+    """A loop's worktree, a home with a secret in it, and another user's folder."""
 
     root: Path
     config: SandboxConfig = field(default_factory=lambda: SandboxConfig(kind="bubblewrap", network="off"))
@@ -58,7 +58,7 @@ class SandboxScene:
             yield boxed
 
     def inside(self, script: str, *, config: SandboxConfig | None = None, deadline: float = 30, claude: bool = False) -> Ended:
-        """What becomes of a shell script in the box."""
+        """Run a shell script in the sandbox."""
         with self.box("sh", "-c", script, config=config, claude=claude) as boxed:
             return self.run(boxed, deadline)
 
@@ -66,11 +66,11 @@ class SandboxScene:
         return self.inside(f"{PYTHON} -I -c {shlex.quote(script)}", config=config)
 
     def outside(self, script: str) -> Ended:
-        """The same without a box, to see that there is something to hold."""
+        """Run it without a sandbox, to see that the attack works there."""
         return self.run(Command(["sh", "-c", script], {"PATH": os.environ["PATH"], "HOME": str(self.home)}), 30)
 
     def run(self, command: Command, deadline: float) -> Ended:
-        tag = f"escape-{uuid4().hex}"  # a folder of another worker has the same name, and whoever carries a tag ends with it
+        tag = f"escape-{uuid4().hex}"  # unique, as ending a tag kills all processes with it, also those of other workers
         return run(command.arguments, cwd=self.worktree, env=command.environment, tag=tag, deadline=deadline, grace=1)
 
     def take_over(self) -> None:

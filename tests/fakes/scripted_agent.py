@@ -1,6 +1,6 @@
-"""Executable stand-ins for the agent's program, where a test is about the loop and not about the agent.
+"""Executable stand-ins for the agent, for tests of the loop.
 
-They speak the event stream of the real command line, as its recordings show it. The real one is used in tests/e2e.
+They print the event stream of the real command line as recorded. tests/e2e uses the real one.
 """
 
 import json
@@ -48,22 +48,22 @@ def result(text: str, *, cost: float = 0.01, tokens: int = 100, **changes: Any) 
 
 
 def fails_with(status: int, text: str, **changes: Any) -> Call:
-    """A call that the API refused."""
+    """A call that the API rejected."""
     refusal = result(text, cost=0, is_error=True, api_error_status=status, terminal_reason="api_error", **changes)
     return Call(events=(refusal,), exit_code=1)
 
 
 def usage_limit(resets_at: int) -> Call:
-    """A call that found the subscription's window used up."""
+    """A call that found the usage window exhausted."""
     info = {"status": "rejected", "resetsAt": resets_at, "rateLimitType": "five_hour", "isUsingOverage": False}
     limit = {"type": "rate_limit_event", "rate_limit_info": info, "session_id": "s"}
-    words = "You've hit your 5-hour limit · resets 3:33am (UTC)"
-    refused = fails_with(429, words, api_error="usage_limit_reached")
+    text = "You've hit your 5-hour limit · resets 3:33am (UTC)"
+    refused = fails_with(429, text, api_error="usage_limit_reached")
     return Call(events=(limit, *refused.events), exit_code=1)
 
 
 def scripted_agent(folder: Path, calls: Sequence[Call]) -> Path:
-    """Make an executable that plays one call after the other; what goes beyond plays the last again."""
+    """Make an executable that plays one call after the other, and then repeats the last."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, call in enumerate(calls):
         (folder / f"{number}.sh").write_text(call.shell + "\n")

@@ -1,6 +1,6 @@
-"""Agents that spin inside one iteration, each in a way of its own, until somebody tells them something; then they do the work.
+"""Agents that are stuck within one iteration, each in another way, until they get guidance; then they do the work.
 
-Their model is scripted, the command line is real. What it hears besides the results of its tools is guidance.
+Their model is scripted, the command line is real. Guidance is what it receives besides tool results.
 """
 
 import json
@@ -15,13 +15,13 @@ from tests.fakes.repositories import make_repository
 GOAL = "Add double(n) to app.py."
 CHECK = f"{sys.executable} -B check.py"
 MOST = 30
-"""Turns after which an agent that nobody told anything gives up."""
+"""Turns after which an agent without guidance gives up."""
 WRONG = "def double(n):\n    return n\n"
 WORSE = "def double(n):\n    return n + 1\n"
 RIGHT = "def double(n):\n    return 2 * n\n"
 CHECKS = "from app import double\n\nassert double(2) == 4, 'double(2) is not 4'\nassert double(0) == 0\n"
 GUIDANCE = ("hook additional context", "hook error: ")
-"""How the command line passes on what a hook said."""
+"""How the command line passes on a hook's message."""
 WINDOW = 100_000
 
 Move = Callable[[int], Turn]
@@ -33,15 +33,15 @@ class StuckAgent:
     name: str
     move: Move
     rule: str
-    """The guard rail that should speak first; empty: the gate at the stop."""
+    """The guardrail that should fire first; empty: the stop hook."""
     most: int
-    """Tool calls that it may burn until then."""
+    """Tool calls that it may waste until then."""
     settings: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def _comments(number: int) -> Turn:
-    """Change something that does not matter, then try again."""
+    """Change a comment, then run the check again."""
     if number % 2:
         return call(bash(CHECK))
     change = edit("app.py", f"# try {number}\n", f"# try {number + 2}\n")
@@ -49,7 +49,7 @@ def _comments(number: int) -> Turn:
 
 
 def _turns(number: int) -> Turn:
-    """Two approaches, one after the other, over and over."""
+    """Alternate between two approaches."""
     if number % 2:
         return call(bash(CHECK))
     change = edit("app.py", *((WRONG, WORSE) if number % 4 == 0 else (WORSE, WRONG)))
@@ -87,7 +87,7 @@ def repository(folder: Path, spinner: StuckAgent) -> Path:
 
 
 def script(spinner: StuckAgent) -> Script:
-    """Spin until guidance comes, then do the work; without it give up after so many turns."""
+    """Stay stuck until guidance comes, then do the work; give up after MOST turns."""
 
     def answer(request: Request) -> Turn:
         if has_guidance(request):
@@ -105,13 +105,13 @@ def _cure(request: Request) -> Turn:
 
 
 def has_guidance(request: Request) -> bool:
-    """Whether the model has been told anything besides the results of its tools."""
+    """Whether the model has received anything besides tool results."""
     told = json.dumps([message for message in request.body["messages"][1:] if message["role"] != "assistant"])
     return any(sign in told for sign in GUIDANCE)
 
 
 def cost_until_guidance(requests: list[Request]) -> tuple[int, int]:
-    """Answers of the model and tool calls in the first session until guidance reached it, or until its end."""
+    """Model responses and tool calls in the first session until guidance, or its end."""
     session = [request for request in requests if request.call == 0]
     first = next((number for number, request in enumerate(session) if has_guidance(request)), len(session))
     asked = session[min(first, len(session) - 1)].body["messages"]

@@ -1,4 +1,4 @@
-"""An engine with all its services, deployments and a worker that may die, as a team has them."""
+"""An engine with all services, deployments and a worker that can be killed."""
 
 import json
 import signal
@@ -29,7 +29,7 @@ from tests.fakes.two_sessions import LOOP, iteration_of
 Process: TypeAlias = subprocess.Popen[bytes]
 PATIENCE = engine_client.PATIENCE
 SILENCE_SECONDS = 60
-"""Instead of 90: a heartbeat comes every 30 s, and tests wait for one that does not. On a busy machine one may be late."""
+"""Instead of 90: a heartbeat comes every 30 s and may be late on a busy machine; tests wait for a missing one."""
 SETTLED_SECONDS = 12
 """Instead of 30."""
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -58,7 +58,7 @@ with get_client(sync_client=True) as client:
 
 
 def script(request: Request) -> Turn:
-    """A goal that is reached in two sessions, and one that is reached at once."""
+    """Reach one goal in two sessions, all others at once."""
     return two_sessions.script(request) if TWO_SESSIONS in request.prompt else ANSWER[min(request.turn, 1)]
 
 
@@ -68,7 +68,7 @@ class Team:
     helmsman: ScriptedCommandLine
     api: httpx.Client
     deployed: Mapping[str, Any]
-    """What `helmsman deploy --json` told."""
+    """Output of `helmsman deploy --json`."""
     workers: list[Process] = field(default_factory=list[Process])
 
     @property
@@ -76,13 +76,13 @@ class Team:
         return self.helmsman.folder / "home"
 
     def bench(self, folder: Path) -> Bench:
-        """A repository of its own, to look at the one loop in it."""
+        """Make a repository for one loop."""
         folder.mkdir(exist_ok=True)
         make_repository(folder / "repository", {})
         return Bench(folder, self.helmsman.model, dict(self.helmsman.variables))
 
     def start(self, bench: Bench, goal: str, check: str, **settings: Any) -> str:
-        """Have the deployment start a loop. Returns the id of its run."""
+        """Start a loop by the deployment. Returns the id of its run."""
         return self.run("loop/loop", self.request(bench, goal, check, **settings))
 
     def request(self, bench: Bench, goal: str, check: str, **settings: Any) -> Mapping[str, Any]:
@@ -106,7 +106,7 @@ class Team:
         assert answer.is_success, f"{answer.status_code} {answer.text}"
 
     def eventually(self, condition: Callable[[], bool]) -> bool:
-        """Whether a condition comes to hold that the engine is asked for: now and then, so that it has time for its work."""
+        """Whether a condition becomes true; it is polled slowly, so that the engine is not busy with that."""
 
         def holds_now() -> bool:
             holds = condition()
@@ -125,7 +125,7 @@ class Team:
         return [state["name"] for state in sorted(found, key=lambda state: state["timestamp"])]
 
     def notify(self, url: str) -> None:
-        """Have a webhook told when a loop asks a person, as `helmsman deploy --notify` does."""
+        """Notify a webhook when a loop asks a person, as `helmsman deploy --notify` does."""
         _python(self.helmsman, NOTIFY.format(url=url, silence=SILENCE_SECONDS, settled=SETTLED_SECONDS))
 
     def log_of(self, run: str) -> list[tuple[str, str]]:
@@ -135,7 +135,7 @@ class Team:
         return [(LEVELS[line["level"]], line["message"]) for line in found]
 
     def ended(self, run: str, *names: str) -> Mapping[str, Any]:
-        """The run, once it has ended or its state is called so."""
+        """The run, once it has ended or is in a state of these names."""
 
         def is_there() -> bool:
             found = self.run_of(run)
@@ -153,13 +153,13 @@ class Team:
         return eventually(lambda: not processes("PREFECT__FLOW_RUN_ID", run))
 
     def kill(self, run: str) -> None:
-        """The driver of a run, and whatever bears its number; not the agent, which must end by itself."""
+        """Kill the driver of a run and processes with its id; not the agent, which must end by itself."""
         for process in processes("PREFECT__FLOW_RUN_ID", run):
             with suppress(psutil.Error):
                 process.send_signal(signal.SIGKILL)
 
     def hold(self) -> None:
-        """Keep an agent in the middle of its next first session."""
+        """Keep the agent waiting inside its next first session."""
         (self.home / "held").unlink(missing_ok=True)
         (self.home / "hold").touch()
 
@@ -170,7 +170,7 @@ class Team:
         (self.home / "hold").unlink()
 
     def sessions(self, since: int) -> list[tuple[int, int]]:
-        """For each session that the model saw after so many requests: its iteration and how many requests it made."""
+        """For each session after so many requests: its iteration and number of requests."""
         seen = Counter((one.call, iteration_of(one)) for one in self.helmsman.model.requests[since:])
         return [(iteration, requests) for (_, iteration), requests in sorted(seen.items())]
 
@@ -191,7 +191,7 @@ class Team:
         self.workers[-1].wait(PATIENCE)
 
     def end(self) -> None:
-        """Whatever a worker started bears the home of the team, and ends with `driving`."""
+        """Stop the workers; what they started has the team's HOME and is killed with the command line."""
         for worker in self.workers:
             worker.terminate()
             worker.wait(PATIENCE)

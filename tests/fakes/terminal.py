@@ -1,4 +1,4 @@
-"""A command in a terminal of its own, whose screen is read while it runs and whose size changes."""
+"""A command in a pseudo-terminal that can be read, typed into and resized."""
 
 import fcntl
 import os
@@ -26,10 +26,10 @@ _PIECES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+")
 
 
 class Terminal:
-    """Ours is the end at which a person sits."""
+    """The person's end of the terminal."""
 
     def __init__(self, process: "subprocess.Popen[Any]", ours: int) -> None:
-        """Begin to read, as a terminal does."""
+        """Start to read."""
         self.process, self._ours, self._pieces = process, ours, list[bytes]()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -39,7 +39,7 @@ class Terminal:
     def running(
         cls, command: Sequence[str | Path], folder: Path, variables: Mapping[str, str], size: tuple[int, int] = (80, 24)
     ) -> Generator[Self]:
-        """The command in a terminal of so many columns and rows; it is ended with the block."""
+        """Run the command in a terminal of this size; it ends with the block."""
 
         def start(theirs: int) -> "subprocess.Popen[Any]":
             own = {"TERM": "xterm-256color", **variables}
@@ -55,7 +55,7 @@ class Terminal:
     def running_warm(
         cls, arguments: Sequence[str], folder: Path, variables: Mapping[str, str], size: tuple[int, int] = (80, 24)
     ) -> Generator[Self]:
-        """Our command line, forked from a process that has imported everything."""
+        """The same for Helmsman's command line, forked from a process that has imported it."""
         own = {"TERM": "xterm-256color", **variables}
         with cls._running(lambda theirs: WarmProcess(COMMAND_LINE, arguments, folder, own, theirs), size) as terminal:
             yield terminal
@@ -63,7 +63,7 @@ class Terminal:
     @classmethod
     @contextmanager
     def _running(cls, start: Callable[[int], "subprocess.Popen[Any]"], size: tuple[int, int]) -> Generator[Self]:
-        """Whoever starts it closes the end that is the command's."""
+        """`start` closes the command's end."""
         ours, theirs = pty.openpty()
         _resize(ours, *size)
         process = start(theirs)
@@ -84,12 +84,12 @@ class Terminal:
         return eventually(lambda: words in self.written, PATIENCE)
 
     def shows(self, words: str) -> bool:
-        """Whether the words come to stand in a line, soon, whatever their colours are."""
+        """Whether a line of the screen soon contains the words."""
         return eventually(lambda: any(words in line for line in self.screen), PATIENCE)
 
     @property
     def screen(self) -> list[str]:
-        """All lines, also those that have scrolled away: what a view without a screen of its own leaves behind."""
+        """All lines including those that scrolled away."""
         return screen(self.written)
 
     def press(self, keys: str) -> None:
@@ -99,7 +99,7 @@ class Terminal:
         self.press(f"{line}\n")
 
     def run_typed(self, keys: str, patience: float = PATIENCE) -> Ended:
-        """Press the keys before anything asks for them, and wait for the end. Everything shown is the output."""
+        """Type ahead, then wait for the end. The screen is the output."""
         self.press(keys)
         code = self.end(patience)
         return Ended(code, self.written, "")
@@ -114,13 +114,13 @@ class Terminal:
         return code
 
     def _read(self) -> None:
-        with suppress(OSError):  # so Linux tells that the last one who wrote has gone
+        with suppress(OSError):  # Linux raises it when the last writer has closed
             while piece := os.read(self._ours, 65536):
                 self._pieces.append(piece)
 
 
 def screen(written: str) -> list[str]:
-    """The lines that stand in a terminal to which this was written."""
+    """The lines that a terminal shows after this was written."""
     lines, row, column = [""], 0, 0
     for piece in _PIECES.findall(written):
         if piece == "\r":

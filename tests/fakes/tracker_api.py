@@ -1,4 +1,4 @@
-"""An issue tracker on loopback that behaves as GitHub's or Gitea's API does, and holds each request against its description."""
+"""An issue tracker on loopback that behaves like GitHub's or Gitea's API and checks each request against its schema."""
 
 import json
 import re
@@ -57,7 +57,7 @@ class Pull:
 
 
 class Fault(NamedTuple):
-    """What happens to the next request in place of what it asks for, or after it."""
+    """A response that replaces that of the next matching request."""
 
     status: int
     headers: Mapping[str, str] = {}
@@ -68,7 +68,7 @@ class Fault(NamedTuple):
     content: str = "{}"
     """JSON."""
     done: bool = False
-    """Whether what is asked for is done all the same, and only the answer is lost."""
+    """Whether the request is executed and only its response is lost."""
 
 
 class Answer(NamedTuple):
@@ -118,7 +118,7 @@ class TrackerApi:
             return said
 
     def open_issue(self, author: str, body: str, labels: list[str], *, pull: bool = False) -> Issue:
-        """An issue of somebody else's."""
+        """Open an issue as another user."""
         with self.writing:
             issue = Issue(len(self.issues) + 1, author, "An issue", body, labels, self._tick(), pull=pull)
             self.labels |= {name: len(self.labels) + 1 for name in labels if name not in self.labels}
@@ -206,7 +206,7 @@ class TrackerApi:
     # --- the server ---------------------------------------------------------------------------------------------------
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: Any) -> Answer:
-        """What a request gets; one that its description does not allow is noted, and refused."""
+        """The response to a request; one that violates the schema is recorded and rejected."""
         with self.writing:
             path = urlsplit(target).path
             fault = next((one for one in self.faults if one.method in {"", method} and path.endswith(one.path)), None)
@@ -286,7 +286,7 @@ class TrackerApi:
 
 
 def _fits(one: Issue, query: Mapping[str, str], wanted: set[str], *, every: bool) -> bool:
-    """GitHub lists what has every label, Gitea what has any, and it passes over labels that it does not know."""
+    """GitHub lists issues with all labels, Gitea those with any, and it ignores unknown labels."""
     labelled = wanted <= set(one.labels) if every else not wanted or bool(wanted & set(one.labels))
     state = query.get("state", "open")
     return labelled and state in {"all", "open" if one.is_open else "closed"} and _stamp(one.updated) >= query.get("since", "")

@@ -1,4 +1,4 @@
-"""The reader of the tutorial in docs/: types its commands in an empty folder, with a scripted model behind agent and judge."""
+"""Runs the commands of the tutorial in docs/ in an empty folder, with a scripted model for agent and judge."""
 
 import json
 import shlex
@@ -20,7 +20,7 @@ from tests.fakes.tutorial_text import Step, corrected
 
 PAGES = tuple(Path(__file__).parents[2] / "docs" / name for name in ("tutorial.md", "tutorial-run.md"))
 OF_A_TERMINAL = {"init", "align", "run"}
-"""Commands that look otherwise there than elsewhere."""
+"""Commands whose output differs in a terminal."""
 SIZE = 160, 50
 
 # --- the model ----------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ SESSIONS = (
 
 
 def model(request: Request) -> Turn:
-    """What a real model might say, and worse. The judge looks at the code that it is shown."""
+    """The scripted model. The judge reads the code in its prompt."""
     form: Mapping[str, Any] = request.body.get("output_config", {}).get("format", {}).get("schema", {}).get("properties", {})
     if "blockingQuestions" in form:
         return say(json.dumps(AGREED | {"blockingQuestions": [] if ASKED[0] in request.prompt else ASKED}))
@@ -125,7 +125,7 @@ class Reader:
     helmsman: ScriptedCommandLine
 
     def perform(self, step: Step) -> str:
-        """Type it. Returns what is shown then to somebody whose home is ~."""
+        """Type it. Returns the output, with the home as ~."""
         *before, last = step.command.splitlines()
         if last.startswith("helmsman "):
             shown = self._shell("\n".join(before)) + self._steer(shlex.split(last)[1:], step.answers)
@@ -154,7 +154,7 @@ class Reader:
         return told.output + told.errors
 
     def _in_a_terminal(self, words: list[str], answers: list[str]) -> str:
-        """Each answer is given when it is asked for."""
+        """Give each answer when its prompt is shown."""
         with Terminal.running_warm(words, self.helmsman.folder, self.helmsman.variables, SIZE) as terminal:
             for number, answer in enumerate(answers, 1):
                 assert eventually(lambda asked=number: prompts(terminal) >= asked, PATIENCE), terminal.screen

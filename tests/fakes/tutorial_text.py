@@ -1,4 +1,4 @@
-"""A document whose shell blocks can be carried out: what is to be typed, and what is shown of what comes of it."""
+"""Shell blocks of a document: commands to type, and their shown output."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 SHELL = "sh"
 LEFT_OUT = "…"
-"""A line of its own in what is shown: some lines are left out here."""
+"""A line that stands for lines left out of the shown output."""
 
 _BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _TYPED = re.compile(r"^(?:>|.*\[Y/n\]) (.+)$", re.MULTILINE)
@@ -31,15 +31,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Step:
-    """Something to type, and what is shown of it."""
+    """A command and its shown output."""
 
     command: str
     shown: Block | None
-    """None: it is said to print nothing."""
+    """None: it prints nothing."""
 
     @property
     def answers(self) -> list[str]:
-        """What a person types in the terminal while it runs: it stands behind the prompts."""
+        """What a person types while it runs: the text behind the prompts."""
         return _TYPED.findall(self.shown.text) if self.shown else []
 
     def is_true(self, printed: str) -> bool:
@@ -47,7 +47,7 @@ class Step:
 
 
 def steps(document: str) -> list[Step]:
-    """Every block is something to type, or else what was printed by the one before. Raises ValueError for one that is neither."""
+    """Pair each command block with the output block after it. Raises ValueError for output without a command."""
     found = [Block(block["language"], block["text"], block.start("text")) for block in _BLOCK.finditer(document)]
     every = [Block("", "", 0), *found, Block(SHELL, "", 0)]
     for before, block in pairwise(every):
@@ -57,7 +57,7 @@ def steps(document: str) -> list[Step]:
 
 
 def agree(shown: str, printed: str) -> bool:
-    """Whether it is shown as it was printed, but for what differs each time. Lines that are left out may be any."""
+    """Whether the shown output matches the printed one, except for varying values and lines left out."""
     parts = [""]
     for line in _steady(shown):
         parts += [""] if line == LEFT_OUT else [parts.pop() + re.escape(f"{line}\n")]
@@ -65,7 +65,7 @@ def agree(shown: str, printed: str) -> bool:
 
 
 def corrected(document: str, perform: Callable[[Step], str]) -> str:
-    """The document with what is printed now, wherever that is not what is shown."""
+    """The document with outdated output replaced by the current."""
     text, end = "", 0
     for step in steps(document):
         printed = perform(step)
@@ -76,13 +76,13 @@ def corrected(document: str, perform: Callable[[Step], str]) -> str:
 
 
 def tidy(printed: str) -> str:
-    """Without blanks at the end of lines, nor blank lines around them."""
+    """Strip trailing blanks and surrounding blank lines."""
     lines = "\n".join(line.rstrip() for line in printed.splitlines()).strip("\n")
     return f"{lines}\n" if lines else ""
 
 
 def _steady(text: str) -> Iterator[str]:
-    """Its lines without what differs each time."""
+    """Lines with varying values replaced by names."""
     text = tidy(text)
     for varying, name in _VARYING:
         text = varying.sub(name, text)

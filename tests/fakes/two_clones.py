@@ -25,7 +25,7 @@ def clone_remote(remote: Path, name: str) -> Repository:
 
 
 def begin_loop(repository: Repository, uid: str = "u1") -> LoopState:
-    """A loop that this machine has begun and claimed."""
+    """Start a loop in this clone and take its lease."""
     base = git(repository.top, "rev-parse", "HEAD").strip()
     times = dict.fromkeys(("created_at", "updated_at"), "2026-11-22T10:00:00Z")
     fields = {"loop": LOOP, "uid": uid, "base_commit": base, "head": base, "branch": BRANCH, **times}
@@ -47,7 +47,7 @@ def run_iteration(repository: Repository, state: LoopState, text: str) -> LoopSt
 
 
 def take_over_loop(repository: Repository) -> LoopState:
-    """The loop as another machine drives it from here."""
+    """Take the loop over in this clone."""
     pull_state(repository, LOOP, PUSH_CONFIG, held=False)
     state, _ = read_state(repository, LOOP)
     ensure_worktree(repository, loop_worktree(repository, state), BRANCH, state.head)

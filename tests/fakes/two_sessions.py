@@ -1,6 +1,6 @@
-"""A goal that a scripted agent reaches in two sessions: the first does half, commits some of it and leaves the rest lying about.
+"""A goal that a scripted agent reaches in two sessions: the first does half, and commits only a part of that.
 
-What a session does depends on the prompt alone, so that an attempt that is made again does the same as the one before.
+A session depends only on the prompt, so that a repeated attempt does the same.
 """
 
 from deployments.demo_model import Request, Turn, bash, call, say

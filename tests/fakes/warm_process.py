@@ -1,7 +1,7 @@
-"""Our commands without the seconds of importing them: a process that has imported everything forks one whenever asked.
+"""Helmsman's commands without the seconds of imports: forked by a process that has imported everything.
 
-What is started so is a process like any other, with the arguments, folder, environment, pipes and end that it would have had.
-Only what `ps` shows and `/proc/PID/environ` are those of the process that it was forked from.
+A forked command has the arguments, folder, environment, pipes and exit status of a started one.
+Only its entry in `ps` and `/proc/PID/environ` are those of the fork server.
 """
 
 import json
@@ -24,7 +24,7 @@ NOBODY = (0, 0)
 
 
 class ColdProcess(subprocess.Popen[str]):
-    """One that runs a module with these arguments, and imports what it needs itself. Its output goes to pipes or a terminal."""
+    """Runs a module in a new Python. Its output goes to pipes or a terminal."""
 
     def __init__(
         self, module: str, arguments: Sequence[str], folder: Path, variables: Mapping[str, str], terminal: int | None = None
@@ -36,14 +36,14 @@ class ColdProcess(subprocess.Popen[str]):
 
 
 class WarmProcess(ColdProcess):
-    """Python's own class knows how to talk to a process; how this one is started and waited for is ours.
+    """A Popen whose process is forked by the fork server, and waited for by its status pipe.
 
-    It must be told which Prefect server to use: what starts one of its own does that before it imports Prefect.
+    It needs PREFECT_API_URL: a process that starts its own server must do so before it imports Prefect.
     """
 
     _status = -1
     _waitpid_lock: Lock
-    """Popen's own, held by whoever waits."""
+    """Popen's own lock, held while waiting."""
 
     def _execute_child(self, *given: Any) -> None:
         """As Popen calls it: of what is given, the 6th is the folder, the 7th the environment, the 11th to 16th are pipes."""
@@ -68,7 +68,7 @@ class WarmProcess(ColdProcess):
         return self.pid, int(told or b"9")
 
     def _internal_poll(self, _deadstate: int | None = None) -> int | None:
-        if not self._waitpid_lock.acquire(blocking=False):  # another thread waits for it, and will know
+        if not self._waitpid_lock.acquire(blocking=False):  # another thread is waiting and sets the status
             return None
         try:
             if self.returncode is None and self._child_created:
@@ -81,10 +81,10 @@ class WarmProcess(ColdProcess):
 
 
 class Forker:
-    """Whoever forks. It ends with this process."""
+    """The fork server. It ends with this process."""
 
     def __init__(self) -> None:
-        """Start it; it takes the seconds that each command would."""
+        """Start it; this takes the seconds that each command would."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket, self._lock = ours, Lock()
         variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
@@ -93,7 +93,7 @@ class Forker:
             self._process = subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
 
     def fork(self, request: Mapping[str, Any], pipes: Sequence[int]) -> tuple[int, int]:
-        """The number of the new process, and a pipe that tells its status in the end."""
+        """The pid of the new process, and a pipe that delivers its exit status."""
         status, theirs = os.pipe()
         text = json.dumps(request).encode()
         assert len(text) <= LONGEST_REQUEST, f"{len(text)} bytes of arguments and environment"
@@ -101,17 +101,17 @@ class Forker:
             socket.send_fds(self._socket, [text], [*pipes, theirs])
             number = int(self._socket.recv(16) or b"0")
         os.close(theirs)
-        assert number, "the process that forks has ended; its last words are above"
+        assert number, "the fork server has ended; its last output is above"
         return number, status
 
     def end(self) -> None:
-        """It ends when nobody can ask any more."""
+        """Close the socket; the server then ends."""
         self._socket.close()
         self._process.wait()
 
 
 _MAKING = Lock()
-"""A cache lets two threads that come first at the same time make one each, and forgets the other."""
+"""Without it two threads could start a server each, as the cache does not lock."""
 
 
 @cache
@@ -120,7 +120,7 @@ def _forker() -> Forker:
 
 
 def end_fork_server() -> None:
-    """End the process that forks, where there is one."""
+    """Stop the fork server if there is one."""
     if _forker.cache_info().currsize:
         _forker().end()
         _forker.cache_clear()

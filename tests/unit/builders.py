@@ -1,4 +1,4 @@
-"""Records with everything filled in, so that a test names only what it is about."""
+"""Records with defaults for every field."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

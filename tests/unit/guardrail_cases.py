@@ -1,4 +1,4 @@
-"""Iterations and guardrails that a test names only in what it is about."""
+"""Episodes and guardrails with defaults."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Histories of moments: a test names only what each iteration is about."""
+"""Histories of iteration summaries with defaults."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ Step = dict[str, Any]
 
 
 def step(movement: Movement = SIDEWAYS, **fields: Any) -> Step:
-    """One iteration: a never-seen tree under red checks, where nothing else is said."""
+    """One iteration: by default a new tree with failing checks."""
     return {"movement": movement, **fields}
 
 
 def history(*steps: Step) -> tuple[IterationSummary, ...]:
-    """One moment for each step, an hour apart, each with a tree and a file of its own."""
+    """One summary for each step, an hour apart, each with its own tree and file."""
     return tuple(_moment(number, given) for number, given in enumerate(steps, start=1))
 
 
@@ -175,4 +175,4 @@ LEGITIMATE = {
     ),
     "nothing at all": (),
 }
-"""What no detector may hold against an agent."""
+"""Legitimate work: no detector may fire."""

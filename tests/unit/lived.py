@@ -1,4 +1,4 @@
-"""Episodes and observations: a test names only what each is about."""
+"""Episodes, lessons and summaries with defaults."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How a reader of Markdown finds fences: told apart from the code that writes them."""
+"""Fences as a reader of Markdown finds them, independent of the code that writes them."""
 
 import re
 

@@ -22,7 +22,7 @@ class Reading:
     fences: list[str] = field(default_factory=list[str])
     paragraphs: list[str] = field(default_factory=list[str])
     strangers: list[str] = field(default_factory=list[str])
-    """HTML, links, images and whatever else none of us wrote."""
+    """HTML, links, images and other markup that Helmsman does not write."""
 
 
 def read(page: str) -> Reading:
