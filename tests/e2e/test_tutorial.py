@@ -3,8 +3,7 @@
 import pytest
 
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.tutorial import PAGES, reading
-from tests.fakes.tutorial_text import steps
+from tests.fakes.tutorial import PAGES, reading, steps
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -8,8 +8,7 @@ import pytest
 import typer
 
 from deployments.cli import app
-from tests.fakes.tutorial import PAGES
-from tests.fakes.tutorial_text import Step, agree
+from tests.fakes.tutorial import PAGES, Step, agree
 
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
