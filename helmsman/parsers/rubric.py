@@ -45,28 +45,17 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
     lines, every = text.split("\n"), blocks(text)
     parts = _blocks_by_section(every)
     envisioning = _read_envisioning(every, lines)
-    checks_read, criteria_read = [*read_checks(parts["Checks"])], [*read_criteria(parts["Judge criteria"], lines)]
-    checks = tuple(item for item in checks_read if isinstance(item, RubricItem))
-    criteria = tuple(item for item in criteria_read if isinstance(item, RubricItem))
+    read = [*read_checks(parts["Checks"]), *read_criteria(parts["Judge criteria"], lines)]
+    checks = tuple(item for item in read if isinstance(item, RubricItem) and isinstance(item.config, CheckConfig))
+    criteria = tuple(item for item in read if isinstance(item, RubricItem) and isinstance(item.config, CriterionConfig))
     found = [
-        _find_unclosed(every, lines),
-        _find_misspelt_headings(every),
-        _find_empty_sections(parts),
-        (item for item in checks_read if isinstance(item, Problem)),
-        (item for item in criteria_read if isinstance(item, Problem)),
-        _find_duplicates(
-            ((check.line, check.config.title) for check in checks), "the name {} is taken", "- **OTHER**: `COMMAND`"
-        ),
-        _find_duplicates(((criterion.line, criterion.config.id) for criterion in criteria), "the id {} is taken", "[other-id]"),
+        _find_document_problems(every, lines),
+        _find_section_problems(parts, envisioning, first_line),
+        (item for item in read if isinstance(item, Problem)),
+        _find_duplicates(((item.line, item.config.title) for item in checks), "the name {} is taken", "- **OTHER**: `COMMAND`"),
+        _find_duplicates(((item.line, item.config.id) for item in criteria), "the id {} is taken", "[other-id]"),
     ]
     problems = [problem for source in found for problem in islice(source, MOST_PROBLEMS)]
-    if len(envisioning) > LONGEST_ENVISIONING:
-        cause = f"## Envisioning has {len(envisioning)} characters"
-        line = parts["Envisioning"][0].line
-        problems.append(Problem(line, cause, f"keep it to {LONGEST_ENVISIONING}: the judge reads all of it"))
-    if not (parts["Checks"] or parts["Judge criteria"] or envisioning):
-        remedy = "write ## Checks with commands, ## Judge criteria with criteria, or both"
-        problems.append(Problem(first_line, "it has no section that Helmsman reads", remedy))
     problems.sort(key=lambda problem: problem.line)
     ours = any(_is_section_heading(block) and _nearest_section(block) for block in every)
     return Rubric(envisioning, checks, criteria, tuple(problems[:MOST_PROBLEMS]), ours)
@@ -77,9 +66,8 @@ def settings(rubric: Rubric) -> dict[str, Any]:
     checks, criteria = (
         [item.config.model_dump(exclude_defaults=True) for item in items] for items in (rubric.checks, rubric.criteria)
     )
-    judge = {"criteria": criteria, "envisioning": rubric.envisioning}
-    sections = {"checks": checks, "judge": {key: value for key, value in judge.items() if value}}
-    return {key: value for key, value in sections.items() if value}
+    judge = {key: value for key, value in (("criteria", criteria), ("envisioning", rubric.envisioning)) if value}
+    return {key: value for key, value in (("checks", checks), ("judge", judge)) if value}
 
 
 # --- sections -----------------------------------------------------------------------------------------------------
@@ -140,29 +128,30 @@ _EMPTY_SECTION: Mapping[Section, tuple[str, str]] = {
 }
 
 
-def _find_unclosed(every: Iterable[Block], lines: Sequence[str]) -> Iterator[Problem]:
-    """Yield problems for unclosed blocks and NUL characters."""
+def _find_document_problems(every: Iterable[Block], lines: Sequence[str]) -> Iterator[Problem]:
+    """Yield problems for unclosed blocks, NUL characters, and headings that are nearly ours: misspelt, or on another level."""
     for block in every:
         if not block.closed:
             yield Problem(block.line, f"this {block.kind} is never closed", f"close it with {_CLOSING_MARK[block.kind]}")
+        if not _section_of(block) and (meant := _nearest_section(block)):
+            title = short_line(block.text, _LONGEST_TITLE)
+            yield Problem(block.line, f"unknown section {'#' * block.level} {title}", f"did you mean ## {meant}?")
     for number, line in enumerate(lines, 1):
         if "\0" in line:
             yield Problem(number, "there is a NUL character", "remove it; no command can contain one")
 
 
-def _find_misspelt_headings(every: Iterable[Block]) -> Iterator[Problem]:
-    """Yield problems for headings that are nearly ours: misspelt, or on another level."""
-    for block in every:
-        if not _section_of(block) and (meant := _nearest_section(block)):
-            title = short_line(block.text, _LONGEST_TITLE)
-            yield Problem(block.line, f"unknown section {'#' * block.level} {title}", f"did you mean ## {meant}?")
-
-
-def _find_empty_sections(parts: Mapping[Section, list[Block]]) -> Iterator[Problem]:
+def _find_section_problems(parts: Mapping[Section, list[Block]], envisioning: str, first_line: int) -> Iterator[Problem]:
     for section, (cause, remedy) in _EMPTY_SECTION.items():
-        inside = parts[section]
-        if inside and not any(block.kind in {"item", "fence"} for block in inside):
-            yield Problem(inside[0].line, cause, remedy)
+        if parts[section] and not any(block.kind in {"item", "fence"} for block in parts[section]):
+            yield Problem(parts[section][0].line, cause, remedy)
+    if len(envisioning) > LONGEST_ENVISIONING:
+        cause = f"## Envisioning has {len(envisioning)} characters"
+        remedy = f"keep it to {LONGEST_ENVISIONING}: the judge reads all of it"
+        yield Problem(parts["Envisioning"][0].line, cause, remedy)
+    if not (parts["Checks"] or parts["Judge criteria"] or envisioning):
+        remedy = "write ## Checks with commands, ## Judge criteria with criteria, or both"
+        yield Problem(first_line, "it has no section that Helmsman reads", remedy)
 
 
 def _find_duplicates(named: Iterable[tuple[int, str]], cause: str, example: str) -> Iterator[Problem]:
@@ -185,16 +174,15 @@ SHORT = {
     "structured_memory": "memory.wiki",
 }
 """Short keys of rubrics, and their configuration keys."""
-OTHERS = frozenset({"base_branch", "mode", "autonomous"})
-"""Keys in rubrics of other loops; here the command line sets where a loop works and what happens to its work."""
-ABOUT = frozenset({"title", "name", "description", "version", "author", "date", "tags"})  # metadata of documents
+_IGNORED = frozenset({"base_branch", "mode", "autonomous", "title", "name", "description", "version", "author", "date", "tags"})
+"""Keys of other loops, which the command line sets here, and metadata of documents."""
 _OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
 
 
 def parse_front_matter(front_matter: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Problem]]:
     """Return front matter as configuration, and its problems. `lines`: the file's lines, to locate keys."""
     values: dict[str, Any] = {key: value for key, value in front_matter.items() if key in _OWN}
-    unknown = [key for key in front_matter if key not in _OWN | SHORT.keys() | OTHERS | ABOUT][:MOST_PROBLEMS]
+    unknown = [key for key in front_matter if key not in _OWN | SHORT.keys() | _IGNORED][:MOST_PROBLEMS]
     # YAML keys need not be strings, and Python refuses to print very long numbers.
     problems = [_unknown_key(key if isinstance(key, str) else display(key), lines) for key in unknown]
     for short in (short for short in SHORT if short in front_matter):

@@ -42,22 +42,23 @@ _TICK_BOX = re.compile(r"\A\[[ xX]\](?:\s+|$)")  # ticks in the file have no mea
 
 # --- checks -------------------------------------------------------------------------------------------------------
 
-_LABEL = re.compile(r"[*_]*([^`:=$|&;<>*_][^`:=$|&;<>]{0,60})(?::[*_]*|[*_]*[ \t]+[\u2013\u2014])[ \t]+(`.*)", re.DOTALL)
+_LABEL = re.compile(r"[*_]*([^`:=$|&;<>*_][^`:=$|&;<>]{0,60}):[*_]*[ \t]+(`.*)", re.DOTALL)
 """`**Unit tests**: ` before a command in backticks; in a shell, a colon and a space never precede a backtick."""
+_IN_BACKTICKS = re.compile(r"(`+)(?!`)(.*?)(?<!`)\1(?!`)(.*)", re.DOTALL)
 _REMARK = re.compile(r"[(:,.;\u2013\u2014#]|- |$")
+_LOGICAL_LINE = re.compile(r"(?:.*\\\n)*.*\n?")
 _ONE_COMMAND = "write one command in backticks per item, and a dash before a remark after it"
+_NO_COMMAND = "this item has no command"
 
 
 def read_checks(section: Sequence[Block]) -> Iterator[RubricItem[CheckConfig] | Problem]:
     """Yield the commands of a section, and problems."""
-    for number, (line, source, code) in enumerate(_list_commands(section)):
+    for number, (line, text, is_code) in enumerate(_list_commands(section)):
         if number == MOST_ITEMS:
             yield Problem(line, *_TOO_MANY)
             break
-        text = source if code else _TICK_BOX.sub("", source)
-        label = None if code else _LABEL.fullmatch(text)
-        source_command = label[2] if label else text
-        command, cause = _parse_command(source_command, code=code)
+        label = None if is_code else _LABEL.fullmatch(text)
+        command, cause = (text, "") if is_code else _parse_command(label[2] if label else text)
         if cause:
             yield Problem(line, cause, _ONE_COMMAND)
         else:
@@ -65,73 +66,61 @@ def read_checks(section: Sequence[Block]) -> Iterator[RubricItem[CheckConfig] | 
 
 
 def _list_commands(section: Iterable[Block]) -> Iterator[tuple[int, str, bool]]:
-    """Yield every list item at any depth and every line of a fence, with line number and whether it is in a fence."""
+    """Yield every list item at any depth and every command of a code block, with its line and whether it is code."""
     for block in section:
         if block.kind == "item":
-            yield block.line, _join_lines(block.text.split("\n")), False
+            yield block.line, _TICK_BOX.sub("", _join_lines(block.text)), False
         elif block.kind == "fence" and block.closed:
-            words = list[str]()
-            for number, line in enumerate([*block.text.removesuffix("\n").split("\n"), ""], block.line + 1):
-                words.append(line.strip())
-                if line.rstrip().endswith("\\"):
-                    continue
-                command = _join_lines(words).removeprefix("$ ")
+            line = block.line + 1
+            for match in _LOGICAL_LINE.finditer(block.text):
+                command = _join_lines(match[0]).removeprefix("$ ")
                 if command and not command.startswith("#"):
-                    yield number - len(words) + 1, command, True
-                words = []
+                    yield line, command, True
+                line += match[0].count("\n")
 
 
-def _join_lines(words: Iterable[str]) -> str:
-    return " ".join(word.strip().removesuffix("\\").strip() for word in words).strip()
+def _join_lines(text: str) -> str:
+    """Return a text on one line; a backslash continues a line as in a shell."""
+    return " ".join(line.strip().removesuffix("\\").strip() for line in text.split("\n")).strip()
 
 
-def _parse_command(item: str, *, code: bool) -> tuple[str, str]:
+def _parse_command(item: str) -> tuple[str, str]:
     """Return the command of an item, and the error if it is invalid."""
-    if code or not item.startswith("`"):
-        return item, "" if item else "this item has no command"
-    ticks = len(item) - len(item.lstrip("`"))
-    end = next((run.start() for run in re.finditer("`+", item[ticks:]) if len(run[0]) == ticks), None)
-    if end is None:
+    if not item.startswith("`"):
+        return item, "" if item else _NO_COMMAND
+    match = _IN_BACKTICKS.fullmatch(item)
+    if match is None:
         return "", "the command has no closing backtick"
-    command, rest = item[ticks : ticks + end].strip(), item[ticks + end + ticks :].strip()
-    if not command:
-        return "", "this item has no command"
-    has_more = "`" in rest or not _REMARK.match(rest)
-    return command, f"the command is followed by more than a remark: {short_line(rest, _LONGEST_SHOWN)}" if has_more else ""
+    command, rest = match[2].strip(), match[3].strip()
+    if "`" in rest or not _REMARK.match(rest):
+        return "", f"the command is followed by more than a remark: {short_line(rest, _LONGEST_SHOWN)}"
+    return command, "" if command else _NO_COMMAND
 
 
 # --- criteria -----------------------------------------------------------------------------------------------------
 
 _ID = re.compile(r"\[([^\]\n]{1,80})\](?:[:\s]\s*|$)")
-_VOTES = re.compile(
-    r"(?<!\s)\s+(\((?:votes? *[:=]? *)?([0-9]{1,3})(?: *(?:out of|of|/) *([0-9]{1,3}))?(?: *votes?)?\))[.:]?\s*$", re.IGNORECASE
-)
-"""`(2 of 3 votes)`, `(2 of 3)`, `(votes: 3)`."""
+_VOTES = re.compile(r"\(([0-9]{1,3}) of ([0-9]{1,3})(?: votes)?\)[.:]?\s*$")
 _WORDS = {
     "id": ("an id consists of letters, digits and . _ -, at most 60 characters", "write it like [api-errors]"),
     "text": ("a criterion has at most 4000 characters", "split it into several"),
 }
 
 
-def list_items(section: Iterable[Block], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield top-level items with their lines and everything that belongs to them, including code directly below."""
-    line, end, words = 0, 0, list[str]()
+def list_items(section: Iterable[Block], lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return top-level items with their lines and everything that belongs to them, including code directly below."""
+    items: list[tuple[int, list[str]]] = []
+    is_open = False
     for block in section:
-        text = " ".join(part.strip() for part in block.text.split("\n"))
-        is_attached = block.kind == "fence" and block.line == end + 1
-        is_new_item = block.kind == "item" and block.depth == 1
-        if words and (is_new_item or not (block.depth or is_attached)):
-            yield line, "\n".join(words)
-            words = []
-        if is_new_item:
-            line, words = block.line, [text]
-        elif words and block.kind == "fence":
-            words.append("\n".join(lines[block.line - 1 : block.end]))
-        elif words and block.kind != "comment":
-            words.append(f"- {text}" if block.kind == "item" else text)
-        end = block.end
-    if words:
-        yield line, "\n".join(words)
+        text = _join_lines(block.text)
+        if block.kind == "item" and block.depth == 1:
+            items.append((block.line, [text]))
+        elif items and block.kind == "fence" and (block.depth or is_open):
+            items[-1][1].append("\n".join(lines[block.line - 1 : block.end]))
+        elif items and block.depth and block.kind != "comment":
+            items[-1][1].append(f"- {text}" if block.kind == "item" else text)
+        is_open = block.depth > 0 or (is_open and block.kind == "fence")
+    return [(line, "\n".join(parts)) for line, parts in items]
 
 
 def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[RubricItem[CriterionConfig] | Problem]:
@@ -143,7 +132,9 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
         rest = _TICK_BOX.sub("", text)
         label = _ID.match(rest)
         name, rest = (label[1].strip(), rest[label.end() :]) if label else (f"c{number}", rest)
-        sentence, needed, votes = _parse_votes(rest)
+        match = _VOTES.search(rest)
+        sentence = (rest[: match.start()] if match else rest).strip()
+        needed, votes = (int(match[1]), int(match[2])) if match else (1, 1)
         if not 1 <= needed <= votes <= MOST_VOTES:
             cause = f"({needed} of {votes} votes): expected K of N votes, K from 1 to N, N at most {MOST_VOTES}"
             yield Problem(line, cause, "correct the votes")
@@ -154,16 +145,6 @@ def read_criteria(section: Sequence[Block], lines: Sequence[str]) -> Iterator[Ru
                 yield RubricItem(line, CriterionConfig(needed=needed, votes=votes, id=name, text=sentence))
             except ValidationError as error:
                 yield from (Problem(line, *_WORDS[str(fault["loc"][0])]) for fault in error.errors(include_url=False))
-
-
-def _parse_votes(text: str) -> tuple[str, int, int]:
-    """Return the sentence, the needed and the total votes; a single number means both. Votes end the text, or its first line."""
-    first, newline, more = text.partition("\n")
-    for candidate, rest in ((f" {text}", ""), (f" {first}", newline + more)):
-        match = _VOTES.search(candidate)
-        if match and (match[3] or "vote" in match[1].lower()):
-            return (candidate[: match.start()] + rest).strip(), int(match[2]), int(match[3] or match[2])
-    return text.strip(), 1, 1
 
 
 # --- acceptance criteria in a goal --------------------------------------------------------------------------------
