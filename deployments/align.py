@@ -80,7 +80,7 @@ def _align(work: Work, request: AlignRequest, console: Console, *, asks: bool) -
 def _ask_questions(work: Work, alignment: Alignment) -> bool:
     """Ask one by one; each answer is stored at once. Returns whether all are answered."""
     say(
-        f"{plural(len(alignment.open), 'question')} before a loop may start. "
+        f"{plural(len(alignment.open), 'question')} before a loop can start. "
         f"An empty line leaves one open, {LEFT} leaves it to the agent."
     )
     for number, question in enumerate(alignment.open, 1):

@@ -61,7 +61,7 @@ def answer(
     answered(state, reply, now_utc())
     first = answers.put(loop_folder(repository, loop).answers, state.uid, reply)
     if first != reply:
-        what, remedy = f"the question of loop {loop} has an answer already", f"helmsman status {loop}"
+        what, remedy = f"the question of loop {loop} has already been answered", f"helmsman status {loop}"
         existing = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
         raise OperatorError(what, found=existing or "one that cannot be read", remedy=remedy)
     print_answer(
@@ -84,24 +84,24 @@ def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfi
 
 def _open_gate(state: LoopState) -> Gate:
     if state.gate is None:
-        raise OperatorError(f"loop {state.loop} asks nothing", remedy=f"helmsman status {state.loop} shows how it stands")
+        raise OperatorError(f"loop {state.loop} has no open question", remedy=f"helmsman status {state.loop} shows its state")
     return state.gate
 
 
 def _who_continues(repository: Repository, state: LoopState, gate: Gate, answer: Answer) -> str:
     """Text about who handles the answer. Resumes a suspended run if the server has one."""
     if holder(loop_folder(repository, state.loop).lock) is not None:
-        return f"Its driver goes on with that within seconds; look with: helmsman watch {state.loop}"
+        return f"Its driver continues with it within seconds; watch it: helmsman watch {state.loop}"
     try:
         if configured_api(ours()) is not None:
             from tasks.approvals.pause import resume_paused, stand_in
 
             if resume_paused(state.uid, stand_in(form_for(gate.kind), answer.choice), answer.at):
-                return f"A worker goes on with that; look with: helmsman watch {state.loop}"
+                return f"A worker continues with it; watch it: helmsman watch {state.loop}"
     except TransientError as error:
-        again = f"The loop takes it when it is driven again: helmsman resume {state.loop}"
-        return f"The answer is kept, but {error}\n{again}"
-    return f"Nobody drives the loop now. Continue with: helmsman resume {state.loop}"
+        again = f"The loop uses it once it is resumed: helmsman resume {state.loop}"
+        return f"The answer is stored, but {error}\n{again}"
+    return f"No process drives the loop now. Continue with: helmsman resume {state.loop}"
 
 
 def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
@@ -134,9 +134,9 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
 def _cancel_text(name: str, *, group: bool, was_driven: bool, is_driven: bool) -> str:
     what = f"group {name}" if group else f"loop {name}"
     if not was_driven:
-        return f"nobody drives {what}; there is nothing to cancel"
+        return f"{what} is not running; there is nothing to cancel"
     if is_driven:
-        return f"{what} was asked to stop but has not yet{'. Its loops' if group else '; look with'}: helmsman status {name}"
+        return f"{what} was asked to stop and is still running{'. Its loops' if group else '; look with'}: helmsman status {name}"
     if group:
-        return f"{what} has stopped; the command that began it goes on with it. Its loops: helmsman status {name}"
+        return f"{what} has stopped; run the command that started it again to continue. Its loops: helmsman status {name}"
     return f"{what} has stopped; its work is kept. Continue with: helmsman resume {name}"

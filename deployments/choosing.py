@@ -49,4 +49,4 @@ def interruption(repository: Repository, state: LoopState) -> str:
     if step is None:
         return ""
     attempt, last = f", attempt {step.attempt}" if step.attempt > 1 else "", entries[-1][0]
-    return f"in step {step.step} of iteration {step.iteration}{attempt}, last heard of at {last:%Y-%m-%d %H:%M:%S} UTC"
+    return f"in step {step.step} of iteration {step.iteration}{attempt}, last active at {last:%Y-%m-%d %H:%M:%S} UTC"

@@ -78,7 +78,7 @@ def _rubric_lines(file: str, read: RubricFile, audited: Audit, source: str) -> I
     seen = ", envisioning" if rubric.envisioning else ""
     yield f"{clean(file)}: {numbers}{seen}; {plural(len(flaws), 'flaw') if flaws else 'valid'}"
     unused = rubric.checks and not source.startswith(file)
-    note = [f"the checks of this file are not used: {clean(source)} gives others"] if unused else []
+    note = [f"the checks of this file are not used: {clean(source)} sets others"] if unused else []
     parts = {
         "checks": list(_check_lines(rubric)),
         "criteria": list(_criterion_lines(rubric)),
@@ -96,7 +96,7 @@ def _check_lines(rubric: Rubric) -> Iterator[str]:
             "parallel" if config.parallel else "",
             f"report {config.report}" if config.report else "",
             f"environment {', '.join(config.environment)}" if config.environment else "",
-            "flaky is tolerated" if config.tolerate_flaky else "",
+            "flaky tests are tolerated" if config.tolerate_flaky else "",
         ]
         yield clean(f"{config.name or '-':<{WIDTH}} {config.command}   ({', '.join(filter(None, options))})")
 
@@ -111,11 +111,11 @@ def _criterion_lines(rubric: Rubric) -> Iterator[str]:
 
 def _audit_lines(found: Audit) -> Iterator[str]:
     if found.unproven:
-        yield clean(f"proven by the judge alone, name a check or a test: {', '.join(found.unproven)}")
+        yield clean(f"proven by the judge alone; name a check or a test: {', '.join(found.unproven)}")
     for pair in found.agreeing:
         one, other = map(clean, pair.checks)
         yield f"always the same verdict: {one} and {other}, in {pair.reports} reports, {pair.failures} of them failures"
-    doubt = f" (what these do is not known: {clean(', '.join(found.opaque))})" if found.opaque else ""
+    doubt = f" (unknown commands:  {clean(', '.join(found.opaque))})" if found.opaque else ""
     for gap in found.uncovered:
         past = f"; one that did failed in {plural(gap.failures, 'report')}" if gap.failures else ""
         yield f"no command names {gap.kind}{past}{doubt}"
@@ -162,7 +162,7 @@ def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
     """Write a new preset: a copy of another one, or the template."""
     repository = open_repository(repo)
     if repository.bare:
-        raise OperatorError("a bare repository has no place for a preset", found=str(repository.top), remedy="use a clone")
+        raise OperatorError("a bare repository cannot hold a preset", found=str(repository.top), remedy="use a clone")
     if not is_name(name):
         raise invalid_name("a preset", LONGEST_NAME, name, "give another one")
     replaces = known_presets(repository.top).get(name) == BUILT_IN
@@ -172,7 +172,7 @@ def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
     path = add_preset(top, name, preset_text(top, resolve_preset(copied), name) if copied else first)
     rows = (
         ("written", str(path)),
-        ("note", f"in this repository it takes the place of the preset {name} that comes with Helmsman" if replaces else ""),
+        ("note", f"in this repository it replaces the preset {name} that comes with Helmsman" if replaces else ""),
         ("next", f"edit it; helmsman presets show {name}; helmsman run GOAL --preset {name}"),
     )
     answer({"name": name, "file": str(path), "replaces": BUILT_IN if replaces else None}, fields(rows), as_json=as_json)

@@ -48,7 +48,7 @@ def tell(*, keep: bool) -> int:
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    farewell = f"Its folder is kept: {folder}" if keep else "Its folder is removed; --keep would keep it."
+    farewell = f"Its folder is kept: {folder}" if keep else "Its folder is removed; --keep keeps it."
     console.print(f"\nThe demo took {time.monotonic() - started_at:.0f} s. {farewell}", markup=False, soft_wrap=True)
     return status
 

@@ -109,7 +109,7 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
         "",
         f"Next, on the machine that holds the repositories:  prefect worker start --pool {pool}",
         'and start a loop:  prefect deployment run loop/loop --param request=\'{"repository": "DIR", "goal": "..."}\'',
-        "docs/deployments.md tells of schedules, other machines and what happens when one dies.",
+        "docs/deployments.md describes schedules, other machines and what happens when one dies.",
     )
     answer(report, lines, as_json=as_json)
     return 0
@@ -146,10 +146,10 @@ def _block_id(client: SyncPrefectClient, name: str) -> UUID:
         return client.read_block_document_by_name(block_name, kind).id
     except ObjectNotFound as error:
         raise OperatorError(
-            "--notify names no block of the server",
+            "--notify names a block that the server does not have",
             expected="TYPE/NAME of a notification block, for example slack-webhook/ops",
             found=display(name),
-            remedy="make one in the UI under Blocks, or name one of: prefect block ls",
+            remedy="create one in the UI under Blocks, or choose one: prefect block ls",
         ) from error
 
 
@@ -159,7 +159,7 @@ def _server_client() -> Generator[SyncPrefectClient]:
         with get_client(sync_client=True) as client:
             yield client
     except httpx.HTTPError as error:
-        raise TransientError("the Prefect server refuses or has gone away", found=str(error)[:500]) from error
+        raise TransientError("the Prefect server rejected the request or is unreachable", found=str(error)[:500]) from error
 
 
 def new_pool(name: str) -> WorkPoolCreate:
@@ -211,11 +211,11 @@ def server_finding(name: str, now: datetime) -> Finding:
     except ObjectNotFound:
         return Finding("ok", "none: nothing is deployed")
     except httpx.HTTPError as error:
-        return Finding("warn", f"the server does not say: {error}", "look at the server's log")
+        return Finding("warn", f"the server cannot be queried: {error}", "look at the server's log")
     if name == "automations" and missing:
-        return Finding("warn", f"missing: {'; '.join(missing)}", "helmsman deploy declares them again")
+        return Finding("warn", f"missing: {'; '.join(missing)}", "helmsman deploy creates them again")
     if not missing:
-        return Finding("ok", "crashed runs are restarted" if name == "automations" else "no dead process holds one")
+        return Finding("ok", "crashed runs are restarted" if name == "automations" else "none is held by a dead process")
 
     def free_slots() -> str:
         with get_client(sync_client=True) as client:
@@ -224,5 +224,5 @@ def server_finding(name: str, now: datetime) -> Finding:
                     client.update_global_concurrency_limit(slot, GlobalConcurrencyLimitUpdate(active_slots=0))
         return f"freed {', '.join(missing)}"
 
-    names, remedy = ", ".join(missing), "helmsman doctor --fix frees them; merges wait for nothing"
-    return Finding("warn", f"taken for more than {FORGOTTEN}: {names}", remedy, free_slots)
+    names, remedy = ", ".join(missing), "helmsman doctor --fix frees them; until then merges wait"
+    return Finding("warn", f"held for more than {FORGOTTEN}: {names}", remedy, free_slots)

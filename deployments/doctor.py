@@ -84,7 +84,7 @@ def collect_findings(names: Iterable[str], repo: Path, *, fix: bool = False) -> 
                 fixed = finding.fix()
                 finding = _run_check(name, context) or finding
             except (HelmsmanError, OSError, httpx.HTTPError) as error:
-                fixed = f"nothing; it failed: {error}"
+                fixed = f"nothing: it failed with {error}"
         results += [(replace(finding, what=name), fixed)] if finding else []
     return results
 
@@ -134,7 +134,7 @@ def _permissions(context: Context) -> Finding:
     if context.agent is None:
         refuse_root(context.config.claude, as_it_is_called(context.config))
         return Finding("ok", context.config.claude.permission_mode)
-    return Finding("ok", f"as its command reports: {' '.join(context.agent.kind.command)}")
+    return Finding("ok", f"set by its command: {' '.join(context.agent.kind.command)}")
 
 
 def _database(_: Context) -> Finding:
@@ -191,7 +191,7 @@ def _credentials(context: Context) -> Finding:
     if name := next((name for name in names if ours().get(name)), None):
         return Finding("ok", f"{name} is set")
     if kind and kind.login:
-        return Finding("warn", f"none of {', '.join(kind.login)} is set", f"where it is not logged in: {kind.remedy}")
+        return Finding("warn", f"none of {', '.join(kind.login)} is set", f"if it is not logged in: {kind.remedy}")
     if kind:
         return Finding("ok", f"unknown for {kind.name}")
     if block:
@@ -205,9 +205,9 @@ def _judge(context: Context) -> Finding:
     if not context.config.judge.criteria:
         return Finding("ok", "none: there are no criteria")
     if not asks_claude_code(context.config):
-        return Finding("ok", "asked by the Messages API" if ours().get("ANTHROPIC_API_KEY") else "as its block says")
+        return Finding("ok", "through the Messages API" if ours().get("ANTHROPIC_API_KEY") else "as configured in its block")
     refuse_judge(context.config)
-    return Finding("ok", f"asked by Claude Code at {find_binary(context.config.claude)}")
+    return Finding("ok", f"through Claude Code at {find_binary(context.config.claude)}")
 
 
 def _checks(context: Context) -> Finding:
@@ -222,7 +222,7 @@ def _memory(context: Context) -> Finding:
     config = context.config.memory
     url = chosen_url(config.url)
     if not config.use or not url or url.startswith("sqlite:"):
-        return Finding("ok", "in a file of this machine" if config.use else "off (memory.use)")
+        return Finding("ok", "in a local file" if config.use else "off (memory.use)")
     from tasks.memory.postgres import PostgresServer
 
     try:
@@ -230,7 +230,7 @@ def _memory(context: Context) -> Finding:
         with server.reading():
             return Finding("ok", server.place)
     except HelmsmanError as error:
-        remedy = "make sure that it can be reached; loops continue without memory"
+        remedy = "check that it is reachable; loops continue without memory"
         return Finding("warn", f"{error.problem}: {error.found}", remedy)
 
 

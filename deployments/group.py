@@ -111,7 +111,7 @@ def _build_request(repository: Repository, options: Options) -> ParallelRequest:
         raise OperatorError(
             "a file of loops already contains the goals",
             expected="a file, or goals",
-            found=f"{file}, and goals beside it",
+            found=f"{file}and goals",
             remedy="write the goals into the file, or omit the file",
         )
     if file:
@@ -154,13 +154,13 @@ def _group_links(options: Options) -> tuple[Link, ...]:
         return ()
     if not (goals and goals[0]):
         remedy = "give a FILE of loops, or --goal 'first' --goal 'second', or --goal 'one' --best-of 3"
-        raise OperatorError("there is nothing to do", expected="a file of loops, or goals", remedy=remedy)
+        raise OperatorError("no goal is given", expected="a file of loops, or goals", remedy=remedy)
     count = max(best_of, len(given))
     if not count:
         return tuple(Link(goal=goal) for goal in goals)
     if len(goals) > 1:
         found = f"{len(goals)} goals"
-        raise OperatorError("several approaches are for one goal", expected="one --goal", found=found, remedy="name one")
+        raise OperatorError("several approaches need a single goal", expected="one --goal", found=found, remedy="name one")
     variants = approaches(tuple(given), count)
     return tuple(Link(goal=goal, settings={"prompt": {"approach": approach}}) for goal in goals for approach in variants)
 
@@ -172,7 +172,7 @@ def following(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
     left = [one for one in counted if one.outcome is not Outcome.COMPLETED]
     unmerged = [one for one in counted if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
     if not result.done and (left or unmerged):
-        yield f"next       helmsman status {(left or unmerged)[0].loop}; the same command goes on with what is left"
+        yield f"next       helmsman status {(left or unmerged)[0].loop}; repeat the command to continue"
         return
     yield from (f"next       git diff ...{clean(one.branch)}; git merge {clean(one.branch)}" for one in unmerged[:NEXT_SHOWN])
 

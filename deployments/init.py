@@ -61,7 +61,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     """Write the first helmsman.toml and RUBRIC.md. Returns 0, or 2 if one of them was left unchanged."""
     repository = open_repository(repo)
     if repository.bare:
-        what, remedy = "a bare repository has no place for helmsman.toml", "run it in a clone, and push"
+        what, remedy = "a bare repository cannot hold helmsman.toml", "run it in a clone, and push"
         raise OperatorError(what, found=str(repository.top), remedy=remedy)
     if goal is not None and not require_utf8(goal).strip():
         raise OperatorError(
@@ -78,9 +78,9 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         if not as_json:
             lines = (
                 *tried_lines(survey.tried, recommended(survey.tried)),
-                *(f"passed over: {skipped.where}, {skipped.cause}" for skipped in survey.found.skipped),
+                *(f"skipped: {skipped.where}, {skipped.cause}" for skipped in survey.found.skipped),
                 *(f"note: {note}" for note in survey.notes),
-                *(f"{name} will stay as it is: {why}" for name, why in blocked.items()),
+                *(f"{name} will not be changed: {why}" for name, why in blocked.items()),
             )
             show_on(console, map(clean, lines))
         text, kept = goal or "", recommended(survey.tried)
@@ -119,7 +119,7 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]
     unsaved = [path for path in dirty_paths(repository.top) if path not in {TOML, RUBRIC}]
     if unsaved:
         more = ", …" if len(unsaved) > UNSEEN_SHOWN else ""
-        yield f"looked at the last commit, as a loop does; not at uncommitted work: {', '.join(unsaved[:UNSEEN_SHOWN])}{more}"
+        yield f"examined the last commit, as a loop does, without uncommitted changes: {', '.join(unsaved[:UNSEEN_SHOWN])}{more}"
     missing = [name for name in DEPENDENCIES if (repository.top / name).is_dir() and name not in names]
     if missing and any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried):
         installed = "what they need is installed by `setup` below [workspace] in helmsman.toml"
@@ -128,7 +128,7 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]
         if one.is_red:
             yield f"{one.candidate.command} {outcome(one)}; that is what the loop will work on"
     if any(one.tests == 0 for one in tried):
-        yield "a command that runs no test passes whatever the agent does, so it is not taken unasked"
+        yield "a command that runs no test passes whatever the agent does, so it is not used by default"
 
 
 def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], written: Sequence[Page], *, as_json: bool) -> None:
@@ -140,7 +140,7 @@ def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], writt
         else:
             lines.append(f"wrote      {page.name}")
     next_steps = [
-        *([f"helmsman init --force{where}   # replaces what is there"] if any(page.obstacle for page in written) else ()),
+        *([f"helmsman init --force{where}   # overwrites existing files"] if any(page.obstacle for page in written) else ()),
         *([f"helmsman rubric check{where}"] if criteria else ()),
         f"helmsman run{'' if goal else ' GOAL'}{'' if kept else ' --check COMMAND'}{where}",
     ]
@@ -192,7 +192,7 @@ def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried
         kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # the kind that the command names
         trial = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
         say(f"  {outcome(trial)}", *(f"    {clean(line)}" for line in trial.tail.splitlines()[-3:] if not trial.proves))
-        if trial.proves or confirm("  Keep it all the same? A red check may be the goal itself."):
+        if trial.proves or confirm("  Keep it anyway? A failing check may be the goal itself."):
             yield trial
             question = "Another command that proves it"
 
@@ -201,7 +201,7 @@ def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
     """One line per command, and the end of the output of failed ones."""
     for number, one in enumerate(tried, 1):
         what = f"{one.candidate.kind:<6} {clean(one.candidate.command)} ({clean(one.candidate.where)})"
-        yield f"{number}  {what}: {outcome(one)}{', taken as a check' if one in kept else ''}"
+        yield f"{number}  {what}: {outcome(one)}{', used as a check' if one in kept else ''}"
         output = [line for line in one.tail.splitlines() if line.strip()] if one.fate in SHOW_OUTPUT else []
         yield from (f"   {clean(line.expandtabs())[:160]}" for line in output[-TAIL_LINES:])
 
@@ -237,8 +237,8 @@ def outcome(tried: Tried) -> str:
 
 def obstacles(top: Path) -> dict[str, str]:
     """Reasons by file name why a file is not written. Anything with that name counts, even a dangling link."""
-    found = {name: "it exists already" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
+    found = {name: "it already exists" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
     with suppress(HelmsmanError):  # every other command reports an unreadable file
         if TOML not in found and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
-            found[TOML] = "pyproject.toml has [tool.helmsman], and helmsman.toml would take the place of all of it"
+            found[TOML] = "pyproject.toml has [tool.helmsman], which helmsman.toml would replace completely"
     return found

@@ -39,7 +39,7 @@ def loops(repository: Repository) -> Finding:
         f"{state.loop} (completed, but interrupted before its last steps)" for state in idle if _is_interrupted(repository, state)
     ]
     unread = _read_errors(repository)  # they are not touched and do not hide the others
-    found = [f"cut off: {', '.join(some(cut, SHOWN))}"] if cut else []
+    found = [f"interrupted: {', '.join(some(cut, SHOWN))}"] if cut else []
     found += (f"not checked: {error.problem}" for error in unread[:SHOWN])
     if not found:
         return Finding("ok", "none was interrupted")

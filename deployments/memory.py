@@ -132,7 +132,7 @@ def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -
         found = memory.store.search(text, only, limit=limit)[:limit]
     data = {"found": [{"score": round(match.text, 4), **match.lesson.model_dump(mode="json")} for match in found]}
     lines = [f"{'score':<7}{HEAD}", *(_row(match.lesson, f"{match.text:<7.2f}") for match in found)]
-    _emit(memory, lines if found else ["no lesson holds any of these words"], data, as_json=as_json)
+    _emit(memory, lines if found else ["no lesson contains any of these words"], data, as_json=as_json)
 
 
 def _parse_choice(value: str, choices: type[E], option: str, *others: str) -> E | None:
@@ -140,7 +140,7 @@ def _parse_choice(value: str, choices: type[E], option: str, *others: str) -> E 
     if not value or value in set(choices):
         return choices(value) if value else None
     expected = f"one of: {', '.join([*choices, *others])}"
-    raise OperatorError(f"{option} cannot be understood", expected=expected, found=display(value), remedy="name one of them")
+    raise OperatorError(f"invalid value of {option}", expected=expected, found=display(value), remedy="name one of them")
 
 
 def _row(entry: Entry, start: str = "") -> str:
@@ -215,7 +215,7 @@ def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
 def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
     with open_memory(repo) as memory:
         sections = memory.store.import_(file)
-    words = "{added} added, {replaced} replaced by newer ones, {kept} left as they were"
+    words = "{added} added, {replaced} replaced by newer ones, {kept} unchanged"
     _emit(memory, fields((name, words.format_map(merged)) for name, merged in sections.items()), sections, as_json=as_json)
 
 
@@ -224,7 +224,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
         entry = memory.one(name)
         question = f"{clean(entry.id)}: {_text_of(entry)}\nDelete it permanently?"
         if not (yes or as_json) and has_terminal() and not confirm(question):
-            raise OperatorError("nothing was forgotten", remedy="pass --yes to forget without asking")
+            raise OperatorError("nothing was deleted", remedy="pass --yes to delete without asking")
         if isinstance(entry, Guardrail) and memory.repository and entry.project == memory.project:
             memory.notes.extend(filter(None, [delete(memory.repository, memory.store, entry, memory.now)]))
         else:
@@ -234,7 +234,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
                 memory.one(entry.id)  # deleted by another process
         memory.notes.extend(_remaining_copies(memory, entry))
     kind = GUARDRAIL if isinstance(entry, Guardrail) else "lesson"
-    line = f"forgotten: {kind} {clean(entry.id)}: {_text_of(entry)}"
+    line = f"deleted: {kind} {clean(entry.id)}: {_text_of(entry)}"
     _emit(memory, [line], {"forgotten": kind, kind: entry.model_dump(mode="json")}, as_json=as_json)
 
 
@@ -242,12 +242,12 @@ def _remaining_copies(memory: Memory, entry: Entry) -> Iterator[str]:
     """Notes on remaining copies of the entry, and on how it could come back."""
     stats = memory.store.stats()
     if stats.backups:
-        yield f"daily copies of the store that may hold it still: {len(stats.backups)}"
+        yield f"daily backups that may still contain it: {len(stats.backups)}"
     if stats.damaged:
-        yield f"damaged files of the store that may hold it still, beside it: {', '.join(stats.damaged)}"
+        yield f"damaged store files that may still contain it: {', '.join(stats.damaged)}"
     if isinstance(entry, Lesson):
         return
     if entry.project != memory.project:
-        yield "the guardrails.md of its own repository keeps its words until it is written next; --repo DIR names that repository"
+        yield "the guardrails.md of its own repository contains it until the next update; pass --repo DIR for that repository"
     if entry.failure:
-        yield "failures of its class may make it anew; one that is deleted in guardrails.md instead is not made again"
+        yield "failures of its class may create it again; one deleted in guardrails.md is not created again"

@@ -31,7 +31,7 @@ def emit(text: str) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python flushes the rest again at exit
         if not isinstance(error, BrokenPipeError):
-            raise TransientError("the output cannot be written", found=str(error), remedy="make room where it goes") from error
+            raise TransientError("the output cannot be written", found=str(error), remedy="free space where it goes") from error
 
 
 def fields(rows: Iterable[tuple[str, str | Sequence[str]]], width: int = LABEL) -> Iterator[str]:

@@ -189,7 +189,7 @@ def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[]
     lines = (
         f"nothing to do: {item.reason}"
         if isinstance(item, Ignored)
-        else f"{'accepted' if item in new else 'known already'}: {item.what}"
+        else f"{'accepted' if item in new else 'already known'}: {item.what}"
         for item in filtered
     )
     return _respond(HTTPStatus.ACCEPTED if new else HTTPStatus.OK, way, list(lines))
@@ -243,7 +243,7 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
             _log.error("%s waits: %s", event.what, clean(str(error)))
             return
         deliveries.started(event, run)
-        _log.info("%s: flow run %s, %.1f s after it came", event.what, run, (now_utc() - event.received_at).total_seconds())
+        _log.info("%s: flow run %s, %.1f s after receipt", event.what, run, (now_utc() - event.received_at).total_seconds())
 
     def work() -> None:
         while not done.is_set():
@@ -313,5 +313,5 @@ def _log_to_stderr(host: str, listener: socket.socket) -> None:
     _log.addHandler(handler)
     address = listener.getsockname()[0]
     if not ipaddress.ip_address(address).is_loopback:
-        _log.warning("other machines can reach this address; have a proxy with TLS in front of it")
+        _log.warning("other machines can reach this address; put a TLS proxy in front of it")
     print(f"listening on http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}", flush=True)

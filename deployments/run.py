@@ -178,7 +178,7 @@ def refuse_judge(config: LoopConfig) -> None:
     try:
         find_binary(config.claude)
     except OperatorError as error:
-        what = f"the judge is asked by Claude Code: {error.problem}"
+        what = f"the judge uses Claude Code: {error.problem}"
         remedy = f'{error.remedy}; or set ANTHROPIC_API_KEY, with judge.way = "api" or "auto"'
         raise OperatorError(what, expected=error.expected, found=error.found, remedy=remedy) from None
 
@@ -280,7 +280,7 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
             raise problem
         result = result_of(shown.state, state_ref(loop), shown.unverified)
         say(*result_lines(result), f"settings   git show {result.state_ref}:state.json")
-        if not confirm("Go on from this state, and sign it with the key of this machine?"):
+        if not confirm("Continue from this state, and sign it with this machine's key?"):
             raise problem
     accept_state(repository, loop)
 
@@ -305,8 +305,8 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
         file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
         printed = clean_lines(file.read().decode(errors="replace")).strip()
     if message == GONE:
-        what = f"the process that drives loop {request.loop} ended at its start"
-        raise TransientError(what, found=printed or "no message from it", remedy=f"helmsman resume {request.loop}")
+        what = f"the process that drives loop {request.loop} ended during start-up"
+        raise TransientError(what, found=printed or "no output", remedy=f"helmsman resume {request.loop}")
     status = None if message in {UNDER_WAY, SILENT} else int(message)
     if status is not None:
         (sys.stderr if status or as_json else sys.stdout).write(f"{printed}\n")

@@ -81,7 +81,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([_activity_line(folder, state)] if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
-        *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
+        *([f"undone     {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
         *(gate_lines(state.gate, state.loop) if state.gate else ()),
         *(() if driver or state.gate else next_lines(result)),
     )
@@ -126,7 +126,7 @@ def existing_loop(repository: Repository, loop: str) -> LoopState:
     """State of a loop, with a warning on standard error if unverified. Raises OperatorError if it does not exist."""
     shown = show_state(repository, loop)
     if shown.unverified:
-        print(f"unverified: {clean(shown.unverified)}: do not trust what follows", file=sys.stderr)
+        print(f"unverified: {clean(shown.unverified)}: do not trust the following", file=sys.stderr)
     return shown.state
 
 
@@ -172,7 +172,7 @@ def _find_record(repository: Repository, loop: str, iteration: int | None) -> It
 def _evidence_lines(repository: Repository, record: IterationRecord) -> Iterator[str]:
     folder = loop_folder(repository, record.loop).call(record.iteration, record.attempt)
     change = record.execution.change
-    yield from ("", "--- the agent's last words", clean_lines(record.execution.call.final_text))
+    yield from ("", "--- the agent's last message", clean_lines(record.execution.call.final_text))
     yield from ("", f"--- commits {change.start[:10]}..{change.commit[:10]}")
     yield from (f"{commit.id[:10]} {clean(commit.subject)}" for commit in change.commits)
     for result in record.checks.results if record.checks else ():

@@ -31,8 +31,8 @@ from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 
 NO_GOAL = "The change does what its tests ask for."
-GOAL_MET = "The change reaches the goal, wholly and without breaking what was there."
-FROM_CHECKOUT = "helmsman.toml and what else configures the checks: the base has no checks, so those of the checkout were run"
+GOAL_MET = "The change reaches the goal, completely and without breaking existing behaviour."
+FROM_CHECKOUT = "the configuration of the checks: the base has none, so those of the checkout were run"
 
 
 def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **options: Any) -> int:
@@ -59,7 +59,7 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
     answer(found, verification_lines(found), as_json=as_json)
     for path, content in ((options.get("junit"), junit_of), (options.get("sarif"), sarif_of)):
         if path:  # after the result is printed, so a write error does not lose it
-            write_file(path, content(found), "a file of the result", "name a file in a folder that is there")
+            write_file(path, content(found), "the result file", "choose a file in an existing folder")
     if comment:
         _post_comment(found)
     return found.exit_status
@@ -96,8 +96,8 @@ def _read_config(repository: Repository, folder: Path, options: Options) -> Loop
     if options.get("goal") or options.get("rubric"):
         return config
     if probes:
-        remedy = "say what the change is for: --goal TEXT"
-        raise OperatorError("--probes has nothing to write cases from", expected="a goal", remedy=remedy)
+        remedy = "describe the change: --goal TEXT"
+        raise OperatorError("--probes needs a goal", remedy=remedy)
     judge, proof = config.judge.model_copy(update={"criteria": ()}), config.proof.model_copy(update={"probes": 0})
     return config.model_copy(update={"judge": judge, "proof": proof})
 

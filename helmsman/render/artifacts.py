@@ -69,7 +69,7 @@ def summary(state: LoopState) -> str:
     if state.gate is not None:
         next_actions = [f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"]
     elif state.outcome is None:
-        next_actions = ["the loop is running; nothing needs your answer"]
+        next_actions = ["the loop is running; no question is open"]
     else:
         next_actions = [coded(command) for _, command in next_steps(result_of(state, ""))]
     facts = [(fact.name, fact.value) for fact in front_facts(state)]
@@ -84,15 +84,15 @@ def iterations_page(state: LoopState) -> str:
     """The newest iterations first, and the number of earlier ones."""
     shown = state.worked[-ITERATIONS:]
     before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
-    note = f"{plural(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
+    note = f"{plural(max(0, before), 'earlier iteration')} omitted: `helmsman log {state.loop}` shows them."
     start = [moment for moment in state.history[:1] if moment.iteration == 0]  # the tree before any work
-    head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Rung", "Remarks")
+    head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Level", "Remarks")
     first = [("start", f"{one.completion:.0%}", "–", _checks_cell(one), _tests_cell(one), *("–",) * 5, "") for one in start]
     rows = [*map(_iteration_row, reversed(shown)), *(first if before <= 0 else ())]
     return join_blocks([
         f"# {state.loop}: {plural(state.iteration, 'iteration')}",
         table(head, rows, (8, 6, 10, 6, 12, 20, 8, 10, 12, 6, 18)) or "No iteration has ended yet.",
-        f"Rungs: {', '.join(one.title for one in EscalationLevel)}. Tests: those that pass, of those that ran." if rows else "",
+        f"Levels: {', '.join(one.title for one in EscalationLevel)}. Tests: those that pass, of those that ran." if rows else "",
         note if before > 0 else "",
     ])  # fmt: skip
 
@@ -102,11 +102,11 @@ def _iteration_row(moment: IterationSummary) -> tuple[str, ...]:
     change = f"+{moment.insertions} −{moment.deletions} in {moment.files_changed:,}" if moment.files_changed else "–"
     is_remarkable = {
         spelled(moment.outcome): moment.outcome is not AgentOutcome.FINISHED,
-        "taken back": moment.undone,
+        "undone": moment.undone,
         "claimed completion": moment.asked,
         "only tests": moment.test_only,
-        f"{moment.denials} refused": moment.denials > 0,
-        f"{moment.relevance:.0%} to the point": moment.relevance < 0.5,  # noqa: PLR2004 - half of it is unrelated to the task
+        f"{moment.denials} denied": moment.denials > 0,
+        f"{moment.relevance:.0%} related": moment.relevance < 0.5,  # noqa: PLR2004 - half of it is unrelated to the task
     }
     return (
         f"{moment.iteration}{attempt}",
@@ -149,7 +149,7 @@ def plan_lines(state: LoopState) -> Iterator[str]:
     for item in plan.sketch:
         yield f"{'✔' if item.done else '▶' if item.id == plan.now else '○'} {coded(item.id)} {item.title}"
     omitted = plan.total - len(plan.sketch)
-    yield from [f"{omitted:,} further items are left out here; the file has them all."] if omitted > 0 else ()
+    yield from [f"{omitted:,} further items are omitted; the file has them all."] if omitted > 0 else ()
 
 
 def _limited_table(facts: Iterator[Fact]) -> str:

@@ -36,7 +36,7 @@ class Sign(StrEnum):
     BAD = "✘"
 
 
-STANDS = {Sign.GOOD: "in order", Sign.WATCH: "to watch", Sign.BAD: "in trouble"}
+STANDS = {Sign.GOOD: "ok", Sign.WATCH: "watch", Sign.BAD: "problem"}
 
 
 class System(NamedTuple):
@@ -76,7 +76,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
         prose(state.config.goal.strip().partition("\n")[0], 200),
         f"{cost_text(state)}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC  \n{last_decision}",
         f"**plan**: {prose(plan_text(state), 200)}" if state.plan.total else "",
-        table(("System", "Stands", "In short"), overview, (24, 14, 62)),
+        table(("System", "Status", "Summary"), overview, (24, 14, 62)),
         *(system.section() for system in systems),
     ])  # fmt: skip
 
@@ -100,7 +100,7 @@ def _fact_rows(record: IterationRecord | None, *parts: Part) -> Iterator[Row]:
 def _operations(record: IterationRecord | None) -> System:
     title = "System 1 – operations"
     if record is None:
-        return System(title, "no iteration has ended since the loop was opened", watch=True)
+        return System(title, "no iteration has ended since the loop was started", watch=True)
     call, change, moment = record.execution.call, record.execution.change, record.moment
     changed = f"{plural(change.files_changed, 'file')} changed in {plural(len(change.commits), 'commit')}"
     return System(
@@ -164,7 +164,7 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
         f"{checks_text}, {plural(len(blocking), 'blocking finding')}, {claims_text}",
         (
             ("claims", held_text if trust.checked else "none could be compared yet"),
-            ("purpose", f"{drift.related} of {plural(drift.deeds, 'file')} had to do with the task" if drift.deeds else ""),
+            ("purpose", f"{drift.related} of {plural(drift.deeds, 'file')} were related to the task" if drift.deeds else ""),
             ("rejections in a row", f"{rejections} of {state.config.judge.rejections}" if rejections else ""),
         ),
         bad=blocking or state.contradictions or (record and record.judgement and record.judgement.rejected),
@@ -180,7 +180,7 @@ def _outlook(state: LoopState) -> System:
         "System 4 – outlook",
         f"{measured.completion:.0%} measured as done, the limit leaves {iterations_left}",
         (
-            ("first of all", _cell_lines(oversight.strategy.priorities)),
+            ("priorities", _cell_lines(oversight.strategy.priorities)),
             (
                 "best so far",
                 f"{best.completion:.0%} after iteration {best.iteration}, at {coded(best.commit[:10])}" if best else "",

@@ -87,7 +87,7 @@ def _done_text(state: LoopState) -> str:
     if state.gate:
         return f"not yet: {state.gate.question}"
     if state.waiting:
-        return f"not yet: it goes on at {state.waiting.until:%Y-%m-%d %H:%M} UTC: {state.waiting.reason}"
+        return f"not yet: it continues at {state.waiting.until:%Y-%m-%d %H:%M} UTC: {state.waiting.reason}"
     return "not yet"
 
 
@@ -137,7 +137,7 @@ def _agent_facts(record: IterationRecord) -> Iterator[Fact]:
     if record.hat:
         yield hat_fact(record.hat)
     if call.error:
-        yield Fact("its words", short_line(call.error, SAID_SHOWN), "", "Agent")
+        yield Fact("error", short_line(call.error, SAID_SHOWN), "", "Agent")
     yield from (Fact("guard", texts.guard_text(one), "warn", "Agent") for one in call.guarded[:GUARDED_SHOWN])
     if call.stops:
         yield Fact("stop", _stops_text(call.stops), "", "Agent")
@@ -199,8 +199,8 @@ def _work_facts(record: IterationRecord) -> Iterator[Fact]:
         "Work",
         ("commits", "\n".join(f"`{commit.id[:10]}` {clean(commit.subject)}" for commit in change.commits)),
         ("files", "\n".join(some(map(coded, change.files), FILES_SHOWN))),
-        ("protected", ", ".join((*map(clean, record.execution.put_back), "put back")) if record.execution.put_back else ""),
-        ("taken off", rolled_back),
+        ("protected", ", ".join((*map(clean, record.execution.put_back), "restored")) if record.execution.put_back else ""),
+        ("undone", rolled_back),
     )
 
 
@@ -215,7 +215,7 @@ def check_facts(report: CheckReport | None) -> Iterator[Fact]:
         yield Fact("check", texts.check_text(result), kind, "Checks")
     if report.clean is False and report.results:
         yield Fact("", "verified in the agent's folder (workspace.clean = false)", "warn", "Checks")
-    yield from _details("Checks", ("put back", ", ".join(report.left_behind)))
+    yield from _details("Checks", ("restored", ", ".join(report.left_behind)))
 
 
 def checks_kind(report: CheckReport | None) -> Kind:
@@ -232,7 +232,7 @@ def finding_facts(findings: Sequence[Finding]) -> Iterator[Fact]:
         is_blocking = finding.weight is Weight.BLOCK
         text = f"{'✘' if is_blocking else '!'} {finding.rule} {clean(finding.where)}: {clean(finding.message)}"
         yield Fact("finding" if is_blocking else "hint", text, "bad" if is_blocking else "warn", "Findings")
-        yield from _details("Findings", ("honest", finding.honest))
+        yield from _details("Findings", ("instead", finding.honest))
 
 
 def _plan_facts(record: IterationRecord) -> Iterator[Fact]:
@@ -244,7 +244,7 @@ def _plan_facts(record: IterationRecord) -> Iterator[Fact]:
         yield from _details("Plan", ("title", item.title))
     if plan_change is not None:
         text = clean(plan_change.why)
-        yield Fact("plan", text if plan_change.kept else f"its file was put back: {text}", "", "Plan")
+        yield Fact("plan", text if plan_change.kept else f"its file was restored: {text}", "", "Plan")
 
 
 def _claim_facts(record: IterationRecord) -> Iterator[Fact]:
@@ -299,13 +299,13 @@ def _signal_facts(record: IterationRecord) -> Iterator[Fact]:
         yield Fact(texts.alert_word(alert), clean(alert.message), SEVERITIES[alert.severity], "Signals", is_detail=is_expected)
         numbers = " / ".join(f"{number:g}" for number in (alert.value, alert.threshold) if number is not None)
         yield from _details(
-            "Signals", ("rule", coded(alert.rule) + (f" ({numbers})" if numbers else "")), ("told", alert.instruction)
+            "Signals", ("rule", coded(alert.rule) + (f" ({numbers})" if numbers else "")), ("advice", alert.instruction)
         )
 
 
 def decision_facts(decision: Decision) -> Iterator[Fact]:
     yield Fact("→", f"{decision.word}: {clean(decision.reason)}", "")
-    others = ((step, f"; otherwise with: {step.otherwise}" if step.held and step.otherwise else "") for step in decision.path)
+    others = ((step, f"; different with: {step.otherwise}" if step.held and step.otherwise else "") for step in decision.path)
     steps = (("yes" if step.held else "no", f"{step.question} {step.because}{other}") for step, other in others)
     yield from _details("Decision", ("rule", coded(decision.rule)), *steps)
 
@@ -316,7 +316,7 @@ def control_facts(oversight: Oversight) -> Iterator[Fact]:
     gains = f"{control.gains.kp:.2f}/{control.gains.ki:.2f}/{control.gains.kd:.2f}"
     terms = f"P {control.proportional:.2f}, I {control.integral:.2f}, D {control.derivative:+.3f} by {gains} ({control.phase})"
     has_next = oversight.strategy.reasoning and ladder.rung < EscalationLevel.HUMAN  # otherwise there is no next iteration
-    effects = {True: ", what was done helped", False: ", what was done did not help", None: ""}
+    effects = {True: ", the advice helped", False: ", the advice did not help", None: ""}
     yield from _details(
         "Control",
         ("progress", shares_text(oversight.progress)),

@@ -62,7 +62,7 @@ def evidence(state: LoopState, worktree: str) -> str:
         "evidence",
         short=in_short(state),
         printed=[result.tail.strip() or result.head.strip() for result in failures],
-        moments=table(("#", "progress", "movement", "rung", "taken back"), rows) if state.iteration else "",
+        moments=table(("#", "progress", "movement", "level", "undone"), rows) if state.iteration else "",
         look=f"git log {commits}",
         worktree=worktree,
         answers=state.answers[-ANSWERS_SHOWN:],
@@ -72,7 +72,7 @@ def evidence(state: LoopState, worktree: str) -> str:
 def gate_lines(gate: Gate, loop: str) -> list[str]:
     """Question, evidence, choices with their commands, and the effect of no answer."""
     effect = gate.choices.get(gate.at_timeout)
-    unanswered = f"unanswered until then: {gate.at_timeout}{f' ({effect})' if effect else ''}"
+    unanswered = f"without an answer by then: {gate.at_timeout}{f' ({effect})' if effect else ''}"
     deadline = (
         f"{gate.deadline:%Y-%m-%d %H:%M} UTC; {unanswered}"
         if gate.deadline
@@ -84,10 +84,10 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
     return [
         f"asked      {GATES[gate.kind].title} ({clean(gate.key)}), {gate.asked_at:%Y-%m-%d %H:%M} UTC",
         f"question   {clean(gate.question)}",
-        *([f"not taken  {clean(gate.refused)}"] if gate.refused else ()),
+        *([f"rejected   {clean(gate.refused)}"] if gate.refused else ()),
         *_evidence_lines(gate),
         *(line for pair in commands for line in pair),
-        "with       --guidance TEXT: for the next iteration; approve also takes --set KEY=VALUE",
+        "with       --guidance TEXT: for the next iteration; approve also accepts --set KEY=VALUE",
         f"deadline   {deadline}",
     ]
 

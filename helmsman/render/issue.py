@@ -57,7 +57,7 @@ def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
     answer = next((one for one in reversed(state.answers) if one.gate in open_stages[-1:]), None)
     ending, climbs, why = state.ending, state.oversight.ladder.climbs, "The loop continues."
     if answer is not None:
-        author = "lapse of time" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
+        author = "timeout" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
         why = f"It was answered: **{answer.choice}** by {author} at {answer.at:%Y-%m-%d %H:%M} UTC."
     elif ending is not None and ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
         why = f"The loop is {ending.outcome}: {prose(ending.reason)}"

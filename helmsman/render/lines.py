@@ -22,7 +22,7 @@ from helmsman.texts import SIGNS, duration, format_dollars, format_tool_calls, m
 
 REASON_SHOWN, GOAL_SHOWN = 100, 60
 NOT_STARTED = frozenset({126, 127})  # exit codes of a shell: not executable, not found
-EXPLAINED, SAID_ABOVE = frozenset({"Decision", "Control", "Signals"}), frozenset({"→", "told"})
+EXPLAINED, SAID_ABOVE = frozenset({"Decision", "Control", "Signals"}), frozenset({"→", "advice"})
 """Parts of an iteration that explain its decision, and facts of them that are shown elsewhere."""
 LIST_HEAD = ("LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL")
 
@@ -56,7 +56,7 @@ def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator
     yield from (f"    {fact.line}" for fact in (check_facts(report) if report else ()) if not fact.is_detail)
     for result in report.failures if report else ():
         if result.error or result.exit_code in NOT_STARTED:
-            yield f"    warn       {clean(result.name)} cannot start; fix it in helmsman.toml, unless the work is to make it"
+            yield f"    warn       {clean(result.name)} cannot start; fix it in helmsman.toml, unless the work is to create it"
     yield from (f"    warn       {clean(warning)}" for warning in warnings)
 
 
@@ -76,7 +76,7 @@ def explanation(record: IterationRecord) -> Iterator[str]:
     yield from (f"learned    {clean(lesson)}" for lesson in record.learned.lessons)
     if record.failed:
         failed = record.failed
-        yield f"taken off  {failed.commit[:10]} stays at {failed.ref}; the branch is at {failed.back_to[:10]}"
+        yield f"undone     {failed.commit[:10]} stays at {failed.ref}; the branch is at {failed.back_to[:10]}"
 
 
 def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
@@ -88,8 +88,8 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
         f"{ladder.rung.title} because of {why}" if ladder.rung > EscalationLevel.PATCH else "",
         f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {"none", "productive"} else "",
     )))  # fmt: skip
-    suffix = "" if config.ladder.act else " (only watched: ladder.act is off)"
-    yield f"health     {health or 'nothing to notice'}{suffix}"
+    suffix = "" if config.ladder.act else " (observing only: ladder.act is off)"
+    yield f"health     {health or 'no problems'}{suffix}"
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
 
 
@@ -101,7 +101,7 @@ def next_lines(result: LoopResult, gate: Gate | None = None) -> Iterator[str]:
 def next_steps(result: LoopResult, gate: Gate | None = None) -> Iterator[tuple[str, str]]:
     """Purpose and text of each command. `gate`: an open question, whose answer comes first."""
     if result.unverified:
-        yield "next", f"helmsman resume {result.loop}  # says what can be done about an unverified state, and does nothing else"
+        yield "next", f"helmsman resume {result.loop}  # shows the options for an unverified state, and changes nothing"
         return
     branch = shlex.quote(clean(result.branch))  # git allows shell syntax in names, and a reader may copy it
     if result.merged:
@@ -118,7 +118,7 @@ def _next_command(result: LoopResult, branch: str, gate: Gate | None) -> str:
         return f"{answer_command(gate, choice, result.loop)}  # {effect} Other choices: helmsman answer {result.loop}"
     if result.merged:
         same = result.merged.commit == result.merged.base
-        return "" if same else f"git revert -m 1 {result.merged.commit[:12]}  # only to take it out again"
+        return "" if same else f"git revert -m 1 {result.merged.commit[:12]}  # only to undo the merge"
     if result.outcome is Outcome.COMPLETED:
         return f"git merge {branch}"
     more = f" --set {result.rule}=VALUE" if result.outcome is Outcome.STOPPED and result.rule.startswith(LIMITS) else ""
@@ -151,7 +151,7 @@ def group_lines(result: ParallelResult) -> Iterator[str]:
     spent = format_dollars(result.spent, result.untold)
     yield f"group      {result.group}: {result.completed} of {plural(len(result.loops), 'loop')} completed, {spent}"
     for loop in result.loops:
-        sign = SIGNS[loop.outcome] if loop.outcome else "under way" if loop.branch else "not begun"
+        sign = SIGNS[loop.outcome] if loop.outcome else "under way" if loop.branch else "not started"
         yield f"loop       {loop.loop}  {sign}  {format_dollars(loop.cost_usd, loop.untold)}  {clean(loop.goal)}"
         if loop.approach:
             yield f"           approach: {clean(loop.approach)}"
@@ -168,11 +168,11 @@ def aligned_lines(result: AlignResult) -> Iterator[str]:
     """Result of an alignment in a few lines."""
     yield f"alignment  {clean(result.file)}"
     if result.by == "template":
-        yield "by         the template: no model looked for gaps"
+        yield "by         the template: no model was asked"
     if result.reason:
         yield f"because    {' '.join(clean(result.reason).split())}"
     if result.cost_usd:
         yield f"cost       {money(result.cost_usd)}, {plural(result.round, 'round')}"
     if result.questions:
-        yield f"open       {plural(len(result.questions), 'question')}; a loop does not start before they are answered"
+        yield f"open       {plural(len(result.questions), 'question')}; a loop does not start until they are answered"
         yield from (f"           {number}. {clean(question)}" for number, question in enumerate(result.questions, 1))

@@ -46,7 +46,7 @@ def fence(text: str, most: int = LONGEST_OUTPUT) -> str:
     """Fence untrusted text of several lines; only the end of a long one, which has the outcome."""
     body = "\n".join(shortened(clean(line).rstrip(), LONGEST_OUTPUT_LINE) for line in text.expandtabs(4).splitlines()).strip("\n")
     if len(body) > most:
-        body = f"[… {len(body) - most:,} characters are left out …]\n{body[-most:]}"
+        body = f"[… {len(body) - most:,} characters omitted …]\n{body[-most:]}"
     ticks = "`" * max(3, 1 + _longest_run(body))
     return f"{ticks}\n{body}\n{ticks}"
 

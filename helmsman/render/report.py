@@ -30,13 +30,13 @@ from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, plan_text, plural
 
 MOST_SHOWN = 500  # attempts at iterations, the newest
-MOST_OUTPUTS = 50  # iterations that are shown with the outputs of checks and the agent's last words
+MOST_OUTPUTS = 50  # iterations that are shown with the outputs of checks and the agent's last message
 MOST_DOUBTS = 5  # findings at the top of the page; the iterations list all of them
 TITLE_SHOWN, REASON_SHOWN, RULES_SHOWN = 160, 160, 10
 REACH: Mapping[str, Sequence[float]] = {
     "% complete by evidence": (0, 100),
     "output of control": (0, 1),
-    "rung": (0, EscalationLevel.EJECT),
+    "level": (0, EscalationLevel.EJECT),
 }
 """Values that an axis always includes, by its label."""
 ENDINGS: Mapping[Outcome | None, str] = {
@@ -112,7 +112,7 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
     progress = (100 * record.oversight.progress.completion for record in counted)
     yield (chart("Progress", "% complete by evidence", progress, counted),)
     yield (chart("Urgency", "output of control", (record.oversight.control.output for record in counted), counted),)
-    yield (chart("Ladder of escalation", "rung", (record.oversight.ladder.rung for record in counted), counted),)
+    yield (chart("Ladder of escalation", "level", (record.oversight.ladder.rung for record in counted), counted),)
     yield (chart("Cost", "US dollars in all", accumulate(record.usage.cost_usd for record in records)),)
     yield (chart("Tokens", "in and out, an iteration", (record.usage.tokens for record in records)),)
     yield (chart("Context", "tokens at its fullest", (record.execution.call.context.peak for record in records)),)

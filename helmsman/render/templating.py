@@ -37,7 +37,7 @@ def with_code(text: str) -> Markup:
 
 def output(text: str) -> Markup:
     """Untrusted text of several lines as preformatted text; only the end of a long one, which has the reason."""
-    cut = text if len(text) <= OUTPUT_SHOWN else f"[{len(text) - OUTPUT_SHOWN:,} characters left out]\n{text[-OUTPUT_SHOWN:]}"
+    cut = text if len(text) <= OUTPUT_SHOWN else f"[{len(text) - OUTPUT_SHOWN:,} characters omitted]\n{text[-OUTPUT_SHOWN:]}"
     return Markup("<pre>{}</pre>").format(Markup(escape(clean_lines(cut)))) if text.strip() else Markup()  # noqa: S704 - escaped
 
 

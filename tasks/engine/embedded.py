@@ -98,7 +98,7 @@ def adopt_engine() -> None:
 def engine_start_text(of: str) -> str:
     """Text about what `engine` starts. Creating a new database takes much longer than opening one."""
     is_first = is_embedded() and not (prefect_home(os.environ) / "prefect.db").exists()
-    return f"the engine for {of}{', and its database, once' if is_first else ''}"
+    return f"the engine for {of}{', and its database (first use)' if is_first else ''}"
 
 
 @contextmanager
@@ -166,9 +166,9 @@ class _Server:
             if self.end or time.monotonic() > deadline:
                 raise TransientError(
                     "the embedded Prefect server did not start",
-                    expected="one that goes on" if self.end else f"an answer within {START_SECONDS} s",
+                    expected="a running server" if self.end else f"an answer within {START_SECONDS} s",
                     found=self.end or "it is still starting",
-                    remedy=f"look at the disk, the memory and the server's folder {prefect_home(os.environ)}, "
+                    remedy=f"check the disk, the memory and the server's folder {prefect_home(os.environ)}, "
                     "or start `prefect server start` yourself and set PREFECT_API_URL",
                 )
         return self.url

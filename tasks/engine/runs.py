@@ -139,7 +139,7 @@ def driving_run(
             client.update_flow_run_labels(own_id, {REPOSITORY: str(repository)})
         for unfinished in runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": UNFINISHED}}):
             if unfinished.id != own_id:
-                message = f"its process died; {name} goes on in flow run {own_id}"
+                message = f"its process died; {name} continues in flow run {own_id}"
                 client.set_flow_run_state(unfinished.id, Crashed(name=SUPERSEDED, message=message), force=True)
     with run_tags(*(inside or tags)), without_heartbeats(), _watching_cancel(cancel):
         yield
@@ -207,7 +207,7 @@ def leaving_what_others_drive() -> Generator[None]:
     finally:
         if not paused and is_started_elsewhere():
             get_run_logger().error(
-                "this run is left to the machine that drives it now: it was started again, while nobody heard of us"
+                "this run was started again on another machine, after this one sent no heartbeat; that machine drives it now"
             )
             raise Abort("this run was started again elsewhere")
 

@@ -155,6 +155,6 @@ def _wrapping_storage_errors(loop: str) -> Generator[None]:
             "the storage for the results of steps cannot be used, so a machine that takes over would repeat them",
             expected=f"to write and read {PROBE} in {block or 'the default result storage of the Prefect server'}",
             found=f"{type(error).__name__}: {error}"[:500],
-            remedy="look at the storage and at the block's credentials (docs/operations.md tells how both are made); "
+            remedy="check the storage and the block's credentials (docs/operations.md describes both); "
             f"then continue with: helmsman resume {loop}",
         ) from error

@@ -26,7 +26,7 @@ SIGNALS = "TRACES", "METRICS"
 SPOKEN = "http/protobuf"
 """The only OTLP protocol of the extra `telemetry`."""
 MISSING = "no telemetry: an exporter is configured, and OpenTelemetry is not installed; pip install 'helmsman[telemetry]'"
-UNDELIVERED = "telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT), and the loop goes on"
+UNDELIVERED = "telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT); the loop continues"
 T = TypeVar("T")
 
 
@@ -37,7 +37,7 @@ def wanted(environment: Mapping[str, str], warn: Callable[[str], None]) -> bool:
     chosen = exported_signals(environment)
     unknown = next((name for signal in chosen if (name := _variable(environment, signal, "PROTOCOL") or SPOKEN) != SPOKEN), None)
     if unknown:
-        warn(f"no telemetry: OTLP is spoken by {SPOKEN} here, not by {unknown}; set OTEL_EXPORTER_OTLP_PROTOCOL={SPOKEN}")
+        warn(f"no telemetry: the OTLP protocol {unknown} is not supported; set OTEL_EXPORTER_OTLP_PROTOCOL={SPOKEN}")
     return bool(chosen) and not unknown
 
 

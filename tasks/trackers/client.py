@@ -32,13 +32,13 @@ _MOVED = ("the tracker's repository has moved", "correct tracker.repository or t
 _REMEDIES: Mapping[int, tuple[str, str]] = {
     **dict.fromkeys((301, 307, 308), _MOVED),
     302: ("the tracker's API was not found at this address", "correct tracker.url"),
-    401: ("the tracker refuses the token", f"use a valid one in {TOKEN} or in the block that tracker.block names"),
+    401: ("the tracker rejected the token", f"use a valid one in {TOKEN} or in the block that tracker.block names"),
     403: (
-        "the tracker's token may not do that",
+        "the tracker's token lacks a permission",
         "use one that may read and write issues and labels of tracker.repository, and pull requests where issues start loops",
     ),
-    404: ("the tracker does not know the repository", "correct tracker.repository, or let the token see it"),
-    410: ("the tracker has no issues there", "switch issues on for tracker.repository, or name another"),
+    404: ("the tracker does not know the repository", "correct tracker.repository, or give the token access to it"),
+    410: ("the repository has no issues", "enable issues for tracker.repository, or name another"),
     423: ("the tracker's repository is archived", "name another in tracker.repository"),
 }
 """Errors that the operator can fix: problem and remedy by status."""
@@ -76,7 +76,7 @@ class Api:
             response = self._request("GET", path, {"params": {**query, "page": page} if page > 1 else query})
             content = _json_of(response)
             if not isinstance(content, list):
-                raise unknown_format("no list")
+                raise unknown_format("not a list")
             found = {identity_of(one): mapping(one) for one in cast("list[Any]", content)}
             fresh = {identity: one for identity, one in found.items() if identity not in seen}
             seen |= fresh.keys()
@@ -117,7 +117,7 @@ class Api:
                 # a gateway's 5xx does not tell whether a POST had an effect; a rate limit does
                 may_retry = is_limited or (method != "POST" and status in _BUSY)
                 found = _excerpt(f"{status} {response.text[:MOST_WORDS]}")
-                error = TransientError("the tracker refused the request", found=found)
+                error = TransientError("the tracker rejected the request", found=found)
                 if not is_limited and (advice := _REMEDIES.get(status)):
                     error = OperatorError(advice[0], found=found, remedy=advice[1])
                 # an hourly quota does not reset within seconds
@@ -131,7 +131,7 @@ class Api:
 
 def unknown_format(found: str) -> TransientError:
     return TransientError(
-        "the tracker's answer has an unknown format", expected="JSON of its API", found=clean(found)[:MOST_WORDS]
+        "the tracker's response has an unknown format", expected="JSON of its API", found=clean(found)[:MOST_WORDS]
     )
 
 

@@ -70,10 +70,10 @@ def open_tracker(config: TrackerConfig, patience: float) -> "IssueTracker":
     host = httpx.URL(config.url).host if config.url else PUBLIC
     if host not in ours().get(HOSTS, PUBLIC).split():  # the repository sets the address, but the token is the operator's
         raise OperatorError(
-            "the tracker's token is not meant for that address",
+            "the tracker's token must not be sent to that address",
             expected=f"one of the hosts in {HOSTS}",
             found=clean(config.url),
-            remedy=f"name the host in {HOSTS} where the loops run, if it is yours",
+            remedy=f"if the host is yours, add it to {HOSTS} where the loops run",
         )
     forge, base = FORGES[config.kind or "github"], config.url or f"https://{PUBLIC}"
     return IssueTracker(forge, base, tracker_token(config), config.repository, patience)
@@ -124,7 +124,7 @@ class IssueTracker(Api):
         content = {"title": title, "body": body, "labels": self._made(labels)}
         created = _issue_of(self.call("POST", f"{self._home}/issues", content).content)
         if created is None:
-            raise unknown_format("a pull request in place of an issue")
+            raise unknown_format("a pull request instead of an issue")
         return created
 
     def comment(self, number: int, body: str) -> None:
@@ -180,7 +180,7 @@ class IssueTracker(Api):
         found = self.pull_request(head, base)
         if found is None or not found.is_open:
             raise OperatorError(
-                "the tracker's forge refuses the pull request",
+                "the forge rejected the pull request",
                 expected=f"branches {head} and {base} that differ, and a repository that takes pull requests",
                 found=clean(f"{reply.status} {reply.content}")[:MOST_WORDS],
             )

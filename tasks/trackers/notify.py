@@ -24,7 +24,7 @@ def notify(blocks: Iterable[str], subject: str, body: str) -> None:
         try:
             loaded = Block.load(name)
             if not isinstance(loaded, NotificationBlock):
-                raise TypeError(f"{type(loaded).__name__} is no notification block")  # noqa: TRY301 - reported like any other
+                raise TypeError(f"{type(loaded).__name__} is not a notification block")  # noqa: TRY301 - reported like any other
             block: Any = loaded  # outside of an event loop its coroutines run synchronously
             with block.raise_on_failure():
                 block.notify(body=redact(body), subject=redact(subject))

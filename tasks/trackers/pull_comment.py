@@ -40,7 +40,7 @@ def thread_of(variables: Mapping[str, str]) -> Thread:
         raise OperatorError(
             "there is no pull request to comment on",
             expected="a job of GitHub, Gitea or GitLab that runs for a pull or merge request",
-            remedy="run it on the event pull_request or in a merge request pipeline, or leave --comment out",
+            remedy="run it on the event pull_request or in a merge request pipeline, or omit --comment",
         )
     if not thread.token:
         raise OperatorError(

@@ -18,11 +18,11 @@ def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
     """Push and open the pull request; idempotent. Raises TransientError, or OperatorError if somebody has to fix something."""
     link = state.issue
     if link is None:
-        raise OperatorError(f"loop {state.loop} was started for no issue")
+        raise OperatorError(f"loop {state.loop} was not started for an issue")
     if work_of(context.repository, state) == state.base_commit:
         raise OperatorError(
             "there is nothing to merge: the loop changed nothing",
-            expected="commits that the base lacks",
+            expected="commits that the base does not have",
             remedy="describe in the issue what is missing, add a check that shows it, and continue",
         )
     push_branch(context.repository, state)

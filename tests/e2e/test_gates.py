@@ -120,7 +120,7 @@ def test_the_command_line_refuses_answers_that_cannot_be_followed_and_second_one
     first = helmsman.run("approve", "loop", *answer, "--json")
     assert json.loads(first.output)["choice"] == "approve"
     second = helmsman.run("reject", "loop", *answer)
-    assert (second.exit_code, "has an answer already" in second.errors) == (2, True), second
+    assert (second.exit_code, "has already been answered" in second.errors) == (2, True), second
     resumed = helmsman.run("resume", "loop", *answer)
     assert resumed.exit_code == 0, resumed
     assert prefect_server.loop_runs(state_of(helmsman).uid)[-1]["state_type"] == "COMPLETED"

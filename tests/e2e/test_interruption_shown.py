@@ -23,10 +23,10 @@ def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_w
     loop_bench.hold()
     wait_for_end(loop_bench.driver("kill", "execute", "middle"))
     loop_bench.release()
-    assert "✘ interrupted in step execute of iteration 1, last heard of at " in shown(loop_bench, "status", LOOP)
+    assert "✘ interrupted in step execute of iteration 1, last active at " in shown(loop_bench, "status", LOOP)
     assert "✘ interrupted" in shown(loop_bench, "list")
     resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
-    assert resumed.errors.startswith("interrupted in step execute of iteration 1, last heard of at "), resumed
+    assert resumed.errors.startswith("interrupted in step execute of iteration 1, last active at "), resumed
     told = f"iteration 1 attempt 1 was interrupted: work kept at {KEPT} (2 files)"
     assert told in resumed.errors
     log = shown(loop_bench, "log", LOOP)

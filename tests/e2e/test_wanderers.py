@@ -112,7 +112,7 @@ def explains(helmsman: ScriptedCommandLine) -> None:
     second = helmsman.run("explain", "loop", "2", "--repo", helmsman.repository)
     missing = helmsman.run("explain", "loop", "99", "--repo", helmsman.repository)
     assert last.exit_code == 0
-    for words in ("Has the escalation ladder reached a person?", "otherwise with: ", "completion", "E-III human", "by 0."):
+    for words in ("Has the escalation ladder reached a person?", "different with: ", "completion", "E-III human", "by 0."):
         assert words in last.output
     assert second.output.startswith("#2  continue (continue)")
     assert helmsman.run_json("explain", "loop")["decision"]["path"][-1]["held"]

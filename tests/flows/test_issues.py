@@ -27,7 +27,7 @@ def test_a_pull_request_that_is_refused_leaves_the_loop_completed_and_is_opened_
     after = stored(served, loop)
     assert (refused.name, after.outcome, api.pulls) == ("Completed", Outcome.COMPLETED, [])
     assert after.issue is not None
-    assert "may not do that" in after.issue.problem
+    assert "lacks a permission" in after.issue.problem
     assert f"git push origin {loop.branch}" in comments(api)[-1]
     assert any("no pull request: " in line for line in result_lines(result_of(after, "")))
     on_issue(event(served, api, moment="3"), return_state=True)

@@ -109,10 +109,10 @@ def test_a_judge_that_needs_claude_code_is_missed_before_anybody_works(helmsman:
     helmsman.operator_sets(JUDGED)
     told = helmsman.run("run", "g", "--repo", helmsman.repository, "--yes")
     assert (told.exit_code, told.output) == (2, ""), told
-    assert "the judge is asked by Claude Code: claude.binary names no program" in told.errors
+    assert "the judge uses Claude Code: claude.binary names no program" in told.errors
     assert "ANTHROPIC_API_KEY" in told.errors
     doctor = helmsman.run("doctor", "--repo", helmsman.repository)
     assert doctor.exit_code == 2
-    assert "✘ judge        the judge is asked by Claude Code" in doctor.output
+    assert "✘ judge        the judge uses Claude Code" in doctor.output
     known = helmsman.run("doctor", "--repo", helmsman.repository, ANTHROPIC_API_KEY="dummy")
-    assert (known.exit_code, "✔ judge        asked by the Messages API" in known.output) == (0, True)
+    assert (known.exit_code, "✔ judge        through the Messages API" in known.output) == (0, True)

@@ -168,7 +168,7 @@ def test_people_see_what_works_and_what_comes_next(capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out.splitlines()
     (test,) = [line for line in shown if "make test" in line and "works" in line]
     assert test.startswith("1  tests  make test (Makefile, target test): works, ")
-    assert test.endswith(", taken as a check")
+    assert test.endswith(", used as a check")
     assert "   it is ugly" in shown
     assert shown[-4:-2] == ["wrote      helmsman.toml", "wrote      RUBRIC.md"]
     assert shown[-1] == f"next       helmsman run GOAL --repo {top}"
@@ -214,7 +214,7 @@ def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.Ca
     assert initialise(top, "theirs", yes=True, force=False, as_json=False) == 2
     shown = capsys.readouterr().out
     assert (top / "helmsman.toml").read_text() == 'goal = "mine"\n'
-    assert "helmsman.toml was not changed: it exists already." in shown
+    assert "helmsman.toml was not changed: it already exists." in shown
     assert '    goal = "theirs"' in shown
     assert "wrote      RUBRIC.md" in shown
     found = told(capsys, top, code=2)
@@ -256,7 +256,7 @@ def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureF
     )
     write(top, {"node_modules/x": "", "new": ""})
     notes = told(capsys, top)["notes"]
-    assert notes[0] == "looked at the last commit, as a loop does; not at uncommitted work: new"
+    assert notes[0] == "examined the last commit, as a loop does, without uncommitted changes: new"
     assert "without node_modules" in notes[1]
     text = (top / "helmsman.toml").read_text()
     assert tomllib.loads(text)["workspace"] == {"setup": ["npm ci"]}

@@ -69,7 +69,7 @@ def test_a_search_puts_what_fits_best_first_with_its_score(bench: MemoryBench) -
     assert [one["id"] for one in found] == ["s1", "m2"]
     assert 1 >= found[0]["score"] > found[1]["score"] > 0
     assert ids(bench.tell("search", "migrations", "--kind", "convention").output.splitlines()) == [f"{1:.2f}"]
-    assert bench.tell("search", "zeppelin").output == "no lesson holds any of these words\n"
+    assert bench.tell("search", "zeppelin").output == "no lesson contains any of these words\n"
     assert bench.plain("search", "zeppelin")["found"] == []
 
 
@@ -114,8 +114,8 @@ def test_an_unknown_id_is_refused_with_what_shows_the_known_ones(command: str, b
 def test_what_is_forgotten_is_gone_and_nothing_else(bench: MemoryBench) -> None:
     fill(bench.url, FIRST, SECOND, TESTED)
     told = bench.tell("forget", "s1")
-    assert told.output == f"forgotten: lesson s1: {FIRST.text}\n"
-    assert "daily copies" in told.errors
+    assert told.output == f"deleted: lesson s1: {FIRST.text}\n"
+    assert "daily backups" in told.errors
     assert bench.plain("forget", "g1", "--yes")["guardrail"]["id"] == "g1"
     assert ids(bench.tell("list", "--retired").output.splitlines()) == ["a1"]
     assert bench.plain("search", "migrations")["found"] == []
@@ -125,7 +125,7 @@ def test_a_terminal_is_asked_before_anything_is_forgotten(bench: MemoryBench) ->
     fill(bench.url, FIRST)
     declined = bench.helmsman.run_in_terminal("memory", "forget", "s1", typed="\n")
     assert declined.exit_code == 2
-    assert not [word for word in (FIRST.text, "[y/N]", "nothing was forgotten") if word not in declined.output]
+    assert not [word for word in (FIRST.text, "[y/N]", "nothing was deleted") if word not in declined.output]
     assert bench.plain("show", "s1")["lesson"]["id"] == "s1"
     assert bench.helmsman.run_in_terminal("memory", "forget", "s1", typed="y\n").exit_code == 0
     bench.tell("show", "s1", code=2)

@@ -63,7 +63,7 @@ def test_who_forgets_is_told_of_the_damaged_files_that_may_hold_it_still(url: st
     file.with_name("memory.db.damaged-20261122T100000-wal").write_bytes(b"of the first")
     forget(start_directory(), "s1", yes=True, as_json=False)
     names = "memory.db.damaged-20261123T100000, memory.db.damaged-20261122T100000"
-    assert f"damaged files of the store that may hold it still, beside it: {names}\n" in capsys.readouterr().err
+    assert f"damaged store files that may still contain it: {names}\n" in capsys.readouterr().err
 
 
 class Reading(io.RawIOBase):

@@ -117,5 +117,5 @@ def test_probes_of_javascript_run_by_node(
 def test_without_a_goal_there_is_nothing_to_write_probes_from(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "repository", {"fizz.py": HONEST})
     commit(top, "work", {"fizz.py": TABLE})
-    with pytest.raises(OperatorError, match="nothing to write cases from"):
+    with pytest.raises(OperatorError, match="--probes needs a goal"):
         verify_change(top, yes=True, as_json=True, commits="HEAD~1..HEAD", check=["true"], probes=1)

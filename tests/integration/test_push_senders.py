@@ -215,6 +215,6 @@ def test_the_action_sends_the_event_as_the_receiver_wants_it(tmp_path: Path) -> 
             return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
         assert run(SECRET).stdout.split() == ["202", "accepted:", "a1" * 5, "on", "main", "of", "owner/name"]
-        assert "known already" in run(SECRET).stdout
+        assert "already known" in run(SECRET).stdout
         refused = run("a secret that is not the receiver's")
         assert (refused.returncode, "403 the signature is wrong" in refused.stderr) == (1, True)

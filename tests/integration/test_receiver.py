@@ -121,7 +121,7 @@ def test_the_same_message_again_and_the_same_commit_by_another_way_add_nothing(r
         send(f"{receiver.url}/git", lines(commit), hook_headers(lines(commit))),
     ]
     assert [answer.status_code for answer in answers] == [202, 200, 200, 200, 200]
-    assert {answer.text for answer in answers[1:]} == {f"known already: {commit[:10]} on main of owner/name\n"}
+    assert {answer.text for answer in answers[1:]} == {f"already known: {commit[:10]} on main of owner/name\n"}
     assert commits(kept).count(commit) == 1
 
 

@@ -67,7 +67,7 @@ def test_what_was_understood_is_shown_to_people(capsys: pytest.CaptureFixture[st
         "               weight 1, 1 of 1 vote, proven by the judge alone",
         "",
         "audit, with 0 past reports",
-        "  proven by the judge alone, name a check or a test: errors, c2",
+        "  proven by the judge alone; name a check or a test: errors, c2",
         "  no command names types",
         "  no command names build",
     ]
@@ -102,7 +102,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixt
 def test_checks_that_another_file_replaces_are_said_to_be_unused(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
     (repository / "helmsman.toml").write_text('checks = ["make test"]\n')
     check_rubric(repository, None, as_json=False)
-    assert "  the checks of this file are not used: helmsman.toml gives others" in capsys.readouterr().out.splitlines()
+    assert "  the checks of this file are not used: helmsman.toml sets others" in capsys.readouterr().out.splitlines()
     assert told(capsys, repository)["audit"]["checks_from"] == "helmsman.toml"
 
 

@@ -1,4 +1,4 @@
-"""Why work was taken off the branch, where a person looks for it: in the report and in the status."""
+"""Why work was rolled back, where a person looks for it: in the report and in the status."""
 
 from pathlib import Path
 
@@ -34,4 +34,4 @@ def test_the_report_says_why_work_was_taken_off_and_after_which_iteration(work: 
 def test_the_status_says_why_work_was_taken_off(work: LoopWork, capsys: pytest.CaptureFixture[str]) -> None:
     replace_state(work.context.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
     show_status(work.context.repository.top, work.state.loop, as_json=False)
-    assert f"taken off  refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out
+    assert f"undone     refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out

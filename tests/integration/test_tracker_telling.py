@@ -95,7 +95,7 @@ def test_what_a_tracker_that_was_away_missed_is_made_up_for(
         for _ in range(2):
             api.faults = [Fault(401)]
             tell(None, ended(api), context)
-    assert len([one for one in caplog.messages if "refuses the token" in one]) == 1
+    assert len([one for one in caplog.messages if "rejected the token" in one]) == 1
     assert not api.issues
     tell(ended(api), ended(api), context)
     assert len(api.issues) == 1
@@ -132,7 +132,7 @@ def test_the_token_goes_only_to_hosts_that_the_operator_named(
     monkeypatch.setenv(HOSTS, "git.example.org")
     tell(None, ended(api), context)
     assert api.issues == {}
-    assert "not meant for that address" in caplog.text
+    assert "must not be sent to that address" in caplog.text
 
 
 def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, context: LoopContext, caplog: pytest.LogCaptureFixture) -> None:

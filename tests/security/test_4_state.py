@@ -216,7 +216,7 @@ def test_a_state_of_an_earlier_version_is_shown_and_gone_on_with_once_somebody_a
     code, errors = resume(helmsman)
     assert (code, "earlier version of Helmsman" in errors) == (2, True), errors
     asked = "resume", LOOP, "--repo", str(helmsman.repository)
-    assert "sign it with the key of this machine? [y/N]" in helmsman.run_in_terminal(*asked, typed="\n").output
+    assert "sign it with this machine's key? [y/N]" in helmsman.run_in_terminal(*asked, typed="\n").output
     assert show_state(repository, LOOP).unverified, "Enter is no yes"
     agreed = helmsman.run_in_terminal(*asked, typed="y\n")
     assert "/nowhere/claude" in agreed.output, "it goes on, as far as it can without an agent"

@@ -70,7 +70,7 @@ def test_lines_stay_within_the_image_whatever_the_numbers_are(
     svg = line_chart("Numbers", points, label="n", reach=reach or ())
     assert all(-1 <= place <= 441 for place in places(svg))
     drawn = any(abs(x) < LARGEST and abs(y) < LARGEST for x, y in points)
-    assert ("nothing to show yet" in texts(svg)) is not drawn
+    assert ("no data yet" in texts(svg)) is not drawn
 
 
 def test_what_is_no_number_is_left_out() -> None:
@@ -80,7 +80,7 @@ def test_what_is_no_number_is_left_out() -> None:
 
 @pytest.mark.parametrize("svg", [line_chart("E", [], label="n"), strip("E", [])])
 def test_an_empty_chart_says_so_under_its_title(svg: str) -> None:
-    assert texts(svg) == ["E", "nothing to show yet"]
+    assert texts(svg) == ["E", "no data yet"]
 
 
 def test_one_point_is_a_dot_without_a_line() -> None:

@@ -51,9 +51,9 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
         ("2", "attempt", "2; work was salvaged 1 time"),
         ("3", "control", "P 0.38, I 1.50, D -0.125 by 0.30/0.10/0.20 (some words) give 0.81: some words"),
         ("3", "iterations", "7 of 30 iterations (23%)"),
-        ("3", "learning", "test: level 2, 3 in a row, 4 in all, what was done did not help"),
+        ("3", "learning", "test: level 2, 3 in a row, 4 in all, the advice did not help"),
         ("3*", "claims", "6 of 8 claims held so far"),
-        ("3*", "purpose", "4 of 10 files had to do with the task"),
+        ("3*", "purpose", "4 of 10 files were related to the task"),
         ("4", "best so far", "88% after iteration 4, at ffffffffff"),
         ("5", "for the next iteration", "some words"),
     ],
@@ -117,7 +117,7 @@ def test_before_the_first_iteration_there_is_nothing_yet() -> None:
     page = read(dashboard(state()))
     assert overview(state())["1"] == Sign.WATCH
     assert page.headings[0] == "mend-it: ▶ running"
-    assert "no iteration has ended since the loop was opened" in page.paragraphs
+    assert "no iteration has ended since the loop was started" in page.paragraphs
 
 
 def test_a_loop_that_nothing_verifies_is_not_in_order() -> None:

@@ -50,9 +50,9 @@ def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was
     lines = list(explanation(decided))
     assert lines[3:5] == [
         "no         Is a limit reached? 3 of 50",
-        "yes        Go on? the check fails; otherwise with: any yes above",
+        "yes        Go on? the check fails; different with: any yes above",
     ]
-    assert lines[-1] == "taken off  ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"
+    assert lines[-1] == "undone     ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"
 
 
 @pytest.mark.feature("V19")

@@ -39,8 +39,8 @@ def test_every_part_of_a_question_is_told() -> None:
         "           helmsman answer mend-it take-over",
         "stop       The loop ends; its work and its state are kept.",
         "           helmsman answer mend-it stop",
-        "with       --guidance TEXT: for the next iteration; approve also takes --set KEY=VALUE",
-        "deadline   2026-11-25 12:00 UTC; unanswered until then: stop (The loop ends; its work and its state are kept.)",
+        "with       --guidance TEXT: for the next iteration; approve also accepts --set KEY=VALUE",
+        "deadline   2026-11-25 12:00 UTC; without an answer by then: stop (The loop ends; its work and its state are kept.)",
     ]
 
 

@@ -132,7 +132,7 @@ def test_the_whole_record_is_there() -> None:
         "Mend the shop.", "All of it.", "… waiting", "ladder.human", "a person has to choose", "helmsman approve mend-it",
         "What shall become of it?", "Which of the two orders counts?", "| 7 | 62% |", "starting with a redesign",
         "Leave the tests alone.", '{"limits": {"iterations": 40}}', "ada (command line)",
-        "Is there pain?", "rung 3 of 3", "otherwise with: a clean iteration", "nothing moves", "Go on.", "3 / 2",
+        "Is there pain?", "rung 3 of 3", "different with: a clean iteration", "nothing moves", "Go on.", "3 / 2",
         "✘ pytest: 2 passed, 1 failed, 4 skipped", "collected 3 items", "1 failed, 2 passed", "cache.db", "✔ lint",
         "all tests pass", "1 test fails", "a claim did not hold", "tests.deleted", "tests/test_shop.py:3",
         "errors are swallowed", "1 of 3, 2 needed", "the except is empty", "shop.py:4", "50% of the weight met",
@@ -208,7 +208,7 @@ def test_a_long_loop_is_shown_in_part_and_says_so() -> None:
     records = [one.model_copy(update={"iteration": number, "attempt": 1}) for number in range(9_501, 10_001)]
     html = html_report(full_state(iteration=10_000), records, REF, cut=True)
     assert len(cells(html)) == MOST_SHOWN
-    assert html.count("output of pytest") == html.count("its last words") == MOST_OUTPUTS
+    assert html.count("output of pytest") == html.count("its last message") == MOST_OUTPUTS
     assert "The newest 500, here and in the charts" in html
     assert len(html) < 12_000_000
 
@@ -225,7 +225,7 @@ def test_of_a_long_output_the_end_is_shown_and_the_rest_counted() -> None:
     html = html_report(state(), [record(checks=report(check(passed=False, head=long)))], REF)
     assert "END" in html
     assert "BEGIN" not in html
-    assert f"[{len(long) - OUTPUT_SHOWN:,} characters left out]" in html
+    assert f"[{len(long) - OUTPUT_SHOWN:,} characters omitted]" in html
 
 
 def test_a_loop_that_has_not_begun_has_a_page_as_well() -> None:
@@ -234,7 +234,7 @@ def test_a_loop_that_has_not_begun_has_a_page_as_well() -> None:
     text = text_of(html)
     assert "None has ended yet." in text
     assert "Done not yet Proof none yet" in " ".join(text.split())
-    assert text.count("nothing to show yet") > 5
+    assert text.count("no data yet") > 5
 
 
 def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and_what_to_look_at() -> None:
@@ -257,7 +257,7 @@ def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and
 def test_a_loop_that_waits_says_until_when() -> None:
     waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached.")
     text = text_of(html_report(state(waiting=waiting), [record(WAIT)], REF))
-    assert f"it goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC: the usage limit is reached." in text
+    assert f"it continues at {NOW + HOUR:%Y-%m-%d %H:%M} UTC: the usage limit is reached." in text
 
 
 @pytest.mark.feature("X3")

@@ -118,7 +118,7 @@ def test_a_fence_encloses_all_of_its_text(text: str) -> None:
 def test_of_a_long_output_the_end_is_shown_and_the_cut_is_told(text: str) -> None:
     shown = fence(f"{text}\nthe outcome", most=30)
     assert "the outcome" in shown
-    assert "characters are left out" in shown
+    assert "characters omitted" in shown
 
 
 @pytest.mark.feature("X3")
@@ -164,13 +164,13 @@ def test_an_iteration_is_told_with_its_numbers() -> None:
 def test_the_newest_fifty_are_shown_and_those_before_are_counted() -> None:
     page = read(iterations_page(state(iteration=10_000, history=history(*[green()] * 80))))
     assert [row[0] for row in page.tables[0][1:]] == [str(number) for number in range(80, 80 - ITERATIONS, -1)]
-    assert f"{10_000 - ITERATIONS} earlier iterations left out: helmsman log mend-it has them." in page.paragraphs
+    assert f"{10_000 - ITERATIONS} earlier iterations omitted: helmsman log mend-it shows them." in page.paragraphs
 
 
 def test_what_is_worth_a_remark_is_remarked() -> None:
     odd = red(SIDEWAYS, "a", outcome=AgentOutcome.TIMED_OUT, asked=True, test_only=True, denials=3, relevance=0.25)
     remarks = rows_of(state(iteration=1, history=history(odd)))[0][-1]
-    assert " ".join(remarks.split()) == "timed out, claimed completion, only tests, 3 refused, 25% to the point"
+    assert " ".join(remarks.split()) == "timed out, claimed completion, only tests, 3 denied, 25% related"
 
 
 @pytest.mark.feature("H5")
@@ -187,7 +187,7 @@ def test_the_way_to_a_decision_is_told_with_what_would_change_it() -> None:
     assert page.headings == ["mend-it: verdicts", "After iteration 7: waiting", "Completion", "Claims", "Judge", "Rejections"]
     assert page.tables[0][3:] == [
         ["no", "some words some words"],
-        ["yes", "some words some words; otherwise with: some words"],
+        ["yes", "some words some words; different with: some words"],
     ]
 
 
@@ -204,7 +204,7 @@ def test_each_criterion_is_told_with_its_votes() -> None:
 @pytest.mark.feature("H5")
 def test_an_open_question_is_told_with_the_command_behind_each_choice() -> None:
     page = read(gates_page(state(gate=open_gate("What now?"))))
-    assert page.headings[0] == "mend-it: a person is asked"
+    assert page.headings[0] == "mend-it: a question is open"
     assert [row[0] for row in page.tables[0]] == ["Choice", "approve", "take-over", "stop"]
     assert page.tables[0][1][2] == "helmsman approve mend-it"
 
@@ -259,7 +259,7 @@ def test_a_loop_at_work_says_what_fails_and_that_nothing_is_asked() -> None:
     assert list(found) == ["Done", "Proof", "Fails", "Cost", "Branch", "Next"]
     assert (found["Done"], found["Proof"]) == ("not yet", "1 of 2 checks green, 40 tests passed; not proven yet")
     assert all(name in found["Fails"] for name in ("test_total", "test_tax"))
-    assert "nothing needs your answer" in found["Next"]
+    assert "no question is open" in found["Next"]
 
 
 @pytest.mark.feature("H5")
@@ -351,6 +351,6 @@ def test_the_page_of_the_engine_lists_every_item_with_its_mark() -> None:
     assert [row[2] for row in rows] == ["✔", "✔", "▶", "○", "○", "○", "○"]
     assert rows[0] == "- ✔ `T0` Write a part"
     assert "its check fails" in told
-    assert "220 further items are left out" in plan_page(following(300, done=2))
+    assert "220 further items are omitted" in plan_page(following(300, done=2))
     assert plan_page(builders.state()) == ""
     assert "The plan" not in html_report(builders.state(), [], "refs/helmsman/mend-it")
