@@ -115,7 +115,7 @@ def _audit_lines(found: Audit) -> Iterator[str]:
     for pair in found.agreeing:
         one, other = map(clean, pair.checks)
         yield f"always the same verdict: {one} and {other}, in {pair.reports} reports, {pair.failures} of them failures"
-    doubt = f" (unknown commands:  {clean(', '.join(found.opaque))})" if found.opaque else ""
+    doubt = f" (unknown commands: {clean(', '.join(found.opaque))})" if found.opaque else ""
     for gap in found.uncovered:
         past = f"; one that did failed in {plural(gap.failures, 'report')}" if gap.failures else ""
         yield f"no command names {gap.kind}{past}{doubt}"

@@ -111,7 +111,7 @@ def _build_request(repository: Repository, options: Options) -> ParallelRequest:
         raise OperatorError(
             "a file of loops already contains the goals",
             expected="a file, or goals",
-            found=f"{file}and goals",
+            found=f"{file} and goals",
             remedy="write the goals into the file, or omit the file",
         )
     if file:
@@ -149,7 +149,7 @@ def _group_links(options: Options) -> tuple[Link, ...]:
     goals, given, best_of = options.get("goals") or (), options.get("approaches") or (), options.get("best_of", 0)
     if options.get("plan"):
         if goals or best_of or given:
-            remedy = "leave --goal, --best-of and --approach out"
+            remedy = "omit --goal, --best-of and --approach"
             raise OperatorError("a plan already contains the work", expected="--plan, or goals", remedy=remedy)
         return ()
     if not (goals and goals[0]):

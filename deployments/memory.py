@@ -101,7 +101,7 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
     lesson_kind = None if kind == GUARDRAIL else _parse_choice(kind, LessonKind, "--kind", GUARDRAIL)
     work_type = _parse_choice(task_type, TaskType, "--type")
     if kind == GUARDRAIL and work_type:
-        raise OperatorError("guardrails have no task type", found=f"--type {work_type}", remedy="leave --type out")
+        raise OperatorError("guardrails have no task type", found=f"--type {work_type}", remedy="omit --type")
     project_id = project_of(open_repository(project.absolute())) if project else None
     store_of = project if project and repo == start_directory() else repo  # the store that its own loops use
     with open_memory(store_of) as memory:

@@ -240,7 +240,7 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
         except TransientError:
             raise
         except HelmsmanError as error:  # a rejected event does not block the others
-            _log.error("%s waits: %s", event.what, clean(str(error)))
+            _log.error("%s is not started: %s", event.what, clean(str(error)))
             return
         deliveries.started(event, run)
         _log.info("%s: flow run %s, %.1f s after receipt", event.what, run, (now_utc() - event.received_at).total_seconds())
@@ -252,9 +252,9 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
                 for event in deliveries.waiting():
                     start(event)
             except TransientError as error:
-                _log.warning("pushes wait: %s", clean(str(error)))
+                _log.warning("events are delayed:  %s", clean(str(error)))
             except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
-                _log.exception("pushes wait: unexpected error")
+                _log.exception("events are delayed:  unexpected error")
             awake.wait(LOOK_SECONDS)
 
     thread = threading.Thread(target=work, name="push-sender", daemon=True)

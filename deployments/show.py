@@ -51,7 +51,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         # its loops are named `GROUP-…`; `helmsman list` reports those with an unreadable state
         loops = [shown for shown in list_loops(repository) if shown.state.loop.startswith(f"{loop}-")]
         driver = held_by(group_folder(repository, loop).lock)
-        driven_by = driver or "none now; the command that started it continues it"
+        driven_by = driver or "none; run the command that started it again to continue"
         rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", driven_by)])
         data = {"group": loop, "driver": driver, "loops": [_result_of(shown).model_dump(mode="json") for shown in loops]}
         answer(data, chain(rows, _list_lines(repository, loops)), as_json=as_json)

@@ -54,9 +54,9 @@ def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
     percent = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
     return [
         Page("progress", percent, f"{status}: {percent:g} % measured as done"),
-        Page("gates", gates_page(state), f"{status}: what people are asked, and their answers"),
+        Page("gates", gates_page(state), f"{status}: questions to people, and their answers"),
         Page("verdicts", verdicts_page(state, record), f"{status}: what was decided and judged"),
-        Page("checks", checks_page(state, record), f"{status}: checks and what they printed"),
+        Page("checks", checks_page(state, record), f"{status}: checks and their output"),
         *([Page("plan", plan, f"{status}: the plan and its items")] if plan else ()),
         Page("iterations", iterations_page(state), f"{status}: all iterations in a table"),
         Page("dashboard", dashboard(state, record), f"{status}: the loop as a viable system"),

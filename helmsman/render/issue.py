@@ -101,7 +101,7 @@ def command_lines(gate: Gate) -> Iterator[str]:
 def notification(one: Escalation, state: LoopState) -> tuple[str, str]:
     """Subject and plain-text body for chat and mail."""
     if one.over:
-        status = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "goes on"
+        status = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "continues"
         return title(one), harmless(f"Resolved: the loop {clean(one.loop)} {status}.")
     ways = "helmsman answer" if one.gate else "helmsman status"
     text = f"The loop {clean(one.loop)} {one.heading}. {clean(one.why)[:1000]}\n\n{ways} {clean(one.loop)}"

@@ -51,7 +51,7 @@ def thread_of(variables: Mapping[str, str]) -> Thread:
 
 
 def keep_comment(thread: Thread, mark: str, body: str) -> str:
-    """Update our comment that begins with the mark, or create it. Returns `made` or `changed`.
+    """Update our comment that begins with the mark, or create it. Returns `created` or `updated`.
 
     Comments of other users with the same mark are left alone.
     """
@@ -63,9 +63,9 @@ def keep_comment(thread: Thread, mark: str, body: str) -> str:
         content = {"body": body[:LONGEST]}
         if own:
             api.call(thread.change, thread.comment.format(id=identity_of(own[-1])), content)
-            return "changed"
+            return "updated"
         api.call("POST", thread.comments, content)
-        return "made"
+        return "created"
 
 
 def _login(user: Any) -> str:

@@ -81,7 +81,7 @@ def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_th
     assert [one["outcome"] for one in read_object(again.output)["loops"]] == ["completed"] * 2
     assert [one["loop"] for one in sorted(running["loops"], key=lambda one: one["loop"])] == ["greet-1", "greet-2"]
     assert running["driver"].startswith(f"process {driver.pid} on ")
-    assert "group      greet, 2 loops\ndriven by  none now; the command that started it continues it\n" in left
+    assert "group      greet, 2 loops\ndriven by  none; run the command that started it again to continue\n" in left
 
 
 @pytest.mark.slow

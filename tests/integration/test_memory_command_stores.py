@@ -57,7 +57,7 @@ MISTAKES = {
     "a folder that is not there": (("list", "--repo", "nowhere"), ("nowhere", "--repo DIR")),
     "a project that is none": (("list", "--project", "home"), ("not a git repository", "home")),
     "an unknown kind": (("list", "--kind", "rule"), ("--kind", "strategy, antipattern, convention, guardrail", "'rule'")),
-    "a type of guardrails": (("list", "--kind", "guardrail", "--type", "docs"), ("no task type", "leave --type out")),
+    "a type of guardrails": (("list", "--kind", "guardrail", "--type", "docs"), ("no task type", "omit --type")),
     "a blank search": (("search", " "), ("the query is empty", "give a few words")),
 }
 

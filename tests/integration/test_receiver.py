@@ -295,7 +295,7 @@ def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, va
         first.kill()
     with run_receiver(tmp_path, repos, own) as second:
         assert send(f"{second.url}/github", body, github_headers(body)).status_code == 200
-        assert eventually(lambda: "pushes wait: the engine cannot be reached" in second.log.read_text(), 60)
+        assert eventually(lambda: "events are delayed: the engine cannot be reached" in second.log.read_text(), 60)
     assert commits(Deliveries(tmp_path / "state" / "receiver" / "deliveries.sqlite")) == [commit]
 
 

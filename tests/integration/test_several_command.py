@@ -26,7 +26,7 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         (("chain", *(part for number in range(60) for part in ("--goal", f"g{number}"))), ("the group cannot be started", "50")),
         (("chain", "make it work"), ("give a goal with --goal", "chain --draft")),
         (("chain", "--goal", "g", "--name", "My Chain"), ("not a valid name for a group", "'My Chain'", "--name")),
-        (("chain", "loops.toml", "--goal", "g"), ("loops.tomland goals",)),
+        (("chain", "loops.toml", "--goal", "g"), ("loops.toml and goals",)),
         (("chain", "loops.toml", "--draft"), ("--draft needs a goal", "loops.toml")),
         (("run", "g", "--yes", "--set", "plan=nix", "--plan", "nowhere.md"), ("nowhere.md",)),
         (("run", "g", "--set", "agent=nix", "--agent", "template"), ("needs agent.command",)),
