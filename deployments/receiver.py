@@ -252,9 +252,9 @@ def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
                 for event in deliveries.waiting():
                     start(event)
             except TransientError as error:
-                _log.warning("events are delayed:  %s", clean(str(error)))
+                _log.warning("events are delayed: %s", clean(str(error)))
             except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
-                _log.exception("events are delayed:  unexpected error")
+                _log.exception("events are delayed: unexpected error")
             awake.wait(LOOK_SECONDS)
 
     thread = threading.Thread(target=work, name="push-sender", daemon=True)

@@ -205,7 +205,7 @@ def test_a_push_while_the_engine_is_down_is_run_once_it_is_back(scene: Scene) ->
     commit = scene.served.commit("nobody there", {"notes": uuid4().hex})
     scene.served.push("HEAD:refs/heads/release/patience")
     assert scene.served.hook_is_done()
-    assert eventually(lambda: "events are delayed:  the engine cannot be reached" in scene.receiver.log.read_text(), PATIENCE)
+    assert eventually(lambda: "events are delayed: the engine cannot be reached" in scene.receiver.log.read_text(), PATIENCE)
     scene.server.start()
     assert scene.run_of(commit)["state_type"] == "COMPLETED"
     assert [loop.outcome for loop in scene.loops(commit)] == [Outcome.COMPLETED]
