@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.dialogue import ask_text, repo_option, require_utf8, say
-from deployments.output import answer, fields
+from deployments.output import fields, print_result
 from deployments.run import engine_here
 from deployments.settings import goal_settings
 from deployments.start_directory import start_directory
@@ -22,7 +22,7 @@ from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, result_of
 from helmsman.records.forms import LEFT
-from helmsman.render.lines import aligned_lines
+from helmsman.render.lines import alignment_lines
 from helmsman.texts import plural
 from tasks.alignment.aligning import Work, configured, present, put, with_checkout
 from tasks.loop.configure import resolve_goal_file
@@ -52,8 +52,8 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
     result = _align(work, request, console, asks=can_ask)
-    lines = chain([""], aligned_lines(result), fields(("next", line) for line in _next_steps(repo, result)))
-    answer(result, lines, as_json=as_json)
+    lines = chain([""], alignment_lines(result), fields(("next", line) for line in _next_steps(repo, result)))
+    print_result(result, lines, as_json=as_json)
     return EXIT_CODES[result.outcome]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 
 from deployments.choosing import is_group
-from deployments.output import answer as print_answer
+from deployments.output import print_result
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments
 from helmsman.errors import OperatorError, TransientError
@@ -52,7 +52,7 @@ def answer(
     state = read_state(repository, loop)[0]
     gate = _open_gate(state)
     if choice is None:
-        print_answer(gate, gate_lines(gate, loop), as_json=as_json)
+        print_result(gate, gate_lines(gate, loop), as_json=as_json)
         return 0
     from_assignments(settings or ())  # raises OperatorError, like the two calls below, before anything is stored
     by = by or ours().get("USER", "")
@@ -64,7 +64,7 @@ def answer(
         what, remedy = f"the question of loop {loop} has already been answered", f"helmsman status {loop}"
         existing = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
         raise OperatorError(what, found=existing or "one that cannot be read", remedy=remedy)
-    print_answer(
+    print_result(
         reply, [f"{reply.choice}: {gate.choices[reply.choice]}", _who_continues(repository, state, gate, reply)], as_json=as_json
     )
     return 0
@@ -127,7 +127,7 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
     if not group:
         shown = show_state(repository, loop)
         plain = result_of(shown.state, state_ref(loop), shown.unverified)
-    print_answer(plain, [_cancel_text(loop, group=group, was_driven=was_driven, is_driven=is_driven)], as_json=as_json)
+    print_result(plain, [_cancel_text(loop, group=group, was_driven=was_driven, is_driven=is_driven)], as_json=as_json)
     return 1 if is_driven else 0
 
 

@@ -25,10 +25,10 @@ def chosen_loop(repository: Repository, loop: str | None) -> str:
 
 def driver_of(repository: Repository, loop: str) -> str | None:
     """Process that drives the loop; None if there is none, on this machine or any that shares its disk."""
-    return held_by(loop_folder(repository, loop).lock)
+    return lock_owner(loop_folder(repository, loop).lock)
 
 
-def held_by(lock: Path) -> str | None:
+def lock_owner(lock: Path) -> str | None:
     """Process that holds the lock of a loop or group, as recorded in it."""
     found = holder(lock)
     return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}" if found is not None else None

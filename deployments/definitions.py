@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from deployments.output import answer, fields
+from deployments.output import fields, print_result
 from deployments.settings import configuration, invalid_name, repository_if_any, resolve_preset
 from helmsman.config import CheckConfig
 from helmsman.config.layers import pairs
@@ -59,7 +59,7 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
         "flaws": [asdict(flaw) for flaw in read.flaws],
         "audit": asdict(audited) | {"checks_from": source},
     }
-    answer(plain, _rubric_lines(path.name, read, audited, source), as_json=as_json)
+    print_result(plain, _rubric_lines(path.name, read, audited, source), as_json=as_json)
     return 2 if read.flaws else 0
 
 
@@ -142,7 +142,7 @@ def list_presets(repo: Path, *, as_json: bool) -> None:
             text = f"cannot be used: {about['problem']}"
         plain.append({"name": name, "source": source, **about})
         rows.append((name, [text, f"in {source}" * source.endswith(".md")]))
-    answer({"presets": plain}, fields(rows, NAME_WIDTH), as_json=as_json)
+    print_result({"presets": plain}, fields(rows, NAME_WIDTH), as_json=as_json)
 
 
 def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
@@ -155,7 +155,7 @@ def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
         *fields(("setting", f"{key} = {json.dumps(value, ensure_ascii=False)}") for key, value in pairs(sheet.settings)),
         *(("", clean_lines(sheet.guidance)) if sheet.guidance else ()),
     )
-    answer(preset, lines, as_json=as_json)
+    print_result(preset, lines, as_json=as_json)
 
 
 def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
@@ -175,4 +175,4 @@ def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
         ("note", f"in this repository it replaces the preset {name} that comes with Helmsman" if replaces else ""),
         ("next", f"edit it; helmsman presets show {name}; helmsman run GOAL --preset {name}"),
     )
-    answer({"name": name, "file": str(path), "replaces": BUILT_IN if replaces else None}, fields(rows), as_json=as_json)
+    print_result({"name": name, "file": str(path), "replaces": BUILT_IN if replaces else None}, fields(rows), as_json=as_json)

@@ -25,10 +25,10 @@ from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import state_ref
 
 LOOP = "demo"
-STORY: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+SCRIPT: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
-def tell(*, keep: bool) -> int:
+def run_demo(*, keep: bool) -> int:
     """Run the demo in a temporary folder. Returns the exit status of the loop."""
     console, started_at = Console(highlight=False), time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="helmsman-demo-"))
@@ -38,8 +38,8 @@ def tell(*, keep: bool) -> int:
             root = _create_repository(folder)
             with ScriptedModel(by_call(sessions(root, python))) as model:
                 os.environ.update(environment(model.url, folder / "home"))
-                console.print(STORY["opening"].format(folder=root), markup=False, soft_wrap=True)
-                status = start(root, yes=True, goal=STORY["goal"], check=[f"{python} -m unittest -q"], name=LOOP)
+                console.print(SCRIPT["opening"].format(folder=root), markup=False, soft_wrap=True)
+                status = start(root, yes=True, goal=SCRIPT["goal"], check=[f"{python} -m unittest -q"], name=LOOP)
             for title, command in (
                 ("The branch", ("log", "--oneline", "--stat", f"main..helmsman/{LOOP}")),
                 (f"The loop's memory, {state_ref(LOOP)}", ("log", "--format=%h %s", "--first-parent", state_ref(LOOP))),
@@ -63,13 +63,13 @@ def sessions(root: Path, python: str) -> list[list[Turn]]:
         "edit": lambda change: call(edit(source, *change)),
         "bash": lambda command: call(bash(command.replace("$PYTHON", python))),
     }
-    return [[turns[kind](argument) for turn in session for kind, argument in turn.items()] for session in STORY["sessions"]]
+    return [[turns[kind](argument) for turn in session for kind, argument in turn.items()] for session in SCRIPT["sessions"]]
 
 
 def _create_repository(folder: Path) -> Path:
     root = folder / "repository"
     root.mkdir()
-    for name, text in STORY["repository"].items():
+    for name, text in SCRIPT["repository"].items():
         (root / name).write_text(text, encoding="utf-8")
     git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "add", "--all")

@@ -24,7 +24,7 @@ from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
 from deployments.leftovers import Finding
-from deployments.output import answer
+from deployments.output import print_result
 from helmsman.config.layers import display
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
@@ -40,7 +40,7 @@ MARGIN_SECONDS = 2.0  # delay of a sweep after a crash counts as settled
 SILENT_RUN = "helmsman: a run that is silent has crashed"
 CRASHED_RUN = "helmsman: after a crash the sweep looks whether the run may go on"
 AUTOMATIONS = Path(__file__).with_name("automations.yaml")
-MEANING = {"description", "trigger", "actions"}  # the operator may change the other fields, such as `enabled`
+COMPARED_FIELDS = {"description", "trigger", "actions"}  # the operator may change the other fields, such as `enabled`
 
 
 def automations(
@@ -56,7 +56,7 @@ def automations(
     return tuple(map(AutomationCore.model_validate, [*found["automations"], *(found["notifying"] if notify else ())]))
 
 
-def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None:
+def update_automations(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None:
     """Create, update or deduplicate automations by name. Unchanged ones are not touched: an update restarts their timers."""
     for automation in wanted:
         found = client.read_automations_by_name(automation.name)
@@ -64,7 +64,7 @@ def declare(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None
             client.delete_automation(surplus.id)
         if not found:
             client.create_automation(automation)
-        elif found[0].model_dump(include=MEANING) != automation.model_dump(include=MEANING):
+        elif found[0].model_dump(include=COMPARED_FIELDS) != automation.model_dump(include=COMPARED_FIELDS):
             client.update_automation(found[0].id, automation.model_copy(update={"enabled": found[0].enabled}))
 
 
@@ -99,7 +99,7 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
                 kind = client.read_work_pool(pool).type
         names = _deploy_all(pool)
         with _server_client() as client:
-            automated = declare_ours(client, notify)
+            automated = update_own_automations(client, notify)
     report = {"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}
     lines = (
         f"server       {clean(url)}",
@@ -111,7 +111,7 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
         'and start a loop:  prefect deployment run loop/loop --param request=\'{"repository": "DIR", "goal": "..."}\'',
         "docs/deployments.md describes schedules, other machines and what happens when one dies.",
     )
-    answer(report, lines, as_json=as_json)
+    print_result(report, lines, as_json=as_json)
     return 0
 
 
@@ -128,14 +128,14 @@ def with_work_pool(content: Mapping[str, Any], folder: Path, pool: str) -> dict[
     return {**content, "pull": pull, "deployments": deployments}
 
 
-def declare_ours(client: SyncPrefectClient, notify: str = "", **seconds: float) -> list[str]:
+def update_own_automations(client: SyncPrefectClient, notify: str = "", **seconds: float) -> list[str]:
     """Create or repair our automations after the sweep is deployed. Returns their names.
 
     If `notify` is empty, the notifying automation is left as it is, so that an upgrade need not repeat the option.
     """
     block = _block_id(client, notify) if notify else None
     wanted = automations(client.read_deployment_by_name(SWEEP).id, notify=block, **seconds)
-    declare(client, wanted)
+    update_automations(client, wanted)
     return [automation.name for automation in wanted]
 
 
@@ -191,7 +191,7 @@ def _deploy_all(pool: str) -> list[str]:
     return [f"{deployment['entrypoint'].rpartition(':')[2]}/{deployment['name']}" for deployment in changed["deployments"]]
 
 
-FORGOTTEN = timedelta(hours=6)
+STALE_AFTER = timedelta(hours=6)
 """Since a slot was last acquired or released. A lease ends a minute after its holder, but a restarted server loses the leases
 that it kept in memory, not the slots; and no merge waits that long, since its checks time out earlier."""
 MOST_LIMITS = 200  # checked at most: one page of the server
@@ -207,7 +207,7 @@ def server_finding(name: str, now: datetime) -> Finding:
             else:
                 limits = client.read_global_concurrency_limits(limit=MOST_LIMITS, offset=0)
                 ours = (limit for limit in limits if limit.name.startswith(SLOTS) and limit.active_slots)
-                missing = [limit.name for limit in ours if limit.updated and now - limit.updated > FORGOTTEN]
+                missing = [limit.name for limit in ours if limit.updated and now - limit.updated > STALE_AFTER]
     except ObjectNotFound:
         return Finding("ok", "none: nothing is deployed")
     except httpx.HTTPError as error:
@@ -225,4 +225,4 @@ def server_finding(name: str, now: datetime) -> Finding:
         return f"freed {', '.join(missing)}"
 
     names, remedy = ", ".join(missing), "helmsman doctor --fix frees them; until then merges wait"
-    return Finding("warn", f"held for more than {FORGOTTEN}: {names}", remedy, free_slots)
+    return Finding("warn", f"held for more than {STALE_AFTER}: {names}", remedy, free_slots)

@@ -15,7 +15,7 @@ import httpx
 
 from deployments import leftovers
 from deployments.leftovers import Finding
-from deployments.output import answer
+from deployments.output import print_result
 from deployments.run import refuse_judge
 from deployments.settings import configuration
 from helmsman.agents.fitting import in_short
@@ -25,7 +25,7 @@ from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent
 from tasks.agents.catalogue import find_program
 from tasks.agents.claude import as_it_is_called, refuse_root
-from tasks.engine.database import database_of, find_problem, put_aside, users
+from tasks.engine.database import database_of, find_problem, move_aside, processes_using
 from tasks.engine.embedded import configured_api
 from tasks.memory import chosen_url
 from tasks.models.judge import asks_claude_code
@@ -51,12 +51,12 @@ class Context(NamedTuple):
     config: LoopConfig
 
 
-def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
+def run_doctor(repo: Path, *, fix: bool, as_json: bool) -> int:
     """Run all checks, optionally fix problems, and print the findings.
 
     Returns 0, or 2 if something that a loop needs is missing.
     """
-    results = collect_findings(EXAMINATIONS, repo, fix=fix)
+    results = collect_findings(CHECKS, repo, fix=fix)
     lines, data = list[str](), list[dict[str, Any]]()
     for finding, fixed in results:
         shown = {name: getattr(finding, name) for name in ("what", "verdict", "found", "remedy")}
@@ -64,7 +64,7 @@ def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
         lines.append(f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}")
         more = {"fixed": fixed, "what to do": finding.remedy}
         lines += [f"{'':15}{what}: {clean(text)}" for what, text in more.items() if text]
-    answer(data, lines, as_json=as_json)
+    print_result(data, lines, as_json=as_json)
     return 2 if any(finding.verdict == "missing" for finding, _ in results) else 0
 
 
@@ -92,7 +92,7 @@ def collect_findings(names: Iterable[str], repo: Path, *, fix: bool = False) -> 
 def _run_check(name: str, context: Context) -> Finding | None:
     """Run one check. An error becomes a finding, so that it does not hide the others."""
     try:
-        return EXAMINATIONS[name](context)
+        return CHECKS[name](context)
     except HelmsmanError as error:
         found = f"{error.problem}{f' ({error.found})' if error.found else ''}"
         return Finding("missing", found, error.remedy or error.expected)
@@ -143,13 +143,13 @@ def _database(_: Context) -> Finding:
     found = find_problem(file) if file else None
     if file is None or found is None:
         return Finding("ok", "the engine can use it" if file else "none that belongs to this user")
-    problem, holders = f"{file}: {found.why}", users(file)
+    problem, holders = f"{file}: {found.why}", processes_using(file)
     if holders:
         return Finding("missing", f"{problem}; process {holders[0]} has it open", "use the Prefect that it uses")
     if not found.of_the_file:
         return Finding("missing", problem, "look at the disk and at the permissions of that folder")
     remedy = "install that Prefect, or helmsman doctor --fix puts the file aside; what loops need is in git"
-    return Finding("missing", problem, remedy, lambda: f"kept as {put_aside(file, datetime.now(UTC))}")
+    return Finding("missing", problem, remedy, lambda: f"kept as {move_aside(file, datetime.now(UTC))}")
 
 
 def _agent(context: Context) -> Finding:
@@ -250,7 +250,7 @@ def _check_server(name: str, context: Context) -> Finding | None:
     return server_finding(name, datetime.now(UTC))
 
 
-EXAMINATIONS: Mapping[str, Callable[[Context], Finding | None]] = {
+CHECKS: Mapping[str, Callable[[Context], Finding | None]] = {
     "python": lambda _: Finding("ok", ".".join(map(str, sys.version_info[:3]))),
     "git": _git,
     "agent": _agent,
@@ -264,6 +264,6 @@ EXAMINATIONS: Mapping[str, Callable[[Context], Finding | None]] = {
     "database": _database,
     "memory": _memory,
     "disk": _disk,
-    **{look.__name__: partial(_check_repository, look) for look in leftovers.EXAMINATIONS},
+    **{check.__name__: partial(_check_repository, check) for check in leftovers.CHECKS},
     **{name: partial(_check_server, name) for name in ("automations", "slots")},
 }

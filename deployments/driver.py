@@ -41,7 +41,7 @@ def run_background(pipe: str, request: str) -> int:
 
 def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded: bool = False) -> int:
     """Drive the loop to its end; the first event after preparation shows that it runs."""
-    from deployments.run import UNDER_WAY, drive
+    from deployments.run import RUNNING, drive
     from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
     from tasks.engine.embedded import adopt_engine
@@ -55,7 +55,7 @@ def _drive(request: str, tell: Callable[[str], None] | None = None, *, embedded:
 
     def hear(event: object) -> None:
         if tell and not isinstance(event, PreparationStarted):  # preparation may still fail, and the caller reports that
-            tell(UNDER_WAY)
+            tell(RUNNING)
 
     with listening(hear):
         return drive(repository, loop_request, as_json=False)

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 from rich.console import Console
 
 from deployments.live import watching_group
-from deployments.output import answer
+from deployments.output import print_result
 from deployments.run import engine_here, refuse_agent, result_or_raise
 from deployments.settings import Options, invalid_name, settings_of
 from deployments.trust import require_consent
@@ -87,7 +87,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
         final = run("parallel", without_secrets(group.request))
     result = ParallelResult.model_validate(result_or_raise(final))
     in_a_row = group.request.in_a_row
-    answer(result, ("", *group_lines(result), *following(result, in_a_row=in_a_row)), as_json=as_json)
+    print_result(result, ("", *group_lines(result), *next_command_lines(result, in_a_row=in_a_row)), as_json=as_json)
     if result.done:
         return 0
     if in_a_row:  # the loop that ended it says why; a rejected one has no state
@@ -165,7 +165,7 @@ def _group_links(options: Options) -> tuple[Link, ...]:
     return tuple(Link(goal=goal, settings={"prompt": {"approach": approach}}) for goal in goals for approach in variants)
 
 
-def following(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
+def next_command_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[str]:
     """Next steps to display after the group has ended."""
     relevant = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch of a sequence contains all work
     counted = (result.kept,) if result.kept else relevant  # the loops whose work is used

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from deployments.dialogue import ask_text, confirm, exiting_cleanly, repo_option, require_utf8, say
 from deployments.lines import show_on
-from deployments.output import answer, fields, write_file
+from deployments.output import fields, print_result, write_file
 from deployments.trust import may_ask, refuse_untrusted
 from helmsman.config import CheckConfig
 from helmsman.config.layers import display
@@ -72,7 +72,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     if yes:
         trust_commands(repository.common)
     refuse_untrusted(repository, ask=can_ask)
-    blocked = {} if force else obstacles(repository.top)
+    blocked = {} if force else find_obstacles(repository.top)
     with exiting_cleanly(), clean_checkout_of(repository, commit_and_tree(repository.top)[0]) as place:
         survey = _survey_project(repository, place, console, can_ask=can_ask)
         if not as_json:
@@ -88,7 +88,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
             text = goal if goal is not None else _ask("Goal: what should be true at the end? (leave empty to write it later)")
             kept = kept if kept and confirm("Use the commands that are marked as checks?", usually=True) else ()
             kept = (*kept, *_ask_for_commands(place, none_yet=not kept))
-    written = pages(text, kept, blocked, survey)
+    written = file_pages(text, kept, blocked, survey)
     for page in written:
         if not page.obstacle:
             path, remedy = repository.top / page.name, "make room for it, or make the folder writable"
@@ -126,7 +126,7 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]
         yield f"checks run in a fresh checkout, without {' and '.join(missing)}: {installed}"
     for one in recommended(tried):
         if one.is_red:
-            yield f"{one.candidate.command} {outcome(one)}; that is what the loop will work on"
+            yield f"{one.candidate.command} {outcome_text(one)}; that is what the loop will work on"
     if any(one.tests == 0 for one in tried):
         yield "a command that runs no test passes whatever the agent does, so it is not used by default"
 
@@ -149,7 +149,7 @@ def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], writt
             **{name: getattr(one.candidate, name) for name in ("command", "kind", "where")},
             **{name: getattr(one, name) for name in ("exit_code", "seconds", "tests", "tail")},
             "outcome": one.fate,
-            "said": outcome(one),
+            "said": outcome_text(one),
             "kept": one in kept,
         }
         for one in survey.tried
@@ -164,7 +164,7 @@ def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], writt
         "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in written],
         "next": next_steps,
     }
-    answer(data, [*lines, "", *fields(("next", line) for line in next_steps)], as_json=as_json)
+    print_result(data, [*lines, "", *fields(("next", line) for line in next_steps)], as_json=as_json)
 
 
 def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -191,7 +191,7 @@ def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried
     while command := _ask(f"{question} (empty: none)"):
         kind = next((kind for kind in Kind if kind in kinds(command)), Kind.TESTS)  # the kind that the command names
         trial = try_one(place, Candidate(command, kind, "given at `helmsman init`"))
-        say(f"  {outcome(trial)}", *(f"    {clean(line)}" for line in trial.tail.splitlines()[-3:] if not trial.proves))
+        say(f"  {outcome_text(trial)}", *(f"    {clean(line)}" for line in trial.tail.splitlines()[-3:] if not trial.proves))
         if trial.proves or confirm("  Keep it anyway? A failing check may be the goal itself."):
             yield trial
             question = "Another command that proves it"
@@ -201,15 +201,15 @@ def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
     """One line per command, and the end of the output of failed ones."""
     for number, one in enumerate(tried, 1):
         what = f"{one.candidate.kind:<6} {clean(one.candidate.command)} ({clean(one.candidate.where)})"
-        yield f"{number}  {what}: {outcome(one)}{', used as a check' if one in kept else ''}"
+        yield f"{number}  {what}: {outcome_text(one)}{', used as a check' if one in kept else ''}"
         output = [line for line in one.tail.splitlines() if line.strip()] if one.fate in SHOW_OUTPUT else []
         yield from (f"   {clean(line.expandtabs())[:160]}" for line in output[-TAIL_LINES:])
 
 
-def pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], survey: _Survey) -> tuple[Page, Page]:
+def file_pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], survey: _Survey) -> tuple[Page, Page]:
     """Contents of both files."""
     rejected = [one for one in survey.tried if one.candidate.command not in {check.candidate.command for check in kept}]
-    reasons = [(one.candidate.command, f"{one.candidate.where}: {outcome(one)}") for one in rejected]
+    reasons = [(one.candidate.command, f"{one.candidate.where}: {outcome_text(one)}") for one in rejected]
     setup_needed = any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in survey.tried)
     # the first check of a kind is named after it; others of that kind are named by their command
     firsts, checks = {one.candidate.kind: one for one in reversed(kept)}, list[tuple[CheckConfig, str]]()
@@ -218,13 +218,13 @@ def pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], survey
         slow = SLOW_CHECK_SECONDS if one.fate is Fate.TOO_SLOW else 0
         timeout = max(DEFAULT_TIMEOUT, slow, ceil(one.seconds * TIMEOUT_FACTOR))
         config = CheckConfig(command=one.candidate.command, name=name, timeout_seconds=timeout)
-        checks.append((config, f"{one.candidate.where}: {outcome(one)}"))
+        checks.append((config, f"{one.candidate.where}: {outcome_text(one)}"))
     toml = helmsman_toml(goal, checks, reasons, survey.setup, setup_needed=setup_needed)
     rubric = rubric_md(criteria_of(goal))
     return Page(TOML, toml, obstacles.get(TOML, "")), Page(RUBRIC, rubric, obstacles.get(RUBRIC, ""))
 
 
-def outcome(tried: Tried) -> str:
+def outcome_text(tried: Tried) -> str:
     if tried.fate is Fate.WORKS:
         ran = "" if tried.tests is None else f", {plural(tried.tests, 'test') if tried.tests else 'no tests'}"
         return f"works, {duration(tried.seconds)}{ran}"
@@ -235,7 +235,7 @@ def outcome(tried: Tried) -> str:
     return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")
 
 
-def obstacles(top: Path) -> dict[str, str]:
+def find_obstacles(top: Path) -> dict[str, str]:
     """Reasons by file name why a file is not written. Anything with that name counts, even a dangling link."""
     found = {name: "it already exists" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
     with suppress(HelmsmanError):  # every other command reports an unreadable file

@@ -8,7 +8,7 @@ from helmsman.errors import OperatorError
 from helmsman.oversee.merging import landing_due
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
-from helmsman.render.facts import some
+from helmsman.render.facts import first_lines
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import is_marked_finished, loop_context, worktree_of
@@ -39,7 +39,7 @@ def loops(repository: Repository) -> Finding:
         f"{state.loop} (completed, but interrupted before its last steps)" for state in idle if _is_interrupted(repository, state)
     ]
     unread = _read_errors(repository)  # they are not touched and do not hide the others
-    found = [f"interrupted: {', '.join(some(cut, SHOWN))}"] if cut else []
+    found = [f"interrupted: {', '.join(first_lines(cut, SHOWN))}"] if cut else []
     found += (f"not checked: {error.problem}" for error in unread[:SHOWN])
     if not found:
         return Finding("ok", "none was interrupted")
@@ -57,7 +57,7 @@ def processes(repository: Repository) -> Finding:
         known = {tag for _, tag in _orphaned_processes(repository)}
         return f"ended {sum(end_tagged(tag) for tag in known if tag in {left for _, left in _orphaned_processes(repository)})}"
 
-    text = f"{len(left)} of {', '.join(some(sorted({loop for loop, _ in left}), SHOWN))}, which has no driver"
+    text = f"{len(left)} of {', '.join(first_lines(sorted({loop for loop, _ in left}), SHOWN))}, which has no driver"
     return Finding("warn", text, "helmsman doctor --fix ends them", end_processes)
 
 
@@ -68,7 +68,7 @@ def worktrees(repository: Repository) -> Finding:
     left = [str(path) for path in paths if path.is_dir()]
     if not left:
         return Finding("ok", "none")
-    text = f"of completed loops: {', '.join(some(left, SHOWN))}"
+    text = f"of completed loops: {', '.join(first_lines(left, SHOWN))}"
     return Finding("warn", text, f"git worktree remove {left[0]}; the branch stays")
 
 
@@ -83,13 +83,13 @@ def checkouts(repository: Repository) -> Finding:
     def remove_checkouts() -> str:
         for path in left:
             remove(path)
-        return f"removed {', '.join(some(map(str, left), SHOWN))}"
+        return f"removed {', '.join(first_lines(map(str, left), SHOWN))}"
 
-    text = ", ".join(some((f"{path} is of a loop that has completed or is gone" for path in left), SHOWN))
+    text = ", ".join(first_lines((f"{path} is of a loop that has completed or is gone" for path in left), SHOWN))
     return Finding("warn", text, "helmsman doctor --fix removes them", remove_checkouts)
 
 
-EXAMINATIONS = loops, processes, worktrees, checkouts
+CHECKS = loops, processes, worktrees, checkouts
 
 
 def _read_errors(repository: Repository) -> list[OperatorError]:

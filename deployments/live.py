@@ -17,10 +17,10 @@ from deployments.lines import show_on
 from helmsman.plain import clean
 from helmsman.records import events
 from helmsman.records.events import Event
-from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render.activity import Activity, LoggedEvent, apply_event
 from helmsman.render.facts import shares_text
 from helmsman.render.gate import answer_line, gate_lines
-from helmsman.render.lines import begun_lines, iteration_lines
+from helmsman.render.lines import iteration_lines, start_lines
 from helmsman.texts import duration, guard_text, merged_text, money_text, plural, short_number, stop_text
 from tasks.observers.follow import Follower
 from tasks.repository.git import Repository
@@ -28,7 +28,7 @@ from tasks.repository.loop_context import loop_folder
 
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5
-SAID_SHOWN = 3  # latest tool calls and checks shown below the live line
+LINES_SHOWN = 3  # latest tool calls and checks shown below the live line
 GROUP_EVENTS = (
     events.IterationRecorded,
     events.GateOpened,
@@ -41,7 +41,7 @@ GROUP_EVENTS = (
 
 
 LOOP_LINES: dict[type, Callable[[Any], Iterable[str]]] = {
-    events.LoopBegun: lambda event: begun_lines(event.report, event.warnings),
+    events.LoopBegun: lambda event: start_lines(event.report, event.warnings),
     events.AgentIntroduced: lambda event: [
         f"{'    ' if number else 'agent      '}{clean(line)}" for number, line in enumerate(event.lines)
     ],
@@ -81,16 +81,16 @@ class LiveView:
         self._activities = dict.fromkeys(names, activity or Activity())
         self.is_live = console.is_terminal and not console.is_dumb_terminal
         """If False, nothing is redrawn, and each step and tool call is printed as a line."""
-        self.standing = ""
+        self.idle_reason = ""
         """Why a loop is idle, if its state says so."""
         self._printed = GROUP_EVENTS if len(names) > 1 else LOOP_LINES if self.is_live else LINES
 
     def __call__(self, event: Event) -> None:
         """Handle an event of this process."""
-        self.hear(LoggedEvent(datetime.now(UTC), event), next(iter(self._activities)))
+        self.show_event(LoggedEvent(datetime.now(UTC), event), next(iter(self._activities)))
 
-    def hear(self, logged: LoggedEvent, name: str) -> None:
-        self._activities[name] = after(self._activities[name], logged)
+    def show_event(self, logged: LoggedEvent, name: str) -> None:
+        self._activities[name] = apply_event(self._activities[name], logged)
         if type(logged.event) in self._printed:
             lines = LINES[type(logged.event)](logged.event)
             show_on(self._console, lines, f"{name}  " if len(self._activities) > 1 else "")
@@ -105,7 +105,7 @@ class LiveView:
             control, rung = activity.oversight.control, activity.oversight.ladder.rung.title
             share = shares_text(activity.oversight.progress)
             more.append(f"progress {share} · urgency {control.output:.2f} ({control.band}) · {rung}")
-        more += activity.said[-SAID_SHOWN:]
+        more += activity.lines[-LINES_SHOWN:]
         lines += (Text(f"  {clean(line)}", style="dim") for line in more)
         return Text("\n", overflow="ellipsis", no_wrap=True).join(lines)
 
@@ -114,7 +114,9 @@ class LiveView:
         line = Text(f"{' '.join(filter(None, ('●', name, number)))} ", style="bold cyan")
         since = f" {duration(max((now - activity.since).total_seconds(), 0.0))}" if activity.since and activity.step else ""
         step = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
-        status = "waits for your answer" if activity.asked else self.standing or (f"{clean(step)}{since}" if step else "…")
+        status = (
+            "waits for your answer" if activity.is_waiting else self.idle_reason or (f"{clean(step)}{since}" if step else "…")
+        )
         calls = f" · {plural(activity.tool_calls, 'tool call')}" if activity.tool_calls else ""
         line.append(f"{status}{calls}", style="bold")
         tokens = activity.tokens + activity.used.tokens  # of the whole loop, including the running agent call
@@ -137,7 +139,7 @@ def watching_group(repository: Repository, names: Sequence[str], console: Consol
     """Show the loops of a group from their journals while the block runs. Unreadable journals are ignored."""
     followers, done = {name: Follower(loop_folder(repository, name).journal) for name in names}, threading.Event()
     for follower in followers.values():
-        follower.news()  # skip past events
+        follower.read_new()  # skip past events
     with ExitStack() as stack:
         for follower in followers.values():
             stack.callback(follower.close)
@@ -145,8 +147,8 @@ def watching_group(repository: Repository, names: Sequence[str], console: Consol
 
         def look() -> None:
             for name, follower in followers.items():
-                for logged in follower.news():
-                    view.hear(logged, name)
+                for logged in follower.read_new():
+                    view.show_event(logged, name)
 
         def follow() -> None:
             while not done.wait(LOOK_SECONDS):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 from deployments.dialogue import confirm, has_terminal
-from deployments.output import answer, emit, fields, write_file
+from deployments.output import fields, print_result, write_file, write_stdout
 from deployments.settings import configuration, repository_if_any
 from deployments.start_directory import STANDARD_STREAM, start_directory
 from helmsman.config.layers import Layer, display, from_environment, resolve
@@ -30,12 +30,12 @@ from tasks.system.clock import now_utc
 from tasks.system.environment import ours
 
 GUARDRAIL = "guardrail"
-NOTHING_KEPT = "nothing matches; loops add lessons as they run: helmsman run GOAL --check CMD"
+NO_MATCH = "nothing matches; loops add lessons as they run: helmsman run GOAL --check CMD"
 HEAD = f"{'id':<13}{'kind':<12}{'tier':<10}{'sure':>5}{'went well':>11}  text"
 TEXT_SHOWN = 100  # characters in a list; `show` prints the full text
 EFFECTS_SHOWN = 20
 WIDTH = 17
-NOTHING = {"None", "", "False"}
+EMPTY_VALUES = {"None", "", "False"}
 
 Entry: TypeAlias = Lesson | Guardrail
 E = TypeVar("E", bound=StrEnum)
@@ -89,7 +89,7 @@ def _emit(memory: Memory, lines: Iterable[str], plain: Mapping[str, Any], *, as_
     """Print the result: notes go to standard error, or into the JSON object."""
     if not as_json:
         _print_notes(memory)
-    answer({**plain, "notes": memory.notes}, lines, as_json=as_json)
+    print_result({**plain, "notes": memory.notes}, lines, as_json=as_json)
 
 
 def _print_notes(memory: Memory) -> None:
@@ -114,7 +114,7 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
     shown, more = entries[:limit], len(entries) > limit
     kinds: dict[str, type[Entry]] = {"lessons": Lesson, "guardrails": Guardrail}
     plain = {name: [entry.model_dump(mode="json") for entry in shown if type(entry) is record] for name, record in kinds.items()}
-    lines = [HEAD, *map(_row, shown)] if shown else [NOTHING_KEPT]
+    lines = [HEAD, *map(_row, shown)] if shown else [NO_MATCH]
     lines += ["and more: --limit shows more, --project, --kind and --type narrow the list"] if more else []
     _emit(memory, lines, {**plain, "more": more}, as_json=as_json)
 
@@ -124,7 +124,7 @@ def _last_used(entry: Entry) -> datetime:
     return max(at if at.tzinfo else at.replace(tzinfo=UTC) for at in times if at)
 
 
-def show_found(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -> None:
+def search(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -> None:
     only = _parse_choice(kind, LessonKind, "--kind")
     if not text.strip():
         raise OperatorError("the query is empty", expected="some words", found=display(text), remedy="give a few words")
@@ -177,7 +177,7 @@ def _field_lines(stored: Mapping[str, Any]) -> Iterator[str]:
     """Lines of all stored fields except empty ones."""
     for name, value in stored.items():
         values = cast("Sequence[object]", value) if isinstance(value, list | tuple) else (value,)
-        yield from fields([(name.replace("_", " "), [text for item in values if (text := str(item)) not in NOTHING])], WIDTH)
+        yield from fields([(name.replace("_", " "), [text for item in values if (text := str(item)) not in EMPTY_VALUES])], WIDTH)
 
 
 def show_stats(repo: Path, *, as_json: bool) -> None:
@@ -204,7 +204,7 @@ def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
         text = memory.store.export()
     if file == STANDARD_STREAM:
         _print_notes(memory)
-        emit(text)
+        write_stdout(text)
         return
     write_file(file, text, "the export", "name another file, or print it with -", force=force, mode=0o600)
     checksum, path, count = json.loads(text)["sha256"], str(file.absolute()), len(text.encode())

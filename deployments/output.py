@@ -15,14 +15,14 @@ from tasks.system.files import drafted
 LABEL = 11  # columns of a label, as in `status`
 
 
-def answer(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:
+def print_result(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:
     """Print one JSON value for scripts, or lines for people."""
     if as_json:
         lines = [plain.model_dump_json() if hasattr(plain, "model_dump_json") else json.dumps(plain)]
-    emit("".join(f"{line}\n" for line in lines))
+    write_stdout("".join(f"{line}\n" for line in lines))
 
 
-def emit(text: str) -> None:
+def write_stdout(text: str) -> None:
     """Write to standard output as UTF-8. A closed pipe is not an error."""
     try:
         sys.stdout.flush()

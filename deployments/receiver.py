@@ -58,7 +58,7 @@ _DELIVERY = re.compile(r"[A-Za-z0-9-]{8,100}", re.ASCII)
 _log = logging.getLogger(__name__)
 
 
-class Way(NamedTuple):
+class Sender(NamedTuple):
     """Header names and body parser of one kind of sender."""
 
     source: Source
@@ -71,10 +71,12 @@ class Way(NamedTuple):
 
 
 JSON = "application/json"
-WAYS = {
-    "/github": Way("github", JSON, "x-hub-signature-256", "x-github-delivery", read_forge, event="x-github-event"),
-    "/gitea": Way("gitea", JSON, "x-gitea-signature", "x-gitea-delivery", read_forge, event="x-gitea-event"),
-    "/git": Way("git", "text/plain", "x-helmsman-signature", "x-helmsman-delivery", read_hook, timestamp="x-helmsman-timestamp"),
+SENDERS = {
+    "/github": Sender("github", JSON, "x-hub-signature-256", "x-github-delivery", read_forge, event="x-github-event"),
+    "/gitea": Sender("gitea", JSON, "x-gitea-signature", "x-gitea-delivery", read_forge, event="x-gitea-event"),
+    "/git": Sender(
+        "git", "text/plain", "x-helmsman-signature", "x-helmsman-delivery", read_hook, timestamp="x-helmsman-timestamp"
+    ),
 }
 
 
@@ -89,7 +91,7 @@ class Receiver:
 def receiver_app(receiver: Receiver) -> Starlette:
     """ASGI app with the three webhook endpoints and a health check."""
 
-    def endpoint(way: Way) -> Callable[[Request], Any]:
+    def endpoint(way: Sender) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
             body = await _read_body(request, way)
             delivery = _verify_delivery(receiver, way, request, body)
@@ -108,11 +110,11 @@ def receiver_app(receiver: Receiver) -> Starlette:
         _log.warning("%s %s refused: %s", error.status_code, clean(request.url.path)[:100], error.detail)
         return PlainTextResponse(f"{error.detail}\n", status_code=error.status_code, headers=error.headers)
 
-    ways = [Route(path, endpoint(way), methods=["POST"]) for path, way in WAYS.items()]
+    ways = [Route(path, endpoint(way), methods=["POST"]) for path, way in SENDERS.items()]
     return Starlette(routes=[*ways, Route("/health", health, methods=["GET"])], exception_handlers={HTTPException: refuse})
 
 
-async def _read_body(request: Request, way: Way) -> bytes:
+async def _read_body(request: Request, way: Sender) -> bytes:
     """Read the request body. Raises HTTPException for a wrong content type, a body that is too large, or a timeout."""
     content = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content != way.content or "content-encoding" in request.headers:
@@ -135,7 +137,7 @@ async def _read_body(request: Request, way: Way) -> bytes:
     return bytes(body)
 
 
-def _verify_delivery(receiver: Receiver, way: Way, request: Request, body: bytes) -> str:
+def _verify_delivery(receiver: Receiver, way: Sender, request: Request, body: bytes) -> str:
     """Delivery id. Raises HTTPException unless the signature is valid and the message is fresh."""
     signature, delivery, at = (request.headers.get(name, "") for name in (way.signature, way.delivery, way.timestamp))
     if not signature:
@@ -195,7 +197,7 @@ def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[]
     return _respond(HTTPStatus.ACCEPTED if new else HTTPStatus.OK, way, list(lines))
 
 
-def _respond(status: HTTPStatus, way: Way, lines: list[str]) -> Response:
+def _respond(status: HTTPStatus, way: Sender, lines: list[str]) -> Response:
     for line in lines:
         _log.info("%s by %s: %s", status.value, way.source, clean(line))
     return PlainTextResponse("".join(f"{line}\n" for line in lines), status_code=status)
@@ -228,7 +230,7 @@ class _BoundedProtocol(H11Protocol):
 
 
 @contextmanager
-def sending(deliveries: Deliveries) -> Generator[Callable[[], None]]:
+def starting_runs(deliveries: Deliveries) -> Generator[Callable[[], None]]:
     """Start stored events in a thread while the block runs. Yields a function that wakes the thread for a new event."""
     awake, done = threading.Event(), threading.Event()
 
@@ -290,7 +292,7 @@ def serve(repos: Path, host: str, port: int) -> None:
     except OSError as error:
         found, remedy = f"{host} port {port}: {error}", "give another --host or --port"
         raise OperatorError("the receiver cannot listen there", found=found, remedy=remedy) from error
-    with listener, sending(deliveries) as wake:
+    with listener, starting_runs(deliveries) as wake:
         _log_to_stderr(host, listener)
         config = uvicorn.Config(
             receiver_app(Receiver(secret.encode(), allowed, deliveries, wake)),

@@ -20,7 +20,7 @@ from deployments.choosing import driver_of, interruption
 from deployments.dialogue import confirm, has_terminal, say
 from deployments.lines import show_on
 from deployments.live import display
-from deployments.output import answer, fields
+from deployments.output import fields, print_result
 from deployments.settings import configuration, invalid_name, key_settings
 from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, require_consent, with_consent
 from helmsman.agents.fitting import in_short
@@ -59,12 +59,12 @@ from tasks.system.journal import listening
 from tasks.system.lock import exclusive_driver
 from tasks.system.trust import trust_commands
 
-WAY_ON = "helmsman resume"
+RESUME = "helmsman resume"
 OUTPUT = "output.log"  # output of a background driver, next to the loop's journal
-UNDER_WAY = "+"  # what a background driver writes once the loop runs. Anything else is the exit status of one that failed
-SHORTEST = 7  # digits of an abbreviated commit id, as git shows it
-GONE, SILENT = "", "…"  # a driver that exited without a message, and one that has not written yet
-LONGEST_WORD = 16
+RUNNING = "+"  # what a background driver writes once the loop runs. Anything else is the exit status of one that failed
+SHORTEST_COMMIT = 7  # digits of an abbreviated commit id, as git shows it
+NO_MESSAGE, SILENT = "", "…"  # a driver that exited without a message, and one that has not written yet
+LONGEST_MESSAGE = 16
 PATIENCE_SECONDS = 100  # an embedded engine with an empty database can take a minute. Editors time out after two
 OUTPUT_SHOWN = 4000  # bytes
 
@@ -121,7 +121,7 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     return (start_background if detach else drive)(repository, request, as_json=as_json)
 
 
-def go_on(
+def resume(
     repo: Path, loop: str, *, yes: bool, as_json: bool = False, detach: bool = False, accepted: str = "", **options: Any
 ) -> int:
     """Resume a loop, here or in a background process. `accepted`: commit of a state to sign first."""
@@ -236,8 +236,8 @@ def suggesting_resume(loop: str) -> Generator[None]:
         shown = transient_error(error) or engine_error(error) or error
         if not isinstance(shown, TransientError):
             raise
-        if WAY_ON not in str(shown):
-            shown.remedy = "; then ".join(filter(None, [shown.remedy, f"continue with: {WAY_ON} {loop}"]))
+        if RESUME not in str(shown):
+            shown.remedy = "; then ".join(filter(None, [shown.remedy, f"continue with: {RESUME} {loop}"]))
         if shown is error:
             raise
         raise shown from error
@@ -248,7 +248,7 @@ def _report_result(state: LoopState, *, as_json: bool, why: str = "") -> int:
     console, result = Console(stderr=as_json, highlight=False), result_of(state, state_ref(state.loop))
     show_on(console, [why] if why else [])
     if as_json:
-        answer(result, (), as_json=True)
+        print_result(result, (), as_json=True)
     else:
         show_on(console, ["", *result_lines(result), *next_lines(result, state.gate)])
     return exit_code(state)
@@ -265,7 +265,7 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
     """
     shown = show_state(repository, loop)
     problem = refused(repository, shown)
-    if accepted and not (len(accepted) >= SHORTEST and shown.commit.startswith(accepted.lower())):
+    if accepted and not (len(accepted) >= SHORTEST_COMMIT and shown.commit.startswith(accepted.lower())):
         raise OperatorError(
             f"--accept-state does not match the state of loop {loop}",
             expected=shown.commit[:12],
@@ -304,10 +304,10 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
     with path.open("rb") as file:  # the tail of this driver's output so far
         file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
         printed = clean_lines(file.read().decode(errors="replace")).strip()
-    if message == GONE:
+    if message == NO_MESSAGE:
         what = f"the process that drives loop {request.loop} ended during start-up"
         raise TransientError(what, found=printed or "no output", remedy=f"helmsman resume {request.loop}")
-    status = None if message in {UNDER_WAY, SILENT} else int(message)
+    status = None if message in {RUNNING, SILENT} else int(message)
     if status is not None:
         (sys.stderr if status or as_json else sys.stdout).write(f"{printed}\n")
     if status is not None and not as_json:
@@ -322,7 +322,7 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
         ("output", str(path)),
         ("next", f"helmsman status {result.loop}; helmsman watch {result.loop}; helmsman cancel {result.loop}"),
     )
-    answer({**result.model_dump(mode="json"), "driver": driver, "output": str(path)}, fields(rows), as_json=as_json)
+    print_result({**result.model_dump(mode="json"), "driver": driver, "output": str(path)}, fields(rows), as_json=as_json)
     return status or 0
 
 
@@ -354,6 +354,6 @@ def read_status(pipe: int, patience: float) -> str:
     """Read the driver's first message from the pipe; SILENT after `patience` seconds."""
     try:
         ready, _, _ = select.select([pipe], [], [], patience)
-        return os.read(pipe, LONGEST_WORD).decode().strip() if ready else SILENT
+        return os.read(pipe, LONGEST_MESSAGE).decode().strip() if ready else SILENT
     finally:
         os.close(pipe)

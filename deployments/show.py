@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from deployments.choosing import chosen_loop, driver_of, held_by, interruption, is_group
+from deployments.choosing import chosen_loop, driver_of, interruption, is_group, lock_owner
 from deployments.lines import in_local_time
-from deployments.output import answer, emit, fields, write_file
+from deployments.output import fields, print_result, write_file, write_stdout
 from deployments.settings import configuration
 from deployments.start_directory import STANDARD_STREAM
 from helmsman import texts
@@ -28,10 +28,10 @@ from helmsman.records.advance import SALVAGES_REMEMBERED
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import LoopState
-from helmsman.render.activity import Activity, after
+from helmsman.render.activity import Activity, apply_event
 from helmsman.render.facts import finding_facts, hat_fact
 from helmsman.render.gate import gate_lines
-from helmsman.render.lines import explanation, iteration_lines, list_lines, next_lines, steering_lines
+from helmsman.render.lines import explanation_lines, iteration_lines, list_lines, next_lines, steering_lines
 from helmsman.render.report import MOST_SHOWN, html_report
 from helmsman.tokens import tokens
 from tasks.observers.follow import last_entries
@@ -50,11 +50,11 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     if loop is not None and is_group(repository, loop):
         # its loops are named `GROUP-…`; `helmsman list` reports those with an unreadable state
         loops = [shown for shown in list_loops(repository) if shown.state.loop.startswith(f"{loop}-")]
-        driver = held_by(group_folder(repository, loop).lock)
+        driver = lock_owner(group_folder(repository, loop).lock)
         driven_by = driver or "none; run the command that started it again to continue"
         rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", driven_by)])
         data = {"group": loop, "driver": driver, "loops": [_result_of(shown).model_dump(mode="json") for shown in loops]}
-        answer(data, chain(rows, _list_lines(repository, loops)), as_json=as_json)
+        print_result(data, chain(rows, _list_lines(repository, loops)), as_json=as_json)
         return
     shown = show_state(repository, chosen_loop(repository, loop))
     state = shown.state
@@ -64,7 +64,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     plan_fields = {"total", "done", "now", "tries", "missing", "ticked"}
     plan = {"plan": state.plan.model_dump(mode="json", include=plan_fields)} if state.plan.total else {}
     lines = _status_lines(repository, state, result, driver or "") if not as_json else ()
-    answer({**result.model_dump(mode="json"), **known, **plan}, map(in_local_time, lines), as_json=as_json)
+    print_result({**result.model_dump(mode="json"), **known, **plan}, map(in_local_time, lines), as_json=as_json)
 
 
 def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
@@ -89,8 +89,8 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
 
 def _activity_line(folder: LoopFolder, state: LoopState) -> str:
     """Current activity of the driver, from the end of its journal."""
-    now = reduce(after, last_entries(folder.journal), Activity())
-    detail = f" – {now.said[-1]}" if now.said and now.step == "execute" else ""
+    now = reduce(apply_event, last_entries(folder.journal), Activity())
+    detail = f" – {now.lines[-1]}" if now.lines and now.step == "execute" else ""
     spent = f"{texts.format_dollars(now.used.cost_usd, state.untold)} and {texts.format_tokens(now.used.tokens, state.untold)}"
     cost = f", {spent} so far" if now.used.tokens or now.used.cost_usd else ""
     return f"now        #{now.iteration} {clean(now.step)}{detail}{cost}" if now.step else ""
@@ -104,7 +104,7 @@ def show_list(repo: Path, *, as_json: bool) -> None:
         print(clean_lines(str(error)), file=sys.stderr)
     nothing = [] if unreadable else ["no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD"]
     lines = _list_lines(repository, loops) if loops else nothing
-    answer([_result_of(shown).model_dump(mode="json") for shown in loops], lines, as_json=as_json)
+    print_result([_result_of(shown).model_dump(mode="json") for shown in loops], lines, as_json=as_json)
 
 
 def _list_lines(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
@@ -136,7 +136,7 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
     if iteration is not None:
         record = _find_record(repository, loop, iteration)
         lines = chain(iteration_lines(record), _evidence_lines(repository, record))
-        answer(record, map(in_local_time, lines), as_json=as_json)
+        print_result(record, map(in_local_time, lines), as_json=as_json)
         return
     records = list(read_records(repository, loop))[::-1]
     lines, cuts = list[str](), read_cuts(repository, loop) if not as_json else []
@@ -147,7 +147,7 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
     lines += (clean(f"    cut off    {reason}") for _, reason in cuts)
     lines += [] if records else ["no iteration has ended yet"]
     plain = [record.model_dump(mode="json") for record in records] if as_json else None
-    answer(plain, map(in_local_time, lines), as_json=as_json)
+    print_result(plain, map(in_local_time, lines), as_json=as_json)
 
 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
@@ -156,7 +156,7 @@ def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: b
     record = _find_record(repository, loop, iteration)
     included = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
     plain = json.loads(record.model_dump_json(include=included)) if as_json else None
-    answer(plain, map(in_local_time, explanation(record)), as_json=as_json)
+    print_result(plain, map(in_local_time, explanation_lines(record)), as_json=as_json)
 
 
 def _find_record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
@@ -186,7 +186,7 @@ def report(repo: Path, loop: str, output: Path | None) -> None:
     repository = open_repository(repo)
     text = report_page(repository, loop)
     if output == STANDARD_STREAM:
-        emit(text)
+        write_stdout(text)
         return
     path = output or loop_folder(repository, loop).root / PAGE
     if output is None:
@@ -223,7 +223,7 @@ def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **
         note = "; operator's key" if owner is Owner.OPERATOR else ""  # only the exceptions are marked
         lines.append(clean(f"{name} = {json.dumps(json_value, ensure_ascii=False)}   # {origins[name]}{note}"))
         lines += [f"    {describe(name)}"] if origins[name] == DEFAULT else []
-    answer(rows, lines or ["nothing differs from the defaults"], as_json=as_json)
+    print_result(rows, lines or ["nothing differs from the defaults"], as_json=as_json)
 
 
 def show_prompt(
@@ -266,4 +266,4 @@ def show_prompt(
         # both texts unchanged except for terminal control sequences
         *("", "--- system", clean_lines(briefing.system), "", "--- message", clean_lines(briefing.prompt)),
     )
-    answer(data, lines, as_json=as_json)
+    print_result(data, lines, as_json=as_json)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from tasks.system.environment import neutral_directory
 
-NAME_PATHS = "HELMSMAN_HOME", "PREFECT_HOME", "PREFECT_PROFILES_PATH", "XDG_STATE_HOME"
+PATH_VARIABLES = "HELMSMAN_HOME", "PREFECT_HOME", "PREFECT_PROFILES_PATH", "XDG_STATE_HOME"
 """Variables with user paths that are read later; relative ones are resolved against the start directory."""
-OF_A_REPOSITORY = (
+REPOSITORY_VARIABLES = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
 )  # fmt: skip
 """Variables that git sets for hooks. A loop started by a hook works in the repository that it is given."""
-OF_GITPYTHON = "GIT_PYTHON_"
+GITPYTHON_PREFIX = "GIT_PYTHON_"
 STANDARD_STREAM = Path("-")
 _start: list[Path] = []
 
@@ -24,10 +24,10 @@ def leave_start_directory() -> None:
     """
     _start[:] = [_working_directory()]
     os.chdir(neutral_directory())  # noqa: TID251 - the only place: no other code depends on the working directory
-    for name in NAME_PATHS:
+    for name in PATH_VARIABLES:
         if os.environ.get(name):
             os.environ[name] = str(from_start(os.environ[name]))
-    for name in [name for name in os.environ if name in OF_A_REPOSITORY or name.startswith(OF_GITPYTHON)]:
+    for name in [name for name in os.environ if name in REPOSITORY_VARIABLES or name.startswith(GITPYTHON_PREFIX)]:
         del os.environ[name]
     # an empty or relative element would find programs in a repository in which we start a process
     elements = os.environ.get("PATH", os.defpath).split(os.pathsep)

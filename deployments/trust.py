@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from deployments.dialogue import confirm, has_terminal, say
-from deployments.output import answer
+from deployments.output import print_result
 from helmsman.config import LoopConfig
 from helmsman.config.owners import NotAgreed, Requested, asked_lines
 from helmsman.errors import OperatorError
@@ -98,7 +98,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
         for item in one.settings
     ]
     plain = {"repository": str(repository.top), "commands": is_trusted(repository), "requested": settings}
-    answer(plain, _trust_lines(repository, requested), as_json=as_json)
+    print_result(plain, _trust_lines(repository, requested), as_json=as_json)
     return 0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.dialogue import exiting_cleanly, say
-from deployments.output import answer, write_file
+from deployments.output import print_result, write_file
 from deployments.settings import Options, check_settings
 from deployments.trust import require_consent, with_consent
 from helmsman.config import LoopConfig
@@ -56,7 +56,7 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
         config, further = with_consent(repository, lambda: _resolve_config(repository, checkout, base, options), ask=ask)
         work, checking = Range(repository, base, head, config), "checking   {}".format
         found = verify(checkout, work, credentials=credentials, say=lambda what: say(checking(clean(what))), further=further)
-    answer(found, verification_lines(found), as_json=as_json)
+    print_result(found, verification_lines(found), as_json=as_json)
     for path, content in ((options.get("junit"), junit_of), (options.get("sarif"), sarif_of)):
         if path:  # after the result is printed, so a write error does not lose it
             write_file(path, content(found), "the result file", "choose a file in an existing folder")
@@ -116,13 +116,13 @@ def _rubric_settings(path: Path | None) -> dict[str, Any]:
 
 def _post_comment(found: Verification) -> None:
     """Post the result on the pull request and in the job's summary. Errors do not change the verdict."""
-    from tasks.trackers.pull_comment import keep_comment, thread_of
+    from tasks.trackers.pull_comment import thread_of, update_comment
 
     body = verification_markdown(found)
     try:
         if summary := ours().get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a") as page:
                 page.write(body)
-        say(f"comment    {keep_comment(thread_of(ours()), MARK, body)}")
+        say(f"comment    {update_comment(thread_of(ours()), MARK, body)}")
     except (HelmsmanError, OSError) as error:
         say(f"comment    none: {redact(clean_lines(str(error)))}")

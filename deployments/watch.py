@@ -19,7 +19,7 @@ from deployments.live import display
 from deployments.show import show_status
 from helmsman.plain import clean, short_line
 from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
-from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render.activity import Activity, LoggedEvent, apply_event
 from helmsman.render.gate import answer_line, gate_lines
 from tasks.observers.follow import Follower
 from tasks.repository.git import Repository, open_repository
@@ -30,17 +30,17 @@ LOOK_SECONDS = 0.5
 GOAL_SHOWN = 300  # characters
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """Snapshot of a loop: its journal, state and lock."""
 
-    news: list[LoggedEvent]  # since the last look
+    events: list[LoggedEvent]  # since the last snapshot
     shown: Shown
     driver: str | None
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the loop has ended, its driver has exited, and no events are left."""
-        return self.shown.state.ending is not None and self.driver is None and not self.news
+        return self.shown.state.ending is not None and self.driver is None and not self.events
 
     def lines(self) -> Iterator[str]:
         """Lines to print when they change: goal, driver, open question, and the last accepted answer."""
@@ -56,13 +56,13 @@ class Look(NamedTuple):
         yield from gate_lines(state.gate, state.loop) if state.gate else ()
 
 
-def looks(repository: Repository, loop: str) -> Iterator[Look]:
-    """Yield a look every LOOK_SECONDS until the loop is over."""
+def take_snapshots(repository: Repository, loop: str) -> Iterator[Snapshot]:
+    """Yield a snapshot every LOOK_SECONDS until the loop is over."""
     with closing(Follower(loop_folder(repository, loop).journal)) as follower:
         while True:
-            look = Look(follower.news(), show_state(repository, loop), driver_of(repository, loop))
-            yield look
-            if look.over:
+            snapshot = Snapshot(follower.read_new(), show_state(repository, loop), driver_of(repository, loop))
+            yield snapshot
+            if snapshot.is_over:
                 return
             time.sleep(LOOK_SECONDS)
 
@@ -75,7 +75,7 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
     name = chosen_loop(repository, loop)
     try:
         if as_json and not once:
-            for _ in looks(repository, name):
+            for _ in take_snapshots(repository, name):
                 pass
         elif not once:
             _follow(repository, name, console)
@@ -89,18 +89,20 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
 
 def _follow(repository: Repository, name: str, console: Console) -> None:
     """Follow from the last finished iteration on. Questions and answers are read from the state, including earlier ones."""
-    snapshots = looks(repository, name)
+    snapshots = take_snapshots(repository, name)
     first = next(snapshots)
-    if first._replace(news=[]).over:
+    if first._replace(events=[]).is_over:
         return
-    start = max((number for number, logged in enumerate(first.news) if isinstance(logged.event, IterationRecorded)), default=0)
-    printed, past = set(map(answer_line, first.shown.state.answers[-1:])), reduce(after, first.news[:start], Activity())
+    start = max((number for number, logged in enumerate(first.events) if isinstance(logged.event, IterationRecorded)), default=0)
+    printed, past = set(map(answer_line, first.shown.state.answers[-1:])), reduce(apply_event, first.events[:start], Activity())
     with exiting_cleanly(signal.SIGTERM, signal.SIGHUP), display(console, [name], past) as view:
-        for look in chain([first._replace(news=first.news[start:])], snapshots):
-            for logged in look.news:
+        for snapshot in chain([first._replace(events=first.news[start:])], snapshots):
+            for logged in snapshot.events:
                 if not isinstance(logged.event, GateOpened | GateAnswered):
-                    view.hear(logged, name)
-            view.standing = "waits for your answer" if look.shown.state.gate else "" if look.driver else "has no driver"
-            lines = list(look.lines())
+                    view.show_event(logged, name)
+            view.idle_reason = (
+                "waits for your answer" if snapshot.shown.state.gate else "" if snapshot.driver else "has no driver"
+            )
+            lines = list(snapshot.lines())
             show_on(console, [line for line in lines if line not in printed])
             printed = set(lines)

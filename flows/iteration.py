@@ -8,7 +8,7 @@ from helmsman.records.state import LoopState
 from tasks.engine.runs import untagged
 from tasks.engine.step import with_retries
 from tasks.loop import steps
-from tasks.observers.artifacts import in_named_state
+from tasks.observers.artifacts import with_named_state
 from tasks.repository.loop_context import loop_context
 from tasks.system.secrets import redacting_errors
 
@@ -31,4 +31,4 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     overseen = steps.oversee(context, state, orientation, evidence)
     decision = steps.decide(context, state, evidence, overseen)
     draft = record_of(state, orientation, evidence, overseen, decision, learned)
-    return in_named_state(with_retries(steps.record, config.retry)(context, state, draft))
+    return with_named_state(with_retries(steps.record, config.retry)(context, state, draft))

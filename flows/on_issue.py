@@ -8,7 +8,7 @@ from prefect.client.schemas.objects import State
 from flows.loop import loop
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import IssueEvent
-from tasks.engine.runs import driven_here, ending_with_reason
+from tasks.engine.runs import driven_loop, ending_with_reason
 from tasks.system.clock import now_utc
 from tasks.triggers.issues import handle
 from tasks.triggers.push_runs import nothing_to_do
@@ -18,5 +18,5 @@ from tasks.triggers.push_runs import nothing_to_do
 @ending_with_reason
 def on_issue(event: IssueEvent) -> State[dict[str, Any]]:
     """Check the event again, and drive the loop that it starts or resumes in this run."""
-    result = handle(event, now_utc(), driven_here())
+    result = handle(event, now_utc(), driven_loop())
     return loop.fn(result) if isinstance(result, LoopRequest) else nothing_to_do(result)

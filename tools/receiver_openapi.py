@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deployments.receiver import WAYS, Way
+from deployments.receiver import SENDERS, Sender
 
 FILE = Path(__file__).parents[1] / "docs" / "receiver.openapi.json"
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
@@ -50,11 +50,11 @@ def described() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "helmsman receive", "version": "1", "description": "docs/push.md describes the set-up."},
-        "paths": {**{path: {"post": _operation(way)} for path, way in WAYS.items()}, "/health": health},
+        "paths": {**{path: {"post": _operation(way)} for path, way in SENDERS.items()}, "/health": health},
     }
 
 
-def _operation(way: Way) -> dict[str, Any]:
+def _operation(way: Sender) -> dict[str, Any]:
     headers = [name for name in (way.signature, way.delivery, way.event, way.timestamp) if name]
     form = EVENT if way.content == "application/json" else {"type": "string"}
     return {

@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckResult
 from helmsman.records.control import Oversight
 from helmsman.texts import alert_word, check_text, guard_text, stop_text
 
-SAID_KEPT = 8  # last tool calls and checks of the current attempt
+LINES_KEPT = 8  # last tool calls and checks of the current attempt
 TOOLS_KEPT, FINISHED_KEPT = 256, 50  # first tool calls with times, and last checks; all tool calls are counted
 
 
@@ -49,7 +49,7 @@ class Activity:
     tokens: int = 0
     cost_limit: float | None = None
     untold: tuple[str, ...] = ()  # what the agent does not report
-    asked: bool = False  # whether a question to a person is open
+    is_waiting: bool = False  # whether a question to a person is open
     oversight: Oversight | None = None  # progress and control as of the last finished iteration
     used: Usage = field(default_factory=Usage)  # of the agent call whose iteration is not recorded yet
     iteration: int = 0  # 0 before the first step in the journal
@@ -57,7 +57,7 @@ class Activity:
     step: str = ""  # the current one; empty between steps
     since: datetime | None = None  # start of the step, or end of the last one
     tool_calls: int = 0
-    said: tuple[str, ...] = ()  # tool calls, checks, and answers of guard rails and the stop hook; newest last
+    lines: tuple[str, ...] = ()  # tool calls, checks, and answers of guard rails and the stop hook; newest last
     steps: Mapping[str, Timed] = field(default_factory=dict[str, Timed])
     """By name; the last run of a repeated step."""
     agent: datetime | None = None  # start of its process
@@ -65,7 +65,7 @@ class Activity:
     finished: tuple[FinishedCheck, ...] = ()
 
 
-def after(activity: Activity, logged: LoggedEvent) -> Activity:
+def apply_event(activity: Activity, logged: LoggedEvent) -> Activity:
     """Fold one event; events without news about the present are ignored."""
     at, event = logged
     match event:
@@ -84,7 +84,7 @@ def after(activity: Activity, logged: LoggedEvent) -> Activity:
         case events.AgentIntroduced():
             updated = replace(activity, untold=event.untold)
         case events.GateOpened() | events.GateAnswered():
-            updated = replace(activity, asked=isinstance(event, events.GateOpened))
+            updated = replace(activity, is_waiting=isinstance(event, events.GateOpened))
         case _:
             updated = _fold_progress(activity, at, event)
     return updated
@@ -118,7 +118,7 @@ def _begin_attempt(activity: Activity, iteration: int, attempt: int) -> Activity
     if (iteration, attempt) == (activity.iteration, activity.attempt):
         return activity
     carried_over = {
-        name: getattr(activity, name) for name in ("cost_usd", "tokens", "cost_limit", "untold", "asked", "oversight")
+        name: getattr(activity, name) for name in ("cost_usd", "tokens", "cost_limit", "untold", "is_waiting", "oversight")
     }
     return Activity(iteration=iteration, attempt=attempt, **carried_over)
 
@@ -137,7 +137,7 @@ def _fold_tool(activity: Activity, at: datetime, event: events.ToolCalled | even
 
 
 def _append_line(activity: Activity, text: str) -> Activity:
-    return replace(activity, said=(*activity.said, text)[-SAID_KEPT:])
+    return replace(activity, lines=(*activity.lines, text)[-LINES_KEPT:])
 
 
 def _fold_check(activity: Activity, at: datetime, event: events.CheckStarted | events.CheckFinished) -> Activity:

@@ -14,15 +14,15 @@ from helmsman.records.state import LoopState
 from helmsman.render.dashboard import dashboard, status_text
 from helmsman.render.facts import (
     Fact,
+    as_code,
     check_facts,
-    coded,
+    contradiction_facts,
     decision_facts,
     facts,
     finding_facts,
     front_facts,
-    green_text,
     judge_facts,
-    untrue_facts,
+    passing_text,
 )
 from helmsman.render.gate import answer_command
 from helmsman.render.lines import group_lines, next_steps
@@ -67,11 +67,11 @@ def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
 def summary(state: LoopState) -> str:
     """Answers to a person's first questions."""
     if state.gate is not None:
-        next_actions = [f"answer: Resume in the menu of the run's page, or {coded(f'helmsman answer {state.loop}')}"]
+        next_actions = [f"answer: Resume in the menu of the run's page, or {as_code(f'helmsman answer {state.loop}')}"]
     elif state.outcome is None:
         next_actions = ["the loop is running; no question is open"]
     else:
-        next_actions = [coded(command) for _, command in next_steps(result_of(state, ""))]
+        next_actions = [as_code(command) for _, command in next_steps(result_of(state, ""))]
     facts = [(fact.name, fact.value) for fact in front_facts(state)]
     return join_blocks([
         f"# {state.loop}: {status_text(state)}",
@@ -147,7 +147,7 @@ def plan_lines(state: LoopState) -> Iterator[str]:
     """Each known item with its mark: done, in progress, or open."""
     plan = state.plan
     for item in plan.sketch:
-        yield f"{'✔' if item.done else '▶' if item.id == plan.now else '○'} {coded(item.id)} {item.title}"
+        yield f"{'✔' if item.done else '▶' if item.id == plan.now else '○'} {as_code(item.id)} {item.title}"
     omitted = plan.total - len(plan.sketch)
     yield from [f"{omitted:,} further items are omitted; the file has them all."] if omitted > 0 else ()
 
@@ -166,7 +166,7 @@ def checks_page(state: LoopState, record: IterationRecord | None = None) -> str:
         "checks_page",
         state=state,
         report=report,
-        passing=green_text(report) if report else "",
+        passing=passing_text(report) if report else "",
         skipped=record is not None and record.checks is None,
         checks=_limited_table(check_facts(report)),
         findings=_limited_table(finding_facts(state.findings)),
@@ -194,7 +194,7 @@ def verdicts_page(state: LoopState, record: IterationRecord | None = None) -> st
         if record
         else "",
         outcomes=outcome_text(record) if record else "",
-        untrue=_limited_table(untrue_facts(state.contradictions)),
+        untrue=_limited_table(contradiction_facts(state.contradictions)),
         judged=_limited_table(judge_facts(record.judgement)) if record and record.judgement else "",
         rejections=table(("#", "When", "In a row", "Criteria", "Reason"), rows, (5, 17, 8, 16, 62)),
     )

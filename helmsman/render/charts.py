@@ -85,7 +85,7 @@ class Scale(NamedTuple):
         return self.begin + share * (self.end - self.begin)
 
 
-def strip(title: str, cells: Sequence[tuple[str, str]]) -> Markup:
+def strip_chart(title: str, cells: Sequence[tuple[str, str]]) -> Markup:
     """One cell for each iteration in order: (label, kind). The first and the last are labelled."""
     newest = cells[-MOST_CELLS:]
     pitch = min((WIDTH - 12 - RIGHT) / max(len(newest), 1), 28.0)

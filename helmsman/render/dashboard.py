@@ -16,7 +16,7 @@ from helmsman.records.control import EscalationLevel, Movement
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.render.facts import Part, coded, control_facts, cost_text, facts, green_text, some
+from helmsman.render.facts import Part, as_code, control_facts, cost_text, facts, first_lines, passing_text
 from helmsman.render.markdown_page import cell, facts_table, join_blocks, prose, table
 from helmsman.texts import SIGNS, plan_text, plural
 
@@ -89,7 +89,7 @@ def status_text(state: LoopState) -> str:
 
 def _cell_lines(lines: Iterable[str]) -> str:
     """Format the first lines for a cell, and the number of the others."""
-    return "\n".join(some(filter(None, lines), SHOWN))
+    return "\n".join(first_lines(filter(None, lines), SHOWN))
 
 
 def _fact_rows(record: IterationRecord | None, *parts: Part) -> Iterator[Row]:
@@ -157,7 +157,7 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
     report, trust, rejections, drift = state.checks, state.trust, state.judge.rejections, state.last_call.drift
     blocking = [finding for finding in state.findings if finding.weight is Weight.BLOCK]
     held_text = f"{trust.checked - trust.contradicted} of {plural(trust.checked, 'claim')} held so far"
-    checks_text = green_text(report) if report else "nothing was checked yet"
+    checks_text = passing_text(report) if report else "nothing was checked yet"
     claims_text = f"{plural(len(state.contradictions), 'claim')} did not hold"
     return System(
         "System 3* – audit",
@@ -183,7 +183,7 @@ def _outlook(state: LoopState) -> System:
             ("priorities", _cell_lines(oversight.strategy.priorities)),
             (
                 "best so far",
-                f"{best.completion:.0%} after iteration {best.iteration}, at {coded(best.commit[:10])}" if best else "",
+                f"{best.completion:.0%} after iteration {best.iteration}, at {as_code(best.commit[:10])}" if best else "",
             ),
         ),
         bad=any(one.movement is Movement.BACK for one in latest),

@@ -44,7 +44,7 @@ class Fact(NamedTuple):
         return f"{self.name:<10} {self.value}"
 
 
-def coded(text: str) -> str:
+def as_code(text: str) -> str:
     """Format a name, a commit or a command as code; empty if there is none."""
     return f"`{clean(text).replace('`', chr(39))}`" if text else ""
 
@@ -61,9 +61,9 @@ def front_facts(state: LoopState) -> Iterator[Fact]:
     facts = (
         Fact("Done", _done_text(state), kind),
         Fact("Proof", _proof_text(state)),
-        Fact("Fails", "\n".join(some(failing_names(state.checks))), "bad"),
+        Fact("Fails", "\n".join(first_lines(failing_names(state.checks))), "bad"),
         Fact("Cost", cost_text(state)),
-        Fact("Branch", "\n".join([f"{coded(state.branch)} at {coded(state.head[:12])}", *merged])),
+        Fact("Branch", "\n".join([f"{as_code(state.branch)} at {as_code(state.head[:12])}", *merged])),
     )
     yield from (fact for fact in facts if fact.value)
 
@@ -72,10 +72,10 @@ def failing_names(report: CheckReport | None) -> Iterator[str]:
     """Names of failing tests as code; the command of a check that names none."""
     for result in report.failures if report else ():
         failing = result.counts.failing if result.counts else ()
-        yield from (coded(name) for name in (failing or (result.command,)))
+        yield from (as_code(name) for name in (failing or (result.command,)))
 
 
-def some(lines: Iterable[str], most: int = LISTED) -> list[str]:
+def first_lines(lines: Iterable[str], most: int = LISTED) -> list[str]:
     """Return the first lines and the number of the others."""
     all_lines = list(lines)
     return [*all_lines[:most], *([f"… and {len(all_lines) - most} more"] if len(all_lines) > most else ())]
@@ -99,10 +99,10 @@ def _proof_text(state: LoopState) -> str:
     counts = [result.counts for result in state.checks.results if result.counts]
     tests = f", {sum(count.passed for count in counts)} tests passed" if counts else ""
     proven = f"proven at `{state.verified[:12]}`" if state.verified else "not proven yet"
-    return f"{green_text(state.checks)}{tests}; {proven}"
+    return f"{passing_text(state.checks)}{tests}; {proven}"
 
 
-def green_text(report: CheckReport) -> str:
+def passing_text(report: CheckReport) -> str:
     """Number of passing checks: `2 of 8 checks green`."""
     passing, total = len(report.results) - len(report.failures), len(report.results)
     return f"{passing} of {texts.plural(total, 'check')} green" if total else "no check configured"
@@ -193,12 +193,12 @@ def _work_facts(record: IterationRecord) -> Iterator[Fact]:
     yield Fact("tree", value, "", "Work")
 
     rolled_back = (
-        f"{failed.why}; kept at {coded(failed.ref)}, the branch went back to {coded(failed.back_to[:10])}" if failed else ""
+        f"{failed.why}; kept at {as_code(failed.ref)}, the branch went back to {as_code(failed.back_to[:10])}" if failed else ""
     )
     yield from _details(
         "Work",
         ("commits", "\n".join(f"`{commit.id[:10]}` {clean(commit.subject)}" for commit in change.commits)),
-        ("files", "\n".join(some(map(coded, change.files), FILES_SHOWN))),
+        ("files", "\n".join(first_lines(map(as_code, change.files), FILES_SHOWN))),
         ("protected", ", ".join((*map(clean, record.execution.put_back), "restored")) if record.execution.put_back else ""),
         ("undone", rolled_back),
     )
@@ -252,13 +252,13 @@ def _claim_facts(record: IterationRecord) -> Iterator[Fact]:
         yield Fact("claim", f"claims completion ({clean(record.claims.how)})", "", "Claims")
     if record.blocked:
         yield Fact("blocked", clean(record.claims.blocked), "warn", "Claims")
-    yield from untrue_facts(record.contradictions)
+    yield from contradiction_facts(record.contradictions)
     compared = f"{texts.plural(record.claims_checked, 'claim')} with evidence" if record.claims_checked else ""
     denied = "\n".join(f"{spelled(denial.rule)}: {denial.why}" for denial in record.proof.denied)
     yield from _details("Claims", ("compared", compared), ("not done", denied))
 
 
-def untrue_facts(contradictions: Sequence[Contradiction]) -> Iterator[Fact]:
+def contradiction_facts(contradictions: Sequence[Contradiction]) -> Iterator[Fact]:
     yield from (
         Fact("untrue", f"{clean(contradiction.said)}: {clean(contradiction.found)}", "bad", "Claims")
         for contradiction in contradictions
@@ -284,7 +284,7 @@ def judge_facts(judgement: Judgement | None) -> Iterator[Fact]:
             if criterion.votes_cast > 1
             else ""
         )
-        yield from _details("Judge", ("votes", needed), ("evidence", coded(criterion.evidence)))
+        yield from _details("Judge", ("votes", needed), ("evidence", as_code(criterion.evidence)))
     score = f"{judgement.score:.0%} of the weight met" if judgement.score is not None else ""
     effort = (
         f"{texts.plural(judgement.calls, 'call')}, {texts.money(judgement.usage.cost_usd)}, {texts.duration(judgement.seconds)}"
@@ -299,7 +299,7 @@ def _signal_facts(record: IterationRecord) -> Iterator[Fact]:
         yield Fact(texts.alert_word(alert), clean(alert.message), SEVERITIES[alert.severity], "Signals", is_detail=is_expected)
         numbers = " / ".join(f"{number:g}" for number in (alert.value, alert.threshold) if number is not None)
         yield from _details(
-            "Signals", ("rule", coded(alert.rule) + (f" ({numbers})" if numbers else "")), ("advice", alert.instruction)
+            "Signals", ("rule", as_code(alert.rule) + (f" ({numbers})" if numbers else "")), ("advice", alert.instruction)
         )
 
 
@@ -307,7 +307,7 @@ def decision_facts(decision: Decision) -> Iterator[Fact]:
     yield Fact("→", f"{decision.word}: {clean(decision.reason)}", "")
     others = ((step, f"; different with: {step.otherwise}" if step.held and step.otherwise else "") for step in decision.path)
     steps = (("yes" if step.held else "no", f"{step.question} {step.because}{other}") for step, other in others)
-    yield from _details("Decision", ("rule", coded(decision.rule)), *steps)
+    yield from _details("Decision", ("rule", as_code(decision.rule)), *steps)
 
 
 def control_facts(oversight: Oversight) -> Iterator[Fact]:

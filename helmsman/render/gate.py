@@ -10,7 +10,7 @@ from helmsman.plain import clean, clean_lines, shortened
 from helmsman.records.control import EscalationLevel, short_level
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.render.facts import coded, failing_names, green_text, some
+from helmsman.render.facts import as_code, failing_names, first_lines, passing_text
 from helmsman.render.markdown_page import code, table
 from helmsman.render.templating import render_markdown
 from helmsman.texts import duration, money_text, plural
@@ -27,27 +27,27 @@ def form_text(gate: Gate, seen: str) -> str:
     return render_markdown("gate_form", gate=gate, seen=seen)
 
 
-def in_short(state: LoopState) -> str:
+def loop_summary(state: LoopState) -> str:
     """Short description of a loop for a form."""
     signs = {result.command: "✔ " if result.passed else "✘ " for result in (state.checks.results if state.checks else ())}
-    configured = (f"{signs.get(check.command, '')}{coded(check.command)}" for check in state.config.checks)
+    configured = (f"{signs.get(check.command, '')}{as_code(check.command)}" for check in state.config.checks)
     rung, report, limits, spent = state.oversight.ladder.rung, state.checks, state.config.limits, state.spending
     parts = (
         f"{state.iteration} of {plural(limits.iterations, 'iteration')}",
         money_text(spent.cost_usd, limits.cost_usd, state.untold),
         duration(spent.seconds),
-        green_text(report) if report and report.results else "",
+        passing_text(report) if report and report.results else "",
         "" if state.config.checks else "no check: nothing is verified",
         rung.title if rung > EscalationLevel.PATCH else "",
         code(state.branch, 120) if state.iteration else "",
     )
     return render_markdown(
-        "in_short",
+        "loop_summary",
         state=state,
         standing=" · ".join(part for part in parts if part),
-        checks=some(failing_names(state.checks) if state.iteration and state.checks else configured),
+        checks=first_lines(failing_names(state.checks) if state.iteration and state.checks else configured),
         conflicts=[sentence(one) for one in state.oversight.conflicts[:FAILURES_SHOWN]],
-        proposed=some(state.proposed),
+        proposed=first_lines(state.proposed),
     )
 
 
@@ -60,7 +60,7 @@ def evidence(state: LoopState, worktree: str) -> str:
     )
     return render_markdown(
         "evidence",
-        short=in_short(state),
+        short=loop_summary(state),
         printed=[result.tail.strip() or result.head.strip() for result in failures],
         moments=table(("#", "progress", "movement", "level", "undone"), rows) if state.iteration else "",
         look=f"git log {commits}",

@@ -42,7 +42,7 @@ _TITLES: Mapping[str, str] = {
 def title(escalation: Escalation) -> str:
     """Title of an issue; stable for the same detection."""
     about = _TITLES.get(escalation.detection, escalation.detection)
-    return harmless(clean(f"Helmsman, loop {escalation.loop[:60]}: {about}"))[:LONGEST_TITLE]
+    return neutralise(clean(f"Helmsman, loop {escalation.loop[:60]}: {about}"))[:LONGEST_TITLE]
 
 
 def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
@@ -71,7 +71,7 @@ def reply(comment: Comment, uid: str, text: str) -> str:
     return under(format_mark(uid=uid, reply=str(comment.identity)), text)
 
 
-def understood(answer: Answer, gate: Gate) -> str:
+def confirmation(answer: Answer, gate: Gate) -> str:
     """Confirmation of the answer read from a comment."""
     parts = [f"Understood as **{answer.choice}**: {gate.choices[answer.choice]}"]
     changed = ", ".join(f"{key}={value}" for key, value in pairs(answer.settings))
@@ -80,7 +80,7 @@ def understood(answer: Answer, gate: Gate) -> str:
     return "\n\n".join(parts)
 
 
-def refused(problem: str, gate: Gate) -> str:
+def rejection(problem: str, gate: Gate) -> str:
     """Why a comment was not understood, and the valid commands."""
     message = "; ".join(line.strip() for line in problem.splitlines())
     return "\n\n".join([f"Not understood: {prose(message, 1000)}", "\n".join(command_lines(gate))])
@@ -102,13 +102,13 @@ def notification(one: Escalation, state: LoopState) -> tuple[str, str]:
     """Subject and plain-text body for chat and mail."""
     if one.over:
         status = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "continues"
-        return title(one), harmless(f"Resolved: the loop {clean(one.loop)} {status}.")
+        return title(one), neutralise(f"Resolved: the loop {clean(one.loop)} {status}.")
     ways = "helmsman answer" if one.gate else "helmsman status"
     text = f"The loop {clean(one.loop)} {one.heading}. {clean(one.why)[:1000]}\n\n{ways} {clean(one.loop)}"
-    return title(one), harmless(text)
+    return title(one), neutralise(text)
 
 
-def tracked(found: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
+def tracked_issue(found: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
     """The issue with the stages commented so far; None if it does not belong to this loop."""
     issue_mark = read_mark(found.body)
     if issue_mark.get("uid") != uid or "detection" not in issue_mark:
@@ -123,14 +123,14 @@ def is_ours(comment: Comment, issue: Found) -> bool:
     return comment.author == issue.author and bool(read_mark(comment.body))
 
 
-def harmless(text: str) -> str:
+def neutralise(text: str) -> str:
     """Neutralise mentions, references and tags without a visible change."""
     return _REFERENCES.sub(lambda match: f"{match[0]}{_ZERO_WIDTH}", text)
 
 
-def under(hidden: str, text: str) -> str:
+def with_mark(hidden: str, text: str) -> str:
     """Text under a mark, which is alone on the first line, out of reach of untrusted text."""
-    return f"{hidden}\n{harmless(text)[: LONGEST_BODY - len(hidden)]}"
+    return f"{hidden}\n{neutralise(text)[: LONGEST_BODY - len(hidden)]}"
 
 
 TELL, CANCEL, RESUME = "tell", "cancel", "resume"
@@ -145,7 +145,7 @@ COMMANDS = "A comment by somebody with access may start with one of:\n\n" + "\n"
 )
 
 
-def due(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
+def due_comments(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     """Stages and comments that the issue should have by now, oldest first."""
     checks = ", ".join(code(check.command, 120) for check in state.config.checks) or "nothing"
     started = f"The loop {code(state.loop)} works on this, from {code(state.base_branch)} at {code(state.base_commit[:12])}"
@@ -177,14 +177,14 @@ def _ending_text(state: LoopState) -> str:
         done = f"The work is accepted as done {BY_A_WORD[ending.rule]}." if ending.rule in BY_A_WORD else "The work is verified."
         if link.pull_request:
             return f"{done} Pull request: {link.pull_request}"
-        not_opened = f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{by_hand(state)}"
+        not_opened = f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{manual_steps(state)}"
         return f"{done} {not_opened}" if link.problem else ""
     if ending.outcome is Outcome.CANCELLED:
         return f"The loop was stopped; its work is kept on {code(state.branch)}. {_resume_hint(state)}"
     return ""
 
 
-def by_hand(state: LoopState) -> str:
+def manual_steps(state: LoopState) -> str:
     """How a person opens the pull request."""
     push = code(shlex.join(["git", "push", state.config.remote.name, state.branch]))  # a reader may copy it
     resume = code(f"helmsman resume {state.loop}")
@@ -196,7 +196,7 @@ def by_hand(state: LoopState) -> str:
 
 def pull_request_title(link: IssueLink) -> str:
     """Title of the pull request, with the title of the issue."""
-    return harmless(f"Resolve issue {link.number}: {link.title or 'no title'}")[:200]
+    return neutralise(f"Resolve issue {link.number}: {link.title or 'no title'}")[:200]
 
 
 def pull_request_body(state: LoopState, link: IssueLink) -> str:

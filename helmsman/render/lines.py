@@ -15,7 +15,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import ParallelResult
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
-from helmsman.render.facts import LIMITS, check_facts, facts, green_text, shares_text
+from helmsman.render.facts import LIMITS, check_facts, facts, passing_text, shares_text
 from helmsman.render.gate import answer_command
 from helmsman.render.verification import outcome_text
 from helmsman.texts import SIGNS, duration, format_dollars, format_tool_calls, money, plural
@@ -43,14 +43,14 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
             yield f"    → {fact.value}" if fact.name == "→" else f"    {fact.line}"
 
 
-def brought(record: IterationRecord) -> str:
+def result_name(record: IterationRecord) -> str:
     """Result of an iteration in a few words: `2 of 8 checks green`."""
     if record.checks is None:
         return f"agent: {record.execution.call.outcome.replace('_', ' ')}"
-    return green_text(record.checks)
+    return passing_text(record.checks)
 
 
-def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator[str]:
+def start_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator[str]:
     """The checks before any work, those that cannot start, and warnings."""
     yield "#0  the checks before any work" if report else "#0  before any work"
     yield from (f"    {fact.line}" for fact in (check_facts(report) if report else ()) if not fact.is_detail)
@@ -60,7 +60,7 @@ def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator
     yield from (f"    warn       {clean(warning)}" for warning in warnings)
 
 
-def explanation(record: IterationRecord) -> Iterator[str]:
+def explanation_lines(record: IterationRecord) -> Iterator[str]:
     """The decision of one iteration: the path through the table, the numbers, and what would have changed it."""
     decision = record.decision
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
@@ -164,7 +164,7 @@ def group_lines(result: ParallelResult) -> Iterator[str]:
     yield from (f"problem    {clean(words)}" for words in result.problems)
 
 
-def aligned_lines(result: AlignResult) -> Iterator[str]:
+def alignment_lines(result: AlignResult) -> Iterator[str]:
     """Result of an alignment in a few lines."""
     yield f"alignment  {clean(result.file)}"
     if result.by == "template":

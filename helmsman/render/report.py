@@ -22,8 +22,8 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import plan_lines
-from helmsman.render.charts import Point, line_chart, strip
-from helmsman.render.facts import PARTS, VERDICTS, Fact, checks_kind, coded, facts, front_facts, some
+from helmsman.render.charts import Point, line_chart, strip_chart
+from helmsman.render.facts import PARTS, VERDICTS, Fact, as_code, checks_kind, facts, first_lines, front_facts
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import outcome_text
@@ -66,10 +66,10 @@ def html_report(
     # whether it is done, what proves it, what it cost; then what a person should look at: findings in the change and
     # false claims of the agent
     commands, trust = dict(next_steps(result_of(state, state_ref), state.gate)), state.trust
-    doubts = some((f"{one.where}: {one.message} {coded(one.rule)}" for one in state.findings), MOST_DOUBTS)
+    doubts = first_lines((f"{one.where}: {one.message} {as_code(one.rule)}" for one in state.findings), MOST_DOUBTS)
     if trust.contradicted:
         doubts.append(f"{trust.contradicted} of {plural(trust.checked, 'claim')} of the agent did not hold")
-    look_command, next_command = (coded(commands.get(name, "")) for name in ("look", "next"))
+    look_command, next_command = (as_code(commands.get(name, "")) for name in ("look", "next"))
     page = render_html(
         "report.html",
         state=state,
@@ -126,7 +126,9 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
         "Verdicts of the judge": [VERDICTS[one.judgement.outcome] if one.judgement else "neutral" for one in records],
     }
     has_judgement = any(one.judgement for one in records)
-    yield tuple(strip(title, [*zip(labels, kinds, strict=True)]) for title, kinds in list(kinds_of.items())[: 2 + has_judgement])
+    yield tuple(
+        strip_chart(title, [*zip(labels, kinds, strict=True)]) for title, kinds in list(kinds_of.items())[: 2 + has_judgement]
+    )
 
 
 def _entries(records: Sequence[IterationRecord], *, outputs_from: int) -> Iterator[Mapping[str, object]]:

@@ -23,14 +23,14 @@ from helmsman.render.activity import Activity, Timed
 
 Value = str | bool | int | float
 Attributes = Mapping[str, Value]
-Known = Mapping[str, Value | None]
+OptionalAttributes = Mapping[str, Value | None]
 Path = tuple[str | int, ...]  # of a span in the trace of its loop; empty for the root
 
 LONGEST = 200  # characters of a name that comes from an agent or a repository
 PROVIDERS = {CLAUDE: "anthropic", "codex": "openai", "gemini": "gcp.gemini"}  # agents with a single provider
-WELL_ENDED = frozenset({AgentOutcome.FINISHED, AgentOutcome.ROTATED})
-BESIDE = frozenset({"baseline", "merge_checks", "draw_lessons"})  # steps before, between and after iterations
-SOUND = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})  # outcomes that are not errors
+SUCCESSES = frozenset({AgentOutcome.FINISHED, AgentOutcome.ROTATED})
+OUTSIDE_ITERATIONS = frozenset({"baseline", "merge_checks", "draw_lessons"})  # steps before, between and after iterations
+NO_ERRORS = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})  # outcomes that are not errors
 
 
 class Span(NamedTuple):
@@ -94,7 +94,7 @@ def points_of(span: Span) -> Iterator[Point]:
 
 def loop_span(state: LoopState, ending: Decision) -> Span:
     """The root span, exported when the loop ends; a reopened loop exports it again under the same id."""
-    attributes: Known = {
+    attributes: OptionalAttributes = {
         "gen_ai.operation.name": "invoke_workflow",
         "gen_ai.workflow.name": "helmsman",
         "helmsman.loop.id": state.loop,
@@ -111,7 +111,7 @@ def loop_span(state: LoopState, ending: Decision) -> Span:
     return Span((), None, "invoke_workflow helmsman", state.created_at, max(ending.at, state.created_at), _attributes(attributes))
 
 
-def beside_spans(line: Activity, name: str) -> tuple[Span, ...]:
+def outside_spans(line: Activity, name: str) -> tuple[Span, ...]:
     """A finished step outside of iterations, with its checks."""
     return tuple(_step_spans(line, (), lambda step: step == name))
 
@@ -123,10 +123,10 @@ def iteration_spans(state: LoopState, record: IterationRecord, line: Activity) -
     parent = _iteration_span(state, record)
     agent = _agent_span(state, record, line)
     yield parent
-    yield from _step_spans(line, key, lambda step: step not in BESIDE)
+    yield from _step_spans(line, key, lambda step: step not in OUTSIDE_ITERATIONS)
     yield agent
     for name, tool in line.tools.items():
-        values: Known = {
+        values: OptionalAttributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool.name,
             "gen_ai.tool.call.id": tool.id,
@@ -148,7 +148,11 @@ def _step_spans(line: Activity, parent: Path, includes: Callable[[str], bool]) -
     key = (line.iteration, line.attempt)
     ended = {step.name: step for step in line.steps.values() if step.end and includes(step.name)}
     for name, step in ended.items():
-        attributes: Known = {"helmsman.step": name, "helmsman.iteration": line.iteration, "helmsman.attempt": line.attempt}
+        attributes: OptionalAttributes = {
+            "helmsman.step": name,
+            "helmsman.iteration": line.iteration,
+            "helmsman.attempt": line.attempt,
+        }
         yield Span((*key, name), parent, f"step {_short(name)}", step.start, step.end or step.start, _attributes(attributes))
     for number, (step, at, result) in enumerate(line.finished):
         if step in ended:
@@ -160,7 +164,7 @@ def _step_spans(line: Activity, parent: Path, includes: Callable[[str], bool]) -
 
 def _iteration_span(state: LoopState, record: IterationRecord) -> Span:
     judgement, untold, checks = record.judgement, record.execution.call.untold, record.checks
-    attributes: Known = {
+    attributes: OptionalAttributes = {
         "helmsman.loop.id": record.loop,
         "helmsman.iteration": record.iteration,
         "helmsman.attempt": record.attempt,
@@ -193,7 +197,7 @@ def _agent_span(state: LoopState, record: IterationRecord, line: Activity) -> Sp
     call, config, execute = record.execution.call, state.config, line.steps.get("execute")
     name = state.agent.kind.name if state.agent else CLAUDE
     start = line.agent or (execute.start if execute else record.started_at)
-    attributes: Known = {
+    attributes: OptionalAttributes = {
         **_call_attributes(state, "invoke_agent", "agent", call.usage, call.untold),
         "gen_ai.provider.name": PROVIDERS.get(name, name),
         "gen_ai.agent.name": name,
@@ -204,15 +208,17 @@ def _agent_span(state: LoopState, record: IterationRecord, line: Activity) -> Sp
         "helmsman.agent.outcome": call.outcome,
         "helmsman.agent.turns": call.turns,
         "helmsman.agent.tool_calls": None if "tools" in call.untold else call.tool_calls,
-        "error.type": "" if call.outcome in WELL_ENDED else call.outcome,
+        "error.type": "" if call.outcome in SUCCESSES else call.outcome,
     }
     key, end = (record.iteration, record.attempt), start + timedelta(seconds=max(call.seconds, 0.0))
     return Span((*key, "agent"), _parent_path(key, execute), f"invoke_agent {name}", start, end, _attributes(attributes))
 
 
-def _call_attributes(state: LoopState, operation: str, paid_for: str, usage: Usage, untold: tuple[str, ...] = ()) -> Known:
+def _call_attributes(
+    state: LoopState, operation: str, paid_for: str, usage: Usage, untold: tuple[str, ...] = ()
+) -> OptionalAttributes:
     """Attributes of a model call. The conventions count cached tokens as input; unreported values are unknown, not zero."""
-    tokens: Known = {
+    tokens: OptionalAttributes = {
         "gen_ai.usage.input_tokens": usage.input_tokens + usage.cache_creation_tokens + usage.cache_read_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
@@ -228,7 +234,7 @@ def _call_attributes(state: LoopState, operation: str, paid_for: str, usage: Usa
     }
 
 
-def _chat_span(parent: Span, step: Timed | None, call: Known, seconds: float) -> Span:
+def _chat_span(parent: Span, step: Timed | None, call: OptionalAttributes, seconds: float) -> Span:
     """Span of a chat call that ended with its step; of zero length if not measured."""
     end = step.end if step and step.end else parent.end
     start = max(end - timedelta(seconds=seconds), step.start if step else parent.start)
@@ -256,12 +262,12 @@ def _mode(state: LoopState) -> str:
 
 def _error_type(decision: Decision) -> str:
     """Error type of a decision: its fault, or else its outcome; empty if it is not an error."""
-    if decision.outcome is None or decision.outcome in SOUND:
+    if decision.outcome is None or decision.outcome in NO_ERRORS:
         return ""
     return decision.fault or decision.outcome
 
 
-def _attributes(values: Known) -> Attributes:
+def _attributes(values: OptionalAttributes) -> Attributes:
     """Attributes without unknown and empty values; text is cut to a short line."""
     shortened = ((name, _short(value) if isinstance(value, str) else value) for name, value in values.items())
     return {name: value for name, value in shortened if value is not None and value != ""}

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from helmsman.plain import LONGEST_LINE, clean, clean_lines, spelled
 from helmsman.prompts import settings
 from helmsman.records.control import short_level
-from helmsman.render.facts import checks_kind, coded
+from helmsman.render.facts import as_code, checks_kind
 from helmsman.render.markdown_page import by_backticks, cell, code, fence, prose
 from helmsman.texts import duration, format_dollars, format_tool_calls, merged_text, money, plural
 
@@ -54,12 +54,12 @@ def render_markdown(name: str, /, **values: object) -> str:
     return "\n\n".join(filter(None, (paragraph.strip("\n") for paragraph in text.split(_GAP))))
 
 
-def own(text: str) -> str:
+def trusted(text: str) -> str:
     """Trusted text, or Markdown already."""
     return text.replace(_GAP, " ")
 
 
-def quoted(text: str, most: int = LONGEST_LINE) -> str:
+def without_ticks(text: str, most: int = LONGEST_LINE) -> str:
     """Untrusted text without backticks."""
     return prose(text.replace("`", "'"), most)
 
@@ -75,7 +75,9 @@ def _markdown_environment() -> Environment:
         return as_markup(prose)(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     environment = Environment(**settings(*_HERE, escape_untrusted), autoescape=True)
-    filters: dict[str, Callable[..., str]] = {function.__name__: function for function in (prose, code, cell, fence, own, quoted)}
+    filters: dict[str, Callable[..., str]] = {
+        function.__name__: function for function in (prose, code, cell, fence, trusted, without_ticks)
+    }
     filters["moment"] = "{:%Y-%m-%d %H:%M} UTC".format
     filters_and_functions: dict[str, Any] = {name: as_markup(function) for name, function in filters.items()} | {
         "plural": plural,
@@ -89,7 +91,7 @@ def _markdown_environment() -> Environment:
 def _html_environment() -> Environment:
     environment = Environment(**settings(*_HERE, _printed_value), autoescape=True)
     words = (plural, format_dollars, duration, merged_text, money, format_tool_calls)
-    plain = (with_code, output, coded, checks_kind, spelled, short_level)
+    plain = (with_code, output, as_code, checks_kind, spelled, short_level)
     filters: dict[str, Any] = {function.__name__: function for function in (*words, *plain)}
     environment.filters.update(filters | {"as_json": partial(json.dumps, default=str)})
     return environment

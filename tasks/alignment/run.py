@@ -26,7 +26,7 @@ from helmsman.records.forms import answers_form, read_answers
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.iteration import Question
 from helmsman.render.gate import form_text
-from helmsman.render.lines import aligned_lines
+from helmsman.render.lines import alignment_lines
 from helmsman.render.templating import render_markdown
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work, configured
@@ -138,7 +138,7 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
         result = result_of(alignment, work.file, "cancelled", str(why) or "interrupted by a signal")
     if kind is not StateType.CANCELLED:
         work.folder.attempt.unlink(missing_ok=True)
-    return EndState(type=kind, name=name, message=" ".join(aligned_lines(result)), data=result.model_dump(mode="json"))
+    return EndState(type=kind, name=name, message=" ".join(alignment_lines(result)), data=result.model_dump(mode="json"))
 
 
 def started(work: Work) -> Alignment:

@@ -19,7 +19,7 @@ from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.render.gate import evidence, form_text, in_short
+from helmsman.render.gate import evidence, form_text, loop_summary
 from tasks.approvals import answers, pause
 from tasks.approvals.answers import with_words
 from tasks.engine.runs import is_under_a_worker
@@ -31,7 +31,7 @@ from tasks.repository.state_ref import Fenced, replace_state
 from tasks.repository.worktree import ensure_worktree
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
-from tasks.trackers.thread import TrackerListener, answer_from_tracker, tell_news
+from tasks.trackers.thread import TrackerListener, answer_from_tracker, publish_changes
 
 ID_BYTES = 8
 """Random bytes in a question's key, so that nobody can answer it in advance."""
@@ -51,7 +51,7 @@ def passed(context: LoopContext, state: LoopState) -> LoopState:
             state = _ask_by_form(context, state, gate)
         elif state.gate is not None:
             return _leave_open(context, state, gate)
-    tell_news(state, context)
+    publish_changes(state, context)
     return state
 
 
@@ -62,7 +62,7 @@ def _open_question(context: LoopContext, state: LoopState, gate: Gate) -> LoopSt
     opened = state.model_copy(update={"gate": gate, "gates_asked": state.gates_asked + 1, "updated_at": gate.asked_at})
     after = replace_state(context.repository, state, opened, f"ask: {gate.key}")
     publish_artifacts(after)
-    tell_news(after, context)
+    publish_changes(after, context)
     return after
 
 
@@ -81,7 +81,7 @@ def _ask_by_form(context: LoopContext, state: LoopState, gate: Gate) -> LoopStat
     """Ask with a form until an answer is accepted."""
     form = form_for(gate.kind)
     while state.gate is not None:
-        description = form_text(state.gate, in_short(state))
+        description = form_text(state.gate, loop_summary(state))
         if is_under_a_worker():
             pause.suspend(gate, form, description)
         wake = partial(_wake, context, state, gate, TrackerListener(state, context))
@@ -172,5 +172,5 @@ def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> Loo
         ensure_worktree(context.repository, context.worktree, after.branch, after.head, after.base_commit)
     publish(GateAnswered(answer=answer))
     after = replace_state(context.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
-    tell_news(after, context)
+    publish_changes(after, context)
     return after

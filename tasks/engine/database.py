@@ -53,12 +53,12 @@ def find_problem(file: Path) -> Problem | None:
     return Problem(f"a newer Prefect has changed it (revision {', '.join(unknown)})", of_the_file=True) if unknown else None
 
 
-def users(file: Path) -> list[int]:
+def processes_using(file: Path) -> list[int]:
     """Ids of the processes that have the file open, under any name."""
     return [process.pid for process in psutil.process_iter() if _has_open(process, file.resolve())]
 
 
-def put_aside(file: Path, now: datetime) -> Path:
+def move_aside(file: Path, now: datetime) -> Path:
     """Rename the database with its companion files; delete nothing. Returns the new path."""
     aside = file.with_name(f"{file.name}.aside-{now:%Y%m%d-%H%M%S}")
     for ending in SUFFIXES:

@@ -63,7 +63,7 @@ IS_UP = b"the server is up"
 SHORT_LIFE_SECONDS = 60
 MOST_SHORT_LIVES = 5
 """In a row: after that many early exits the next server would fail, too."""
-GONE = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+GONE_RESPONSE = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 def prefect_home(environment: Mapping[str, str]) -> Path:
@@ -220,7 +220,7 @@ class _Server:
                 connection, _ = self._socket.accept()
                 with connection:
                     connection.settimeout(1)
-                    connection.sendall(GONE)
+                    connection.sendall(GONE_RESPONSE)
                     while connection.recv(65536):  # closing with unread data resets the connection
                         pass
 

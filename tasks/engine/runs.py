@@ -70,7 +70,7 @@ def run_id() -> UUID:
     return run.id
 
 
-def driven_here(kind: str = "uid:") -> str:
+def driven_loop(kind: str = "uid:") -> str:
     """Uid, or name (`loop:`), of the loop that this run drove in an earlier process, which died or left to wait.
 
     Empty: none.
@@ -196,7 +196,7 @@ def is_started_elsewhere() -> bool:
 
 
 @contextmanager
-def leaving_what_others_drive() -> Generator[None]:
+def leaving_restarted_run() -> Generator[None]:
     """If the engine has started this run elsewhere, raise Abort at the end of the block and leave the run's state alone."""
     paused = False
     try:

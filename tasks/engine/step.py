@@ -91,7 +91,7 @@ def with_retries(what: Task[P, R], retry: RetryConfig) -> Callable[P, R]:
     return partial(_call_opaque, retried)
 
 
-def again_if(unsure: bool, what: Task[P, R]) -> Callable[P, R]:
+def refreshing_if(unsure: bool, what: Task[P, R]) -> Callable[P, R]:
     """The step; if `unsure`, run it again because its last result is inconclusive (a timeout, a command that did not start)."""
     return partial(_call_opaque, what.with_options(refresh_cache=True)) if unsure else what
 

@@ -12,7 +12,7 @@ from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.lessons import ExtractedLessons
 from helmsman.records.state import LoopState
-from helmsman.render.issue import by_hand
+from helmsman.render.issue import manual_steps
 from tasks.approvals.ask import passed
 from tasks.engine.step import with_retries
 from tasks.loop import steps
@@ -24,7 +24,7 @@ from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
-from tasks.trackers.thread import tell_news
+from tasks.trackers.thread import publish_changes
 
 
 def finish(context: LoopContext, state: LoopState) -> LoopState:
@@ -43,7 +43,7 @@ def finish(context: LoopContext, state: LoopState) -> LoopState:
             problems.append(f"{problem.format(loop=state.loop, folder=context.folder.root)}: {one_line(message)[:500]}")
     _report(problems)
     if state.issue is not None:
-        tell_news(state, context)
+        publish_changes(state, context)
     return state
 
 
@@ -95,7 +95,7 @@ def _open_pull_request(context: LoopContext, state: LoopState) -> LoopState | No
         after = link.model_copy(update={"pull_request": opened.url or f"#{opened.number}", "problem": ""})
     except HelmsmanError as error:
         after = link.model_copy(update={"problem": clean(error.in_a_line)})
-        _report([f"issue #{link.number} got no pull request: {error}\n{by_hand(state)}"])
+        _report([f"issue #{link.number} got no pull request: {error}\n{manual_steps(state)}"])
     subject = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
     changed = state.model_copy(update={"issue": after, "updated_at": now_utc()})
     return None if after == link else replace_state(context.repository, state, changed, subject)

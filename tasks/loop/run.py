@@ -49,7 +49,7 @@ from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, is_ours, pushing_at_end
 from tasks.loop.start import open_loop
 from tasks.memory import project_of
-from tasks.observers.telemetry import watched
+from tasks.observers.telemetry import exporting
 from tasks.repository.git import Repository, commit_and_tree, open_repository
 from tasks.repository.loop_context import LoopContext, loop_context, loop_folder, mark_finished
 from tasks.repository.objects import close_readers
@@ -104,14 +104,14 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         stack.enter_context(pushing_at_end(repository, opened.loop))
         catch_up(context, state)
         move_to_best(context, state)
-        stack.enter_context(runs.leaving_what_others_drive())
+        stack.enter_context(runs.leaving_restarted_run())
         of_loop = {f"loop:{state.loop}", f"uid:{state.uid}"}
         # if inner runs had the tag of loops, a list of loops would be a list of iterations
         tags, inside = {"helmsman", *of_loop}, {"helmsman-iteration", *of_loop}
         stack.enter_context(
             runs.driving_run(state.loop, state.uid, tags, context.folder.cancel, inside=inside, repository=repository.top)
         )
-        stack.enter_context(watched(repository, context.folder, state, get_run_logger().warning))
+        stack.enter_context(exporting(repository, context.folder, state, get_run_logger().warning))
         stack.enter_context(listening(journal_to(context.folder.journal)))
         yield context, state
 
@@ -208,15 +208,15 @@ def reopen_if_intended(request: LoopRequest) -> LoopRequest:
     A retry of a stopped, failed or cancelled run continues the run's loop with its stored configuration; a new run that names
     a cancelled loop continues that loop. A run that the engine restarts by itself, after a crash, does not.
     """
-    name = request.loop or runs.driven_here("loop:")
+    name = request.loop or runs.driven_loop("loop:")
     if request.reopen or not name or not runs.is_under_a_worker():
         return request
     state = known_state(open_repository(Path(request.repository)), name)
     if state is None or state.ending is None or state.outcome is Outcome.COMPLETED:
         return request
-    if runs.driven_here() == state.uid and runs.is_retried():
+    if runs.driven_loop() == state.uid and runs.is_retried():
         return request.model_copy(update={"loop": name, "reopen": True, "settings": {}})
-    names_cancelled = runs.driven_here() != state.uid and state.outcome is Outcome.CANCELLED
+    names_cancelled = runs.driven_loop() != state.uid and state.outcome is Outcome.CANCELLED
     return request.model_copy(update={"reopen": True}) if names_cancelled else request
 
 

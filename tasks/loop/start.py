@@ -42,7 +42,7 @@ from tasks.system.lock import exclusive_driver
 from tasks.system.paths import LoopFolder
 from tasks.system.secrets import settings_with_secrets, without_secrets
 from tasks.system.trust import consent_of
-from tasks.trackers.thread import forget
+from tasks.trackers.thread import delete_memory
 
 SUFFIXES = 6, 12, 24
 """Hash digits that make a loop id unique; more of them where another run's loop has the shorter id."""
@@ -142,7 +142,7 @@ def _forget_earlier(folder: LoopFolder) -> None:
     """Delete the files of a removed loop with the same name (docs/what-lasts.md): they would count as this one's."""
     for leftover in (folder.answers, folder.words, folder.calls, folder.notes, git_folder(folder)):
         shutil.rmtree(leftover, ignore_errors=True)
-    forget(folder)
+    delete_memory(folder)
 
 
 def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:

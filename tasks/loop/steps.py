@@ -52,7 +52,7 @@ from tasks.checks.targets import (
 )
 from tasks.checks.variations import looked_up_in, mutants_in, probe_work, that_cannot_fail
 from tasks.credentials import agent_credentials, judge_credentials
-from tasks.engine.step import again_if, step, step_key
+from tasks.engine.step import refreshing_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
 from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.recover import roll_back, undo_changes
@@ -150,7 +150,7 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
 
 def checking(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], CheckReport]:
     """The checks step, run again where the last report was inconclusive (a timeout, a command that did not start)."""
-    return again_if(state.checks is not None and not state.checks.conclusive, checks)
+    return refreshing_if(state.checks is not None and not state.checks.conclusive, checks)
 
 
 @step(by_tree)

@@ -22,7 +22,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import ParallelResult
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import Page, group_page, pages_of
-from helmsman.render.lines import brought, iteration_lines
+from helmsman.render.lines import iteration_lines, result_name
 from helmsman.texts import plural
 from tasks.engine.embedded import is_embedded
 from tasks.engine.runs import run_id
@@ -38,12 +38,12 @@ def log_iteration(record: IterationRecord) -> None:
         get_run_logger().info("%s", redact(line))
 
 
-def in_named_state(record: IterationRecord) -> IterationRecord:
+def with_named_state(record: IterationRecord) -> IterationRecord:
     """Wrap the record in a state named like `2 of 8 checks green`, to tell red and green iterations apart in the UI.
 
     Prefect ends the run in that state and returns the record to the caller of the flow.
     """
-    return cast("Any", State(type=StateType.COMPLETED, name=brought(record), data=record))
+    return cast("Any", State(type=StateType.COMPLETED, name=result_name(record), data=record))
 
 
 @dataclass

@@ -34,7 +34,7 @@ class Follower:
         self._rest = b""
         """Start of a line that is not complete yet."""
 
-    def news(self) -> list[LoggedEvent]:
+    def read_new(self) -> list[LoggedEvent]:
         """New events, oldest first; the first call reads the end of the journal."""
         is_rotated = False  # checked before reading: nothing is written to the old file after a rotation
         with suppress(OSError):
@@ -75,7 +75,7 @@ class Follower:
 def last_entries(journal: Path, most: int = TAIL_BYTES) -> list[LoggedEvent]:
     """Last events of a journal, oldest first; invalid lines are skipped."""
     with closing(Follower(journal, most)) as follower:
-        return follower.news()
+        return follower.read_new()
 
 
 def newest_record(repository: Repository, loop: str) -> IterationRecord | None:

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.state import LoopState
-from helmsman.render.activity import Activity, LoggedEvent, after
-from helmsman.render.spans import BESIDE, beside_spans, iteration_spans, loop_span
+from helmsman.render.activity import Activity, LoggedEvent, apply_event
+from helmsman.render.spans import OUTSIDE_ITERATIONS, iteration_spans, loop_span, outside_spans
 from tasks.observers.follow import FIRST_LOOK, last_entries
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import show_state
@@ -30,7 +30,7 @@ UNDELIVERED = "telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT); the
 T = TypeVar("T")
 
 
-def wanted(environment: Mapping[str, str], warn: Callable[[str], None]) -> bool:
+def is_enabled(environment: Mapping[str, str], warn: Callable[[str], None]) -> bool:
     """Whether to export telemetry. Warns about an unsupported protocol."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
@@ -58,19 +58,19 @@ def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:
 
 
 @contextmanager
-def watched(repository: Repository, folder: LoopFolder, state: LoopState, log: Callable[[str], None]) -> Generator[None]:
+def exporting(repository: Repository, folder: LoopFolder, state: LoopState, log: Callable[[str], None]) -> Generator[None]:
     """Export telemetry of a loop while the block runs. A failed export is reported at most once, to `log` and the display."""
 
     def warn(why: str) -> None:
         publish(TelemetryFailed(why=why))
         log(why)
 
-    exporter = _try(lambda: _Exporter(repository, folder, state, warn), warn) if wanted(os.environ, warn) else None
+    exporter = _try(lambda: _Exporter(repository, folder, state, warn), warn) if is_enabled(os.environ, warn) else None
     if exporter is None:
         yield
         return
     try:
-        with listening(exporter.hear):
+        with listening(exporter.handle_event):
             yield
     finally:
         _try(exporter.close, warn)
@@ -94,16 +94,16 @@ class _Exporter:
 
         self._warn, self._has_warned = warn, False
         self._repository, self._state = repository, state
-        self._activity = reduce(after, last_entries(folder.journal, FIRST_LOOK), Activity())
+        self._activity = reduce(apply_event, last_entries(folder.journal, FIRST_LOOK), Activity())
         self._pipeline = Pipeline(state.uid, exported_signals(os.environ), self._warn_once)
 
-    def hear(self, event: Event) -> None:
-        self._activity = after(self._activity, LoggedEvent(datetime.now(UTC), event))
+    def handle_event(self, event: Event) -> None:
+        self._activity = apply_event(self._activity, LoggedEvent(datetime.now(UTC), event))
         match event:
             case IterationRecorded():
-                self._pipeline.tell(list(iteration_spans(self._state, event.record, self._activity)))
-            case StepFinished(step=name) if name in BESIDE:
-                self._pipeline.tell(beside_spans(self._activity, name))
+                self._pipeline.export(list(iteration_spans(self._state, event.record, self._activity)))
+            case StepFinished(step=name) if name in OUTSIDE_ITERATIONS:
+                self._pipeline.export(outside_spans(self._activity, name))
             case _:
                 pass
 
@@ -112,7 +112,7 @@ class _Exporter:
         try:
             state = show_state(self._repository, self._state.loop).state
             if state.ending and state.ending != self._state.ending:
-                self._pipeline.tell([loop_span(state, state.ending)])
+                self._pipeline.export([loop_span(state, state.ending)])
         finally:
             self._pipeline.close()
 

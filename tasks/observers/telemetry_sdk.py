@@ -50,7 +50,7 @@ class Pipeline:
         # OTEL_EXPORTER_OTLP_TIMEOUT (10 s) limits a request including retries
         self._processor = BatchSpanProcessor(OTLPSpanExporter()) if "TRACES" in signals and sampled else None
 
-    def tell(self, spans: Sequence[Span]) -> None:
+    def export(self, spans: Sequence[Span]) -> None:
         """Export spans without blocking. They are finished and have ids, so they bypass the SDK's tracer, which generates ids."""
         if self._measure:
             self._measure(spans)

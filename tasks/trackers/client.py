@@ -22,8 +22,8 @@ LONGEST_PAUSE = 5.0
 MOST_PAGES = 20
 MOST_WORDS = 300
 """Characters of a response quoted in an error."""
-MISSING = frozenset({404, 410})
-NAMELESS = frozenset({401, 403, 404})
+MISSING_STATUSES = frozenset({404, 410})
+NO_USER_STATUSES = frozenset({401, 403, 404})
 """Statuses of tokens of apps, or with narrow scopes, that may not read their own user."""
 
 _BUSY = frozenset({500, 502, 503, 504})

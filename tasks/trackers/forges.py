@@ -18,7 +18,7 @@ from helmsman.plain import clean
 from helmsman.records.base import Record
 from helmsman.records.tracking import OURS, Comment, Found, PullRequest
 from tasks.system.environment import ours
-from tasks.trackers.client import MISSING, MOST_WORDS, NAMELESS, TOKEN, Api, identity_of, unknown_format
+from tasks.trackers.client import MISSING_STATUSES, MOST_WORDS, NO_USER_STATUSES, TOKEN, Api, identity_of, unknown_format
 
 HOSTS = "HELMSMAN_TRACKER_HOSTS"
 PUBLIC = "api.github.com"
@@ -116,8 +116,8 @@ class IssueTracker(Api):
 
     def get(self, number: int) -> Found | None:
         """The issue, or None if it does not exist."""
-        reply = self.call("GET", self._issue_path(number), accept=MISSING)
-        return None if reply.status in MISSING else _issue_of(reply.content)
+        reply = self.call("GET", self._issue_path(number), accept=MISSING_STATUSES)
+        return None if reply.status in MISSING_STATUSES else _issue_of(reply.content)
 
     def create(self, title: str, body: str, labels: Sequence[str]) -> Found:
         """Create an issue, and missing labels."""
@@ -153,12 +153,12 @@ class IssueTracker(Api):
         for label in remove:
             handle = self._labels().get(label) if self._forge.labels_by_id else quote(label, safe="")
             if handle is not None:
-                self.call("DELETE", f"{self._issue_path(number)}/labels/{handle}", accept=MISSING)
+                self.call("DELETE", f"{self._issue_path(number)}/labels/{handle}", accept=MISSING_STATUSES)
 
     def login(self) -> str:
         """User of the token; empty if the token may not read it."""
-        reply = self.call("GET", "/user", accept=NAMELESS)
-        login = "" if reply.status in NAMELESS else mapping(reply.content).get("login")
+        reply = self.call("GET", "/user", accept=NO_USER_STATUSES)
+        login = "" if reply.status in NO_USER_STATUSES else mapping(reply.content).get("login")
         if not isinstance(login, str):
             raise unknown_format("a user without a login")
         return login

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.loose import mapping
-from tasks.trackers.client import NAMELESS, TOKEN, Api, identity_of
+from tasks.trackers.client import NO_USER_STATUSES, TOKEN, Api, identity_of
 
 PATIENCE = 30.0
 """Total seconds for all calls."""
@@ -50,14 +50,14 @@ def thread_of(variables: Mapping[str, str]) -> Thread:
     return thread
 
 
-def keep_comment(thread: Thread, mark: str, body: str) -> str:
+def update_comment(thread: Thread, mark: str, body: str) -> str:
     """Update our comment that begins with the mark, or create it. Returns `created` or `updated`.
 
     Comments of other users with the same mark are left alone.
     """
     with Api(thread.url, {"Accept": "application/json", **thread.authorization}, PATIENCE) as api:
-        reply = api.call("GET", "/user", accept=NAMELESS)
-        own_logins = BOTS if reply.status in NAMELESS else frozenset({_login(reply.content)})
+        reply = api.call("GET", "/user", accept=NO_USER_STATUSES)
+        own_logins = BOTS if reply.status in NO_USER_STATUSES else frozenset({_login(reply.content)})
         marked = [comment for comment in api.pages(thread.comments, per_page=100) if str(comment.get("body")).startswith(mark)]
         own = [comment for comment in marked if _login(comment.get("user") or comment.get("author")) in own_logins]
         content = {"body": body[:LONGEST]}

@@ -41,7 +41,7 @@ _logged_errors: dict[str, str] = {}
 """Last error by loop and operation: an unavailable tracker is not logged every half a minute."""
 
 
-def tell(before: LoopState | None, after: LoopState, context: LoopContext) -> None:
+def publish(before: LoopState | None, after: LoopState, context: LoopContext) -> None:
     """Update the tracker to a loop's state, and send notifications of changes. `before`: None at a start, without changes.
 
     A failed update is made up for by the next one.
@@ -59,13 +59,13 @@ def tell(before: LoopState | None, after: LoopState, context: LoopContext) -> No
 def _tell_tracker(state: LoopState, context: LoopContext) -> None:
     """Make no request without news. A loop that was started for an issue comments there, and opens no other."""
     config, link = state.config.tracker, state.issue
-    memory, escalations = remembered(context.folder, config), concerns(state)
+    memory, escalations = read_memory(context.folder, config), concerns(state)
     if link is None:
         if memory.told != {concern.detection: concern.stage for concern in escalations}:
             with open_tracker(config, TELLING_SECONDS) as tracker:
                 IssueUpdater(tracker, state, context).bring_up_to_date(escalations)
         return
-    due = texts.due(state, evidence(state, str(context.worktree)))
+    due = texts.due_comments(state, evidence(state, str(context.worktree)))
     new_comments = [(stage, body) for stage, body in due if stage not in memory.told]
     if not new_comments:
         return
@@ -75,14 +75,14 @@ def _tell_tracker(state: LoopState, context: LoopContext) -> None:
             if stage not in posted:
                 tracker.comment(link.number, body)
             memory = memory.model_copy(update={"told": {**memory.told, stage: stage}})
-            remember(context.folder, memory)
+            write_memory(context.folder, memory)
 
 
-def tell_news(state: LoopState, context: LoopContext) -> None:
+def publish_changes(state: LoopState, context: LoopContext) -> None:
     """Publish changes since this process last did so for the loop."""
     before = _last_published.get(state.uid)
     _last_published[state.uid] = state
-    tell(before, state, context)
+    publish(before, state, context)
 
 
 def answer_from_tracker(state: LoopState, context: LoopContext) -> Answer | None:
@@ -116,7 +116,7 @@ def reply(state: LoopState, comment: int | str, text: str) -> None:
         return
     with _logging_errors(f"{state.uid} reply"), open_tracker(config, TELLING_SECONDS) as tracker:
         if not any(one.get("reply") == str(comment) for one in _own_marks(tracker, state, link)):
-            tracker.comment(link.number, texts.under(texts.mark(uid=state.uid, reply=str(comment)), text))
+            tracker.comment(link.number, texts.with_mark(texts.mark(uid=state.uid, reply=str(comment)), text))
 
 
 def _own_marks(tracker: IssueTracker, state: LoopState, link: IssueLink) -> list[dict[str, str]]:
@@ -151,7 +151,7 @@ class IssueUpdater:
     def __init__(self, tracker: IssueTracker, state: LoopState, context: LoopContext) -> None:
         """Makes no request."""
         self._tracker, self._state, self._context = tracker, state, context
-        self._memory = remembered(context.folder, state.config.tracker)
+        self._memory = read_memory(context.folder, state.config.tracker)
 
     def bring_up_to_date(self, wanted: Sequence[Escalation]) -> None:
         """Run all due actions. A failed one does not stop the others; the first error is raised at the end."""
@@ -171,7 +171,7 @@ class IssueUpdater:
         """Issue about a detection, found with as few calls as possible."""
         number = self._memory.issues.get(detection, 0)
         known = self._tracker.get(number) if number else None
-        mark = texts.tracked(known, (), self._state.uid) if known else None
+        mark = texts.tracked_issue(known, (), self._state.uid) if known else None
         if known is not None and mark is not None and mark.detection == detection:
             return known
         candidates = [issue for issue in self._load_issues({detection}).values() if issue.detection == detection]
@@ -183,9 +183,9 @@ class IssueUpdater:
         for number in self._memory.issues.values():
             known = found.get(number) or self._tracker.get(number)
             found |= {number: known} if known else {}
-        ours_ = [issue for one in found.values() if (issue := texts.tracked(one, (), uid))]
+        ours_ = [issue for one in found.values() if (issue := texts.tracked_issue(one, (), uid))]
         needed = [issue for issue in ours_ if issue.is_open or issue.detection in wanted]
-        return {one.number: texts.tracked(one, self._tracker.comments(one.number), uid) or one for one in needed}
+        return {one.number: texts.tracked_issue(one, self._tracker.comments(one.number), uid) or one for one in needed}
 
     def _run_action(self, action: TrackerAction, known: TrackedIssue | None) -> None:
         concern = action.escalation
@@ -211,7 +211,7 @@ class IssueUpdater:
 
     def _store(self, **fields: dict[str, str] | dict[str, int]) -> None:
         self._memory = self._memory.model_copy(update=fields)
-        remember(self._context.folder, self._memory)
+        write_memory(self._context.folder, self._memory)
 
 
 # --- answers in comments -------------------------------------------------------------------------------------------------
@@ -241,9 +241,9 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
         answer = None
         try:
             answer = None if comment.edited else answer_in(command, state, by=comment.author, at=comment.created_at)
-            reply_text = texts.understood(answer, gate) if answer else texts.refused(EDITED, gate)
+            reply_text = texts.confirmation(answer, gate) if answer else texts.rejection(EDITED, gate)
         except OperatorError as error:
-            reply_text = texts.refused(str(error), gate)
+            reply_text = texts.rejection(str(error), gate)
         if str(comment.identity) not in replied:
             with _logging_errors(f"{state.uid} reply"):  # a reply is optional: the answer counts without it
                 tracker.comment(found.number, texts.reply(comment, state.uid, reply_text))
@@ -272,7 +272,7 @@ class ThreadMemory(Record):
     """The loop's concerns as the tracker was told of them last: stage by detection."""
 
 
-def remembered(folder: LoopFolder, tracker: TrackerConfig) -> ThreadMemory:
+def read_memory(folder: LoopFolder, tracker: TrackerConfig) -> ThreadMemory:
     """Cache of a loop's issues; empty if it belongs to another tracker."""
     where = f"{tracker.kind} {tracker.url} {tracker.repository}"
     try:
@@ -282,12 +282,12 @@ def remembered(folder: LoopFolder, tracker: TrackerConfig) -> ThreadMemory:
     return found if found.where == where else ThreadMemory(where=where)
 
 
-def remember(folder: LoopFolder, what: ThreadMemory) -> None:
+def write_memory(folder: LoopFolder, what: ThreadMemory) -> None:
     """Write the cache atomically: a driver may die during the write."""
     folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.root / _MEMORY, what.model_dump_json())
 
 
-def forget(folder: LoopFolder) -> None:
+def delete_memory(folder: LoopFolder) -> None:
     """Delete the cache: another loop has the name now."""
     (folder.root / _MEMORY).unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
 from helmsman.records.triggers import Handled, Ignored, IssueEvent
-from helmsman.render.issue import CANCEL, COMMANDS, RESUME, TELL, refused, understood
+from helmsman.render.issue import CANCEL, COMMANDS, RESUME, TELL, confirmation, rejection
 from helmsman.render.markdown_page import code, prose
 from tasks.approvals import answers
 from tasks.loop.configure import configure
@@ -31,7 +31,7 @@ from tasks.repository.state_ref import known_state, read_state
 from tasks.system.clock import now_utc
 from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder
 from tasks.system.paths import LoopFolder
-from tasks.trackers.thread import reply, tell_news
+from tasks.trackers.thread import publish_changes, reply
 from tasks.triggers.pushes import configuration_files, fetch_branch, find_repository
 
 Found = LoopRequest | Ignored | Handled
@@ -136,7 +136,7 @@ def _handle_comment(issue: _IssueLoop) -> Found:
     except TransientError:
         raise
     except HelmsmanError as error:
-        reply_text = "\n\n".join([refused(str(error), state.gate), COMMANDS]) if state.gate else _error_reply(error)
+        reply_text = "\n\n".join([rejection(str(error), state.gate), COMMANDS]) if state.gate else _error_reply(error)
         found = Ignored(reason=f"{issue.event.what}: {clean(error.problem)}")
     reply(state, issue.event.comment, reply_text)
     return found
@@ -158,9 +158,9 @@ def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Found]:
         raise OperatorError("the loop asks nothing now", found=f"/helmsman {clean(command.verb)}")
     answer = answer_in(command, state, by=issue.event.by, at=issue.event.received_at)
     if answer.choice is Choice.STOP and not issue.is_driven:  # it precedes an answer that is not read yet
-        return understood(answer, state.gate), _stop(issue, f"{issue.event.by} says so in issue #{issue.event.number}")
+        return confirmation(answer, state.gate), _stop(issue, f"{issue.event.by} says so in issue #{issue.event.number}")
     first = _store_answer(issue, answer)
-    return understood(answer, state.gate) if first == answer else _earlier_answer_reply(first), _wake(issue, state.gate, first)
+    return confirmation(answer, state.gate) if first == answer else _earlier_answer_reply(first), _wake(issue, state.gate, first)
 
 
 def _resume(issue: _IssueLoop, words: str) -> tuple[str, Found]:
@@ -236,7 +236,7 @@ def _stop(issue: _IssueLoop, why: str) -> Found:
         raise
     if state.gate is not None and answer is not None:
         return _wake(replace(issue, state=state), state.gate, answer)
-    tell_news(after, loop_context(issue.where, after))  # also an end that an earlier run could not push
+    publish_changes(after, loop_context(issue.where, after))  # also an end that an earlier run could not push
     if after is state:
         return Ignored(reason=f"{loop} has ended already: {after.ending.rule if after.ending else ''}")
     return Handled(what=f"{loop} was stopped: {why}")

@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 
-from deployments.run import go_on, start
+from deployments.run import resume, start
 from helmsman.records.events import AgentStarted, CheckStarted, Event, StepFinished, StepStarted, ToolCalled
 from tasks.repository.git import open_repository, read_ref
 from tasks.repository.state_ref import state_ref
@@ -163,7 +163,7 @@ def main() -> int:
     repository, *plan = sys.argv[1:]
     with listening(wished_listener(*plan)):
         if read_ref(open_repository(Path(repository)).common, state_ref(LOOP)):
-            return go_on(Path(repository), LOOP, yes=True, as_json=True)
+            return resume(Path(repository), LOOP, yes=True, as_json=True)
         return start(Path(repository), yes=True, as_json=True, goal=GOAL, check=[CHECK], name=LOOP)
 
 

@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from deployments.deploy import CRASHED_RUN, SILENT_RUN, automations, declare, project, with_work_pool
+from deployments.deploy import CRASHED_RUN, SILENT_RUN, automations, project, update_automations, with_work_pool
 from helmsman.records.decision import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops
@@ -68,13 +68,13 @@ def test_automations_are_declared_under_their_names_and_left_alone_when_nothing_
             (found,) = team.post("/automations/filter", {"automations": {"name": {"any_": [mine.name]}}}).json()
             return found
 
-        declare(client, [mine])
+        update_automations(client, [mine])
         first = stored()
-        declare(client, [mine])
+        update_automations(client, [mine])
         assert stored() == first
         client.create_automation(mine)  # somebody's second one of the same name
         team.api.patch(f"/automations/{first['id']}", json={"enabled": False}).raise_for_status()
-        declare(client, [mine.model_copy(update={"description": "another"})])
+        update_automations(client, [mine.model_copy(update={"description": "another"})])
         last = stored()
         assert (last["id"], last["description"], last["enabled"]) == (first["id"], "another", False)
         client.delete_automation(first["id"])

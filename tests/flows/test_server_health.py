@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from deployments.deploy import CRASHED_RUN, FORGOTTEN, SILENT_RUN, server_finding
+from deployments.deploy import CRASHED_RUN, SILENT_RUN, STALE_AFTER, server_finding
 from deployments.leftovers import Finding
 from tasks.loop.run import SLOTS
 
@@ -61,7 +61,7 @@ def test_a_slot_is_freed_once_no_merge_can_hold_it_any_more(slots: None) -> None
     from prefect.client.orchestration import get_client
 
     assert found("slots").verdict == "ok"
-    forgotten = found("slots", FORGOTTEN + LATER)
+    forgotten = found("slots", STALE_AFTER + LATER)
     assert (forgotten.verdict, OTHER in forgotten.found) == ("warn", False)
     assert fixed(forgotten) == f"freed {SLOT}"
     with get_client(sync_client=True) as client:

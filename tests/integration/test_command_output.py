@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.output import answer, fields, write_file
+from deployments.output import fields, print_result, write_file
 from helmsman.errors import OperatorError, TransientError
 
 FULL = Path("/dev/full")
@@ -71,7 +71,7 @@ def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(m
     with FULL.open("w") as full, monkeypatch.context() as here:
         here.setattr("sys.stdout", full)
         with pytest.raises(TransientError, match="No space left"):
-            answer({}, ["much " * 100_000], as_json=False)
+            print_result({}, ["much " * 100_000], as_json=False)
 
 
 def test_a_value_of_several_lines_is_labelled_once_and_an_empty_one_not_at_all() -> None:

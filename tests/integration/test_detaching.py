@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deployments.run import GONE, SILENT, UNDER_WAY, read_status
+from deployments.run import NO_MESSAGE, RUNNING, SILENT, read_status
 from tasks.agents.catalogue import LoopSettings
 from tasks.loop.start import create_loop
 from tasks.loopback import LoopbackServer, serving
@@ -54,7 +54,7 @@ def spoken(word: bytes | None) -> str:
             os.close(theirs)
 
 
-@pytest.mark.parametrize(("word", "heard"), [(b"+\n", UNDER_WAY), (b"130\n", "130"), (b"", GONE), (None, SILENT)])
+@pytest.mark.parametrize(("word", "heard"), [(b"+\n", RUNNING), (b"130\n", "130"), (b"", NO_MESSAGE), (None, SILENT)])
 def test_a_driver_is_under_way_or_has_ended_or_gone_or_keeps_silent(word: bytes | None, heard: str) -> None:
     assert spoken(word) == heard
 

@@ -25,7 +25,7 @@ from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
 from tasks.checks.targets import clean_checkout
-from tasks.engine.database import put_aside
+from tasks.engine.database import move_aside
 from tasks.loop.run import tidy
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import git, open_repository
@@ -217,7 +217,7 @@ def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Pa
         database.executescript("pragma journal_mode = wal; create table kept (word text); insert into kept values ('all of it')")
         for part in (tmp_path / "live").iterdir():  # as a killed process leaves it
             shutil.copy(part, tmp_path / part.name)
-    kept = put_aside(tmp_path / "prefect.db", datetime.now(UTC))
+    kept = move_aside(tmp_path / "prefect.db", datetime.now(UTC))
     with closing(sqlite3.connect(kept)) as database:
         assert database.execute("select word from kept").fetchall() == [("all of it",)]
     assert not list(tmp_path.glob("prefect.db-*"))

@@ -57,7 +57,7 @@ def test_each_loop_has_a_row_with_what_it_does_now() -> None:
     view = LiveView(console(), NAMES)
     used = UsageCounted(usage=Usage(cost_usd=0.25))
     for event in (StepStarted(iteration=3, attempt=1, step="execute"), ToolCalled(tool="Bash", detail="ls"), used, GATE):
-        view.hear(LoggedEvent(NOW, event), "num-1")
+        view.show_event(LoggedEvent(NOW, event), "num-1")
     first, second = view.render().plain.splitlines()
     assert first.startswith("● num-1 #3 waits for your answer · 1 tool call · $0.25")
     assert second.startswith("● num-2 …")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.group import chain, following, parallel, parallel_request
+from deployments.group import chain, next_command_lines, parallel, parallel_request
 from helmsman.errors import OperatorError, TransientError
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
@@ -197,5 +197,5 @@ def test_what_comes_next_is_to_merge_the_last_branch_which_holds_all_of_the_work
     group = in_a_row(top)
     for _ in range(2):
         left(group, completed(group))
-    lines = list(following(group_result(group), in_a_row=True))
+    lines = list(next_command_lines(group_result(group), in_a_row=True))
     assert [line for line in lines if "git merge" in line] == ["next       git diff ...helmsman/num-2; git merge helmsman/num-2"]

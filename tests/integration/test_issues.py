@@ -20,7 +20,7 @@ from tasks.repository.loop_context import LoopContext, loop_context, loop_folder
 from tasks.repository.state_ref import read_state, replace_state
 from tasks.system.lock import exclusive_driver
 from tasks.trackers.pull_request import open_pull_request
-from tasks.trackers.thread import tell
+from tasks.trackers.thread import publish
 from tasks.triggers.issues import handle
 from tasks.triggers.pushes import fetch_branch
 from tests.fakes.push_receiver import ServedRepository, served_repository
@@ -247,9 +247,9 @@ def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_
     loop = started(served, api)
     api.faults.append(Fault(502, method="POST", done=True))
     for _ in range(2):
-        tell(None, loop, place_of(served, loop))
+        publish(None, loop, place_of(served, loop))
     (place_of(served, loop).folder.root / "tracker.json").unlink()
-    tell(None, loop, place_of(served, loop))
+    publish(None, loop, place_of(served, loop))
     (begun,) = comments(api)
     assert loop.loop in begun
     assert len(api.issues) == 1
@@ -257,7 +257,7 @@ def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_
     stopped = loop.model_copy(
         update={"ending": ended(Outcome.STOPPED).model_copy(update={"reason": "a-secret-of-ours-0123 @all closes #3"})}
     )
-    tell(None, stopped, place_of(served, loop))
+    publish(None, stopped, place_of(served, loop))
     _, why = comments(api)
     assert not any(word in why for word in ("a-secret-of-ours-0123", "@all", "#3"))
     assert "/helmsman resume" in why

@@ -70,8 +70,8 @@ def test_one_comment_is_made_and_then_kept_current_and_nobody_else_s_is_touched(
     kind, served = forge
     served.say("eve", f"{MARK}\nVERIFIED, believe me")
     thread = thread_of(variables(kind, served.url, tmp_path))
-    assert keep_comment(thread, MARK, f"{MARK}\nfirst") == "created"
-    assert keep_comment(thread, MARK, f"{MARK}\nsecond") == "updated"
+    assert update_comment(thread, MARK, f"{MARK}\nfirst") == "created"
+    assert update_comment(thread, MARK, f"{MARK}\nsecond") == "updated"
     assert [one["body"].splitlines()[1] for one in served.comments.values()] == ["VERIFIED, believe me", "second"]
     changed = {"gitlab": f"PUT {NOTES}/2"}.get(kind, f"PATCH {ISSUES}/comments/2")
     assert served.requests[-1] == changed

@@ -51,7 +51,7 @@ def described_statuses(path: str) -> set[int]:
     return {int(status) for status in json.loads(Path(FILE).read_text())["paths"][path]["post"]["responses"]}
 
 
-@pytest.mark.parametrize("path", WAYS)
+@pytest.mark.parametrize("path", SENDERS)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @SOME
 @given(data=st.data())
@@ -65,13 +65,13 @@ def test_an_unsigned_message_gets_no_answer_but_a_refusal(
     assert len(answer.content) < 100
 
 
-@pytest.mark.parametrize("path", WAYS)
+@pytest.mark.parametrize("path", SENDERS)
 @SOME
 @given(data=st.data())
 def test_a_signed_message_of_any_content_is_answered_as_described(path: str, data: st.DataObject, receiver: Receiver) -> None:
     case = data.draw(SCHEMA[path]["POST"].as_strategy())
-    body = (json.dumps(case.body) if WAYS[path].content == "application/json" else str(case.body)).encode(errors="replace")
-    headers = {"content-type": WAYS[path].content, **SIGNERS[WAYS[path].source](body)}
+    body = (json.dumps(case.body) if SENDERS[path].content == "application/json" else str(case.body)).encode(errors="replace")
+    headers = {"content-type": SENDERS[path].content, **SIGNERS[SENDERS[path].source](body)}
     answer = httpx.post(f"{receiver.url}{path}", content=body, headers=headers, trust_env=False, timeout=20)
     assert answer.status_code in described_statuses(path)
     assert answer.status_code != 503

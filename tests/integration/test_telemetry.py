@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.render.spans import Attributes, Span, span_id, trace_context, trace_id
 from tasks.observers import telemetry, telemetry_sdk
-from tasks.observers.telemetry import SIGNALS, wanted
+from tasks.observers.telemetry import SIGNALS, is_enabled
 from tasks.observers.telemetry_sdk import Pipeline
 from tests.contracts.source import ROOT
 from tests.fakes.collector import run_collector
@@ -29,7 +29,7 @@ def sent(*parcels: list[Span]) -> list[str]:
     heard = list[str]()
     pipeline = Pipeline("u1", SIGNALS, heard.append)
     for one in parcels:
-        pipeline.tell(one)
+        pipeline.export(one)
     pipeline.close()
     return heard
 
@@ -104,12 +104,12 @@ def test_whoever_started_the_loop_is_linked(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_the_standard_variables_say_whether_telemetry_is_wanted(environment: dict[str, str], *, is_wanted: bool) -> None:
-    assert wanted(environment, pytest.fail) is is_wanted
+    assert is_enabled(environment, pytest.fail) is is_wanted
 
 
 def test_a_protocol_that_is_not_spoken_is_said_and_nothing_is_sent() -> None:
     heard = list[str]()
-    assert not wanted({ENDPOINT: "http://here", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, heard.append)
+    assert not is_enabled({ENDPOINT: "http://here", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, heard.append)
     assert heard[0].endswith("not by grpc; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 
 
@@ -121,8 +121,8 @@ class Nowhere:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Nowhere())
 from types import SimpleNamespace
-from tasks.observers.telemetry import watched
-with watched(None, None, SimpleNamespace(uid="u1"), print):
+from tasks.observers.telemetry import exporting
+with exporting(None, None, SimpleNamespace(uid="u1"), print):
     pass
 """
 

@@ -13,7 +13,7 @@ from helmsman.records.advance import advance
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from tasks.observers.telemetry import watched
+from tasks.observers.telemetry import exporting
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, write_state
@@ -47,7 +47,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 def driver(repository: Repository) -> Generator[LoopState]:
     """One that drives the loop from where it stands."""
     folder, (state, _) = loop_folder(repository, LOOP), read_state(repository, LOOP)
-    with watched(repository, folder, state, pytest.fail), listening(journal_to(folder.journal)):
+    with exporting(repository, folder, state, pytest.fail), listening(journal_to(folder.journal)):
         yield state
 
 
@@ -101,7 +101,7 @@ def test_what_a_collector_refuses_is_one_line_of_the_loops_display(repository: R
     collector.status = 400
     folder, (state, _) = folder_of(repository), read_state(repository, LOOP)
     complaints, screen = list[str](), Console(file=StringIO(), width=500)
-    with listening(LiveView(screen)), watched(repository, folder, state, complaints.append):
+    with listening(LiveView(screen)), exporting(repository, folder, state, complaints.append):
         publish(IterationRecorded(record=record(repository, state)))
     assert isinstance(screen.file, StringIO)
     (complaint,) = complaints

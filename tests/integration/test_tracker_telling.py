@@ -12,7 +12,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.system.secrets import without_secrets
 from tasks.trackers.forges import HOSTS
-from tasks.trackers.thread import TrackerListener, answer_from_tracker, tell
+from tasks.trackers.thread import TrackerListener, answer_from_tracker, publish
 from tests.fakes.repositories import make_repository
 from tests.fakes.tracker_api import BOT, Fault, TrackerApi
 from tests.integration import trackers
@@ -33,48 +33,48 @@ def context(tmp_path: Path) -> LoopContext:
 def asked(api: TrackerApi, context: LoopContext, **fields: Any) -> LoopState:
     """A loop whose question stands at the tracker."""
     fresh = asking(api, **fields)
-    tell(None, fresh, context)
+    publish(None, fresh, context)
     return fresh
 
 
 def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, context: LoopContext) -> None:
     stuck = ended(api)
     for _ in range(3):
-        tell(loop(api), stuck, context)
+        publish(loop(api), stuck, context)
     (context.folder.root / "tracker.json").unlink()  # as on another machine
-    tell(None, stuck, context)
+    publish(None, stuck, context)
     (issue,) = api.issues.values()
     assert (issue.is_open, issue.labels, issue.comments) == (True, ["helmsman", "helmsman:stopped"], [])
     assert "it is stuck" in issue.body
 
 
 def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, context: LoopContext) -> None:
-    tell(loop(api), loop(api, iteration=1), context)
+    publish(loop(api), loop(api, iteration=1), context)
     assert api.requests == []
-    tell(None, ended(api), context)
+    publish(None, ended(api), context)
     made = len(api.requests)
-    tell(ended(api), ended(api, iteration=2), context)
+    publish(ended(api), ended(api, iteration=2), context)
     assert len(api.requests) == made
 
 
 def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(api: TrackerApi, context: LoopContext) -> None:
     first, well, again = ended(api), loop(api), ended(api, number=2)
-    tell(well, first, context)
-    tell(first, well, context)
+    publish(well, first, context)
+    publish(first, well, context)
     assert [issue.is_open for issue in api.issues.values()] == [False]
-    tell(well, again, context)
+    publish(well, again, context)
     (issue,) = api.issues.values()
     assert issue.is_open
     assert ["This is resolved" in one.body for one in issue.comments] == [True, False]
-    tell(again, well, context)
+    publish(again, well, context)
     assert not issue.is_open
     assert ["This is resolved" in one.body for one in issue.comments] == [True, False, True]
 
 
 def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: TrackerApi, context: LoopContext) -> None:
     api.lagging = True
-    tell(None, ended(api), context)
-    tell(None, ended(api, number=2), context)
+    publish(None, ended(api), context)
+    publish(None, ended(api, number=2), context)
     assert len(api.issues) == 1
     assert len(api.issues[1].comments) == 1
 
@@ -82,8 +82,8 @@ def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: Track
 def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi, context: LoopContext) -> None:
     api.labels = {"helmsman": 1, "helmsman:stopped": 2}
     api.faults = [Fault(502, method="POST", done=True)]
-    tell(None, ended(api), context)
-    tell(None, ended(api), context)
+    publish(None, ended(api), context)
+    publish(None, ended(api), context)
     assert len(api.issues) == 1
     assert api.issues[1].comments == []
 
@@ -94,17 +94,17 @@ def test_what_a_tracker_that_was_away_missed_is_made_up_for(
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             api.faults = [Fault(401)]
-            tell(None, ended(api), context)
+            publish(None, ended(api), context)
     assert len([one for one in caplog.messages if "rejected the token" in one]) == 1
     assert not api.issues
-    tell(ended(api), ended(api), context)
+    publish(ended(api), ended(api), context)
     assert len(api.issues) == 1
 
 
 def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, context: LoopContext) -> None:
     api.labels, api.may_label = {"helmsman": 1, "helmsman:stopped": 2}, False
     for number in (1, 1, 2, 2):
-        tell(None, ended(api, number=number), context)
+        publish(None, ended(api, number=number), context)
     assert len(api.issues) == 1
     assert len(api.issues[1].comments) == 1
 
@@ -121,7 +121,7 @@ def test_no_secret_reaches_the_tracker(
         "ending": stuck.ending.model_copy(update={"reason": f"it says {secret}"}),
         "checks": report(check(passed=False, tail=secret)),
     }
-    tell(None, without_secrets(stuck.model_copy(update=told)), context)  # as the driver has it
+    publish(None, without_secrets(stuck.model_copy(update=told)), context)  # as the driver has it
     assert "horse" not in api.issues[1].body
     assert api.issues[1].body.count("DEPLOY") >= 3
 
@@ -130,7 +130,7 @@ def test_the_token_goes_only_to_hosts_that_the_operator_named(
     api: TrackerApi, context: LoopContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(HOSTS, "git.example.org")
-    tell(None, ended(api), context)
+    publish(None, ended(api), context)
     assert api.issues == {}
     assert "must not be sent to that address" in caplog.text
 
@@ -138,10 +138,10 @@ def test_the_token_goes_only_to_hosts_that_the_operator_named(
 def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, context: LoopContext, caplog: pytest.LogCaptureFixture) -> None:
     broken = loop(api).config.tracker.model_copy(update={"url": "gopher://127.0.0.1"})
     stuck = ended(api)
-    tell(None, stuck.model_copy(update={"config": stuck.config.model_copy(update={"tracker": broken})}), context)
+    publish(None, stuck.model_copy(update={"config": stuck.config.model_copy(update={"tracker": broken})}), context)
     context.folder.root.mkdir(parents=True)
     (context.folder.root / "tracker.json").write_text("{broken")
-    tell(None, stuck, context)
+    publish(None, stuck, context)
     assert "cannot be reached" in caplog.text
     assert len(api.issues) == 1
 

@@ -161,7 +161,7 @@ def test_resume_brings_a_loop_that_this_clone_has_not_got(
     monkeypatch.setattr(command, "drive", drive)
     monkeypatch.setattr(command, "refuse_agent", nobody_refuses)
     with pytest.raises(OperatorError, match="there is no loop 'loop'"):
-        command.go_on(two.top, LOOP, yes=True, as_json=True)
+        command.resume(two.top, LOOP, yes=True, as_json=True)
     monkeypatch.setenv("HELMSMAN_REMOTE__PUSH", "true")
-    command.go_on(two.top, LOOP, yes=True, as_json=True)
+    command.resume(two.top, LOOP, yes=True, as_json=True)
     assert [(one.loop, read_state(two, LOOP)[0].iteration) for one in asked] == [(LOOP, 1)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.plain import clean
-from helmsman.render.charts import COLOUR, INK, KINDS, LARGEST, MOST_CELLS, line_chart, strip
+from helmsman.render.charts import COLOUR, INK, KINDS, LARGEST, MOST_CELLS, line_chart, strip_chart
 from helmsman.texts import short_number
 
 pytestmark = pytest.mark.feature("H4")
@@ -26,7 +26,7 @@ RANGES = st.none() | st.tuples(st.integers(-5, 0), st.integers(1, 100))
 
 IN_GENERAL: dict[str, Callable[[str], str]] = {
     "lines": lambda text: line_chart(text, [(1, 2), (2, 3)], label=text),
-    "strip": lambda text: strip(text, [(text, "good"), (text, "bad")]),
+    "strip": lambda text: strip_chart(text, [(text, "good"), (text, "bad")]),
 }
 
 
@@ -78,7 +78,7 @@ def test_what_is_no_number_is_left_out() -> None:
     assert line_chart("Cost", odd, label="$") == line_chart("Cost", [(1, 1.0), (5, 2.0)], label="$")
 
 
-@pytest.mark.parametrize("svg", [line_chart("E", [], label="n"), strip("E", [])])
+@pytest.mark.parametrize("svg", [line_chart("E", [], label="n"), strip_chart("E", [])])
 def test_an_empty_chart_says_so_under_its_title(svg: str) -> None:
     assert texts(svg) == ["E", "no data yet"]
 
@@ -106,14 +106,14 @@ def test_an_axis_holds_zero_and_is_widened_by_values_beyond_its_range() -> None:
 
 
 def test_a_strip_shows_the_newest_iterations() -> None:
-    cells = strip("Checks", [(str(number), "good") for number in range(1, 10_001)])
+    cells = strip_chart("Checks", [(str(number), "good") for number in range(1, 10_001)])
     assert len(cells) < 60_000
     assert [tip.text for tip in named(cells, "title")][:: MOST_CELLS - 1] == ["9801: good", "10000: good"]
     assert texts(cells)[-2:] == ["9801", "10000"]
 
 
 def test_cells_differ_by_height_as_well_as_by_colour() -> None:
-    heights = {rect.get("height") for rect in named(strip("Checks", [(kind, kind) for kind in KINDS]), "rect") if len(rect)}
+    heights = {rect.get("height") for rect in named(strip_chart("Checks", [(kind, kind) for kind in KINDS]), "rect") if len(rect)}
     assert len(heights) == len(KINDS)
 
 

@@ -15,7 +15,7 @@ from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Act, Comment, Escalation, Found, TrackedIssue, TrackerAction
 from helmsman.render.gate import evidence
-from helmsman.render.issue import closing_comment, harmless, issue_body, notification, title, tracked
+from helmsman.render.issue import closing_comment, issue_body, neutralise, notification, title, tracked_issue
 from tests.unit.builders import HOUR, MINUTE, NOW, state
 from tests.unit.markdown import outside_of_fences
 
@@ -245,9 +245,9 @@ def test_nothing_from_the_repository_is_obeyed(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_what_is_made_harmless_looks_the_same_and_stays_so(text: str) -> None:
-    once = harmless(text)
+    once = neutralise(text)
     assert once.replace("\u200b", "") == text.replace("\u200b", "")
-    assert harmless(once) == once
+    assert neutralise(once) == once
 
 
 def found(loop: LoopState, **fields: Any) -> Found:
@@ -260,12 +260,12 @@ def comment(author: str, body: str) -> Comment:
 
 def test_an_issue_is_known_by_its_first_line_alone() -> None:
     loop = climbed(*UP_TO_2)
-    known = tracked(found(loop), (), "u1")
+    known = tracked_issue(found(loop), (), "u1")
     assert known is not None
     assert (known.detection, known.stages) == ("limit_cycle", (concerns(loop)[0].stage,))
-    assert tracked(found(loop), (), "u2") is None
-    assert tracked(found(loop, body=f"see:\n{body_of(loop)}"), (), "u1") is None
-    with_returns = tracked(found(loop, body=body_of(loop).replace("\n", "\r\n")), (), "u1")
+    assert tracked_issue(found(loop), (), "u2") is None
+    assert tracked_issue(found(loop, body=f"see:\n{body_of(loop)}"), (), "u1") is None
+    with_returns = tracked_issue(found(loop, body=body_of(loop).replace("\n", "\r\n")), (), "u1")
     assert with_returns is not None
     assert (with_returns.detection, with_returns.stages) == (known.detection, known.stages)
 
@@ -273,7 +273,7 @@ def test_an_issue_is_known_by_its_first_line_alone() -> None:
 def test_marks_count_where_we_wrote_them() -> None:
     loop, later = climbed(*UP_TO_2), climbed(*UP_TO_3[:2], (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))
     said = comment("bot", body_of(later))
-    known, forged = (tracked(found(loop), (one,), "u1") for one in (said, said.model_copy(update={"author": "eve"})))
+    known, forged = (tracked_issue(found(loop), (one,), "u1") for one in (said, said.model_copy(update={"author": "eve"})))
     assert known is not None
     assert forged is not None
     assert [len(known.stages), len(forged.stages)] == [2, 1]

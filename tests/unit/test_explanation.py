@@ -11,7 +11,7 @@ from helmsman.records.decision import Considered
 from helmsman.records.proof import SinceStart
 from helmsman.records.verification import Case, Grounds, OutcomeTable
 from helmsman.render.artifacts import verdicts_page
-from helmsman.render.lines import explanation, steering_lines
+from helmsman.render.lines import explanation_lines, steering_lines
 from helmsman.render.report import html_report
 from tests.unit.builders import CONTINUE, config, record, state
 from tests.unit.histories import BACK, history, step
@@ -47,7 +47,7 @@ def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was
     no = Considered(rule="limits", question="Is a limit reached?", held=False, because="3 of 50", otherwise="more iterations")
     failed = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
     decided = record(CONTINUE.model_copy(update={"path": (no, yes)}), failed=failed)
-    lines = list(explanation(decided))
+    lines = list(explanation_lines(decided))
     assert lines[3:5] == [
         "no         Is a limit reached? 3 of 50",
         "yes        Go on? the check fails; different with: any yes above",
@@ -63,7 +63,7 @@ def test_work_that_is_done_is_told_with_its_cases_and_what_that_rests_on() -> No
     decided = record(
         CONTINUE.model_copy(update={"grounds": grounds}), since_start=SinceStart(table=OutcomeTable(cases=(case,), unnamed=2))
     )
-    shown = "\n".join(explanation(decided)), html_report(state(), [decided], "refs/x"), verdicts_page(state(), decided)
+    shown = "\n".join(explanation_lines(decided)), html_report(state(), [decided], "refs/x"), verdicts_page(state(), decided)
     for text in shown:
         assert "TO" in text.partition("t::a")[0].rpartition("FAIL")[2]
         assert "on the work in a clean checkout" in text

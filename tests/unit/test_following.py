@@ -44,7 +44,7 @@ def test_however_a_journal_grows_each_event_is_told_once_and_in_order(words: lis
         follower, told = Follower(Path(file.name)), list[str]()
         for begin, end in itertools.pairwise(borders):
             file.write(whole[begin:end])
-            told += details(follower.news())
+            told += details(follower.read_new())
         follower.close()
     assert told == words
 
@@ -55,7 +55,7 @@ def test_nothing_is_lost_or_told_twice_where_the_journal_is_turned_over(journal:
         write(tool(f"{number}{'x' * (LONGEST_JOURNAL // 3)}"))
         write(tool(str(number)))
         if number != 3:  # one look is missed, and the journal is turned over meanwhile
-            told += [int(detail) for detail in details(follower.news()) if "x" not in detail]
+            told += [int(detail) for detail in details(follower.read_new()) if "x" not in detail]
     follower.close()
     assert journal.with_suffix(".1.jsonl").exists()
     assert told == list(range(7))
@@ -64,23 +64,23 @@ def test_nothing_is_lost_or_told_twice_where_the_journal_is_turned_over(journal:
 def test_the_first_look_takes_only_the_end_and_no_half_line(journal: Path) -> None:
     journal.write_bytes(line("x" * FIRST_LOOK) + line("old") + line("x" * (FIRST_LOOK - 300)) + line("new"))
     follower = Follower(journal)
-    assert [detail for detail in details(follower.news()) if "x" not in detail] == ["old", "new"]
+    assert [detail for detail in details(follower.read_new()) if "x" not in detail] == ["old", "new"]
     follower.close()
     journal.write_bytes(line("too long ago") + line("x" * FIRST_LOOK) + line("new"))
     follower = Follower(journal)
-    assert details(follower.news()) == ["new"]
+    assert details(follower.read_new()) == ["new"]
     follower.close()
 
 
 def test_a_journal_that_is_not_there_yet_is_read_from_its_beginning_later(journal: Path) -> None:
     follower = Follower(journal)
-    assert follower.news() == []
+    assert follower.read_new() == []
     journal.write_bytes(line("one"))
-    assert details(follower.news()) == ["one"]
+    assert details(follower.read_new()) == ["one"]
     journal.unlink()
-    assert follower.news() == []
+    assert follower.read_new() == []
     journal.write_bytes(line("two"))
-    assert details(follower.news()) == ["two"]
+    assert details(follower.read_new()) == ["two"]
     follower.close()
 
 
@@ -98,20 +98,20 @@ def test_a_journal_that_is_not_there_yet_is_read_from_its_beginning_later(journa
 def test_a_line_that_is_none_of_ours_is_passed_over(rubbish: bytes, journal: Path) -> None:
     journal.write_bytes(line("one") + rubbish + line("two"))
     follower = Follower(journal)
-    assert details(follower.news()) == ["one", "two"]
+    assert details(follower.read_new()) == ["one", "two"]
     follower.close()
 
 
 def test_a_line_without_end_is_given_up_and_what_comes_after_it_is_told(journal: Path) -> None:
     journal.write_bytes(b"")
     follower, endless = Follower(journal), line("x" * 2 * AT_ONCE)
-    assert follower.news() == []
+    assert follower.read_new() == []
     with journal.open("ab", buffering=0) as file:
         for begin in range(0, len(endless), AT_ONCE):
             file.write(endless[begin : begin + AT_ONCE])
-            assert follower.news() == []
+            assert follower.read_new() == []
         file.write(line("one"))
-    assert details(follower.news()) == ["one"]
+    assert details(follower.read_new()) == ["one"]
     follower.close()
 
 
@@ -120,5 +120,5 @@ def test_a_pipe_or_a_folder_in_its_place_keeps_nobody_waiting(make: object, jour
     assert callable(make)
     make(journal)
     follower = Follower(journal)
-    assert follower.news() == []
+    assert follower.read_new() == []
     follower.close()

@@ -19,7 +19,7 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.forms import form_for, read_answers, read_form
 from helmsman.records.gates import GATES, Answer, Choice, GateKind
 from helmsman.records.state import LoopState, Spending
-from helmsman.render.gate import evidence, form_text, in_short
+from helmsman.render.gate import evidence, form_text, loop_summary
 from tests.unit import builders
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -316,7 +316,7 @@ def test_nothing_foreign_becomes_markup_of_a_form(goal: str, reason: str, proble
     report = builders.report(builders.check(passed=False, tail=output))
     state = builders.state(config).model_copy(update={"ending": stopped, "checks": report})
     gate = open_gate(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"refused": problem})
-    text = form_text(gate, f"{in_short(state)}\n\n{evidence(state, goal)}")
+    text = form_text(gate, f"{loop_summary(state)}\n\n{evidence(state, goal)}")
     outside = [line for at, line in enumerate(text.split("\n")) if not _in_fence(text.split("\n"), at)]
     parser = _Elements()
     parser.feed("\n".join(line for line in outside if "`" not in line))
@@ -337,7 +337,7 @@ def test_a_form_says_who_is_asked_how_the_loop_stands_what_fails_and_what_each_c
     red = builders.check(passed=False, counts=TestCounts(passed=4, failed=10, failing=tests))
     report = builders.report(red, builders.check(passed=True))
     state = loop(iteration=3, ending=stopped, checks=report)
-    assert form_text(open_gate(state, GateKind.HUMAN, "Does `it` do?", NOW), in_short(state)).split("\n\n") == [
+    assert form_text(open_gate(state, GateKind.HUMAN, "Does `it` do?", NOW), loop_summary(state)).split("\n\n") == [
         "**Does 'it' do?**",
         "\n".join(f"- **{choice}**: {effect}" for choice, effect in GATES[GateKind.HUMAN].choices.items()),
         "Without an answer by 2026-03-04 12:00 UTC: **stop**.",

@@ -262,11 +262,11 @@ def test_an_issue_is_told_of_the_start_the_question_and_the_end_each_under_a_mar
     link = IssueLink(repository="acme/site", number=7)
     done = state(issue=link.model_copy(update={"problem": "the forge is away"}), ending=STOP)
     brought = state(issue=link.model_copy(update={"pull_request": "https://git.example.org/acme/site/pulls/8"}), ending=STOP)
-    assert [stage for stage, _ in due(state(issue=link), "")] == ["begun"]
-    assert [stage for stage, _ in due(state(issue=link, ending=STOP), "")] == ["begun"]  # its result is on its way
-    (_, (before, failed)), (_, (after, told)) = list(due(done, "")), list(due(brought, ""))
+    assert [stage for stage, _ in due_comments(state(issue=link), "")] == ["begun"]
+    assert [stage for stage, _ in due_comments(state(issue=link, ending=STOP), "")] == ["begun"]  # its result is on its way
+    (_, (before, failed)), (_, (after, told)) = list(due_comments(done, "")), list(due_comments(brought, ""))
     assert before != after
     assert "git push origin helmsman/mend-it" in failed
     assert "https://git.example.org/acme/site/pulls/8" in told
-    assert "git push origin 'a;b'" in by_hand(done.model_copy(update={"branch": "a;b"}))
-    assert all(read_mark(body)["stage"] == stage for stage, body in due(brought, ""))
+    assert "git push origin 'a;b'" in manual_steps(done.model_copy(update={"branch": "a;b"}))
+    assert all(read_mark(body)["stage"] == stage for stage, body in due_comments(brought, ""))

@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.oversee.summary import GREEN, NO_CHECK, NOTHING_ELSE, start_warnings
 from helmsman.records.plan import PlanItem
-from helmsman.render.lines import begun_lines
+from helmsman.render.lines import start_lines
 from tests.unit.builders import check, config, report
 
 JUDGE: dict[str, Any] = {"judge": {"criteria": ["it is good"]}}
@@ -49,4 +49,4 @@ def test_a_goal_that_no_check_and_no_criterion_touches_is_warned_of(
 )
 def test_items_without_a_check_are_counted_and_named(sections: dict[str, Any], items: tuple[PlanItem, ...], said: str) -> None:
     assert list(start_warnings(config(**sections), FAILED, items)) == [said]
-    assert list(begun_lines(None, (said,))) == ["#0  before any work", f"    warn       {said}"]
+    assert list(start_lines(None, (said,))) == ["#0  before any work", f"    warn       {said}"]

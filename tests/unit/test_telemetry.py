@@ -22,7 +22,7 @@ from helmsman.records.events import (
     ToolCalled,
     ToolReturned,
 )
-from helmsman.render.activity import Activity, LoggedEvent, after
+from helmsman.render.activity import Activity, LoggedEvent, apply_event
 from helmsman.render.spans import (
     LONGEST,
     Point,
@@ -52,7 +52,7 @@ def lived(*events: Event) -> Activity:
     """One event a second, from a minute before the iteration's end."""
     begun = NOW - timedelta(minutes=1)
     return reduce(
-        after, (LoggedEvent(begun + timedelta(seconds=second), event) for second, event in enumerate(events)), Activity()
+        apply_event, (LoggedEvent(begun + timedelta(seconds=second), event) for second, event in enumerate(events)), Activity()
     )
 
 

@@ -6,7 +6,7 @@ from helmsman.records.advance import advance
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.iteration import Research, WorkingMemory
 from helmsman.render.gate import evidence
-from helmsman.render.lines import brought, iteration_lines
+from helmsman.render.lines import iteration_lines, result_name
 from helmsman.texts import context_text, standing_lines
 from helmsman.verify.claims import read_claims
 from tests.unit.builders import call, check, execution, record, report, state
@@ -30,9 +30,9 @@ def test_an_iteration_is_told_in_lines_and_its_checks_in_a_few_words() -> None:
     half = record(checks=report(check(passed=True), red))
     assert [line.split()[0] for line in iteration_lines(half)] == ["#1", "tree", "check", "check", "→"]
     assert not any("\x1b" in line for line in iteration_lines(half))
-    assert brought(half) == "1 of 2 checks green"
+    assert result_name(half) == "1 of 2 checks green"
     limited = execution(call(AgentOutcome.USAGE_LIMIT))
-    assert [brought(record(checks=report())), brought(record(checks=None, execution=limited))] == [
+    assert [result_name(record(checks=report())), result_name(record(checks=None, execution=limited))] == [
         "no check configured",
         "agent: usage limit",
     ]

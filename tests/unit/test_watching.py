@@ -33,7 +33,7 @@ from helmsman.records.events import (
     WaitStarted,
 )
 from helmsman.records.gates import Gate, GateKind
-from helmsman.render.activity import SAID_KEPT, Activity, LoggedEvent, after
+from helmsman.render.activity import LINES_KEPT, Activity, LoggedEvent, apply_event
 from tests.unit import builders
 from tests.unit.builders import LIMIT_REACHED, MINUTE, NOW
 
@@ -54,7 +54,7 @@ def tool(detail: str) -> ToolCalled:
 def done(*events: Event, at: datetime = NOW) -> Activity:
     """One event a second."""
     told = (LoggedEvent(at + timedelta(seconds=second), event) for second, event in enumerate(events))
-    return reduce(after, told, Activity())
+    return reduce(apply_event, told, Activity())
 
 
 def test_the_step_that_began_and_has_not_ended_is_the_one_under_way() -> None:
@@ -71,7 +71,7 @@ def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_cal
     denied = ToolGuarded(guarded=Guarded(rule="destructive", tool="Bash", detail="rm -rf /", denied=True))
     sent_back = StopAnswered(attempt=StopAttempt(blocked=True, why="the check fails"))
     seen = done(EXECUTE, tool("ls"), denied, sent_back, SignalRaised(signal=LIMIT_REACHED), WaitStarted(until=NOW, reason="r"))
-    assert list(seen.said) == [
+    assert list(seen.lines) == [
         "Bash: ls",
         "denied (destructive): Bash rm -rf /",
         "wants to stop, blocked: the check fails",
@@ -82,14 +82,14 @@ def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_cal
 
 def test_a_check_has_a_line_when_it_begins_and_one_for_what_came_of_it() -> None:
     failed = CheckFinished(result=builders.check(passed=False, name="unit"))
-    assert done(EXECUTE, CheckStarted(name="unit"), failed).said == ("… unit", "✘ unit (exit 1)")
+    assert done(EXECUTE, CheckStarted(name="unit"), failed).lines == ("… unit", "✘ unit (exit 1)")
 
 
 @pytest.mark.parametrize("again", [(3, 1), (2, 2)])
 def test_another_iteration_or_attempt_begins_with_nothing_called(again: tuple[int, int]) -> None:
     begin = StepStarted(iteration=again[0], attempt=again[1], step="orient")
     seen = done(EXECUTE, tool("ls"), CheckStarted(name="unit"), begin)
-    assert (seen.tool_calls, seen.said) == (0, ())
+    assert (seen.tool_calls, seen.lines) == (0, ())
     assert done(EXECUTE, tool("ls"), replace_step(EXECUTE, "checks")).tool_calls == 1
 
 
@@ -104,8 +104,8 @@ def test_between_two_iterations_no_step_is_under_way() -> None:
 
 def test_only_the_last_calls_and_checks_are_kept() -> None:
     seen = done(EXECUTE, *(event for n in range(100) for event in (tool(f"{n}"), CheckStarted(name=f"{n}"))))
-    assert len(seen.said) == SAID_KEPT
-    assert (seen.said[-2:], seen.tool_calls) == (("Bash: 99", "… 99"), 100)
+    assert len(seen.lines) == LINES_KEPT
+    assert (seen.lines[-2:], seen.tool_calls) == (("Bash: 99", "… 99"), 100)
 
 
 # --- the view -----------------------------------------------------------------------------------------------------
@@ -114,14 +114,14 @@ def test_only_the_last_calls_and_checks_are_kept() -> None:
 def shown(*events: Event, width: int = 100, standing: str = "") -> list[str]:
     """What stands below the lines in a terminal, after a minute."""
     view = LiveView(Console(file=StringIO(), width=width), ["mend-it"], done(*events, at=datetime.now(UTC) - MINUTE))
-    view.standing = standing
+    view.idle_reason = standing
     return view.render().plain.splitlines()
 
 
 def lines(console: Console, *events: Event, names: Sequence[str] = ("mend-it",)) -> str:
     view = LiveView(console, names)
     for event in events:
-        view.hear(LoggedEvent(NOW, event), names[0])
+        view.show_event(LoggedEvent(NOW, event), names[0])
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
 
