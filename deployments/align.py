@@ -46,8 +46,8 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
         request = AlignRequest(repository=str(repository.top), goal=require_utf8(text), out=out, ask=False)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        what, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
-        raise OperatorError(f"{what} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
+        subject, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
+        raise OperatorError(f"{subject} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
     config = with_consent(repository, lambda: configured(request), ask=can_ask)
     work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)

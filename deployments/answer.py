@@ -34,14 +34,14 @@ PATIENCE_SECONDS = 10
 LONGEST_SECONDS = 30
 
 
-def approve(repo: Path, loop: str, **said: Any) -> int:
-    return answer(repo, loop, "approve", **said)
+def approve(repo: Path, loop: str, **options: Any) -> int:
+    return answer(repo, loop, "approve", **options)
 
 
-def reject(repo: Path, loop: str, **said: Any) -> int:
+def reject(repo: Path, loop: str, **options: Any) -> int:
     """Answer `revise` if the question offers it, else `stop`."""
     gate = _open_gate(read_state(open_repository(repo), loop)[0])
-    return answer(repo, loop, Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP, **said)
+    return answer(repo, loop, Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP, **options)
 
 
 def answer(
@@ -61,9 +61,9 @@ def answer(
     answered(state, reply, now_utc())
     first = answers.put(loop_folder(repository, loop).answers, state.uid, reply)
     if first != reply:
-        what, remedy = f"the question of loop {loop} has already been answered", f"helmsman status {loop}"
+        problem, remedy = f"the question of loop {loop} has already been answered", f"helmsman status {loop}"
         existing = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
-        raise OperatorError(what, found=existing or "one that cannot be read", remedy=remedy)
+        raise OperatorError(problem, found=existing or "one that cannot be read", remedy=remedy)
     print_result(
         reply, [f"{reply.choice}: {gate.choices[reply.choice]}", _who_continues(repository, state, gate, reply)], as_json=as_json
     )
@@ -78,8 +78,8 @@ def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfi
     gate = state.gate
     if gate is None or config.gates.ask or config.tracker.kind:
         return False
-    known = answers.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
-    return known is None and lapsed(gate, now_utc()) is None
+    reply = answers.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
+    return reply is None and lapsed(gate, now_utc()) is None
 
 
 def _open_gate(state: LoopState) -> Gate:
@@ -132,11 +132,13 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
 
 
 def _cancel_text(name: str, *, group: bool, was_driven: bool, is_driven: bool) -> str:
-    what = f"group {name}" if group else f"loop {name}"
+    subject = f"group {name}" if group else f"loop {name}"
     if not was_driven:
-        return f"{what} is not running; there is nothing to cancel"
+        return f"{subject} is not running; there is nothing to cancel"
     if is_driven:
-        return f"{what} was asked to stop and is still running{'. Its loops' if group else '; look with'}: helmsman status {name}"
+        return (
+            f"{subject} was asked to stop and is still running{'. Its loops' if group else '; look with'}: helmsman status {name}"
+        )
     if group:
-        return f"{what} has stopped; run the command that started it again to continue. Its loops: helmsman status {name}"
-    return f"{what} has stopped; its work is kept. Continue with: helmsman resume {name}"
+        return f"{subject} has stopped; run the command that started it again to continue. Its loops: helmsman status {name}"
+    return f"{subject} has stopped; its work is kept. Continue with: helmsman resume {name}"

@@ -18,8 +18,8 @@ def chosen_loop(repository: Repository, loop: str | None) -> str:
         return show_state(repository, loop).state.loop
     names = loop_names(repository)
     if not names:
-        what, remedy = "no loop was started in this repository yet", "helmsman run GOAL --check CMD"
-        raise OperatorError(what, found=str(repository.top), remedy=remedy)
+        problem, remedy = "no loop was started in this repository yet", "helmsman run GOAL --check CMD"
+        raise OperatorError(problem, found=str(repository.top), remedy=remedy)
     return next((name for name in names if holder(loop_folder(repository, name).lock)), names[0])
 
 
@@ -30,8 +30,8 @@ def driver_of(repository: Repository, loop: str) -> str | None:
 
 def lock_owner(lock: Path) -> str | None:
     """Process that holds the lock of a loop or group, as recorded in it."""
-    found = holder(lock)
-    return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}" if found is not None else None
+    owner = holder(lock)
+    return f"process {owner.get('process')} on {owner.get('host')} since {owner.get('since')}" if owner is not None else None
 
 
 def is_group(repository: Repository, name: str) -> bool:

@@ -63,8 +63,8 @@ class GroupedCommands(TyperGroup):
     def format_epilog(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         del ctx
         with formatter.section("Example"):
-            for command, what in EXAMPLE:
-                formatter.write(f"  # {what}\n  {command}\n")
+            for command, comment in EXAMPLE:
+                formatter.write(f"  # {comment}\n  {command}\n")
 
 
 app = typer.Typer(

@@ -54,8 +54,8 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
         "file": path.name,
         "valid": not read.flaws,
         "envisioning": rubric.envisioning,
-        "checks": [{"line": one.line, **one.config.model_dump(mode="json")} for one in rubric.checks],
-        "criteria": [{"line": one.line, **one.config.model_dump(mode="json")} for one in rubric.criteria],
+        "checks": [{"line": check.line, **check.config.model_dump(mode="json")} for check in rubric.checks],
+        "criteria": [{"line": criterion.line, **criterion.config.model_dump(mode="json")} for criterion in rubric.criteria],
         "flaws": [asdict(flaw) for flaw in read.flaws],
         "audit": asdict(audited) | {"checks_from": source},
     }
@@ -103,20 +103,20 @@ def _check_lines(rubric: Rubric) -> Iterator[str]:
 
 def _criterion_lines(rubric: Rubric) -> Iterator[str]:
     for config in (criterion.config for criterion in rubric.criteria):
-        proofs = [f"{what} {', '.join(names)}" for what, names in (("tests", config.tests), ("checks", config.checks)) if names]
+        proofs = [f"{kind} {', '.join(names)}" for kind, names in (("tests", config.tests), ("checks", config.checks)) if names]
         numbers = f"weight {config.weight:g}, {config.needed} of {plural(config.votes, 'vote')}"
         proven = f"{numbers}, proven by {clean(' and '.join(proofs) or 'the judge alone')}"
         yield from fields([(f"{config.id} ", [*clean_lines(config.text).splitlines(), proven])], WIDTH + 1)
 
 
-def _audit_lines(found: Audit) -> Iterator[str]:
-    if found.unproven:
-        yield clean(f"proven by the judge alone; name a check or a test: {', '.join(found.unproven)}")
-    for pair in found.agreeing:
-        one, other = map(clean, pair.checks)
-        yield f"always the same verdict: {one} and {other}, in {pair.reports} reports, {pair.failures} of them failures"
-    doubt = f" (unknown commands: {clean(', '.join(found.opaque))})" if found.opaque else ""
-    for gap in found.uncovered:
+def _audit_lines(audited: Audit) -> Iterator[str]:
+    if audited.unproven:
+        yield clean(f"proven by the judge alone; name a check or a test: {', '.join(audited.unproven)}")
+    for pair in audited.agreeing:
+        first, second = map(clean, pair.checks)
+        yield f"always the same verdict: {first} and {second}, in {pair.reports} reports, {pair.failures} of them failures"
+    doubt = f" (unknown commands: {clean(', '.join(audited.opaque))})" if audited.opaque else ""
+    for gap in audited.uncovered:
         past = f"; one that did failed in {plural(gap.failures, 'report')}" if gap.failures else ""
         yield f"no command names {gap.kind}{past}{doubt}"
 

@@ -237,7 +237,7 @@ class ScriptedModel:
             self._turns[session] = turn + 1
             content = next((message["content"] for message in body["messages"] if message["role"] == "user"), "")
             texts = [content] if isinstance(content, str) else [block["text"] for block in content if block["type"] == "text"]
-            sessions = [known for known in self._turns if known or not session]
+            sessions = [seen for seen in self._turns if seen or not session]
             request = Request(
                 number=len(self._requests), call=sessions.index(session), turn=turn, prompt="\n".join(texts), body=body
             )

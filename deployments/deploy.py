@@ -52,20 +52,20 @@ def automations(
     """
     seconds = {"silence": f"{silence_seconds:g}", "settled": settled_seconds, "due": settled_seconds + MARGIN_SECONDS}
     text = Template(AUTOMATIONS.read_text(encoding="utf-8")).substitute(seconds, sweep=sweep, block=notify)
-    found = yaml.safe_load(text)
-    return tuple(map(AutomationCore.model_validate, [*found["automations"], *(found["notifying"] if notify else ())]))
+    content = yaml.safe_load(text)
+    return tuple(map(AutomationCore.model_validate, [*content["automations"], *(content["notifying"] if notify else ())]))
 
 
 def update_automations(client: SyncPrefectClient, wanted: Iterable[AutomationCore]) -> None:
     """Create, update or deduplicate automations by name. Unchanged ones are not touched: an update restarts their timers."""
     for automation in wanted:
-        found = client.read_automations_by_name(automation.name)
-        for surplus in found[1:]:
+        existing = client.read_automations_by_name(automation.name)
+        for surplus in existing[1:]:
             client.delete_automation(surplus.id)
-        if not found:
+        if not existing:
             client.create_automation(automation)
-        elif found[0].model_dump(include=COMPARED_FIELDS) != automation.model_dump(include=COMPARED_FIELDS):
-            client.update_automation(found[0].id, automation.model_copy(update={"enabled": found[0].enabled}))
+        elif existing[0].model_dump(include=COMPARED_FIELDS) != automation.model_dump(include=COMPARED_FIELDS):
+            client.update_automation(existing[0].id, automation.model_copy(update={"enabled": existing[0].enabled}))
 
 
 SWEEP = "sweep/sweep"
@@ -117,14 +117,16 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
 
 def project() -> tuple[Path, Mapping[str, Any]]:
     """The folder of the flows, and the content of prefect.yaml. A wheel contains that file next to this one."""
-    found = next(file for file in (HERE / "prefect.yaml", HERE.parent / "prefect.yaml") if file.is_file())
-    return HERE.parent, yaml.safe_load(found.read_text(encoding="utf-8"))
+    path = next(file for file in (HERE / "prefect.yaml", HERE.parent / "prefect.yaml") if file.is_file())
+    return HERE.parent, yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def with_work_pool(content: Mapping[str, Any], folder: Path, pool: str) -> dict[str, Any]:
     """Content of prefect.yaml with another work pool, and the folder from which a worker loads the flows."""
     pull = [{"prefect.deployments.steps.set_working_directory": {"directory": str(folder)}}]
-    deployments = [{**one, "work_pool": {**one.get("work_pool", {}), "name": pool}} for one in content["deployments"]]
+    deployments = [
+        {**deployment, "work_pool": {**deployment.get("work_pool", {}), "name": pool}} for deployment in content["deployments"]
+    ]
     return {**content, "pull": pull, "deployments": deployments}
 
 

@@ -63,7 +63,7 @@ def run_doctor(repo: Path, *, fix: bool, as_json: bool) -> int:
         data.append({**shown, "fixable": finding.fix is not None, "fixed": fixed})
         lines.append(f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}")
         more = {"fixed": fixed, "what to do": finding.remedy}
-        lines += [f"{'':15}{what}: {clean(text)}" for what, text in more.items() if text]
+        lines += [f"{'':15}{label}: {clean(text)}" for label, text in more.items() if text]
     print_result(data, lines, as_json=as_json)
     return 2 if any(finding.verdict == "missing" for finding, _ in results) else 0
 
@@ -94,8 +94,8 @@ def _run_check(name: str, context: Context) -> Finding | None:
     try:
         return CHECKS[name](context)
     except HelmsmanError as error:
-        found = f"{error.problem}{f' ({error.found})' if error.found else ''}"
-        return Finding("missing", found, error.remedy or error.expected)
+        text = f"{error.problem}{f' ({error.found})' if error.found else ''}"
+        return Finding("missing", text, error.remedy or error.expected)
     except OSError as error:  # an unreadable folder, or an invalid name
         return Finding("warn", f"not checked: {error}", "make it readable")
 
@@ -126,8 +126,8 @@ def _disk(_: Context) -> Finding:
 
 
 def _repository(context: Context) -> Finding:
-    found = open_repository(context.repo)  # raises if it is invalid
-    return Finding("ok", f"{found.top}{' (bare)' if found.bare else ''}")
+    repository = open_repository(context.repo)  # raises if it is invalid
+    return Finding("ok", f"{repository.top}{' (bare)' if repository.bare else ''}")
 
 
 def _permissions(context: Context) -> Finding:
@@ -140,13 +140,13 @@ def _permissions(context: Context) -> Finding:
 def _database(_: Context) -> Finding:
     """Check the embedded engine's database only. Any other server reports problems of its database itself."""
     file = database_of(ours()) if configured_api(ours()) is None else None
-    found = find_problem(file) if file else None
-    if file is None or found is None:
+    database = find_problem(file) if file else None
+    if file is None or database is None:
         return Finding("ok", "the engine can use it" if file else "none that belongs to this user")
-    problem, holders = f"{file}: {found.why}", processes_using(file)
+    problem, holders = f"{file}: {database.why}", processes_using(file)
     if holders:
         return Finding("missing", f"{problem}; process {holders[0]} has it open", "use the Prefect that it uses")
-    if not found.of_the_file:
+    if not database.of_the_file:
         return Finding("missing", problem, "look at the disk and at the permissions of that folder")
     remedy = "install that Prefect, or helmsman doctor --fix puts the file aside; what loops need is in git"
     return Finding("missing", problem, remedy, lambda: f"kept as {move_aside(file, datetime.now(UTC))}")

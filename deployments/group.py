@@ -116,30 +116,30 @@ def _build_request(repository: Repository, options: Options) -> ParallelRequest:
         )
     if file:
         remedy = "helmsman chain --draft prints such a file" if chained else "docs/parallel.md shows such a file"
-        found = read_links(file, "group of loops", f"give a goal with --goal; {remedy}")
+        file_content = read_links(file, "group of loops", f"give a goal with --goal; {remedy}")
     else:
-        found = GroupFile(loops=_group_links(options), best=options.get("best_of", 0) > 0)
+        file_content = GroupFile(loops=_group_links(options), best=options.get("best_of", 0) > 0)
     given = settings_of(repository, options)
-    settings = merged(found.settings, given)
+    settings = merged(file_content.settings, given)
     # a loop's own checks take precedence over common ones; settings of this command win over those of the file
     loops = (
-        one.model_copy(
-            update={"checks": one.checks or tuple(checks), "settings": merged(one.settings, given) if one.settings else {}}
+        link.model_copy(
+            update={"checks": link.checks or tuple(checks), "settings": merged(link.settings, given) if link.settings else {}}
         )
-        for one in found.loops
+        for link in file_content.loops
     )
-    first = found.loops[0].goal if found.loops else f"plan {options.get('plan', '')}"
-    name = options.get("name") or found.name or loop_id(first, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
+    first = file_content.loops[0].goal if file_content.loops else f"plan {options.get('plan', '')}"
+    name = options.get("name") or file_content.name or loop_id(first, f"{len(file_content.loops)}")[:LONGEST_CHAIN_ID].strip("-")
     if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
         raise invalid_name("a group", LONGEST_CHAIN_ID, name)
     return ParallelRequest(
         repository=str(repository.top),
         group=name,
         loops=tuple(loops),
-        workers=options.get("workers") or found.workers,
-        best=found.best,
-        in_a_row=found.in_a_row or chained,
-        settings=settings if found.loops or not checks else merged(settings, {"checks": list(checks)}),
+        workers=options.get("workers") or file_content.workers,
+        best=file_content.best,
+        in_a_row=file_content.in_a_row or chained,
+        settings=settings if file_content.loops or not checks else merged(settings, {"checks": list(checks)}),
         reopen=True,
     )
 
@@ -169,12 +169,12 @@ def next_command_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[st
     """Next steps to display after the group has ended."""
     relevant = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch of a sequence contains all work
     counted = (result.kept,) if result.kept else relevant  # the loops whose work is used
-    left = [one for one in counted if one.outcome is not Outcome.COMPLETED]
-    unmerged = [one for one in counted if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
+    left = [loop for loop in counted if loop.outcome is not Outcome.COMPLETED]
+    unmerged = [loop for loop in counted if loop.outcome is Outcome.COMPLETED and loop.branch and not loop.merged]
     if not result.done and (left or unmerged):
         yield f"next       helmsman status {(left or unmerged)[0].loop}; repeat the command to continue"
         return
-    yield from (f"next       git diff ...{clean(one.branch)}; git merge {clean(one.branch)}" for one in unmerged[:NEXT_SHOWN])
+    yield from (f"next       git diff ...{clean(loop.branch)}; git merge {clean(loop.branch)}" for loop in unmerged[:NEXT_SHOWN])
 
 
 def read_links(file: Path, what: str, remedy: str) -> GroupFile:

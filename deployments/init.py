@@ -100,16 +100,18 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
 def _survey_project(repository: Repository, place: CleanCheckout, console: Console, *, can_ask: bool) -> _Survey:
     """Read the project files and try their commands; with a terminal, only after the user agrees."""
     folders = read_project(repository)
-    found, tried = find_commands(folders), tuple[Tried, ...]()
-    if can_ask and found.candidates:  # commands of the repository, which the user may not have read yet
-        command_lines = (f"  {clean(one.command)}   ({clean(one.where)})" for one in found.candidates)
+    detected, tried = find_commands(folders), tuple[Tried, ...]()
+    if can_ask and detected.candidates:  # commands of the repository, which the user may not have read yet
+        command_lines = (f"  {clean(candidate.command)}   ({clean(candidate.where)})" for candidate in detected.candidates)
         say("Found in the project's files:", *command_lines)
-    if found.candidates and (not can_ask or confirm(MAY_THEY_RUN, usually=True)):
+    if detected.candidates and (not can_ask or confirm(MAY_THEY_RUN, usually=True)):
         trust_commands(repository.common)
-        tried = tuple(try_all(place, found.candidates, lambda one: show_on(console, [f"trying {clean(one.command)}"])))
-    tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
+        tried = tuple(
+            try_all(place, detected.candidates, lambda candidate: show_on(console, [f"trying {clean(candidate.command)}"]))
+        )
+    tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in detected.candidates)
     names = folders[""].names
-    return _Survey(found, tried, tuple(_notes(repository, names, tried)), tuple(proposed(names)))
+    return _Survey(detected, tried, tuple(_notes(repository, names, tried)), tuple(proposed(names)))
 
 
 def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
@@ -121,13 +123,13 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]
         more = ", …" if len(unsaved) > UNSEEN_SHOWN else ""
         yield f"examined the last commit, as a loop does, without uncommitted changes: {', '.join(unsaved[:UNSEEN_SHOWN])}{more}"
     missing = [name for name in DEPENDENCIES if (repository.top / name).is_dir() and name not in names]
-    if missing and any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried):
+    if missing and any(trial.fate in {Fate.FAILS, Fate.CANNOT_START} for trial in tried):
         installed = "what they need is installed by `setup` below [workspace] in helmsman.toml"
         yield f"checks run in a fresh checkout, without {' and '.join(missing)}: {installed}"
-    for one in recommended(tried):
-        if one.is_red:
-            yield f"{one.candidate.command} {outcome_text(one)}; that is what the loop will work on"
-    if any(one.tests == 0 for one in tried):
+    for trial in recommended(tried):
+        if trial.is_red:
+            yield f"{trial.candidate.command} {outcome_text(trial)}; that is what the loop will work on"
+    if any(trial.tests == 0 for trial in tried):
         yield "a command that runs no test passes whatever the agent does, so it is not used by default"
 
 
@@ -146,22 +148,24 @@ def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], writt
     ]
     tried = [
         {
-            **{name: getattr(one.candidate, name) for name in ("command", "kind", "where")},
-            **{name: getattr(one, name) for name in ("exit_code", "seconds", "tests", "tail")},
-            "outcome": one.fate,
-            "said": outcome_text(one),
-            "kept": one in kept,
+            **{name: getattr(trial.candidate, name) for name in ("command", "kind", "where")},
+            **{name: getattr(trial, name) for name in ("exit_code", "seconds", "tests", "tail")},
+            "outcome": trial.fate,
+            "said": outcome_text(trial),
+            "kept": trial in kept,
         }
-        for one in survey.tried
+        for trial in survey.tried
     ]
     data = {
         "goal": goal,
-        "checks": [one.candidate.command for one in kept],
+        "checks": [trial.candidate.command for trial in kept],
         "criteria": list(criteria),
         "tried": tried,
         "passed_over": [asdict(one) for one in survey.found.skipped],
         "notes": list(survey.notes),
-        "files": [{"file": one.name, "written": not one.obstacle, "why_not": one.obstacle, "text": one.text} for one in written],
+        "files": [
+            {"file": page.name, "written": not page.obstacle, "why_not": page.obstacle, "text": page.text} for page in written
+        ],
         "next": next_steps,
     }
     print_result(data, [*lines, "", *fields(("next", line) for line in next_steps)], as_json=as_json)
@@ -199,26 +203,26 @@ def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried
 
 def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
     """One line per command, and the end of the output of failed ones."""
-    for number, one in enumerate(tried, 1):
-        what = f"{one.candidate.kind:<6} {clean(one.candidate.command)} ({clean(one.candidate.where)})"
-        yield f"{number}  {what}: {outcome_text(one)}{', used as a check' if one in kept else ''}"
-        output = [line for line in one.tail.splitlines() if line.strip()] if one.fate in SHOW_OUTPUT else []
+    for number, trial in enumerate(tried, 1):
+        label = f"{trial.candidate.kind:<6} {clean(trial.candidate.command)} ({clean(trial.candidate.where)})"
+        yield f"{number}  {label}: {outcome_text(trial)}{', used as a check' if trial in kept else ''}"
+        output = [line for line in trial.tail.splitlines() if line.strip()] if trial.fate in SHOW_OUTPUT else []
         yield from (f"   {clean(line.expandtabs())[:160]}" for line in output[-TAIL_LINES:])
 
 
 def file_pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], survey: _Survey) -> tuple[Page, Page]:
     """Contents of both files."""
-    rejected = [one for one in survey.tried if one.candidate.command not in {check.candidate.command for check in kept}]
-    reasons = [(one.candidate.command, f"{one.candidate.where}: {outcome_text(one)}") for one in rejected]
-    setup_needed = any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in survey.tried)
+    rejected = [trial for trial in survey.tried if trial.candidate.command not in {check.candidate.command for check in kept}]
+    reasons = [(trial.candidate.command, f"{trial.candidate.where}: {outcome_text(trial)}") for trial in rejected]
+    setup_needed = any(trial.fate in {Fate.FAILS, Fate.CANNOT_START} for trial in survey.tried)
     # the first check of a kind is named after it; others of that kind are named by their command
-    firsts, checks = {one.candidate.kind: one for one in reversed(kept)}, list[tuple[CheckConfig, str]]()
-    for one in kept:
-        name = str(one.candidate.kind) if firsts[one.candidate.kind] is one else ""
-        slow = SLOW_CHECK_SECONDS if one.fate is Fate.TOO_SLOW else 0
-        timeout = max(DEFAULT_TIMEOUT, slow, ceil(one.seconds * TIMEOUT_FACTOR))
-        config = CheckConfig(command=one.candidate.command, name=name, timeout_seconds=timeout)
-        checks.append((config, f"{one.candidate.where}: {outcome_text(one)}"))
+    firsts, checks = {trial.candidate.kind: trial for trial in reversed(kept)}, list[tuple[CheckConfig, str]]()
+    for trial in kept:
+        name = str(trial.candidate.kind) if firsts[trial.candidate.kind] is trial else ""
+        slow = SLOW_CHECK_SECONDS if trial.fate is Fate.TOO_SLOW else 0
+        timeout = max(DEFAULT_TIMEOUT, slow, ceil(trial.seconds * TIMEOUT_FACTOR))
+        config = CheckConfig(command=trial.candidate.command, name=name, timeout_seconds=timeout)
+        checks.append((config, f"{trial.candidate.where}: {outcome_text(trial)}"))
     toml = helmsman_toml(goal, checks, reasons, survey.setup, setup_needed=setup_needed)
     rubric = rubric_md(criteria_of(goal))
     return Page(TOML, toml, obstacles.get(TOML, "")), Page(RUBRIC, rubric, obstacles.get(RUBRIC, ""))
@@ -237,8 +241,8 @@ def outcome_text(tried: Tried) -> str:
 
 def find_obstacles(top: Path) -> dict[str, str]:
     """Reasons by file name why a file is not written. Anything with that name counts, even a dangling link."""
-    found = {name: "it already exists" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
+    reasons = {name: "it already exists" for name in (TOML, RUBRIC) if os.path.lexists(top / name)}
     with suppress(HelmsmanError):  # every other command reports an unreadable file
-        if TOML not in found and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
-            found[TOML] = "pyproject.toml has [tool.helmsman], which helmsman.toml would replace completely"
-    return found
+        if TOML not in reasons and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
+            reasons[TOML] = "pyproject.toml has [tool.helmsman], which helmsman.toml would replace completely"
+    return reasons

@@ -39,11 +39,11 @@ def loops(repository: Repository) -> Finding:
         f"{state.loop} (completed, but interrupted before its last steps)" for state in idle if _is_interrupted(repository, state)
     ]
     unread = _read_errors(repository)  # they are not touched and do not hide the others
-    found = [f"interrupted: {', '.join(first_lines(cut, SHOWN))}"] if cut else []
-    found += (f"not checked: {error.problem}" for error in unread[:SHOWN])
-    if not found:
+    texts = [f"interrupted: {', '.join(first_lines(cut, SHOWN))}"] if cut else []
+    texts += (f"not checked: {error.problem}" for error in unread[:SHOWN])
+    if not texts:
         return Finding("ok", "none was interrupted")
-    return Finding("warn", "; ".join(found), f"continue with: helmsman resume {cut[0].split()[0]}" if cut else unread[0].remedy)
+    return Finding("warn", "; ".join(texts), f"continue with: helmsman resume {cut[0].split()[0]}" if cut else unread[0].remedy)
 
 
 def processes(repository: Repository) -> Finding:
@@ -54,8 +54,8 @@ def processes(repository: Repository) -> Finding:
 
     def end_processes() -> str:
         # check again before each one: a driver may have started a loop in the meantime
-        known = {tag for _, tag in _orphaned_processes(repository)}
-        return f"ended {sum(end_tagged(tag) for tag in known if tag in {left for _, left in _orphaned_processes(repository)})}"
+        orphaned = {tag for _, tag in _orphaned_processes(repository)}
+        return f"ended {sum(end_tagged(tag) for tag in orphaned if tag in {left for _, left in _orphaned_processes(repository)})}"
 
     text = f"{len(left)} of {', '.join(first_lines(sorted({loop for loop, _ in left}), SHOWN))}, which has no driver"
     return Finding("warn", text, "helmsman doctor --fix ends them", end_processes)
@@ -101,8 +101,8 @@ def _read_errors(repository: Repository) -> list[OperatorError]:
 
 def _undriven(repository: Repository) -> Iterator[LoopState]:
     """States without a driver, except forged ones. Includes other versions and machines, whose leftovers are safe to remove."""
-    known = (loop for loop in list_loops(repository) if not loop.forged)
-    return (loop.state for loop in known if driver_of(repository, loop.state.loop) is None)
+    trusted = (loop for loop in list_loops(repository) if not loop.forged)
+    return (loop.state for loop in trusted if driver_of(repository, loop.state.loop) is None)
 
 
 def _orphaned_processes(repository: Repository) -> list[tuple[str, str]]:

@@ -58,17 +58,17 @@ class Memory:
         projects = self.store.guarded_projects() if project is None else [project]
         return [guardrail for name in projects for guardrail in self.store.guardrails(name, retired=retired)]
 
-    def one(self, name: str) -> Entry:
+    def find(self, name: str) -> Entry:
         """A lesson or guardrail by id. Raises OperatorError if it does not exist or was just deleted."""
-        found = self.store.lesson(name) or self.store.guardrail(name)
-        if found is None:
+        entry = self.store.lesson(name) or self.store.guardrail(name)
+        if entry is None:
             raise OperatorError(
                 "no lesson or guardrail has this id",
                 expected="the full id of a lesson or a guardrail",
                 found=display(name),
                 remedy="helmsman memory list --retired shows them all",
             )
-        return found
+        return entry
 
 
 @contextmanager
@@ -129,10 +129,10 @@ def search(repo: Path, text: str, kind: str, limit: int, *, as_json: bool) -> No
     if not text.strip():
         raise OperatorError("the query is empty", expected="some words", found=display(text), remedy="give a few words")
     with open_memory(repo) as memory:
-        found = memory.store.search(text, only, limit=limit)[:limit]
-    data = {"found": [{"score": round(match.text, 4), **match.lesson.model_dump(mode="json")} for match in found]}
-    lines = [f"{'score':<7}{HEAD}", *(_row(match.lesson, f"{match.text:<7.2f}") for match in found)]
-    _emit(memory, lines if found else ["no lesson contains any of these words"], data, as_json=as_json)
+        matches = memory.store.search(text, only, limit=limit)[:limit]
+    data = {"found": [{"score": round(match.text, 4), **match.lesson.model_dump(mode="json")} for match in matches]}
+    lines = [f"{'score':<7}{HEAD}", *(_row(match.lesson, f"{match.text:<7.2f}") for match in matches)]
+    _emit(memory, lines if matches else ["no lesson contains any of these words"], data, as_json=as_json)
 
 
 def _parse_choice(value: str, choices: type[E], option: str, *others: str) -> E | None:
@@ -160,14 +160,16 @@ def _text_of(entry: Entry) -> str:
 
 def show_one(repo: Path, name: str, *, as_json: bool) -> None:
     with open_memory(repo) as memory:
-        entry = memory.one(name)
+        entry = memory.find(name)
         sources = {uid: memory.store.episodes(uid) for uid in entry.sources} if isinstance(entry, Lesson) else {}
     if isinstance(entry, Guardrail):
         effect = effect_text(entry)
         more: dict[str, Any] = {"effect": effect}
         data = {GUARDRAIL: entry.model_dump(mode="json"), **more}
     else:
-        loops = {uid: next((of.loop for of in found), "") for uid, found in sources.items()}  # empty: no episodes are stored
+        loops = {
+            uid: next((episode.loop for episode in episodes), "") for uid, episodes in sources.items()
+        }  # empty: no episodes are stored
         more = {"sources": [f"{name} ({uid})" if name else uid for uid, name in loops.items()]}
         data = {"lesson": entry.model_dump(mode="json"), "loops": loops}
     _emit(memory, _field_lines({**entry.model_dump(mode="json"), **more}), data, as_json=as_json)
@@ -186,14 +188,15 @@ def show_stats(repo: Path, *, as_json: bool) -> None:
     file = guardrails_place(memory.repository) if memory.repository else None
     plain = {
         **asdict(stats),
-        "verdicts": dict(Counter(verdict(one).value for one in active)),
+        "verdicts": dict(Counter(verdict(guardrail).value for guardrail in active)),
         "effects": [
-            {"id": one.id, "project": one.project, "verdict": verdict(one), "effect": effect_text(one)} for one in active
+            {"id": guardrail.id, "project": guardrail.project, "verdict": verdict(guardrail), "effect": effect_text(guardrail)}
+            for guardrail in active
         ],
         "guardrails_file": str(file) if file else None,
     }
     more = [f"and {len(active) - EFFECTS_SHOWN} more"] if len(active) > EFFECTS_SHOWN else []
-    effects = [f"{one.id}  {effect_text(one)}" for one in active[:EFFECTS_SHOWN]]
+    effects = [f"{guardrail.id}  {effect_text(guardrail)}" for guardrail in active[:EFFECTS_SHOWN]]
     rows = {**asdict(stats), "size": f"{stats.size:,} bytes", "effects": [*effects, *more], "guardrails_file": file}
     _emit(memory, _field_lines(rows), plain, as_json=as_json)
 
@@ -215,13 +218,13 @@ def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
 def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
     with open_memory(repo) as memory:
         sections = memory.store.import_(file)
-    words = "{added} added, {replaced} replaced by newer ones, {kept} unchanged"
-    _emit(memory, fields((name, words.format_map(merged)) for name, merged in sections.items()), sections, as_json=as_json)
+    template = "{added} added, {replaced} replaced by newer ones, {kept} unchanged"
+    _emit(memory, fields((name, template.format_map(merged)) for name, merged in sections.items()), sections, as_json=as_json)
 
 
 def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
     with open_memory(repo) as memory:
-        entry = memory.one(name)
+        entry = memory.find(name)
         question = f"{clean(entry.id)}: {_text_of(entry)}\nDelete it permanently?"
         if not (yes or as_json) and has_terminal() and not confirm(question):
             raise OperatorError("nothing was deleted", remedy="pass --yes to delete without asking")
@@ -231,7 +234,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
             with memory.store.change() as change:
                 gone = change.forget(entry.id)
             if not gone:
-                memory.one(entry.id)  # deleted by another process
+                memory.find(entry.id)  # deleted by another process
         memory.notes.extend(_remaining_copies(memory, entry))
     kind = GUARDRAIL if isinstance(entry, Guardrail) else "lesson"
     line = f"deleted: {kind} {clean(entry.id)}: {_text_of(entry)}"

@@ -26,10 +26,10 @@ def _completion(names: Callable[[Path], Iterable[str]]) -> Offer:
 
     def offer(context: typer.Context, incomplete: str) -> list[str]:
         try:
-            found = list(names(from_start(context.params.get("repo") or "")))
+            candidates = list(names(from_start(context.params.get("repo") or "")))
         except (HelmsmanError, OSError, ValueError):
             return []
-        return sorted({name for name in found if name.startswith(incomplete)})
+        return sorted({name for name in candidates if name.startswith(incomplete)})
 
     return offer
 
@@ -51,7 +51,7 @@ def _key_candidates(_repo: Path) -> Iterable[str]:
             default = field.get_default(call_default_factory=True)
             examples = ("true", "false") if isinstance(default, bool) else (str(default),)
             yield f"{key}="
-            yield from (f"{key}={one}" for one in examples if re.fullmatch(r"[\w.-]+", one) and default is not None)
+            yield from (f"{key}={example}" for example in examples if re.fullmatch(r"[\w.-]+", example) and default is not None)
 
 
 OFFERS = {"keys": _completion(_key_candidates), "loops": _completion(_loop_names)}

@@ -91,15 +91,15 @@ class Receiver:
 def receiver_app(receiver: Receiver) -> Starlette:
     """ASGI app with the three webhook endpoints and a health check."""
 
-    def endpoint(way: Sender) -> Callable[[Request], Any]:
+    def endpoint(sender: Sender) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
-            body = await _read_body(request, way)
-            delivery = _verify_delivery(receiver, way, request, body)
-            what = request.headers.get(way.event, "") if way.event else "push"
-            read = way.read if what == "push" else _ISSUES.get(what)
-            if read is None:
-                return _respond(HTTPStatus.OK, way, ["nothing to do: only pushes and issues start loops"])
-            return await run_in_threadpool(_store_events, receiver, way, delivery, partial(read, body))
+            body = await _read_body(request, sender)
+            delivery = _verify_delivery(receiver, sender, request, body)
+            event_type = request.headers.get(sender.event, "") if sender.event else "push"
+            parser = sender.read if event_type == "push" else _ISSUES.get(event_type)
+            if parser is None:
+                return _respond(HTTPStatus.OK, sender, ["nothing to do: only pushes and issues start loops"])
+            return await run_in_threadpool(_store_events, receiver, sender, delivery, partial(parser, body))
 
         return answer
 
@@ -110,15 +110,15 @@ def receiver_app(receiver: Receiver) -> Starlette:
         _log.warning("%s %s refused: %s", error.status_code, clean(request.url.path)[:100], error.detail)
         return PlainTextResponse(f"{error.detail}\n", status_code=error.status_code, headers=error.headers)
 
-    ways = [Route(path, endpoint(way), methods=["POST"]) for path, way in SENDERS.items()]
-    return Starlette(routes=[*ways, Route("/health", health, methods=["GET"])], exception_handlers={HTTPException: refuse})
+    routes = [Route(path, endpoint(sender), methods=["POST"]) for path, sender in SENDERS.items()]
+    return Starlette(routes=[*routes, Route("/health", health, methods=["GET"])], exception_handlers={HTTPException: refuse})
 
 
-async def _read_body(request: Request, way: Sender) -> bytes:
+async def _read_body(request: Request, sender: Sender) -> bytes:
     """Read the request body. Raises HTTPException for a wrong content type, a body that is too large, or a timeout."""
     content = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content != way.content or "content-encoding" in request.headers:
-        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {way.content}, not compressed")
+    if content != sender.content or "content-encoding" in request.headers:
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {sender.content}, not compressed")
     chunks = request.stream()
     announced, body = request.headers.get("content-length", "0"), bytearray()
     fits = announced.isdecimal() and int(announced) <= LARGEST_BODY
@@ -137,15 +137,15 @@ async def _read_body(request: Request, way: Sender) -> bytes:
     return bytes(body)
 
 
-def _verify_delivery(receiver: Receiver, way: Sender, request: Request, body: bytes) -> str:
+def _verify_delivery(receiver: Receiver, sender: Sender, request: Request, body: bytes) -> str:
     """Delivery id. Raises HTTPException unless the signature is valid and the message is fresh."""
-    signature, delivery, at = (request.headers.get(name, "") for name in (way.signature, way.delivery, way.timestamp))
+    signature, delivery, at = (request.headers.get(name, "") for name in (sender.signature, sender.delivery, sender.timestamp))
     if not signature:
         raise HTTPException(HTTPStatus.UNAUTHORIZED, "the message is not signed")
-    parts = (f"{at}.{delivery}.".encode(), body) if way.timestamp else (body,)
+    parts = (f"{at}.{delivery}.".encode(), body) if sender.timestamp else (body,)
     if not is_signed(receiver.secret, parts, signature):
         raise HTTPException(HTTPStatus.FORBIDDEN, "the signature is wrong")
-    if way.timestamp and not is_fresh(at, time.time()):
+    if sender.timestamp and not is_fresh(at, time.time()):
         raise HTTPException(HTTPStatus.CONFLICT, "the message is too old, or the clocks differ")
     if not _DELIVERY.fullmatch(delivery):
         raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no delivery id")
@@ -174,7 +174,7 @@ def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[]
         raise HTTPException(HTTPStatus.NOT_FOUND, "this repository may not start loops here")
     (name, allowed), now = match, datetime.now(UTC)
     configured = {"repository": name, "location": allowed.at, "settings": allowed.set}
-    facts = {**configured, "source": way.source, "delivery": delivery, "received_at": now}
+    facts = {**configured, "source": sender.source, "delivery": delivery, "received_at": now}
     filtered: Sequence[Event | Ignored] = (
         [filter_issue(message, allowed, facts)]
         if isinstance(message, IssueMessage)
@@ -182,7 +182,7 @@ def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[]
     )
     try:
         events = [item for item in filtered if not isinstance(item, Ignored)]
-        new = receiver.deliveries.accept(f"{way.source}:{delivery}", events, now)
+        new = receiver.deliveries.accept(f"{sender.source}:{delivery}", events, now)
     except TransientError:
         _log.exception("a delivery is lost unless it is sent again")
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be stored; send it again") from None
@@ -194,12 +194,12 @@ def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[]
         else f"{'accepted' if item in new else 'already known'}: {item.what}"
         for item in filtered
     )
-    return _respond(HTTPStatus.ACCEPTED if new else HTTPStatus.OK, way, list(lines))
+    return _respond(HTTPStatus.ACCEPTED if new else HTTPStatus.OK, sender, list(lines))
 
 
-def _respond(status: HTTPStatus, way: Sender, lines: list[str]) -> Response:
+def _respond(status: HTTPStatus, sender: Sender, lines: list[str]) -> Response:
     for line in lines:
-        _log.info("%s by %s: %s", status.value, way.source, clean(line))
+        _log.info("%s by %s: %s", status.value, sender.source, clean(line))
     return PlainTextResponse("".join(f"{line}\n" for line in lines), status_code=status)
 
 

@@ -178,9 +178,9 @@ def refuse_judge(config: LoopConfig) -> None:
     try:
         find_binary(config.claude)
     except OperatorError as error:
-        what = f"the judge uses Claude Code: {error.problem}"
+        problem = f"the judge uses Claude Code: {error.problem}"
         remedy = f'{error.remedy}; or set ANTHROPIC_API_KEY, with judge.way = "api" or "auto"'
-        raise OperatorError(what, expected=error.expected, found=error.found, remedy=remedy) from None
+        raise OperatorError(problem, expected=error.expected, found=error.found, remedy=remedy) from None
 
 
 def _choose_name(repository: Repository, requested: str, goal: str) -> str:
@@ -305,8 +305,8 @@ def start_background(repository: Repository, request: LoopRequest, *, as_json: b
         file.seek(max(before, os.fstat(file.fileno()).st_size - OUTPUT_SHOWN))
         printed = clean_lines(file.read().decode(errors="replace")).strip()
     if message == NO_MESSAGE:
-        what = f"the process that drives loop {request.loop} ended during start-up"
-        raise TransientError(what, found=printed or "no output", remedy=f"helmsman resume {request.loop}")
+        problem = f"the process that drives loop {request.loop} ended during start-up"
+        raise TransientError(problem, found=printed or "no output", remedy=f"helmsman resume {request.loop}")
     status = None if message in {RUNNING, SILENT} else int(message)
     if status is not None:
         (sys.stderr if status or as_json else sys.stdout).write(f"{printed}\n")

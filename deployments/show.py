@@ -60,11 +60,11 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     state = shown.state
     result, driver = _result_of(shown), driver_of(repository, state.loop)
     gate = state.gate.model_dump(mode="json", exclude_defaults=True) if state.gate else None
-    known = {"driver": driver, "trust": state.trust.score, "gate": gate, "untold": state.untold}
+    more = {"driver": driver, "trust": state.trust.score, "gate": gate, "untold": state.untold}
     plan_fields = {"total", "done", "now", "tries", "missing", "ticked"}
     plan = {"plan": state.plan.model_dump(mode="json", include=plan_fields)} if state.plan.total else {}
     lines = _status_lines(repository, state, result, driver or "") if not as_json else ()
-    print_result({**result.model_dump(mode="json"), **known, **plan}, map(in_local_time, lines), as_json=as_json)
+    print_result({**result.model_dump(mode="json"), **more, **plan}, map(in_local_time, lines), as_json=as_json)
 
 
 def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
@@ -108,7 +108,7 @@ def show_list(repo: Path, *, as_json: bool) -> None:
 
 
 def _list_lines(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
-    return map(in_local_time, list_lines((one.state, _status_word(repository, one.state), one.unverified) for one in loops))
+    return map(in_local_time, list_lines((loop.state, _status_word(repository, loop.state), loop.unverified) for loop in loops))
 
 
 def _status_word(repository: Repository, state: LoopState) -> str:

@@ -80,7 +80,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     head = git(repository.common if repository.bare else repository.top, "rev-parse", "HEAD").strip()
     files = [] if repository.bare else in_repository(repository.top)
     all_requests = [*files, *project_settings(repository, head, config), programs_in_config(repository)]
-    requested = [one for one in dict.fromkeys(all_requests) if one.settings]
+    requested = [request for request in dict.fromkeys(all_requests) if request.settings]
     if not (forget or as_json or yes):
         say(*_trust_lines(repository, requested))
         if _not_agreed(repository, requested) or not is_trusted(repository):
@@ -93,9 +93,15 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
         agree_to(repository.common, requested)
     pending = _not_agreed(repository, requested)
     settings = [
-        {"file": one.file, "key": item.key, "value": json.loads(item.value), "line": item.line, "agreed": one not in pending}
-        for one in requested
-        for item in one.settings
+        {
+            "file": request.file,
+            "key": item.key,
+            "value": json.loads(item.value),
+            "line": item.line,
+            "agreed": request not in pending,
+        }
+        for request in requested
+        for item in request.settings
     ]
     plain = {"repository": str(repository.top), "commands": is_trusted(repository), "requested": settings}
     print_result(plain, _trust_lines(repository, requested), as_json=as_json)
@@ -104,7 +110,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
 
 def _not_agreed(repository: Repository, requested: Iterable[Requested]) -> list[Requested]:
     consent = consent_of(repository.common)
-    return [one for one in requested if one.fingerprint not in consent]
+    return [request for request in requested if request.fingerprint not in consent]
 
 
 def _require_yes(question: str) -> None:
@@ -113,13 +119,13 @@ def _require_yes(question: str) -> None:
 
 
 def _setting_lines(requested: Iterable[Requested]) -> Iterator[str]:
-    yield from (f"  {clean(line)}" for one in requested for line in asked_lines(one))
+    yield from (f"  {clean(line)}" for request in requested for line in asked_lines(request))
 
 
 def _trust_lines(repository: Repository, requested: list[Requested]) -> Iterator[str]:
     yield f"repository  {clean(str(repository.top))}"
     yield f"commands    {'may run here' if is_trusted(repository) else 'not trusted yet: checks and set-up run as your user'}"
     pending = _not_agreed(repository, requested)
-    for one in requested:
-        yield f"{'asks for' if one in pending else 'agreed to':<12}{clean(one.file)}"
-        yield from _setting_lines([one])
+    for request in requested:
+        yield f"{'asks for' if request in pending else 'agreed to':<12}{clean(request.file)}"
+        yield from _setting_lines([request])

@@ -55,14 +55,16 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
     with exiting_cleanly(), clean_checkout_of(repository, base) as checkout, listening(tell):
         config, further = with_consent(repository, lambda: _resolve_config(repository, checkout, base, options), ask=ask)
         work, checking = Range(repository, base, head, config), "checking   {}".format
-        found = verify(checkout, work, credentials=credentials, say=lambda what: say(checking(clean(what))), further=further)
-    print_result(found, verification_lines(found), as_json=as_json)
+        verification = verify(
+            checkout, work, credentials=credentials, say=lambda text: say(checking(clean(text))), further=further
+        )
+    print_result(verification, verification_lines(verification), as_json=as_json)
     for path, content in ((options.get("junit"), junit_of), (options.get("sarif"), sarif_of)):
         if path:  # after the result is printed, so a write error does not lose it
-            write_file(path, content(found), "the result file", "choose a file in an existing folder")
+            write_file(path, content(verification), "the result file", "choose a file in an existing folder")
     if comment:
-        _post_comment(found)
-    return found.exit_status
+        _post_comment(verification)
+    return verification.exit_status
 
 
 def _resolve_config(
@@ -114,11 +116,11 @@ def _rubric_settings(path: Path | None) -> dict[str, Any]:
     return result
 
 
-def _post_comment(found: Verification) -> None:
+def _post_comment(verification: Verification) -> None:
     """Post the result on the pull request and in the job's summary. Errors do not change the verdict."""
     from tasks.trackers.pull_comment import thread_of, update_comment
 
-    body = verification_markdown(found)
+    body = verification_markdown(verification)
     try:
         if summary := ours().get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a") as page:

@@ -97,8 +97,8 @@ def _fold_progress(activity: Activity, at: datetime, event: events.Event) -> Act
             updated = _begin_attempt(activity, event.iteration, event.attempt)
             return replace(updated, step=event.step, since=at, steps={**updated.steps, event.step: Timed(event.step, at)})
         case events.StepFinished(step=name):
-            known = activity.steps.get(name)
-            updated = replace(activity, steps={**activity.steps, name: known._replace(end=at)}) if known else activity
+            started = activity.steps.get(name)
+            updated = replace(activity, steps={**activity.steps, name: started._replace(end=at)}) if started else activity
             return replace(updated, step="", since=at) if name == activity.step else updated
         case events.PreparationStarted():
             return activity if activity.iteration else replace(activity, step=f"preparing {clean(event.what)}", since=at)
@@ -126,8 +126,8 @@ def _begin_attempt(activity: Activity, iteration: int, attempt: int) -> Activity
 def _fold_tool(activity: Activity, at: datetime, event: events.ToolCalled | events.ToolReturned) -> Activity:
     tools = activity.tools
     if isinstance(event, events.ToolReturned):
-        known = tools.get(event.id)
-        return replace(activity, tools={**tools, event.id: known._replace(end=at, failed=event.failed)}) if known else activity
+        call = tools.get(event.id)
+        return replace(activity, tools={**tools, event.id: call._replace(end=at, failed=event.failed)}) if call else activity
     if len(tools) < TOOLS_KEPT:
         tools = {**tools, event.id or f"#{len(tools)}": Timed(event.tool, at, id=event.id)}
     # only one step calls tools, so it is known even if its start precedes the part of the journal that was read

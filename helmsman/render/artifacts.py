@@ -87,12 +87,14 @@ def iterations_page(state: LoopState) -> str:
     note = f"{plural(max(0, before), 'earlier iteration')} omitted: `helmsman log {state.loop}` shows them."
     start = [moment for moment in state.history[:1] if moment.iteration == 0]  # the tree before any work
     head = ("#", "Done", "Movement", "Checks", "Tests", "Change", "Tools", "Cost", "Time", "Level", "Remarks")
-    first = [("start", f"{one.completion:.0%}", "–", _checks_cell(one), _tests_cell(one), *("–",) * 5, "") for one in start]
+    first = [
+        ("start", f"{moment.completion:.0%}", "–", _checks_cell(moment), _tests_cell(moment), *("–",) * 5, "") for moment in start
+    ]
     rows = [*map(_iteration_row, reversed(shown)), *(first if before <= 0 else ())]
     return join_blocks([
         f"# {state.loop}: {plural(state.iteration, 'iteration')}",
         table(head, rows, (8, 6, 10, 6, 12, 20, 8, 10, 12, 6, 18)) or "No iteration has ended yet.",
-        f"Levels: {', '.join(one.title for one in EscalationLevel)}. Tests: those that pass, of those that ran." if rows else "",
+        f"Levels: {', '.join(level.title for level in EscalationLevel)}. Tests: passing of all that ran." if rows else "",
         note if before > 0 else "",
     ])  # fmt: skip
 
@@ -181,16 +183,16 @@ def _render_page(name: str, **values: object) -> str:
 def verdicts_page(state: LoopState, record: IterationRecord | None = None) -> str:
     """The decision and its questions, the obstacles to completion, and the judge's verdict."""
     rows = (
-        (str(one.iteration), f"{one.at:%Y-%m-%d %H:%M}", str(one.consecutive),
-         ", ".join(code(name, 60) for name in one.criteria), prose(one.reason, 600))
-        for one in state.judge.feedback[::-1]
+        (str(feedback.iteration), f"{feedback.at:%Y-%m-%d %H:%M}", str(feedback.consecutive),
+         ", ".join(code(name, 60) for name in feedback.criteria), prose(feedback.reason, 600))
+        for feedback in state.judge.feedback[::-1]
     )  # fmt: skip
     return _render_page(
         "verdicts_page",
         state=state,
         record=record,
         decision=facts_table(fact[:2] for fact in decision_facts(record.decision)) if record else "",
-        completion=_limited_table(one for one in facts(record) if one.part == "Claims" and one.name != "untrue")
+        completion=_limited_table(fact for fact in facts(record) if fact.part == "Claims" and fact.name != "untrue")
         if record
         else "",
         outcomes=outcome_text(record) if record else "",
@@ -209,10 +211,10 @@ def gates_page(state: LoopState) -> str:
         if gate
     )
     answers = (
-        (f"{code(one.gate, 80)}{BREAK}{one.at:%Y-%m-%d %H:%M}",
-         f"**{one.choice}**{BREAK}{prose(one.by, 60) or 'somebody'} ({one.via})",
-         prose(one.guidance, 600), prose(json.dumps(one.settings)) if one.settings else "")
-        for one in state.answers[::-1]
+        (f"{code(answer.gate, 80)}{BREAK}{answer.at:%Y-%m-%d %H:%M}",
+         f"**{answer.choice}**{BREAK}{prose(answer.by, 60) or 'somebody'} ({answer.via})",
+         prose(answer.guidance, 600), prose(json.dumps(answer.settings)) if answer.settings else "")
+        for answer in state.answers[::-1]
     )  # fmt: skip
     return _render_page(
         "gates_page",

@@ -65,7 +65,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
         _operations(record), _coordination(state, record), _control(state, record),
         _audit(state, record), _outlook(state), _policy(state),
     )  # fmt: skip
-    overview = ((one.title, f"{one.sign} {STANDS[one.sign]}", cell(one.short)) for one in systems)
+    overview = ((system.title, f"{system.sign} {STANDS[system.sign]}", cell(system.short)) for system in systems)
     last_decision = ""
     if decision := state.ending or (record.decision if record else None):
         hat = f" in the hat of a {prose(record.hat.name, 40)}" if record and record.hat else ""
@@ -115,7 +115,7 @@ def _operations(record: IterationRecord | None) -> System:
 def _coordination(state: LoopState, record: IterationRecord | None) -> System:
     """System 2: coordination of agent, checks, drivers and instructions."""
     call, conflicts = record.execution.call if record else None, state.oversight.conflicts
-    denied = sum(one.denied for one in call.guarded) if call else 0
+    denied = sum(guarded.denied for guarded in call.guarded) if call else 0
     guard_problem = "" if state.config.steering.hooks else "off: tool calls are not watched (steering.hooks)"
     return System(
         "System 2 – coordination",
@@ -142,7 +142,7 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
         "System 3 – control",
         f"urgency {steered.output:.2f} ({steered.band}), {rung.title}",
         (
-            *((names.get(one.name, one.unit), f"{one.told} ({one.share:.0%})") for one in limit_gauges),
+            *((names.get(gauge.name, gauge.unit), f"{gauge.told} ({gauge.share:.0%})") for gauge in limit_gauges),
             *(fact[:2] for fact in control_facts(state.oversight)),
             *_fact_rows(record, "Signals"),
         ),
@@ -186,7 +186,7 @@ def _outlook(state: LoopState) -> System:
                 f"{best.completion:.0%} after iteration {best.iteration}, at {as_code(best.commit[:10])}" if best else "",
             ),
         ),
-        bad=any(one.movement is Movement.BACK for one in latest),
+        bad=any(moment.movement is Movement.BACK for moment in latest),
         watch=oversight.idle,
     )
 

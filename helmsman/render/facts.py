@@ -138,14 +138,14 @@ def _agent_facts(record: IterationRecord) -> Iterator[Fact]:
         yield hat_fact(record.hat)
     if call.error:
         yield Fact("error", short_line(call.error, SAID_SHOWN), "", "Agent")
-    yield from (Fact("guard", texts.guard_text(one), "warn", "Agent") for one in call.guarded[:GUARDED_SHOWN])
+    yield from (Fact("guard", texts.guard_text(guarded), "warn", "Agent") for guarded in call.guarded[:GUARDED_SHOWN])
     if call.stops:
         yield Fact("stop", _stops_text(call.stops), "", "Agent")
     if call.rotated:
         yield Fact("rotated", clean(call.rotated), "", "Agent")
-    for one in call.context.compactions:
-        yield Fact("compacted", f"{one.before:,} → {one.after:,} tokens ({clean(one.trigger)})", "", "Agent")
-    for error in [one for one in call.errors if one.times > 1][-ERRORS_SHOWN:]:
+    for compaction in call.context.compactions:
+        yield Fact("compacted", f"{compaction.before:,} → {compaction.after:,} tokens ({clean(compaction.trigger)})", "", "Agent")
+    for error in [repeated for repeated in call.errors if repeated.times > 1][-ERRORS_SHOWN:]:
         text = f"{error.times} times {error.kind} {clean(error.where)}: {clean(error.message)[:120]}"
         yield Fact("failure", text, "warn", "Agent")
     usage, tools = call.usage, ", ".join(f"{clean(name)} {times}" for name, times in call.tools[:12])
@@ -326,8 +326,8 @@ def control_facts(oversight: Oversight) -> Iterator[Fact]:
         ("feedback", f"{oversight.feedback}; diagnosis {oversight.diagnosis}"),
         ("strategy", f"{oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}" if has_next else ""),
         *(
-            ("learning", f"{one.kind}: level {one.level}, {one.in_row} in a row, {one.seen} in all{effects[one.helped]}")
-            for one in oversight.learning[:LEARNT_SHOWN]
+            ("learning", f"{it.kind}: level {it.level}, {it.in_row} in a row, {it.seen} in all{effects[it.helped]}")
+            for it in oversight.learning[:LEARNT_SHOWN]
         ),
         *(("issue", f"{clean(issue.rule)}: {clean(issue.message)}") for issue in oversight.issues),
         *(("fault", f"{clean(fault)}; its default was used") for fault in oversight.faults),

@@ -46,7 +46,7 @@ def loop_summary(state: LoopState) -> str:
         state=state,
         standing=" · ".join(part for part in parts if part),
         checks=first_lines(failing_names(state.checks) if state.iteration and state.checks else configured),
-        conflicts=[sentence(one) for one in state.oversight.conflicts[:FAILURES_SHOWN]],
+        conflicts=[sentence(conflict) for conflict in state.oversight.conflicts[:FAILURES_SHOWN]],
         proposed=first_lines(state.proposed),
     )
 
@@ -55,8 +55,14 @@ def evidence(state: LoopState, worktree: str) -> str:
     commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # a reader may copy it into a shell
     failures = state.checks.failures[:FAILURES_SHOWN] if state.checks else ()
     rows = (
-        (str(one.iteration), f"{one.completion:.0%}", one.movement, short_level(one.rung), "yes" if one.undone else "")
-        for one in state.worked[-MOMENTS_SHOWN:]
+        (
+            str(moment.iteration),
+            f"{moment.completion:.0%}",
+            moment.movement,
+            short_level(moment.rung),
+            "yes" if moment.undone else "",
+        )
+        for moment in state.worked[-MOMENTS_SHOWN:]
     )
     return render_markdown(
         "evidence",

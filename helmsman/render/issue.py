@@ -45,7 +45,7 @@ def title(escalation: Escalation) -> str:
     return neutralise(clean(f"Helmsman, loop {escalation.loop[:60]}: {about}"))[:LONGEST_TITLE]
 
 
-def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
+def issue_body(concern: Escalation, evidence: str, *, answers: bool) -> str:
     """Body of a new issue, or of a comment with the current state. `answers`: whether comments may answer."""
     commands = "\n".join(command_lines(one.gate)) if one.gate and answers else ""
     text = render_markdown("issue", one=one, commands=commands, evidence=evidence)
@@ -54,7 +54,7 @@ def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
 
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
     open_stages = [stage for stage in issue.stages if not stage.startswith(OVER)]
-    answer = next((one for one in reversed(state.answers) if one.gate in open_stages[-1:]), None)
+    answer = next((given for given in reversed(state.answers) if given.gate in open_stages[-1:]), None)
     ending, climbs, why = state.ending, state.oversight.ladder.climbs, "The loop continues."
     if answer is not None:
         author = "timeout" if answer.via == "timeout" else f"{prose(answer.by, 60) or 'a person'} ({answer.via})"
@@ -98,24 +98,24 @@ def command_lines(gate: Gate) -> Iterator[str]:
     yield "Text after it and lines below it go to the next iteration."
 
 
-def notification(one: Escalation, state: LoopState) -> tuple[str, str]:
+def notification(concern: Escalation, state: LoopState) -> tuple[str, str]:
     """Subject and plain-text body for chat and mail."""
-    if one.over:
+    if concern.over:
         status = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "continues"
-        return title(one), neutralise(f"Resolved: the loop {clean(one.loop)} {status}.")
-    ways = "helmsman answer" if one.gate else "helmsman status"
-    text = f"The loop {clean(one.loop)} {one.heading}. {clean(one.why)[:1000]}\n\n{ways} {clean(one.loop)}"
-    return title(one), neutralise(text)
+        return title(concern), neutralise(f"Resolved: the loop {clean(concern.loop)} {status}.")
+    ways = "helmsman answer" if concern.gate else "helmsman status"
+    text = f"The loop {clean(concern.loop)} {concern.heading}. {clean(concern.why)[:1000]}\n\n{ways} {clean(concern.loop)}"
+    return title(concern), neutralise(text)
 
 
-def tracked_issue(found: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
+def tracked_issue(issue: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
     """The issue with the stages commented so far; None if it does not belong to this loop."""
-    issue_mark = read_mark(found.body)
+    issue_mark = read_mark(issue.body)
     if issue_mark.get("uid") != uid or "detection" not in issue_mark:
         return None
-    marks = (issue_mark, *(read_mark(comment.body) for comment in comments if is_ours(comment, found)))
-    stages = tuple(one["stage"] for one in marks if one.get("uid") == uid and "stage" in one)
-    return TrackedIssue.model_validate(dict(found) | {"detection": issue_mark["detection"], "stages": stages})
+    marks = (issue_mark, *(read_mark(comment.body) for comment in comments if is_ours(comment, issue)))
+    stages = tuple(found_mark["stage"] for found_mark in marks if found_mark.get("uid") == uid and "stage" in found_mark)
+    return TrackedIssue.model_validate(dict(issue) | {"detection": issue_mark["detection"], "stages": stages})
 
 
 def is_ours(comment: Comment, issue: Found) -> bool:

@@ -161,7 +161,7 @@ def group_lines(result: ParallelResult) -> Iterator[str]:
             yield f"           merged as {loop.merged[:10]}"
     if result.chosen:
         yield f"best       {result.chosen.loop}: {clean(result.chosen.reason)}"
-    yield from (f"problem    {clean(words)}" for words in result.problems)
+    yield from (f"problem    {clean(problem)}" for problem in result.problems)
 
 
 def alignment_lines(result: AlignResult) -> Iterator[str]:

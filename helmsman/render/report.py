@@ -66,7 +66,9 @@ def html_report(
     # whether it is done, what proves it, what it cost; then what a person should look at: findings in the change and
     # false claims of the agent
     commands, trust = dict(next_steps(result_of(state, state_ref), state.gate)), state.trust
-    doubts = first_lines((f"{one.where}: {one.message} {as_code(one.rule)}" for one in state.findings), MOST_DOUBTS)
+    doubts = first_lines(
+        (f"{finding.where}: {finding.message} {as_code(finding.rule)}" for finding in state.findings), MOST_DOUBTS
+    )
     if trust.contradicted:
         doubts.append(f"{trust.contradicted} of {plural(trust.checked, 'claim')} of the agent did not hold")
     look_command, next_command = (as_code(commands.get(name, "")) for name in ("look", "next"))
@@ -117,15 +119,15 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
     yield (chart("Tokens", "in and out, an iteration", (record.usage.tokens for record in records)),)
     yield (chart("Context", "tokens at its fullest", (record.execution.call.context.peak for record in records)),)
     # a judge that was never asked has no strip
-    labels = [f"{one.iteration}.{one.attempt}" if one.attempt > 1 else str(one.iteration) for one in records]
+    labels = [f"{record.iteration}.{record.attempt}" if record.attempt > 1 else str(record.iteration) for record in records]
     kinds_of = {
-        "Checks": [checks_kind(one.checks) for one in records],
+        "Checks": [checks_kind(record.checks) for record in records],
         "Claims against evidence": [
-            "bad" if one.contradictions else "good" if one.claims_checked else "neutral" for one in records
+            "bad" if record.contradictions else "good" if record.claims_checked else "neutral" for record in records
         ],
-        "Verdicts of the judge": [VERDICTS[one.judgement.outcome] if one.judgement else "neutral" for one in records],
+        "Verdicts of the judge": [VERDICTS[record.judgement.outcome] if record.judgement else "neutral" for record in records],
     }
-    has_judgement = any(one.judgement for one in records)
+    has_judgement = any(record.judgement for record in records)
     yield tuple(
         strip_chart(title, [*zip(labels, kinds, strict=True)]) for title, kinds in list(kinds_of.items())[: 2 + has_judgement]
     )

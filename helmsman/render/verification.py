@@ -71,20 +71,17 @@ def grounds_lines(grounds: Grounds) -> Iterator[str]:
     yield from (f"{'not seen' if not number else '':<11}{line}" for number, line in enumerate(grounds.not_looked_at))
 
 
-def verification_markdown(found: Verification) -> str:
+def verification_markdown(verification: Verification) -> str:
     """Markdown for a comment on a pull request; its first line finds an earlier one."""
-    reasons = (f"- {prose(reason.why)}{f' ({prose(reason.remedy)})' if reason.remedy else ''}" for reason in found.reasons)
-    return join_blocks(
-        (
-            f"{MARK}\n### Helmsman verify: {spelled(found.verdict).upper()}",
-            f"{code(f'{found.base[:12]}..{found.head[:12]}')}, {plural(found.files_changed, 'file')} changed",
-            "\n".join(reasons),
-            fence(
-                "\n".join((*table_lines(found.table), *_hint_lines(found), *grounds_lines(found.grounds))),
-                LONGEST_COMMENT,
-            ),
-        )
-    )
+    change = code(f"{verification.base[:12]}..{verification.head[:12]}")
+    reasons = (f"- {prose(one.why)}{f' ({prose(one.remedy)})' if one.remedy else ''}" for one in verification.reasons)
+    lines = (*table_lines(verification.table), *_hint_lines(verification), *grounds_lines(verification.grounds))
+    return join_blocks([
+        f"{MARK}\n### Helmsman verify: {spelled(verification.verdict).upper()}",
+        f"{change}, {plural(verification.files_changed, 'file')} changed",
+        "\n".join(reasons),
+        fence("\n".join(lines), LONGEST_COMMENT),
+    ])  # fmt: skip
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

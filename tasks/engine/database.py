@@ -48,8 +48,8 @@ def find_problem(file: Path) -> Problem | None:
         return Problem(str(error), of_the_file=True)
     prefect = importlib.util.find_spec("prefect")  # revisions are read from its file names, without importing it
     folder = Path(prefect.origin).parent / VERSIONS if prefect and prefect.origin else Path()
-    known = {part for path in folder.glob("*.py") for part in path.stem.split("_")}
-    unknown = [str(row[0]) for row in rows if row[0] not in known]
+    revisions = {part for path in folder.glob("*.py") for part in path.stem.split("_")}
+    unknown = [str(row[0]) for row in rows if row[0] not in revisions]
     return Problem(f"a newer Prefect has changed it (revision {', '.join(unknown)})", of_the_file=True) if unknown else None
 
 

@@ -223,8 +223,8 @@ def _read_run(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
 
 
 def _was_restarted(run: FlowRun) -> bool:
-    known = _starts.get(run.id)
-    return known is not None and (run.run_count > known or run.state_type in ABOUT_TO_START)
+    count = _starts.get(run.id)
+    return count is not None and (run.run_count > count or run.state_type in ABOUT_TO_START)
 
 
 # --- how a run ends ------------------------------------------------------------------------------------------------------

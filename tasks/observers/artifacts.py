@@ -99,8 +99,12 @@ def _write_artifact(client: SyncPrefectClient, cache: ArtifactCache, loop: str, 
     key, page = f"{page.name}-{loop}", without_secrets(page)
     if cache.ids is None:
         run_filter = ArtifactFilter.model_validate({"flow_run_id": {"any_": [run_id()]}})
-        found = client.read_artifacts(artifact_filter=run_filter, limit=50)
-        cache.ids = {one.key: one.id for one in found if one.key and one.key == f"{one.key.partition('-')[0]}-{loop}"}
+        artifacts = client.read_artifacts(artifact_filter=run_filter, limit=50)
+        cache.ids = {
+            artifact.key: artifact.id
+            for artifact in artifacts
+            if artifact.key and artifact.key == f"{artifact.key.partition('-')[0]}-{loop}"
+        }
         cache.shown.clear()
     content = (page.data, page.description)
     if key not in cache.ids:

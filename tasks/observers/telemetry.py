@@ -54,7 +54,7 @@ def exported_signals(environment: Mapping[str, str]) -> Sequence[str]:
 def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:
     """Value of a variable for one signal, else for all signals."""
     names = f"OTEL_EXPORTER_OTLP_{signal}_{name}", f"OTEL_EXPORTER_OTLP_{name}"
-    return next((found for one in names if (found := environment.get(one, "").strip())), "")
+    return next((found for variable in names if (found := environment.get(variable, "").strip())), "")
 
 
 @contextmanager

@@ -99,9 +99,9 @@ def _metrics(resource: Resource) -> Generator[Callable[[Sequence[Span]], None]]:
     provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
     meter = provider.get_meter(SCOPE, version(SCOPE))
     record: dict[str, Callable[[float, dict[str, str | bool | int | float]], None]] = {}
-    for name, what in telemetry_names()["instruments"].items():
-        unit, meaning, buckets = what["unit"], what["meaning"], what.get("buckets")
-        if what["kind"] == "counter":
+    for name, instrument in telemetry_names()["instruments"].items():
+        unit, meaning, buckets = instrument["unit"], instrument["meaning"], instrument.get("buckets")
+        if instrument["kind"] == "counter":
             record[name] = meter.create_counter(name, unit, meaning).add
         else:
             record[name] = meter.create_histogram(name, unit, meaning, explicit_bucket_boundaries_advisory=buckets).record

@@ -77,8 +77,8 @@ class Api:
             content = _json_of(response)
             if not isinstance(content, list):
                 raise unknown_format("not a list")
-            found = {identity_of(one): mapping(one) for one in cast("list[Any]", content)}
-            fresh = {identity: one for identity, one in found.items() if identity not in seen}
+            page_items = {identity_of(item): mapping(item) for item in cast("list[Any]", content)}
+            fresh = {identity: item for identity, item in page_items.items() if identity not in seen}
             seen |= fresh.keys()
             yield from fresh.values()
             total = response.headers.get("x-total-count", "")  # Gitea's; GitHub names the next page

@@ -111,8 +111,8 @@ class IssueTracker(Api):
     def find(self, since: datetime) -> Sequence[Found]:
         """Issues with our label, open or closed, updated since then."""
         query = {"state": "all", "labels": OURS, "since": _timestamp(since), **self._forge.listing}
-        found = (_issue_of(one) for one in self.pages(f"{self._home}/issues", **query))
-        return [issue for issue in found if issue is not None and OURS in issue.labels]  # Gitea ignores an unknown label
+        issues = (_issue_of(item) for item in self.pages(f"{self._home}/issues", **query))
+        return [issue for issue in issues if issue is not None and OURS in issue.labels]  # Gitea ignores an unknown label
 
     def get(self, number: int) -> Found | None:
         """The issue, or None if it does not exist."""
@@ -133,15 +133,15 @@ class IssueTracker(Api):
     def comments(self, number: int, since: datetime | None = None) -> Sequence[Comment]:
         """Comments created or updated since then, oldest first."""
         query = {**self._forge.commenting, **({"since": _timestamp(since)} if since else {})}
-        found: list[Comment] = []
+        comments: list[Comment] = []
         for raw in self.pages(f"{self._issue_path(number)}/comments", **query):
             # an imported comment at Gitea has an original author, who is not a user there
             author = "" if raw.get("original_author") else _author_of(raw)
             created_at, identity, body = raw.get("created_at"), identity_of(raw), raw.get("body") or ""
             comment = _validate(Comment, identity=identity, author=author, body=body, created_at=created_at)
             updated_at = _validate(Comment, identity=identity, created_at=raw.get("updated_at")).created_at
-            found.append(comment.model_copy(update={"edited": updated_at - comment.created_at > EDITED_AFTER}))
-        return sorted(found, key=lambda comment: (comment.created_at, comment.identity))
+            comments.append(comment.model_copy(update={"edited": updated_at - comment.created_at > EDITED_AFTER}))
+        return sorted(comments, key=lambda comment: (comment.created_at, comment.identity))
 
     def set_open(self, number: int, *, is_open: bool) -> None:
         self.call("PATCH", self._issue_path(number), {"state": "open" if is_open else "closed"})
@@ -168,8 +168,8 @@ class IssueTracker(Api):
         branches = {"head": f"{self._repository.partition('/')[0]}:{head}", "base": base}
         query = {"state": "all", **self._forge.listing, **({} if self._forge is FORGES["gitea"] else branches)}
         pulls = self.pages(f"{self._home}/pulls", **query)
-        found = (one for one in pulls if [mapping(one.get(side)).get("ref") for side in ("head", "base")] == [head, base])
-        return max(map(_pull_request_of, found), key=lambda one: one.number, default=None)
+        matching = (pull for pull in pulls if [mapping(pull.get(side)).get("ref") for side in ("head", "base")] == [head, base])
+        return max(map(_pull_request_of, matching), key=lambda pull: pull.number, default=None)
 
     def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
         """Create a pull request, or return the open one. Raises OperatorError if the forge rejects it."""
@@ -177,31 +177,31 @@ class IssueTracker(Api):
         reply = self.call("POST", f"{self._home}/pulls", content, accept=REFUSED)
         if reply.status not in REFUSED:
             return _pull_request_of(reply.content)
-        found = self.pull_request(head, base)
-        if found is None or not found.is_open:
+        existing = self.pull_request(head, base)
+        if existing is None or not existing.is_open:
             raise OperatorError(
                 "the forge rejected the pull request",
                 expected=f"branches {head} and {base} that differ, and a repository that takes pull requests",
                 found=clean(f"{reply.status} {reply.content}")[:MOST_WORDS],
             )
-        return found
+        return existing
 
     def _issue_path(self, number: int) -> str:
         return f"{self._home}/issues/{number}"
 
     def _labels(self) -> dict[str, int]:
         """Ids of the repository's labels by name."""
-        known = self.pages(f"{self._home}/labels", **self._forge.listing)
-        return {str(label.get("name")): identity_of(label) for label in known}
+        labels = self.pages(f"{self._home}/labels", **self._forge.listing)
+        return {str(label.get("name")): identity_of(label) for label in labels}
 
     def _made(self, labels: Sequence[str]) -> list[Any]:
         """Labels as ids or names for an issue; missing ones are created."""
-        known = self._labels()
+        existing = self._labels()
         for label in labels:
-            if label not in known:
+            if label not in existing:
                 content = {"name": label, "color": self._forge.colour, "description": ABOUT_LABEL}
-                known[label] = identity_of(self.call("POST", f"{self._home}/labels", content).content)
-        return [known[label] for label in labels] if self._forge.labels_by_id else list(labels)
+                existing[label] = identity_of(self.call("POST", f"{self._home}/labels", content).content)
+        return [existing[label] for label in labels] if self._forge.labels_by_id else list(labels)
 
 
 def _validate(form: type[_Form], **fields: Any) -> _Form:

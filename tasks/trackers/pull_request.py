@@ -27,8 +27,8 @@ def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
         )
     push_branch(context.repository, state)
     with open_tracker(state.config.tracker, PATIENCE_SECONDS) as tracker:
-        found = tracker.pull_request(state.branch, state.base_branch)
-        if found and not found.is_open and read_mark(found.body).get("uid") != state.uid:
-            found = None  # of a removed loop with the same name
+        existing = tracker.pull_request(state.branch, state.base_branch)
+        if existing and not existing.is_open and read_mark(existing.body).get("uid") != state.uid:
+            existing = None  # of a removed loop with the same name
         title, body = pull_request_title(link), pull_request_body(state, link)
-        return found or tracker.open_pull_request(title, body, state.branch, state.base_branch)
+        return existing or tracker.open_pull_request(title, body, state.branch, state.base_branch)

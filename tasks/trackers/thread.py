@@ -115,7 +115,7 @@ def reply(state: LoopState, comment: int | str, text: str) -> None:
     if link is None or not config.kind:
         return
     with _logging_errors(f"{state.uid} reply"), open_tracker(config, TELLING_SECONDS) as tracker:
-        if not any(one.get("reply") == str(comment) for one in _own_marks(tracker, state, link)):
+        if not any(own_mark.get("reply") == str(comment) for own_mark in _own_marks(tracker, state, link)):
             tracker.comment(link.number, texts.with_mark(texts.mark(uid=state.uid, reply=str(comment)), text))
 
 
@@ -155,7 +155,7 @@ class IssueUpdater:
 
     def bring_up_to_date(self, wanted: Sequence[Escalation]) -> None:
         """Run all due actions. A failed one does not stop the others; the first error is raised at the end."""
-        issues = self._load_issues({one.detection for one in wanted})
+        issues = self._load_issues({concern.detection for concern in wanted})
         errors: list[HelmsmanError] = []
         for action in tracker_actions(wanted, [*issues.values()]):
             try:
@@ -164,8 +164,8 @@ class IssueUpdater:
                 errors.append(error)
         if errors:
             raise errors[0]
-        told = {one.detection: one.stage for one in wanted}
-        self._store(told=told, issues={name: number for name, number in self._memory.issues.items() if name in told})
+        published = {concern.detection: concern.stage for concern in wanted}
+        self._store(told=published, issues={name: number for name, number in self._memory.issues.items() if name in published})
 
     def known_issue(self, detection: str) -> Found | None:
         """Issue about a detection, found with as few calls as possible."""
@@ -175,17 +175,17 @@ class IssueUpdater:
         if known is not None and mark is not None and mark.detection == detection:
             return known
         candidates = [issue for issue in self._load_issues({detection}).values() if issue.detection == detection]
-        return min(candidates, key=lambda found: found.number, default=None)
+        return min(candidates, key=lambda issue: issue.number, default=None)
 
     def _load_issues(self, wanted: set[str]) -> dict[int, TrackedIssue]:
         """Our issues by number: open ones, and those about wanted detections."""
-        uid, found = self._state.uid, {one.number: one for one in self._tracker.find(self._state.created_at - SKEW)}
+        uid, issues = self._state.uid, {issue.number: issue for issue in self._tracker.find(self._state.created_at - SKEW)}
         for number in self._memory.issues.values():
-            known = found.get(number) or self._tracker.get(number)
-            found |= {number: known} if known else {}
-        ours_ = [issue for one in found.values() if (issue := texts.tracked_issue(one, (), uid))]
+            known = issues.get(number) or self._tracker.get(number)
+            issues |= {number: known} if known else {}
+        ours_ = [issue for candidate in issues.values() if (issue := texts.tracked_issue(candidate, (), uid))]
         needed = [issue for issue in ours_ if issue.is_open or issue.detection in wanted]
-        return {one.number: texts.tracked_issue(one, self._tracker.comments(one.number), uid) or one for one in needed}
+        return {issue.number: texts.tracked_issue(issue, self._tracker.comments(issue.number), uid) or issue for issue in needed}
 
     def _run_action(self, action: TrackerAction, known: TrackedIssue | None) -> None:
         concern = action.escalation
@@ -205,9 +205,9 @@ class IssueUpdater:
             self._tracker.label(action.number, add=action.add, remove=action.remove)
 
     def _issue_body(self, escalation: Escalation) -> str:
-        known = escalation.gate.evidence if escalation.gate else ""
+        stored = escalation.gate.evidence if escalation.gate else ""
         answers = bool(self._state.config.tracker.allowed_users)
-        return texts.issue_body(escalation, known or evidence(self._state, str(self._context.worktree)), answers=answers)
+        return texts.issue_body(escalation, stored or evidence(self._state, str(self._context.worktree)), answers=answers)
 
     def _store(self, **fields: dict[str, str] | dict[str, int]) -> None:
         self._memory = self._memory.model_copy(update=fields)
@@ -224,15 +224,19 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
     gate, updater = state.gate, IssueUpdater(tracker, state, context)
     if gate is None:
         return None
-    found = updater.known_issue(question_detection(state))
-    comments = tracker.comments(found.number, gate.asked_at - SKEW) if found else ()
+    issue = updater.known_issue(question_detection(state))
+    comments = tracker.comments(issue.number, gate.asked_at - SKEW) if issue else ()
     # the comments after the question, in the tracker's own order
-    asked_at = [at for at, one in enumerate(comments) if found and texts.is_ours(one, found) and _stage_of(one.body) == gate.key]
-    if found is None or not (asked_at or _stage_of(found.body) == gate.key):
+    asked_at = [
+        at
+        for at, comment in enumerate(comments)
+        if issue and texts.is_ours(comment, issue) and _stage_of(comment.body) == gate.key
+    ]
+    if issue is None or not (asked_at or _stage_of(issue.body) == gate.key):
         updater.bring_up_to_date(concerns(state))
         return None
     after = comments[asked_at[0] + 1 :] if asked_at else comments
-    replied = {read_mark(one.body).get("reply", "") for one in comments if texts.is_ours(one, found)}
+    replied = {read_mark(comment.body).get("reply", "") for comment in comments if texts.is_ours(comment, issue)}
     users = {user.casefold() for user in state.config.tracker.allowed_users}
     for comment in (one for one in after if one.author.casefold() in users and not texts.is_ours(one, found)):
         command = parse_command(comment.body)
@@ -246,7 +250,7 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
             reply_text = texts.rejection(str(error), gate)
         if str(comment.identity) not in replied:
             with _logging_errors(f"{state.uid} reply"):  # a reply is optional: the answer counts without it
-                tracker.comment(found.number, texts.reply(comment, state.uid, reply_text))
+                tracker.comment(issue.number, texts.reply(comment, state.uid, reply_text))
         if answer is not None:
             return answer
     return None
@@ -276,16 +280,16 @@ def read_memory(folder: LoopFolder, tracker: TrackerConfig) -> ThreadMemory:
     """Cache of a loop's issues; empty if it belongs to another tracker."""
     where = f"{tracker.kind} {tracker.url} {tracker.repository}"
     try:
-        found = ThreadMemory.model_validate_json((folder.root / _MEMORY).read_bytes())
+        memory = ThreadMemory.model_validate_json((folder.root / _MEMORY).read_bytes())
     except (OSError, ValidationError):
         return ThreadMemory(where=where)
-    return found if found.where == where else ThreadMemory(where=where)
+    return memory if memory.where == where else ThreadMemory(where=where)
 
 
-def write_memory(folder: LoopFolder, what: ThreadMemory) -> None:
+def write_memory(folder: LoopFolder, memory: ThreadMemory) -> None:
     """Write the cache atomically: a driver may die during the write."""
     folder.root.mkdir(parents=True, exist_ok=True)
-    write_atomic(folder.root / _MEMORY, what.model_dump_json())
+    write_atomic(folder.root / _MEMORY, memory.model_dump_json())
 
 
 def delete_memory(folder: LoopFolder) -> None:
