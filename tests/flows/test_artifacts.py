@@ -1,7 +1,10 @@
-"""What a loop shows in the engine's UI: under which keys, on which page, and that showing it never stops a loop."""
+"""Artifacts of a loop in the engine's UI: keys, pages, and a server that fails or hangs."""
 
+import socket
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -10,10 +13,12 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterTags, LogFilter
 from prefect.client.schemas.objects import Artifact, FlowRun
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from helmsman.records.control import Oversight
 from helmsman.records.state import LoopState
 from tasks.engine.runs import flush, run_id
+from tasks.observers import artifacts
 from tasks.observers.artifacts import publish_artifacts
 from tests.fakes.processes import eventually
 from tests.fakes.scripted_agent import PROMISE, says
@@ -137,3 +142,54 @@ def test_no_secret_is_in_any(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(shown) == len(NAMES)
     assert not [text for text in shown if SECRET[:12] in text.replace("\\", "")]
     assert any("ANTHROPIC" in text for text in shown)
+
+
+class Deaf:
+    """Listens on loopback, reads what it is asked, and says nothing."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        """The first line of the first request of each connection."""
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._held: list[socket.socket] = []
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}/api"
+
+    @contextmanager
+    def listening(self) -> Generator["Deaf"]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._thread.join()
+            for one in (*self._held, self._listener):
+                one.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # it is shut
+            while True:
+                connection, _ = self._listener.accept()
+                self._held.append(connection)
+                self.asked.append(connection.makefile("rb").readline().decode().strip())
+
+
+@pytest.mark.feature("H5")
+def test_a_showing_asks_an_engine_that_hangs_once_and_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "ANSWER_SECONDS", 0.5)
+    asked: list[list[str]] = []
+
+    def show() -> None:
+        with Deaf().listening() as deaf:
+            for _ in range(2):  # what could not be written is tried at the next showing, once again
+                with temporary_settings({PREFECT_API_URL: deaf.url}):
+                    artifacts.publish_artifacts(ended(), troubled_record())
+                asked.append([line for line in deaf.asked if "artifacts" in line or "admin" in line])
+
+    run = in_a_run(show)
+    look = "POST /api/artifacts/filter HTTP/1.1"
+    assert asked == [[look], [look, look]]
+    assert artifacts_of(run) == []

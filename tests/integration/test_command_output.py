@@ -1,4 +1,4 @@
-"""What commands write: answers that nobody reads or that find no room, and files in whatever place a person names."""
+"""Output of commands: closed pipes, full disks, and files that cannot be written."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ import pytest
 
 from deployments.output import fields, print_result, write_file
 from helmsman.errors import OperatorError, TransientError
+from tests.fakes.bench import ROOT
 
 FULL = Path("/dev/full")
 
@@ -77,3 +78,34 @@ def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(m
 def test_a_value_of_several_lines_is_labelled_once_and_an_empty_one_not_at_all() -> None:
     rows = (("text", "one\n\n\x1b[2Jtwo"), ("nothing", ""), ("tests", ("a", "b")))
     assert list(fields(rows)) == ["text       one", "            [2Jtwo", "tests      a", "           b"]
+
+
+DRIVER = """
+import logging, sys
+from prefect.logging.handlers import PrefectConsoleHandler
+from tasks.system.environment import survive_broken_pipe
+survive_broken_pipe()
+log = logging.getLogger("driver")
+log.addHandler(PrefectConsoleHandler(stream=getattr(sys, sys.argv[1])))
+for _ in range(3):
+    log.warning("something happens")
+sys.exit(7)
+"""
+
+
+@pytest.mark.feature("E3", "D3")
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_driver_whose_output_nobody_reads_any_more_goes_on_to_its_own_end(stream: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", DRIVER, stream]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command,
+        cwd="/",
+        env=environment,
+        stdout=writer if stream == "stdout" else subprocess.DEVNULL,
+        stderr=writer if stream == "stderr" else subprocess.DEVNULL,
+    ) as driver:
+        os.close(writer)
+    assert driver.returncode == 7

@@ -1,8 +1,12 @@
-"""`helmsman init` in real repositories: what is read, what trying leaves behind, what is written and what is left alone."""
+"""`helmsman init` in real repositories: commands that are found and tried, files that are written, and interruptions."""
 
 import json
+import os
+import pty
+import signal
+import subprocess
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ from tasks.system.paths import state_home
 from tests.fakes.command_line import offline_command_line
 from tests.fakes.repositories import commit, make_repository, sh, write
 
-pytestmark = [pytest.mark.feature("O1"), pytest.mark.usefixtures("home")]
+pytestmark = pytest.mark.feature("O1")
 
 MAKEFILE = "test:\n\t@echo '3 passed in 0.10s'\nlint:\n\t@echo it is ugly; exit 3\nbuild:\n\t@no-such-tool\n"
 
@@ -53,6 +57,7 @@ def tried(top: Path, commands: Iterable[str], longest: float = 60) -> list[Tried
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("home")
 def test_the_last_commit_is_read_and_not_the_checkout(top: Path) -> None:
     write(top, {"go.mod": "module x\n"})
     (top / "Makefile").unlink()
@@ -60,6 +65,7 @@ def test_the_last_commit_is_read_and_not_the_checkout(top: Path) -> None:
     assert [one.command for one in found.candidates] == ["make test", "make lint", "make build"]
 
 
+@pytest.mark.usefixtures("home")
 def test_folders_below_are_read(top: Path) -> None:
     commit(top, "more", {"web/package.json": "{}", "a b/go.mod": "", "web/deep/go.mod": ""})
     folders = read_project(open_repository(top))
@@ -68,6 +74,7 @@ def test_folders_below_are_read(top: Path) -> None:
     assert folders["web"].texts == {"package.json": "{}"}
 
 
+@pytest.mark.usefixtures("home")
 def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
     (top / "tox.ini").symlink_to("/etc/hostname")
     commit(top, "hostile", {"package.json": " " * (LARGEST_TEXT + 1), "pyproject.toml": "[tool.ruff]\n"})
@@ -78,6 +85,7 @@ def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
 # --- trying -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("home")
 def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
     every = tried(top, ["echo 2 passed in 1.00s", "echo no; exit 3", "no-such-tool", "./Makefile", "echo no tests ran in 0.01s"])
     fates = [Fate.WORKS, Fate.FAILS, Fate.CANNOT_START, Fate.CANNOT_START, Fate.WORKS]
@@ -87,6 +95,7 @@ def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
     assert [one.proves for one in every] == [True, False, False, False, False]
 
 
+@pytest.mark.usefixtures("home")
 def test_what_there_is_no_time_left_for_is_not_tried(top: Path) -> None:
     heard: list[Candidate] = []
     candidates = [Candidate(command, Kind.TESTS, "here") for command in ("sleep 600", "true")]
@@ -96,6 +105,7 @@ def test_what_there_is_no_time_left_for_is_not_tried(top: Path) -> None:
     assert heard == candidates[:1]
 
 
+@pytest.mark.usefixtures("home")
 def test_trying_leaves_nothing_in_the_repository(top: Path) -> None:
     write(top, {"uncommitted": "work"})
     before = footprint(top)
@@ -105,6 +115,7 @@ def test_trying_leaves_nothing_in_the_repository(top: Path) -> None:
     assert [*(state_home() / "checkouts").glob("*/verify-*")] == []
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("breaks", ["true", "git init -q .", "ln -s ../x .git", "echo gitdir: /x > .git"])
 def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: Path, breaks: str
@@ -118,6 +129,7 @@ def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
     assert footprint(top) == before
 
 
+@pytest.mark.usefixtures("home")
 def test_secrets_are_not_among_what_a_command_sees(monkeypatch: pytest.MonkeyPatch, top: Path) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody-at-all")
     (one,) = tried(top, ['test -z "$ANTHROPIC_API_KEY"'])
@@ -127,6 +139,7 @@ def test_secrets_are_not_among_what_a_command_sees(monkeypatch: pytest.MonkeyPat
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("home")
 def test_without_a_terminal_what_works_becomes_the_checks(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     found = told(capsys, top, goal="Make it work.\n\nAcceptance criteria:\n- It says so.\n- It is calm.\n")
     assert found["checks"] == ["make test"]
@@ -147,6 +160,7 @@ RED = (
 )
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("files", "command", "said"),
     [
@@ -163,6 +177,7 @@ def test_tests_that_fail_now_are_the_first_check_and_said_to_be_the_work(
     assert f"{command} {said}; that is what the loop will work on" in found["notes"]
 
 
+@pytest.mark.usefixtures("home")
 def test_people_see_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     assert initialise(top, None, yes=True, force=False, as_json=False) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -182,6 +197,7 @@ HOSTILE_GOALS = [
 ]
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.feature("E11")
 @pytest.mark.parametrize("goal", HOSTILE_GOALS)
 def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[str], top: Path, goal: str) -> None:
@@ -197,6 +213,7 @@ def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[st
     assert {row["source"] for row in read.values()} == {"helmsman.toml", "default"}
 
 
+@pytest.mark.usefixtures("home")
 def test_a_project_of_which_nothing_is_known_gets_files_that_can_be_read(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -209,6 +226,7 @@ def test_a_project_of_which_nothing_is_known_gets_files_that_can_be_read(
     assert read_rubric_file(top / "RUBRIC.md").flaws == ()
 
 
+@pytest.mark.usefixtures("home")
 def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     write(top, {"helmsman.toml": 'goal = "mine"\n'})
     assert initialise(top, "theirs", yes=True, force=False, as_json=False) == 2
@@ -224,6 +242,7 @@ def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.Ca
     assert configuration(open_repository(top), {}).config.goal == "theirs"
 
 
+@pytest.mark.usefixtures("home")
 def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tmp_path: Path, top: Path) -> None:
     (top / "helmsman.toml").symlink_to(tmp_path / "elsewhere")
     told(capsys, top, code=2)
@@ -234,6 +253,7 @@ def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tm
     assert not (top / "helmsman.toml").is_symlink()
 
 
+@pytest.mark.usefixtures("home")
 def test_settings_in_pyproject_are_not_silenced_by_a_new_file(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     write(top, {"pyproject.toml": '[tool.helmsman]\ngoal = "mine"\n'})
     found = told(capsys, top, code=2)
@@ -241,6 +261,7 @@ def test_settings_in_pyproject_are_not_silenced_by_a_new_file(capsys: pytest.Cap
     assert not (top / "helmsman.toml").exists()
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("goal", ["", " \n", "\udcff"])
 def test_a_goal_that_cannot_be_written_down_is_refused(top: Path, goal: str) -> None:
     with pytest.raises(OperatorError):
@@ -248,6 +269,7 @@ def test_a_goal_that_cannot_be_written_down_is_refused(top: Path, goal: str) -> 
     assert not (top / "helmsman.toml").exists()
 
 
+@pytest.mark.usefixtures("home")
 def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     commit(
         top,
@@ -274,6 +296,7 @@ def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) ->
     return ended.output
 
 
+@pytest.mark.usefixtures("home")
 def test_in_a_terminal_goal_and_checks_are_asked_for(tmp_path: Path, top: Path) -> None:
     further = "make lint", "yes", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", ""
     shown = in_terminal(tmp_path, "", 'Make "it" work', "", *further)
@@ -281,3 +304,75 @@ def test_in_a_terminal_goal_and_checks_are_asked_for(tmp_path: Path, top: Path) 
     config = configuration(open_repository(top), {}).config
     assert config.goal == 'Make "it" work'
     assert [check.command for check in config.checks] == ["make test", "make lint", "echo 1 passed in 1.00s", "exit 8"]
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> Iterator[CommandLine]:
+    """In a repository whose tests say that they have begun, and never end. What a failed test leaves is ended."""
+    begun = tmp_path / "begun"
+    make_repository(tmp_path / "repository", {"Makefile": f"test:\n\ttouch '{begun}'; sleep 600\n"})
+    yield looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
+    for process in processes("HOME", str(tmp_path / "home")):
+        process.kill()
+
+
+def checkouts(helmsman: CommandLine) -> list[Path]:
+    """What there is of clean checkouts."""
+    return [*(helmsman.folder / "home of helmsman" / "checkouts").glob("*/verify-*")]
+
+
+def repository_state(helmsman: CommandLine) -> str:
+    return sh(helmsman.repository, "status", "--porcelain", "--ignored") + sh(helmsman.repository, "for-each-ref")
+
+
+def has_begun(helmsman: CommandLine) -> bool:
+    return eventually((helmsman.folder / "begun").exists, PATIENCE)
+
+
+def nothing_lives(helmsman: CommandLine) -> bool:
+    return eventually(lambda: not processes("HOME", str(helmsman.folder / "home")))
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT], ids=lambda ending: ending.name)
+def test_a_signal_takes_the_checkout_away_and_ends_what_was_tried(helmsman: CommandLine, ending: signal.Signals) -> None:
+    before = repository_state(helmsman)
+    process = helmsman.start("init", "--repo", "repository", "--yes")
+    assert has_begun(helmsman)
+    assert len(checkouts(helmsman)) == 1
+    process.send_signal(ending)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + ending, output
+    assert checkouts(helmsman) == []
+    assert nothing_lives(helmsman)
+    assert repository_state(helmsman) == before
+    assert "wrote" not in output
+
+
+@pytest.mark.parametrize("typed", ["", "y\n"], ids=["while it asks", "while it tries"])
+def test_a_terminal_that_is_closed_takes_the_checkout_away(helmsman: CommandLine, typed: str) -> None:
+    before = repository_state(helmsman)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", HELMSMAN, "init", "--repo", "repository"],
+        cwd=helmsman.folder,
+        env={**helmsman.variables, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    assert has_begun(helmsman) if typed else _asks(ours)
+    assert len(checkouts(helmsman)) == bool(typed)
+    os.close(ours)  # the system tells all that are in it by SIGHUP
+    process.wait(PATIENCE)
+    assert checkouts(helmsman) == []
+    assert nothing_lives(helmsman)
+    assert repository_state(helmsman) == before
+
+
+def _asks(terminal: int) -> bool:
+    shown = b""
+    while b"Do you trust" not in shown:
+        shown += os.read(terminal, 65536)
+    return True

@@ -1,9 +1,12 @@
-"""`helmsman memory`: a store into a file and back, which store is meant, and what happens when one does not work."""
+"""`helmsman memory` and its store: which store is used, export and import, secrets, slow readers, full disks and long lists."""
 
+import io
 import json
 import os
 import stat
 import subprocess
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +14,17 @@ import pytest
 
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
 from tests.integration.memory_bench import EVIL, FIRST, TESTED, MemoryBench, bench, fill, ids, project
-from tests.integration.memory_stores import episode, guardrail, lesson, summary
+from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
+
+pytestmark = pytest.mark.feature("L6")
 
 __all__ = ["bench", "project"]
-pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
 
 
 # --- export and import --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_was_exported_is_imported_elsewhere_with_nothing_lost(bench: MemoryBench, tmp_path: Path) -> None:
     fill(bench.url, FIRST, lesson("gone", retired="useless"), TESTED, episode(1), summary("u1"))
     written = bench.plain("export", "memory.json")
@@ -39,6 +44,7 @@ def test_what_was_exported_is_imported_elsewhere_with_nothing_lost(bench: Memory
 # --- which store, and whether it works ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_variable_wins_over_the_configuration_and_that_over_the_file_of_this_user(bench: MemoryBench, project: str) -> None:
     stores = {name: f"sqlite:///{bench.helmsman.folder}/{name}.db" for name in ("variable", "configured", "environment")}
     for name, url in stores.items():
@@ -62,6 +68,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", MISTAKES)
 def test_a_mistake_is_told_with_what_was_found_and_what_to_do(what: str, bench: MemoryBench) -> None:
     arguments, words = MISTAKES[what]
@@ -72,6 +79,7 @@ def test_a_mistake_is_told_with_what_was_found_and_what_to_do(what: str, bench: 
     assert not bench.file.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["postgresql://me:sesame@127.0.0.1:1/none", "mysql://me:sesame@here/none"])
 def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_password(url: str, bench: MemoryBench) -> None:
     told = bench.tell("stats", "--json", code=1, HELMSMAN_MEMORY_URL=url)
@@ -84,6 +92,7 @@ def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_passwo
 # --- foreign text and readers that go -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.feature("X3")
 def test_what_others_wrote_reaches_the_terminal_without_control_characters(bench: MemoryBench) -> None:
     words: dict[str, Any] = {"text": EVIL, "detail": EVIL, "tests": (EVIL,), "sources": (EVIL,), "retired": EVIL}
@@ -95,6 +104,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(bench
         assert not {character for character in told.output + told.errors if not character.isprintable()} - {"\n"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("list",), ("export", "-")], ids=" ".join)
 def test_a_reader_that_has_enough_is_no_error(command: tuple[str, ...], bench: MemoryBench) -> None:
     fill(bench.url, *(lesson(f"l{number}", "word " * 100) for number in range(400)))
@@ -110,3 +120,82 @@ def test_a_reader_that_has_enough_is_no_error(command: tuple[str, ...], bench: M
     )
     os.close(theirs)
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+SECRET = "hunter2-but-longer"
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of the store that the commands open."""
+    url = f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
+    monkeypatch.setenv("HELMSMAN_MEMORY_URL", url)
+    monkeypatch.chdir(tmp_path)
+    return url
+
+
+@pytest.mark.feature("X3")
+def test_what_a_person_wrote_meanwhile_is_kept_without_its_secrets(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", SECRET)
+    make_repository(tmp_path / "repository")
+    repository = open_repository(tmp_path / "repository")
+    project = project_of(repository)
+    gone = TESTED.model_copy(update={"project": project})
+    fill(url, gone, guardrail("g2", project=project, instruction="Ask first"))
+    with opening(url, NOW) as store:
+        write_down(repository, store, project, NOW)
+        file = guardrails_place(repository)
+        file.write_text(file.read_text().replace("Ask first", f"Ask with {SECRET} first"))
+        delete(repository, store, gone, NOW)
+        (kept,) = store.guardrails(project)
+    assert kept.edited
+    assert kept.instruction.startswith("Ask with ")
+    assert SECRET not in kept.model_dump_json()
+
+
+def test_who_forgets_is_told_of_the_damaged_files_that_may_hold_it_still(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(url.removeprefix("sqlite:///"))
+    for day in (0, 1):
+        fill(url, FIRST)
+        file.write_bytes(b"\0" * 5000)
+        with opening(url, NOW + day * DAY):
+            pass
+    fill(url, FIRST)
+    file.with_name("memory.db.damaged-20261122T100000-wal").write_bytes(b"of the first")
+    forget(start_directory(), "s1", yes=True, as_json=False)
+    names = "memory.db.damaged-20261123T100000, memory.db.damaged-20261122T100000"
+    assert f"damaged store files that may still contain it: {names}\n" in capsys.readouterr().err
+
+
+class Reading(io.RawIOBase):
+    """Asks something at whatever it is given."""
+
+    def __init__(self, ask: Callable[[], str]) -> None:
+        """Nothing was given yet."""
+        self._ask, self.answers, self.text = ask, list[str](), ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, given: Any, /) -> int:
+        self.answers.append(self._ask())
+        self.text += bytes(given).decode()
+        return len(bytes(given))
+
+
+def test_while_somebody_reads_an_export_page_by_page_no_transaction_of_the_server_is_open(
+    postgres: Postgres, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(postgres_url, FIRST)
+    monkeypatch.setenv("HELMSMAN_MEMORY_URL", postgres_url)
+    monkeypatch.chdir(tmp_path)
+    name = postgres_url.rpartition("/")[2]
+    open_ones = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}' AND state LIKE 'idle in transaction%'"
+    reading = Reading(lambda: postgres.sql("postgres", open_ones))
+    with closing(io.TextIOWrapper(io.BufferedWriter(reading, 16))) as output, monkeypatch.context() as here:
+        here.setattr("sys.stdout", output)
+        export_to(start_directory(), Path("-"), force=False, as_json=False)
+    assert '"sha256":' in reading.text
+    assert set(reading.answers) == {"0"}

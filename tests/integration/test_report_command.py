@@ -1,18 +1,19 @@
-"""`helmsman report`: a page is written whole or not at all, where it was asked for, and says where it is."""
+"""`helmsman report`: where the page is written, and the reason of a rollback in report and status."""
 
 from pathlib import Path
 
 import pytest
 
-from deployments.show import PAGE, report
+from deployments.show import PAGE, report, show_status
+from helmsman.records.control import Failed
+from helmsman.records.decision import Decision, Outcome
+from helmsman.render.report import html_report
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import state_ref, write_state
 from tests.fakes.command_line import offline_command_line
 from tests.fakes.repositories import make_repository
 from tests.unit.full_records import full_record, full_state
-
-pytestmark = pytest.mark.feature("H4")
 
 LOOP = "mend-it"
 
@@ -29,6 +30,7 @@ def repository(tmp_path: Path) -> Repository:
     return opened
 
 
+@pytest.mark.feature("H4")
 def test_the_page_is_written_and_its_path_is_all_that_is_printed(
     repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -40,6 +42,7 @@ def test_the_page_is_written_and_its_path_is_all_that_is_printed(
     assert state_ref(LOOP) in html
 
 
+@pytest.mark.feature("H4")
 def test_without_a_file_it_goes_into_the_loops_own_folder_and_never_into_the_checkout(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,6 +52,7 @@ def test_without_a_file_it_goes_into_the_loops_own_folder_and_never_into_the_che
     assert git(repository.top, "status", "--porcelain", "--ignored") == ""
 
 
+@pytest.mark.feature("H4")
 def test_the_command_writes_the_page(repository: Repository, tmp_path: Path) -> None:
     helmsman = offline_command_line(tmp_path)
     written = helmsman.run("report", LOOP, "--repo", repository.top, "-o", "page.html")
@@ -57,3 +61,29 @@ def test_the_command_writes_the_page(repository: Repository, tmp_path: Path) -> 
     assert printed.output == (tmp_path / "page.html").read_text(encoding="utf-8")
     refused = helmsman.run("report", "nonesuch", "--repo", repository.top)
     assert (refused.exit_code, LOOP in refused.errors) == (2, True)
+
+
+WHY = "2 iterations in a row made it worse:\x1b[2J completion is 20%"
+SHOWN = "2 iterations in a row made it worse: [2J completion is 20%"
+FAILED = Failed(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
+ENDING = Decision(kind="stop", rule="limits.iterations", reason="5 of 5", at=NOW, outcome=Outcome.STOPPED)
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
+    return begin(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+
+
+@pytest.mark.feature("S17")
+def test_the_report_says_why_work_was_taken_off_and_after_which_iteration(work: Work) -> None:
+    ended = work.state.model_copy(update={"failed": FAILED, "ending": ENDING})
+    text = html_report(ended, [record(ENDING)], "refs/helmsman/x/state")
+    assert f"<code>refs/helmsman/x/failed/4-1</code> after iteration 4: {SHOWN}<" in text
+
+
+@pytest.mark.feature("S17")
+def test_the_status_says_why_work_was_taken_off(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
+    replace_state(work.place.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
+    show_status(work.place.repository.top, work.state.loop, as_json=False)
+    assert f"undone     refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out

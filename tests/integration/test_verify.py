@@ -1,6 +1,8 @@
-"""`helmsman verify` on real repositories with real runners: what it says, how it ends, and that it leaves nothing behind."""
+"""`helmsman verify` on real repositories with real runners, and as CI jobs and hooks call it."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
+from typer.main import get_command
 
+from deployments.cli import app
 from deployments.verify import verify_change
 from helmsman.errors import OperatorError
 from tasks.repository.clean_checkout import loop_checkouts, own_checkout
@@ -18,7 +23,7 @@ from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, criterion, judge_turn
 from tests.fakes.repositories import commit, make_repository, sh, write
 
-pytestmark = [pytest.mark.feature("V19"), pytest.mark.usefixtures("home")]
+pytestmark = pytest.mark.feature("V19")
 
 PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
 WRONG, RIGHT = "def half(n):\n    return n\n", "def half(n):\n    return n / 2\n"
@@ -60,6 +65,7 @@ def cases(found: dict[str, Any]) -> dict[str, str]:
     return {case["name"]: case["outcome"] for case in found["table"]["cases"]}
 
 
+@pytest.mark.usefixtures("home")
 def test_an_honest_fix_is_verified_by_the_test_that_it_turns_green(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
     commit(top, "fix", {"calc.py": RIGHT})
@@ -70,6 +76,7 @@ def test_an_honest_fix_is_verified_by_the_test_that_it_turns_green(tmp_path: Pat
     assert any("no test or setting of the base was changed" in line for line in found["grounds"]["rests_on"])
 
 
+@pytest.mark.usefixtures("home")
 def test_a_red_test_that_was_edited_to_pass_is_not_verified_and_named_as_a_case(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +98,7 @@ def test_a_red_test_that_was_edited_to_pass_is_not_verified_and_named_as_a_case(
     assert run["results"][-1]["level"] in {"error", "warning"}
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V5")
 def test_what_the_runner_collected_at_the_base_is_a_test_whatever_it_is_called(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -104,6 +112,7 @@ def test_what_the_runner_collected_at_the_base_is_a_test_whatever_it_is_called(
     assert rules(found) == ("not_verified", ["changed_to_pass"])
 
 
+@pytest.mark.usefixtures("home")
 def test_a_new_test_proves_the_change_only_where_it_fails_without_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     commit(top, "green", {"answer": "2\n"})
@@ -116,6 +125,7 @@ def test_a_new_test_proves_the_change_only_where_it_fails_without_it(tmp_path: P
     assert "changed expectations are allowed" in found["table"]["cases"][0]["why"]
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V13")
 @pytest.mark.parametrize(
     ("named", "files", "expected"),
@@ -138,6 +148,7 @@ def test_what_invariants_name_decides_as_in_a_loop(
     assert rules(verified(top, capsys, check="")) == expected
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -154,6 +165,7 @@ def test_what_proves_nothing_is_inconclusive(
     assert rules(verified(top, capsys)) == expected
 
 
+@pytest.mark.usefixtures("home")
 def test_a_judge_is_asked_only_by_option_and_of_changed_expectations_as_well(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +182,7 @@ def test_a_judge_is_asked_only_by_option_and_of_changed_expectations_as_well(
     assert any(line.startswith("the judge (") for line in found["grounds"]["rests_on"])
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V15")
 def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
@@ -179,6 +192,7 @@ def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: 
     assert "half gives None for each of" in found["reasons"][0]["why"]
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("name", ["--help", "--upload-pack=x..HEAD", "HEAD..--output=x", "a\nb..HEAD"])
 def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tmp_path: Path, name: str) -> None:
     top = plain(tmp_path)
@@ -187,6 +201,7 @@ def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tm
     assert sorted(path.name for path in top.iterdir()) == [".git", "answer", "tests"]
 
 
+@pytest.mark.usefixtures("home")
 def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     top = plain(tmp_path)
     with pytest.raises(OperatorError, match="are not trusted yet"):
@@ -194,6 +209,7 @@ def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     assert not state_home().joinpath("checkouts").exists()
 
 
+@pytest.mark.usefixtures("home")
 def test_no_repository_no_checks_and_a_shallow_clone_are_the_operator_s_to_mend(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="this is not a git repository"):
         verify_change(tmp_path, yes=True, as_json=True)
@@ -207,6 +223,7 @@ def test_no_repository_no_checks_and_a_shallow_clone_are_the_operator_s_to_mend(
         verify_change(shallow, yes=True, as_json=True, commits="HEAD~1..HEAD", check=[SHELL])
 
 
+@pytest.mark.usefixtures("home")
 def test_a_change_does_not_choose_what_it_is_judged_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     sh(top, "checkout", "--quiet", "main")
@@ -218,6 +235,7 @@ def test_a_change_does_not_choose_what_it_is_judged_by(tmp_path: Path, capsys: p
     assert rules(found) == ("inconclusive", ["already_red"])
 
 
+@pytest.mark.usefixtures("home")
 def test_a_checkout_that_a_verification_works_in_is_no_leftover_and_that_of_a_dead_one_is(tmp_path: Path) -> None:
     repository = open_repository(plain(tmp_path))
     mine, ended = own_checkout(repository), subprocess.Popen(["true"])
@@ -229,6 +247,7 @@ def test_a_checkout_that_a_verification_works_in_is_no_leftover_and_that_of_a_de
     assert loop_checkouts(repository) == [dead]
 
 
+@pytest.mark.usefixtures("home")
 def test_people_read_what_changed_first_then_the_verdict_and_what_it_rests_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,3 +262,39 @@ def test_people_read_what_changed_first_then_the_verdict_and_what_it_rests_on(
     assert any(line.startswith("rests on") for line in lines)
     assert "uncommitted changes in the checkout: left" in said.out
     assert "checking   base" in said.err
+
+
+ROOT = Path(__file__).parents[2]
+CI = ROOT / "deployments" / "ci"
+OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
+
+
+@pytest.mark.parametrize("name", ["action.yml", "gitlab.yml"])
+def test_the_jobs_name_options_that_the_command_has(name: str) -> None:
+    command: Any = vars(get_command(app))["commands"]["verify"]
+    known = {option for parameter in command.params for option in parameter.opts}
+    text = (CI / name).read_text()
+    assert yaml.safe_load(text)
+    called = text[text.rindex(" verify --") :].partition("artifacts")[0]
+    assert set(OPTION.findall(called)) <= known
+
+
+def test_a_push_that_breaks_something_is_stopped_and_one_that_proves_nothing_goes_through(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top", {"answer": "1\n", "helmsman.toml": "checks = ['grep -q 1 answer']\n"})
+    sh(tmp_path, "init", "--quiet", "--bare", "remote.git")
+    sh(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    sh(top, "push", "--quiet", "--set-upstream", "origin", "main")
+    hook = top / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text((ROOT / "deployments" / "hooks" / "pre-push").read_text())
+    hook.chmod(0o755)
+    home = {"HELMSMAN_HOME": str(tmp_path / "home"), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run(["helmsman", "trust", "--yes"], cwd=top, env={**os.environ, **home}, check=True, capture_output=True)
+
+    def push() -> int:
+        return subprocess.run(["git", "push", "--quiet"], cwd=top, env={**os.environ, **home}, check=False).returncode
+
+    commit(top, "break it", {"answer": "2\n"})
+    assert push() != 0
+    commit(top, "as it was", {"answer": "1\n", "README": "x\n"})
+    assert push() == 0

@@ -1,17 +1,26 @@
-"""What people read of an iteration: everything that happened inside its session, in one line each, fit for a terminal."""
+"""Lines about iterations, decisions and control for a terminal."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from helmsman.config.oversight import DetectConfig
+from helmsman.oversee.detectors import detect
 from helmsman.records.advance import advance
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
+from helmsman.records.control import EscalationLevel, Failed, Ladder, Oversight
+from helmsman.records.decision import Considered
 from helmsman.records.iteration import Research, WorkingMemory
+from helmsman.records.proof import SinceStart
+from helmsman.records.verification import Case, Grounds, OutcomeTable
+from helmsman.render.artifacts import verdicts_page
 from helmsman.render.gate import evidence
-from helmsman.render.lines import iteration_lines, result_name
+from helmsman.render.lines import explanation_lines, iteration_lines, result_name, steering_lines
+from helmsman.render.report import html_report
 from helmsman.texts import context_text, standing_lines
 from helmsman.verify.claims import read_claims
-from tests.unit.builders import call, check, execution, record, report, state
-
-pytestmark = pytest.mark.feature("H4")
+from tests.unit.builders import CONTINUE, call, check, config, execution, record, report, state
+from tests.unit.histories import BACK, history, step
 
 ESCAPE = "\x1b[2J"
 
@@ -20,11 +29,13 @@ def lines(**fields: object) -> str:
     return "\n".join(iteration_lines(record(execution=execution(call(AgentOutcome.FINISHED, **fields)))))
 
 
+@pytest.mark.feature("H4")
 def test_a_plain_session_has_nothing_to_tell() -> None:
     told = lines()
     assert not [word for word in ("stop ", "rotated", "compacted", "failure", "resumed") if word in told]
 
 
+@pytest.mark.feature("H4")
 def test_an_iteration_is_told_in_lines_and_its_checks_in_a_few_words() -> None:
     red = check(passed=False).model_copy(update={"name": f"unit{ESCAPE}"})
     half = record(checks=report(check(passed=True), red))
@@ -38,6 +49,7 @@ def test_an_iteration_is_told_in_lines_and_its_checks_in_a_few_words() -> None:
     ]
 
 
+@pytest.mark.feature("H4")
 def test_what_happened_inside_a_session_is_told() -> None:
     told = lines(
         resumed=True,
@@ -54,10 +66,12 @@ def test_what_happened_inside_a_session_is_told() -> None:
     assert "\x1b" not in told
 
 
+@pytest.mark.feature("H4")
 def test_a_failure_that_was_seen_once_is_not_worth_a_line() -> None:
     assert "failure" not in lines(errors=(ErrorVector(kind=FailureClass.TEST, where="test_a"),))
 
 
+@pytest.mark.feature("H4")
 @pytest.mark.parametrize(
     ("use", "told"),
     [
@@ -84,6 +98,7 @@ IN_THE_REPORT = (
 )
 
 
+@pytest.mark.feature("H4")
 @pytest.mark.parametrize("said", [BLOCKED, IN_THE_REPORT], ids=["in the message", "in the status report"])
 def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(said: str) -> None:
     spoken = execution(call(AgentOutcome.FINISHED, final_text=said, context=ContextUse(peak=1)))
@@ -101,6 +116,7 @@ def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(
         assert line.isprintable()
 
 
+@pytest.mark.feature("H4")
 def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person_decides() -> None:
     found = record(execution=execution(call(AgentOutcome.FINISHED, final_text="Half of it is done.", context=ContextUse(peak=1))))
     after = advance(state(), found)
@@ -109,6 +125,7 @@ def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person
     assert "The agent's last words: Half of it is done" in evidence(after, "here")
 
 
+@pytest.mark.feature("H4")
 @pytest.mark.feature("M6")
 def test_research_is_called_so_and_what_is_incomplete_is_told() -> None:
     approach = "One file after the other."
@@ -119,3 +136,60 @@ def test_research_is_called_so_and_what_is_incomplete_is_told() -> None:
     told = "\n".join(iteration_lines(record(memory=short)))
     assert "research   incomplete\n    missing    ## GAPS is missing\n" in told
     assert "research" not in "\n".join(iteration_lines(record(iteration=2, memory=short)))
+
+
+WATCHED = config(ladder={"act": False})
+
+
+def health(oversight: Oversight, *, acts: bool = True) -> str:
+    (line,) = (line for line in steering_lines(oversight, config() if acts else WATCHED) if line.startswith("health"))
+    return line
+
+
+@pytest.mark.feature("S18")
+@given(st.text(max_size=400))
+def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
+    told = health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=reason)))
+    assert told.isprintable()
+    assert len(told) <= len("health     E-I refactor because of ") + 101
+
+
+@pytest.mark.feature("S18")
+@pytest.mark.feature("S4")
+def test_a_fall_is_told_with_its_tests_only_where_any_ran() -> None:
+    def message(**fields: int) -> str:
+        (fallen,) = (one for one in detect(history(*[step(BACK, **fields)] * 2), DetectConfig())[0] if one.rule == "regressing")
+        return fallen.message
+
+    assert message(failing_tests=1, passing_tests=3).endswith("completion is 50%, 1 test failing")
+    assert message().endswith("completion is 50%")
+
+
+@pytest.mark.feature("S18")
+def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was_taken_off() -> None:
+    yes = Considered(rule="continue", question="Go on?", held=True, because="the check fails", otherwise="any yes above")
+    no = Considered(rule="limits", question="Is a limit reached?", held=False, because="3 of 50", otherwise="more iterations")
+    failed = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
+    decided = record(CONTINUE.model_copy(update={"path": (no, yes)}), failed=failed)
+    lines = list(explanation_lines(decided))
+    assert lines[3:5] == [
+        "no         Is a limit reached? 3 of 50",
+        "yes        Go on? the check fails; different with: any yes above",
+    ]
+    assert lines[-1] == "undone     ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"
+
+
+@pytest.mark.feature("S18")
+@pytest.mark.feature("V19")
+def test_work_that_is_done_is_told_with_its_cases_and_what_that_rests_on() -> None:
+    """In a terminal, on the page and in the engine's UI alike."""
+    case = Case(name="t::a", check="pytest", outcome="FAIL_TO_PASS", consequence="proves", why="was red")
+    grounds = Grounds(rests_on=("`pytest` on the work in a clean checkout: the check passes",), not_looked_at=("mutants",))
+    decided = record(
+        CONTINUE.model_copy(update={"grounds": grounds}), since_start=SinceStart(table=OutcomeTable(cases=(case,), unnamed=2))
+    )
+    shown = "\n".join(explanation_lines(decided)), html_report(state(), [decided], "refs/x"), verdicts_page(state(), decided)
+    for text in shown:
+        assert "TO" in text.partition("t::a")[0].rpartition("FAIL")[2]
+        assert "on the work in a clean checkout" in text
+        assert "mutants" in text

@@ -1,0 +1,164 @@
+"""Commands: how they choose a loop, what they refuse, and how they show configuration, help and version."""
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from deployments.choosing import chosen_loop, driver_of
+from deployments.deploy import new_pool
+from deployments.show import show_status
+from helmsman.config import LoopConfig
+from helmsman.config.layers import leaves
+from helmsman.errors import OperatorError
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.loop_context import loop_folder
+from tasks.repository.state_ref import write_state
+from tasks.system.lock import exclusive_driver
+from tests.fakes import command_line
+from tests.fakes.command_line import CommandLine, looking, the_object
+from tests.fakes.repositories import make_repository
+from tests.unit import builders
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """With an older loop and a newer one."""
+    repository = open_repository(make_repository(tmp_path / "top"))
+    for age, name in enumerate(("newer", "older")):
+        at = builders.NOW - timedelta(hours=age)
+        state = builders.state(loop=name, uid=name, created_at=at, updated_at=at)
+        write_state(repository, state, over=None, record=None, subject="start")
+    return repository
+
+
+def status(repository: Repository, loop: str | None, capsys: pytest.CaptureFixture[str]) -> tuple[str, str | None]:
+    """Loop and driver that `helmsman status` tells of."""
+    show_status(repository.top, loop, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    return told["loop"], told["driver"]
+
+
+@pytest.mark.feature("H4")
+def test_it_is_the_latest_where_none_is_driven(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chosen_loop(repository, None) == "newer"
+    assert status(repository, None, capsys) == ("newer", None)
+
+
+@pytest.mark.feature("H4")
+def test_it_is_the_one_that_is_driven_though_another_is_newer(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    with exclusive_driver(loop_folder(repository, "older").lock, "older"):
+        assert chosen_loop(repository, None) == "older"
+        loop, driver = status(repository, None, capsys)
+        found = driver_of(repository, "older")
+    assert loop == "older"
+    assert found
+    assert driver == found
+    assert f"process {os.getpid()} " in found
+
+
+@pytest.mark.feature("H4")
+def test_it_is_the_one_that_is_named_whoever_is_driven(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    with exclusive_driver(loop_folder(repository, "older").lock, "older"):
+        assert chosen_loop(repository, "newer") == "newer"
+        assert status(repository, "newer", capsys) == ("newer", None)
+
+
+@pytest.mark.feature("H4")
+def test_where_no_loop_was_started_both_say_so(tmp_path: Path) -> None:
+    empty = open_repository(make_repository(tmp_path / "empty"))
+    with pytest.raises(OperatorError, match="no loop was started"):
+        chosen_loop(empty, None)
+    with pytest.raises(OperatorError, match="no loop was started"):
+        show_status(empty.top, None, as_json=True)
+
+
+@pytest.mark.feature("E11")
+def test_config_shows_one_key_a_section_or_what_was_changed(helmsman: CommandLine) -> None:
+    def shown(*words: str) -> set[str]:
+        return set(the_object(helmsman.run("config", *words, "--repo", helmsman.repository, "--json").output))
+
+    assert shown("limits.iterations") == {"limits.iterations"}
+    assert {"limits.iterations", "limits.tokens"} < shown("limits") < set(leaves(LoopConfig(goal="g")))
+    assert shown("limits", "--changed", "--set", "limits.tokens=5") == {"limits.tokens"}
+    unknown = helmsman.run("config", "limits.iteration", "--repo", helmsman.repository)
+    assert (unknown.exit_code, "limits.iterations" in unknown.errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "same"), [(("help",), ("--help",)), (("help", "run"), ("run", "-h")), (("version",), ("--version",))]
+)
+def test_help_and_version_are_commands_too(words: tuple[str, ...], same: tuple[str, ...], helmsman: CommandLine) -> None:
+    one, other = helmsman.run(*words), helmsman.run(*same)
+    assert one.exit_code == 0
+    assert one.output == other.output
+
+
+@pytest.mark.feature("O1")
+@pytest.mark.parametrize("further", [(), ("--json",)])
+def test_a_run_about_which_nobody_can_be_asked_is_refused_with_the_flag_named(tmp_path: Path, further: tuple[str, ...]) -> None:
+    command_line.make_repository(tmp_path / "repository")
+    helmsman = looking(tmp_path)
+    told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, *further)
+    assert (told.exit_code, "pass --yes to start without asking" in told.errors) == (2, True), told
+    assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
+
+
+LOOPS = '[[loops]]\ngoal = "from the file"\n'
+
+
+@pytest.fixture
+def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    folder = tmp_path_factory.mktemp("several")
+    command_line.make_repository(folder / "repository")
+    (folder / "loops.toml").write_text(LOOPS)
+    return looking(folder)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("parallel", "--goal", "g", "--best-of", "60"),
+            ("the group cannot be started", "at most 50 entries", "nothing was started"),
+        ),
+        (("chain", *(part for number in range(60) for part in ("--goal", f"g{number}"))), ("the group cannot be started", "50")),
+        (("chain", "make it work"), ("give a goal with --goal", "chain --draft")),
+        (("chain", "--goal", "g", "--name", "My Chain"), ("not a valid name for a group", "'My Chain'", "--name")),
+        (("chain", "loops.toml", "--goal", "g"), ("loops.toml and goals",)),
+        (("chain", "loops.toml", "--draft"), ("--draft needs a goal", "loops.toml")),
+        (("run", "g", "--yes", "--set", "plan=nix", "--plan", "nowhere.md"), ("nowhere.md",)),
+        (("run", "g", "--set", "agent=nix", "--agent", "template"), ("names no command",)),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_what_cannot_be_meant_is_refused_in_words(
+    helmsman: CommandLine, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    told = helmsman.run(*arguments, "--check", "true", "--repo", "repository")
+    assert (told.exit_code, told.output) == (2, ""), told.errors
+    assert not [word for word in words if word not in told.errors], told.errors
+
+
+def test_whoever_closes_the_input_at_the_question_has_not_agreed(helmsman: CommandLine) -> None:
+    told = helmsman.run_in_terminal("run", "g", "--check", "true", "--name", "asked", "--repo", "repository", typed="\x04")
+    assert (told.exit_code, "not started" in told.output) == (2, True), told.output
+    assert "asked" not in helmsman.run("list", "--repo", "repository").output
+
+
+@pytest.mark.parametrize(
+    "arguments", [("status", "--repo"), ("align", "g", "--yes", "--repo", "repository", "--out")], ids=" ".join
+)
+def test_a_name_that_no_file_can_have_is_told_in_words(helmsman: CommandLine, arguments: tuple[str, ...]) -> None:
+    told = helmsman.run(*arguments, "x" * 300)
+    assert (told.exit_code, "what to do" in told.errors) == (2, True), told.errors
+
+
+@pytest.mark.feature("D1")
+@pytest.mark.parametrize("name", ["", " ", "a/b", "100%"])
+def test_a_name_that_no_work_pool_can_have_is_refused_in_words(name: str) -> None:
+    with pytest.raises(OperatorError, match="--pool is not a valid name for a work pool"):
+        new_pool(name)
+    assert new_pool("team a").type == "process"
