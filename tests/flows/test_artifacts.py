@@ -92,7 +92,7 @@ def test_a_driven_loop_leaves_each_artifact_once_on_its_own_page(drive: Drive) -
 
 
 @pytest.mark.feature("H5")
-def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None:
+def test_an_artifact_is_updated_and_not_created_twice() -> None:
     def show() -> None:
         publish_artifacts(ended(iteration=10), quoting_record())
         publish_artifacts(ended(iteration=11), quoting_record())
@@ -104,7 +104,7 @@ def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None
 
 
 @pytest.mark.feature("H5")
-def test_where_nobody_can_look_only_an_end_and_a_question_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_embedded_engine_gets_artifacts_only_at_an_end_or_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.observers.artifacts.is_embedded", lambda: True)
     going = ended(ending=None)
     assert artifacts_of(in_a_run(lambda: publish_artifacts(going, quoting_record()))) == []
@@ -124,7 +124,7 @@ def test_a_loop_of_a_chain_is_not_shown_what_the_one_before_it_did() -> None:
 
 
 @pytest.mark.feature("H5")
-def test_an_engine_that_refuses_them_costs_one_line_in_the_log() -> None:
+def test_a_rejecting_engine_costs_one_line_in_the_log() -> None:
     refused = ended(loop="No Key Of Prefect's")
     run = in_a_run(lambda: publish_artifacts(refused, quoting_record()))
     assert artifacts_of(run) == []
@@ -178,7 +178,7 @@ class Deaf:
 
 
 @pytest.mark.feature("H5")
-def test_a_showing_asks_an_engine_that_hangs_once_and_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_engine_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifacts, "ANSWER_SECONDS", 0.5)
     asked: list[list[str]] = []
 

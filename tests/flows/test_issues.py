@@ -1,4 +1,4 @@
-"""The result of a loop of an issue, where the forge does not want it at first."""
+"""The pull request of a loop that was started by an issue, if the forge rejects it at first."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the doctor finds and mends on a Prefect server that has lost what loops rely on."""
+"""Doctor's findings and fixes on a Prefect server."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -51,7 +51,7 @@ def fixed(finding: Finding) -> str:
     return finding.fix()
 
 
-def test_automations_that_are_missing_are_told_with_the_command_that_declares_them(deployed: None) -> None:
+def test_missing_automations_are_reported_with_the_command_that_creates_them(deployed: None) -> None:
     missing = found("automations")
     assert (missing.verdict, CRASHED_RUN in missing.found, missing.fix) == ("warn", True, None)
     assert "helmsman deploy" in missing.remedy

@@ -1,4 +1,4 @@
-"""A loop as a collector sees it: one trace, and metrics of tokens, money and verdicts."""
+"""A loop as a collector sees it: one trace, and metrics of tokens, cost and verdicts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`--agent` and the doctor, as a person meets them whose agent is not Claude Code."""
+"""`--agent` and the doctor with an agent other than Claude Code."""
 
 import io
 import os
@@ -52,9 +52,7 @@ def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
         (("--agent", "template", "--set", 'agent.command=["a", "{promt}"]'), "promt"),
     ],
 )
-def test_what_a_person_could_get_wrong_is_refused_before_anything_starts(
-    helmsman: CommandLine, options: tuple[str, ...], complaint: str
-) -> None:
+def test_mistakes_are_rejected_before_anything_starts(helmsman: CommandLine, options: tuple[str, ...], complaint: str) -> None:
     told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, "--yes", *options)
     assert (told.exit_code, told.output) == (2, ""), told
     assert complaint in told.errors
@@ -62,7 +60,7 @@ def test_what_a_person_could_get_wrong_is_refused_before_anything_starts(
     assert not list(helmsman.folder.glob("repository/.git/refs/helmsman/*"))
 
 
-def test_the_live_view_counts_no_dollars_that_nobody_told_of() -> None:
+def test_the_live_view_counts_no_unreported_dollars() -> None:
     view = LiveView(Console(file=io.StringIO(), width=100))
     assert "$0.00" in view.render().plain
     view(AgentIntroduced(lines=("codex",), untold=("cost",)))
@@ -105,7 +103,7 @@ claude.binary = "no-such-claude"
 """
 
 
-def test_a_judge_that_needs_claude_code_is_missed_before_anybody_works(helmsman: CommandLine) -> None:
+def test_a_judge_without_claude_code_is_rejected_before_the_agent_starts(helmsman: CommandLine) -> None:
     helmsman.operator_sets(JUDGED)
     told = helmsman.run("run", "g", "--repo", helmsman.repository, "--yes")
     assert (told.exit_code, told.output) == (2, ""), told

@@ -1,4 +1,4 @@
-"""The command line before any engine or agent is needed: mistakes are refused, and commands that only look."""
+"""The command line without engine or agent: rejected mistakes, and read-only commands."""
 
 import subprocess
 import sys
@@ -68,7 +68,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("what", MISTAKES)
-def test_a_mistake_ends_with_2_and_says_what_was_found_and_what_to_do(what: str, helmsman: CommandLine) -> None:
+def test_a_mistake_exits_with_2_and_names_the_value_and_the_remedy(what: str, helmsman: CommandLine) -> None:
     mistake = MISTAKES[what]
     mistake.arrange(helmsman.folder)
     told = helmsman.run(*mistake.arguments, "--json", **mistake.variables)
@@ -83,7 +83,7 @@ def test_a_mistake_ends_with_2_and_says_what_was_found_and_what_to_do(what: str,
 
 
 @pytest.mark.parametrize("arguments", [["run", "--max-iterations", "abc"], ["log"], ["run", "--bad"]], ids=" ".join)
-def test_an_option_that_cannot_be_read_is_told_as_json_too(arguments: list[str], helmsman: CommandLine) -> None:
+def test_an_invalid_option_is_reported_as_json_too(arguments: list[str], helmsman: CommandLine) -> None:
     told = helmsman.run(*arguments, "--json")
     assert told.exit_code == 2
     assert "--help" in told.errors
@@ -91,7 +91,7 @@ def test_an_option_that_cannot_be_read_is_told_as_json_too(arguments: list[str],
 
 
 @pytest.mark.needs("root")
-def test_root_outside_a_sandbox_is_refused_before_a_loop_is_begun(helmsman: CommandLine) -> None:
+def test_root_outside_a_sandbox_is_rejected_before_a_loop_starts(helmsman: CommandLine) -> None:
     told = helmsman.run(*started(), "--json", IS_SANDBOX="")
     assert told.exit_code == 2
     assert not [word for word in ("root", "IS_SANDBOX=1", "claude.permission_mode") if word not in told.errors]
@@ -99,9 +99,7 @@ def test_root_outside_a_sandbox_is_refused_before_a_loop_is_begun(helmsman: Comm
 
 
 @pytest.mark.parametrize("further", [(), ("--detach",)])
-def test_an_engine_that_nobody_could_reach_is_refused_before_a_loop_is_begun(
-    helmsman: CommandLine, further: tuple[str, ...]
-) -> None:
+def test_an_unreachable_engine_is_rejected_before_a_loop_starts(helmsman: CommandLine, further: tuple[str, ...]) -> None:
     told = helmsman.run(*started("--yes", *further), PREFECT_API_URL="localhost:4200/api")
     assert told.exit_code == 2
     assert not [word for word in ("PREFECT_API_URL", "http://HOST:PORT/api", "localhost:4200/api") if word not in told.errors]
@@ -117,7 +115,7 @@ LAYERS = {
 
 
 @pytest.mark.feature("E11")
-def test_config_shows_of_six_layers_which_one_each_value_is_from(helmsman: CommandLine) -> None:
+def test_config_shows_the_layer_of_each_value(helmsman: CommandLine) -> None:
     for name, text in LAYERS.items():
         (helmsman.repository / name).write_text(text)
     own = helmsman.operator_sets("[limits]\niterations = 6\nagent_failures = 6\nwall_clock_hours = 6.0\n")
@@ -134,7 +132,7 @@ def test_config_shows_of_six_layers_which_one_each_value_is_from(helmsman: Comma
 
 
 @pytest.mark.feature("E11")
-def test_config_shows_every_key_though_there_is_no_goal_yet(helmsman: CommandLine) -> None:
+def test_config_shows_every_key_without_a_goal(helmsman: CommandLine) -> None:
     told = helmsman.run("config", "--repo", helmsman.repository, "--json")
     assert told.exit_code == 0, told.errors
     shown = read_object(told.output)
@@ -152,7 +150,7 @@ def findings(told: str) -> dict[str, str]:
 
 
 @pytest.mark.feature("H4")
-def test_the_doctor_is_content_when_all_is_there(helmsman: CommandLine) -> None:
+def test_the_doctor_finds_nothing_if_everything_is_installed(helmsman: CommandLine) -> None:
     (helmsman.repository / "helmsman.toml").write_text('checks = ["make test"]\n')
     told = helmsman.run("doctor", "--repo", helmsman.repository, ANTHROPIC_API_KEY="sk-very-secret")
     assert told.exit_code == 0
@@ -176,7 +174,7 @@ DISEASES = {
 
 @pytest.mark.feature("H4")
 @pytest.mark.parametrize("what", DISEASES)
-def test_the_doctor_names_what_is_missing_and_how_to_mend_it(what: str, helmsman: CommandLine) -> None:
+def test_the_doctor_names_what_is_missing_and_the_remedy(what: str, helmsman: CommandLine) -> None:
     disease = DISEASES[what]
     disease.arrange(helmsman.folder)
     told = helmsman.run(*disease.arguments, **disease.variables)
@@ -186,7 +184,7 @@ def test_the_doctor_names_what_is_missing_and_how_to_mend_it(what: str, helmsman
 
 
 @pytest.mark.feature("H4", "L6")
-def test_the_doctor_warns_of_a_memory_that_does_not_answer_and_tells_no_password(helmsman: CommandLine) -> None:
+def test_the_doctor_warns_of_an_unreachable_memory_without_its_password(helmsman: CommandLine) -> None:
     told = helmsman.run(*looked_at(), HELMSMAN_MEMORY_URL="postgresql://me:very-secret@127.0.0.1:1/memory")
     assert (told.exit_code, findings(told.output)["memory"]) == (0, "!")
     assert "loops continue without memory" in told.output
@@ -239,7 +237,7 @@ LOOKS = (
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("look", LOOKS, ids=" ".join)
-def test_what_others_wrote_reaches_the_terminal_without_control_characters(look: tuple[str, ...], helmsman: CommandLine) -> None:
+def test_untrusted_text_is_printed_without_control_characters(look: tuple[str, ...], helmsman: CommandLine) -> None:
     keep(open_repository(helmsman.repository), EVIL)
     escaped = EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00")
     (helmsman.repository / "helmsman.toml").write_text(f'goal = "{escaped}"\nchecks = ["{escaped}"]\n')
@@ -250,7 +248,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(look:
 
 
 @pytest.mark.feature("X3")
-def test_a_hostile_file_name_reaches_no_terminal_by_way_of_an_error(helmsman: CommandLine) -> None:
+def test_a_hostile_file_name_in_an_error_is_sanitised(helmsman: CommandLine) -> None:
     (helmsman.repository / EVIL).touch()
     told = helmsman.run(*started("--in-place", "--yes"))
     assert told.exit_code == 2
@@ -261,7 +259,7 @@ def test_a_hostile_file_name_reaches_no_terminal_by_way_of_an_error(helmsman: Co
 # --- help ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_command_explains_itself(helmsman: CommandLine) -> None:
+def test_every_command_has_help(helmsman: CommandLine) -> None:
     for command in COMMANDS:
         told = helmsman.run(command, "--help")
         assert (told.exit_code, told.errors) == (0, "")

@@ -18,7 +18,7 @@ def written(path: Path, text: str = "new", *, force: bool = True) -> None:
     write_file(path, text, "the page", "name another one", force=force)
 
 
-def test_a_file_that_is_there_is_replaced_by_force_alone_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_only_with_force_and_no_draft_stays(tmp_path: Path) -> None:
     page = tmp_path / "page"
     written(page, "yesterday's", force=False)
     with pytest.raises(OperatorError, match=r"already exists[^\n]*\n(.*\n)*.*--force"):
@@ -29,7 +29,7 @@ def test_a_file_that_is_there_is_replaced_by_force_alone_and_nothing_is_left_bes
 
 
 @pytest.mark.parametrize("force", [True, False])
-def test_a_place_that_can_hold_no_file_is_told_and_stays_as_it_is(tmp_path: Path, force: bool) -> None:
+def test_an_unwritable_path_is_reported_and_unchanged(tmp_path: Path, force: bool) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("folder", "pipe", "nowhere/page", "x" * 300, "."):
@@ -49,7 +49,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("force", [True, False])
-def test_half_a_file_is_never_seen(tmp_path: Path, force: bool) -> None:
+def test_a_file_is_never_half_written(tmp_path: Path, force: bool) -> None:
     """Where the disk is full, which a limit on the size of files stands for, what was there stays."""
     page = tmp_path / "page"
     if force:
@@ -68,7 +68,7 @@ write_file(Path({str(page)!r}), "x" * 1000, "the page", "make room", force={forc
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no full disk to write to")
-def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_output_device_is_reported_and_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     with FULL.open("w") as full, monkeypatch.context() as here:
         here.setattr("sys.stdout", full)
         with pytest.raises(TransientError, match="No space left"):
@@ -95,7 +95,7 @@ sys.exit(7)
 
 @pytest.mark.feature("E3", "D3")
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_driver_whose_output_nobody_reads_any_more_goes_on_to_its_own_end(stream: str) -> None:
+def test_a_driver_whose_output_is_closed_continues_to_its_end(stream: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-c", DRIVER, stream]

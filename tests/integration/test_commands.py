@@ -42,13 +42,13 @@ def status(repository: Repository, loop: str | None, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.feature("H4")
-def test_it_is_the_latest_where_none_is_driven(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_latest_loop_is_chosen_if_none_is_running(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     assert chosen_loop(repository, None) == "newer"
     assert status(repository, None, capsys) == ("newer", None)
 
 
 @pytest.mark.feature("H4")
-def test_it_is_the_one_that_is_driven_though_another_is_newer(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_running_loop_is_chosen_over_a_newer_one(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     with exclusive_driver(loop_folder(repository, "older").lock, "older"):
         assert chosen_loop(repository, None) == "older"
         loop, driver = status(repository, None, capsys)
@@ -60,14 +60,14 @@ def test_it_is_the_one_that_is_driven_though_another_is_newer(repository: Reposi
 
 
 @pytest.mark.feature("H4")
-def test_it_is_the_one_that_is_named_whoever_is_driven(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_named_loop_is_chosen_over_a_running_one(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     with exclusive_driver(loop_folder(repository, "older").lock, "older"):
         assert chosen_loop(repository, "newer") == "newer"
         assert status(repository, "newer", capsys) == ("newer", None)
 
 
 @pytest.mark.feature("H4")
-def test_where_no_loop_was_started_both_say_so(tmp_path: Path) -> None:
+def test_a_repository_without_loops_is_reported(tmp_path: Path) -> None:
     empty = open_repository(make_repository(tmp_path / "empty"))
     with pytest.raises(OperatorError, match="no loop was started"):
         chosen_loop(empty, None)
@@ -98,7 +98,7 @@ def test_help_and_version_are_commands_too(words: tuple[str, ...], same: tuple[s
 
 @pytest.mark.feature("O1")
 @pytest.mark.parametrize("further", [(), ("--json",)])
-def test_a_run_about_which_nobody_can_be_asked_is_refused_with_the_flag_named(tmp_path: Path, further: tuple[str, ...]) -> None:
+def test_a_run_without_a_terminal_is_rejected_and_names_the_option(tmp_path: Path, further: tuple[str, ...]) -> None:
     command_line.make_repository(tmp_path / "repository")
     helmsman = looking(tmp_path)
     told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, *further)
@@ -134,15 +134,13 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_what_cannot_be_meant_is_refused_in_words(
-    helmsman: CommandLine, arguments: tuple[str, ...], words: tuple[str, ...]
-) -> None:
+def test_contradicting_options_are_rejected(helmsman: CommandLine, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     told = helmsman.run(*arguments, "--check", "true", "--repo", "repository")
     assert (told.exit_code, told.output) == (2, ""), told.errors
     assert not [word for word in words if word not in told.errors], told.errors
 
 
-def test_whoever_closes_the_input_at_the_question_has_not_agreed(helmsman: CommandLine) -> None:
+def test_end_of_input_at_the_question_is_no_consent(helmsman: CommandLine) -> None:
     told = helmsman.run_in_terminal("run", "g", "--check", "true", "--name", "asked", "--repo", "repository", typed="\x04")
     assert (told.exit_code, "not started" in told.output) == (2, True), told.output
     assert "asked" not in helmsman.run("list", "--repo", "repository").output
@@ -151,14 +149,14 @@ def test_whoever_closes_the_input_at_the_question_has_not_agreed(helmsman: Comma
 @pytest.mark.parametrize(
     "arguments", [("status", "--repo"), ("align", "g", "--yes", "--repo", "repository", "--out")], ids=" ".join
 )
-def test_a_name_that_no_file_can_have_is_told_in_words(helmsman: CommandLine, arguments: tuple[str, ...]) -> None:
+def test_an_invalid_file_name_is_reported(helmsman: CommandLine, arguments: tuple[str, ...]) -> None:
     told = helmsman.run(*arguments, "x" * 300)
     assert (told.exit_code, "what to do" in told.errors) == (2, True), told.errors
 
 
 @pytest.mark.feature("D1")
 @pytest.mark.parametrize("name", ["", " ", "a/b", "100%"])
-def test_a_name_that_no_work_pool_can_have_is_refused_in_words(name: str) -> None:
+def test_an_invalid_name_of_a_work_pool_is_rejected(name: str) -> None:
     with pytest.raises(OperatorError, match="--pool is not a valid name for a work pool"):
         new_pool(name)
     assert new_pool("team a").type == "process"

@@ -1,4 +1,4 @@
-"""A loop that is left to a process of its own: whoever starts it learns whether it is under way, and may be killed meanwhile."""
+"""`--detach`: a driver in a separate session, and what the starting command reports."""
 
 import os
 import signal
@@ -55,14 +55,14 @@ def spoken(word: bytes | None) -> str:
 
 
 @pytest.mark.parametrize(("word", "heard"), [(b"+\n", RUNNING), (b"130\n", "130"), (b"", NO_MESSAGE), (None, SILENT)])
-def test_a_driver_is_under_way_or_has_ended_or_gone_or_keeps_silent(word: bytes | None, heard: str) -> None:
+def test_a_driver_runs_or_has_ended_or_exited_or_is_silent(word: bytes | None, heard: str) -> None:
     assert spoken(word) == heard
 
 
 # --- a driver that cannot start -----------------------------------------------------------------------------------
 
 
-def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_its_output(helmsman: CommandLine) -> None:
+def test_a_driver_that_cannot_start_is_reported_with_its_exit_status_and_output(helmsman: CommandLine) -> None:
     told = helmsman.run(*RUN, "--json", **BROKEN)
     assert told.exit_code == 1
     assert "soon" in told.errors
@@ -72,7 +72,7 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
     assert "soon" in Path(result["output"]).read_text("utf-8")
 
 
-def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_be_done(helmsman: CommandLine) -> None:
+def test_a_taken_name_is_rejected_with_the_driver_and_the_remedy(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
     create_loop(repository, LoopSettings(config("make it so"), {}), "loop", NOW)
     assert "what to do: continue with: helmsman resume loop" in helmsman.run(*RUN).errors
@@ -143,7 +143,7 @@ def starts_a_driver(command: int) -> bool:
     return False
 
 
-def test_who_gives_up_waiting_is_told_that_the_loop_goes_on_and_it_does(helmsman: CommandLine) -> None:
+def test_ctrl_c_while_waiting_reports_that_the_loop_continues_and_it_does(helmsman: CommandLine) -> None:
     with slow_engine() as engine:
         starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url)
         assert eventually(lambda: starts_a_driver(starting.pid), 60)

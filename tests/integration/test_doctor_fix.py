@@ -1,4 +1,4 @@
-"""`helmsman doctor --fix`: each thing is broken for real, fixed once, and found in order the second time."""
+"""`helmsman doctor --fix` on real damage: reported, fixed once, and fine the second time."""
 
 import json
 import os
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)
-class Broken:
+class Scene:
     repository: Path
 
     def loop(self, name: str = "mend-it", **fields: Any) -> LoopState:
@@ -84,28 +84,28 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broken:
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
-    return Broken(tmp_path / "repository")
+    return Scene(tmp_path / "repository")
 
 
-def mends(broken: Broken, what: str, words: str) -> None:
-    """It is found, told and not touched; then fixed; then in order."""
+def assert_fixed(scene: Scene, what: str, words: str) -> None:
+    """The problem is reported and left alone; then fixed; then absent."""
     for _ in range(2):
-        seen, _ = broken.doctor(what)
+        seen, _ = scene.doctor(what)
         assert (seen.verdict != "ok", seen.fix is not None, "--fix" in seen.remedy) == (True, True, True), seen
-    after, fixed = broken.doctor(what, fix=True)
+    after, fixed = scene.doctor(what, fix=True)
     assert words in fixed
     assert (after.verdict, after.fix) == ("ok", None), after
-    again, fixed = broken.doctor(what, fix=True)
+    again, fixed = scene.doctor(what, fix=True)
     assert (again.verdict, fixed) == ("ok", ""), again
 
 
 @pytest.mark.feature("H4")
-def test_processes_of_a_dead_driver_are_ended_and_those_of_a_living_one_are_not(broken: Broken) -> None:
-    dead, living = broken.loop("dead"), broken.loop("living")
+def test_processes_of_a_dead_driver_are_ended_and_those_of_a_running_one_are_not(scene: Scene) -> None:
+    dead, living = scene.loop("dead"), scene.loop("living")
     left, own = (subprocess.Popen(["sleep", "300"], env={**os.environ, TAG: f"{state.uid}/3-1"}) for state in (dead, living))
     try:
-        with exclusive_driver(loop_folder(open_repository(broken.repository), "living").lock, "living"):
-            mends(broken, "processes", "ended 1")
+        with exclusive_driver(loop_folder(open_repository(scene.repository), "living").lock, "living"):
+            assert_fixed(scene, "processes", "ended 1")
             assert (left.wait(5) < 0, own.poll()) == (True, None)
     finally:
         for process in (left, own):
@@ -113,42 +113,42 @@ def test_processes_of_a_dead_driver_are_ended_and_those_of_a_living_one_are_not(
             process.wait()
 
 
-def test_what_the_driver_of_another_clone_runs_is_not_ended_in_this_one(broken: Broken) -> None:
-    state, stop = broken.loop("shared"), threading.Event()
+def test_processes_of_another_clones_driver_are_not_ended(scene: Scene) -> None:
+    state, stop = scene.loop("shared"), threading.Event()
     started: Queue[int] = Queue()
     how: dict[str, Any] = {"env": dict(os.environ), "tag": f"{state.uid}/1-1", "deadline": 60, "stop": stop.is_set}
     with ThreadPoolExecutor() as other:  # its lock lies in the other clone; all that is seen here is what it started
-        agent = other.submit(run, ["sleep", "300"], cwd=broken.repository.parent, on_start=started.put, **how)
+        agent = other.submit(run, ["sleep", "300"], cwd=scene.repository.parent, on_start=started.put, **how)
         try:
             started.get(timeout=30)
-            told, fixed = broken.doctor("processes", fix=True)
-            assert (told.verdict, told.fix, fixed, agent.done()) == ("ok", None, "", False), told
+            finding, fixed = scene.doctor("processes", fix=True)
+            assert (finding.verdict, finding.fix, fixed, agent.done()) == ("ok", None, "", False), finding
         finally:
             stop.set()
     assert agent.result().by == "stop"
 
 
-def test_who_is_driven_again_between_looking_and_mending_is_spared(broken: Broken) -> None:
-    state = broken.loop("resumed")
+def test_a_loop_that_is_resumed_between_check_and_fix_is_not_touched(scene: Scene) -> None:
+    state = scene.loop("resumed")
     with subprocess.Popen(["sleep", "300"], env={**os.environ, TAG: f"{state.uid}/3-1"}) as own:
         try:
-            seen, _ = broken.doctor("processes")
+            seen, _ = scene.doctor("processes")
             assert seen.fix is not None
-            with exclusive_driver(loop_folder(open_repository(broken.repository), "resumed").lock, "resumed"):
+            with exclusive_driver(loop_folder(open_repository(scene.repository), "resumed").lock, "resumed"):
                 assert (seen.fix(), own.poll()) == ("ended 0", None)
         finally:
             own.kill()
 
 
 @pytest.mark.feature("H4")
-def test_the_worktree_of_a_completed_loop_is_told_with_the_command_that_removes_it(broken: Broken) -> None:
-    path = broken.worktree(broken.completed())
-    told, fixed = broken.doctor("worktrees", fix=True)
-    assert (told.verdict, told.fix, fixed, path.exists()) == ("warn", None, "", True)
-    command, _, _ = told.remedy.partition(";")
-    subprocess.run(command.split(), cwd=broken.repository, check=True)
-    assert broken.doctor("worktrees")[0].verdict == "ok"
-    assert git(broken.repository, "rev-parse", "helmsman/mend-it")
+def test_the_worktree_of_a_completed_loop_is_reported_with_the_command_that_removes_it(scene: Scene) -> None:
+    path = scene.worktree(scene.completed())
+    finding, fixed = scene.doctor("worktrees", fix=True)
+    assert (finding.verdict, finding.fix, fixed, path.exists()) == ("warn", None, "", True)
+    command, _, _ = finding.remedy.partition(";")
+    subprocess.run(command.split(), cwd=scene.repository, check=True)
+    assert scene.doctor("worktrees")[0].verdict == "ok"
+    assert git(scene.repository, "rev-parse", "helmsman/mend-it")
 
 
 OWED: dict[str, dict[str, Any]] = {
@@ -161,54 +161,54 @@ OWED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.feature("H4")
 @pytest.mark.parametrize("owed", OWED)
-def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_its_worktree(broken: Broken, owed: str) -> None:
-    state = broken.completed(**OWED[owed])
-    path = broken.worktree(state)
-    told, fixed = broken.doctor("loops", fix=True)
-    assert (told.verdict, "interrupted before its last steps" in told.found, fixed) == ("warn", True, ""), told
-    assert told.remedy.endswith("helmsman resume mend-it")
-    assert broken.doctor("worktrees")[0].verdict == "ok"
-    assert (path.exists(), is_finished(str(broken.repository), state)) == (True, False)
+def test_a_completed_loop_killed_before_its_last_steps_is_reported_and_keeps_its_worktree(scene: Scene, owed: str) -> None:
+    state = scene.completed(**OWED[owed])
+    path = scene.worktree(state)
+    finding, fixed = scene.doctor("loops", fix=True)
+    assert (finding.verdict, "interrupted before its last steps" in finding.found, fixed) == ("warn", True, ""), finding
+    assert finding.remedy.endswith("helmsman resume mend-it")
+    assert scene.doctor("worktrees")[0].verdict == "ok"
+    assert (path.exists(), is_finished(str(scene.repository), state)) == (True, False)
 
 
-def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_completed_loop(broken: Broken) -> None:
+def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_completed_loop(scene: Scene) -> None:
     """As on a machine where too much else is open; the mark before it needs less room than git."""
-    state = broken.completed(left=False)
-    path, place = broken.worktree(state), loop_context(str(broken.repository), state)
+    state = scene.completed(left=False)
+    path, place = scene.worktree(state), loop_context(str(scene.repository), state)
     with room_for(3), disable_run_logger():  # no flow run is there to log to
         tidy(place, state)
     assert (path.exists(), is_marked_finished(place, state)) == (True, True)
-    assert str(path) in broken.doctor("worktrees")[0].found
+    assert str(path) in scene.doctor("worktrees")[0].found
 
 
-def a_newer_one(file: Path) -> None:
+def newer_database(file: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
         database.executescript(
             "create table alembic_version (version_num text); insert into alembic_version values ('ffffffffffff')"
         )
 
 
-def a_broken_one(file: Path) -> None:
+def invalid_database(file: Path) -> None:
     file.write_text("this is no database, and long enough to be taken for one" * 20)
 
 
 @pytest.mark.feature("H4")
-@pytest.mark.parametrize("make", [a_newer_one, a_broken_one])
-def test_a_database_that_the_engine_cannot_use_is_put_aside_and_kept(broken: Broken, make: Callable[[Path], None]) -> None:
-    folder = broken.repository.parent / "PREFECT_HOME"
+@pytest.mark.parametrize("make", [newer_database, invalid_database])
+def test_a_database_that_the_engine_cannot_use_is_put_aside_and_kept(scene: Scene, make: Callable[[Path], None]) -> None:
+    folder = scene.repository.parent / "PREFECT_HOME"
     make(folder / "prefect.db")
     before = (folder / "prefect.db").read_bytes()
-    mends(broken, "database", "kept as ")
+    assert_fixed(scene, "database", "kept as ")
     (kept,) = folder.glob("prefect.db.aside-*")
     assert kept.read_bytes() == before
 
 
-def test_a_database_that_somebody_uses_is_not_touched(broken: Broken) -> None:
-    file = broken.repository.parent / "PREFECT_HOME" / "prefect.db"
-    a_newer_one(file)
+def test_a_database_in_use_is_not_touched(scene: Scene) -> None:
+    file = scene.repository.parent / "PREFECT_HOME" / "prefect.db"
+    newer_database(file)
     with file.open("rb"):
-        told, _ = broken.doctor("database", fix=True)
-    assert (told.fix, f"process {os.getpid()} has it open" in told.found, file.exists()) == (None, True, True)
+        finding, _ = scene.doctor("database", fix=True)
+    assert (finding.fix, f"process {os.getpid()} has it open" in finding.found, file.exists()) == (None, True, True)
 
 
 def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Path) -> None:
@@ -223,37 +223,37 @@ def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Pa
     assert not list(tmp_path.glob("prefect.db-*"))
 
 
-def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None:
-    broken.loop("half-done")
-    told, fixed = broken.doctor("loops", fix=True)
-    assert (told.verdict, fixed) == ("warn", "")
-    assert "helmsman resume half-done" in told.remedy
+def test_an_interrupted_loop_is_reported_with_the_resume_command(scene: Scene) -> None:
+    scene.loop("half-done")
+    finding, fixed = scene.doctor("loops", fix=True)
+    assert (finding.verdict, fixed) == ("warn", "")
+    assert "helmsman resume half-done" in finding.remedy
 
 
 @pytest.mark.feature("H4")
-def test_clean_checkouts_of_loops_that_are_over_or_gone_are_removed_and_others_are_kept(broken: Broken) -> None:
-    repository = open_repository(broken.repository)
-    gone, over, going = broken.loop("gone"), broken.completed("over"), broken.loop("going")
-    made = {state.loop: clean_checkout(loop_context(str(broken.repository), state), state) for state in (gone, over, going)}
+def test_clean_checkouts_of_loops_that_are_over_or_gone_are_removed_and_others_are_kept(scene: Scene) -> None:
+    repository = open_repository(scene.repository)
+    gone, over, going = scene.loop("gone"), scene.completed("over"), scene.loop("going")
+    made = {state.loop: clean_checkout(loop_context(str(scene.repository), state), state) for state in (gone, over, going)}
     for checkout in made.values():
         checkout.begin()
-    git(broken.repository, "update-ref", "-d", state_ref("gone"))
-    mends(broken, "checkouts", str(made["gone"].folder))
+    git(scene.repository, "update-ref", "-d", state_ref("gone"))
+    assert_fixed(scene, "checkouts", str(made["gone"].folder))
     shutil.copytree(made["going"].folder, made["going"].folder.with_name("newer"))
-    broken.newer("newer")
-    broken.doctor("checkouts", fix=True)
+    scene.newer("newer")
+    scene.doctor("checkouts", fix=True)
     assert {path.name for path in loop_checkouts(repository)} == {"going", "newer"}
     assert made["going"].store.folder.is_dir()
 
 
-def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken: Broken) -> None:
-    path = broken.worktree(broken.completed())
-    broken.newer("of-tomorrow")
-    told, fixed = broken.doctor("loops", fix=True)
-    assert (told.verdict, "loop of-tomorrow was written by a newer version" in told.found) == ("warn", True), told
-    assert told.remedy.startswith("upgrade Helmsman")
+def test_an_unreadable_loop_is_reported_and_hides_no_other(scene: Scene) -> None:
+    path = scene.worktree(scene.completed())
+    scene.newer("of-tomorrow")
+    finding, fixed = scene.doctor("loops", fix=True)
+    assert (finding.verdict, "loop of-tomorrow was written by a newer version" in finding.found) == ("warn", True), finding
+    assert finding.remedy.startswith("upgrade Helmsman")
     assert (fixed, path.exists()) == ("", True)
-    assert broken.doctor("worktrees")[0].remedy.startswith(f"git worktree remove {path}")
+    assert scene.doctor("worktrees")[0].remedy.startswith(f"git worktree remove {path}")
 
 
 def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Broken, tmp_path: Path) -> None:
@@ -266,9 +266,9 @@ def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: B
 
 
 @pytest.mark.feature("H4")
-def test_the_command_says_what_it_mended(broken: Broken, tmp_path: Path) -> None:
-    state = broken.completed()
-    checkout = clean_checkout(loop_context(str(broken.repository), state), state)
+def test_the_command_reports_its_fixes(scene: Scene, tmp_path: Path) -> None:
+    state = scene.completed()
+    checkout = clean_checkout(loop_context(str(scene.repository), state), state)
     checkout.begin()
     helmsman = offline_command_line(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
     told = helmsman.run("doctor", "--fix", "--json", "--repo", broken.repository)

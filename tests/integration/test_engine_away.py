@@ -1,4 +1,4 @@
-"""A Prefect server that is away, or that something else answers for: whom that stops, and whom it does not."""
+"""An unreachable Prefect server, or another service at its address: what fails and what continues."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ def showing_a_page() -> Generator[str]:
         yield f"{url}/api"
 
 
-def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None:
+def test_unreachable_credentials_are_a_transient_error() -> None:
     finders = agent_credentials, judge_credentials
     named = config(claude={"block": "x"}, judge={"block": "x"})
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
@@ -39,7 +39,7 @@ def test_a_page_for_people_is_no_cancel_and_ends_nobodys_watch_for_one() -> None
 
 
 @pytest.mark.parametrize("named", ["http://localhost:port/api", "http://[::1", "localhost:4200/api", "/api"])
-def test_an_address_that_is_none_is_the_operators_to_mend(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_address_is_an_operator_error(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", named)
     with engine() as engine_is_up, pytest.raises(OperatorError, match="PREFECT_API_URL is not the address"):
         engine_is_up()

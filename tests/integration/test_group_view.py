@@ -1,4 +1,4 @@
-"""Several loops on one screen: what their journals tell is shown once, whatever else stands in them."""
+"""The live view of several loops: each event of their journals is shown once."""
 
 from io import StringIO
 from pathlib import Path
@@ -53,7 +53,7 @@ def written(to: Console) -> str:
     return to.file.getvalue()
 
 
-def test_each_loop_has_a_row_with_what_it_does_now() -> None:
+def test_each_loop_has_a_row_with_its_current_activity() -> None:
     view = LiveView(console(), NAMES)
     used = UsageCounted(usage=Usage(cost_usd=0.25))
     for event in (StepStarted(iteration=3, attempt=1, step="execute"), ToolCalled(tool="Bash", detail="ls"), used, GATE):
@@ -63,7 +63,7 @@ def test_each_loop_has_a_row_with_what_it_does_now() -> None:
     assert second.startswith("● num-2 …")
 
 
-def test_what_matters_of_any_loop_is_told_once_with_its_name_and_tool_calls_are_not(repository: Repository) -> None:
+def test_important_events_are_shown_once_with_the_loops_name_and_tool_calls_are_not(repository: Repository) -> None:
     to = console()
     with watching_group(repository, NAMES, to):
         tell(repository, "num-2", ToolCalled(tool="Bash", detail="rm -rf build"), WAIT)
@@ -81,7 +81,7 @@ def test_what_was_told_by_the_end_of_the_work_is_shown_also_where_the_work_fails
     assert written(to).count("usage limit") == 1
 
 
-def test_a_journal_that_cannot_be_read_hides_no_other_loop(repository: Repository) -> None:
+def test_an_unreadable_journal_hides_no_other_loop(repository: Repository) -> None:
     to = console()
     tell(repository, "num-2", WAIT)
     loop_folder(repository, "num-1").journal.mkdir(parents=True)

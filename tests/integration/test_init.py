@@ -86,7 +86,7 @@ def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
+def test_each_command_is_tried_and_its_result_reported(top: Path) -> None:
     every = tried(top, ["echo 2 passed in 1.00s", "echo no; exit 3", "no-such-tool", "./Makefile", "echo no tests ran in 0.01s"])
     fates = [Fate.WORKS, Fate.FAILS, Fate.CANNOT_START, Fate.CANNOT_START, Fate.WORKS]
     assert [one.fate for one in every] == fates
@@ -96,7 +96,7 @@ def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_what_there_is_no_time_left_for_is_not_tried(top: Path) -> None:
+def test_commands_are_not_tried_after_the_time_is_up(top: Path) -> None:
     heard: list[Candidate] = []
     candidates = [Candidate(command, Kind.TESTS, "here") for command in ("sleep 600", "true")]
     with clean_checkout_of(open_repository(top), sh(top, "rev-parse", "HEAD").strip()) as place:
@@ -130,7 +130,7 @@ def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
 
 
 @pytest.mark.usefixtures("home")
-def test_secrets_are_not_among_what_a_command_sees(monkeypatch: pytest.MonkeyPatch, top: Path) -> None:
+def test_commands_do_not_see_secrets(monkeypatch: pytest.MonkeyPatch, top: Path) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody-at-all")
     (one,) = tried(top, ['test -z "$ANTHROPIC_API_KEY"'])
     assert one.fate is Fate.WORKS
@@ -169,7 +169,7 @@ RED = (
     ],
     ids=["unittest", "a script"],
 )
-def test_tests_that_fail_now_are_the_first_check_and_said_to_be_the_work(
+def test_failing_tests_become_the_first_check_and_are_named_as_the_work(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: dict[str, str], command: str, said: str
 ) -> None:
     found = told(capsys, make_repository(tmp_path / "red", files))
@@ -214,9 +214,7 @@ def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.usefixtures("home")
-def test_a_project_of_which_nothing_is_known_gets_files_that_can_be_read(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_an_unknown_project_gets_valid_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     top = make_repository(tmp_path / "empty")
     found = told(capsys, top)
     assert (found["goal"], found["checks"], found["criteria"]) == ("", [], [])
@@ -227,7 +225,7 @@ def test_a_project_of_which_nothing_is_known_gets_files_that_can_be_read(
 
 
 @pytest.mark.usefixtures("home")
-def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+def test_an_existing_file_is_kept_and_its_replacement_shown(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     write(top, {"helmsman.toml": 'goal = "mine"\n'})
     assert initialise(top, "theirs", yes=True, force=False, as_json=False) == 2
     shown = capsys.readouterr().out
@@ -254,7 +252,7 @@ def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tm
 
 
 @pytest.mark.usefixtures("home")
-def test_settings_in_pyproject_are_not_silenced_by_a_new_file(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+def test_settings_in_pyproject_are_not_hidden_by_a_new_file(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     write(top, {"pyproject.toml": '[tool.helmsman]\ngoal = "mine"\n'})
     found = told(capsys, top, code=2)
     assert "[tool.helmsman]" in found["files"][0]["why_not"]
@@ -263,14 +261,14 @@ def test_settings_in_pyproject_are_not_silenced_by_a_new_file(capsys: pytest.Cap
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("goal", ["", " \n", "\udcff"])
-def test_a_goal_that_cannot_be_written_down_is_refused(top: Path, goal: str) -> None:
+def test_an_invalid_goal_is_rejected(top: Path, goal: str) -> None:
     with pytest.raises(OperatorError):
         initialise(top, goal, yes=True, force=False, as_json=True)
     assert not (top / "helmsman.toml").exists()
 
 
 @pytest.mark.usefixtures("home")
-def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+def test_folders_that_a_fresh_checkout_lacks_are_reported(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     commit(
         top,
         "a script",
@@ -334,7 +332,7 @@ def nothing_lives(helmsman: CommandLine) -> bool:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT], ids=lambda ending: ending.name)
-def test_a_signal_takes_the_checkout_away_and_ends_what_was_tried(helmsman: CommandLine, ending: signal.Signals) -> None:
+def test_a_signal_removes_the_checkout_and_ends_the_command(helmsman: CommandLine, ending: signal.Signals) -> None:
     before = repository_state(helmsman)
     process = helmsman.start("init", "--repo", "repository", "--yes")
     assert has_begun(helmsman)
@@ -349,7 +347,7 @@ def test_a_signal_takes_the_checkout_away_and_ends_what_was_tried(helmsman: Comm
 
 
 @pytest.mark.parametrize("typed", ["", "y\n"], ids=["while it asks", "while it tries"])
-def test_a_terminal_that_is_closed_takes_the_checkout_away(helmsman: CommandLine, typed: str) -> None:
+def test_closing_the_terminal_removes_the_checkout(helmsman: CommandLine, typed: str) -> None:
     before = repository_state(helmsman)
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

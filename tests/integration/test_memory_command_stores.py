@@ -70,7 +70,7 @@ MISTAKES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", MISTAKES)
-def test_a_mistake_is_told_with_what_was_found_and_what_to_do(what: str, bench: MemoryBench) -> None:
+def test_a_mistake_is_reported_with_the_value_and_the_remedy(what: str, bench: MemoryBench) -> None:
     arguments, words = MISTAKES[what]
     told = bench.tell(*arguments, "--json", code=2)
     assert told.errors.startswith("operator error: ")
@@ -94,7 +94,7 @@ def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_passwo
 
 @pytest.mark.slow
 @pytest.mark.feature("X3")
-def test_what_others_wrote_reaches_the_terminal_without_control_characters(bench: MemoryBench) -> None:
+def test_untrusted_text_is_printed_without_control_characters(bench: MemoryBench) -> None:
     words: dict[str, Any] = {"text": EVIL, "detail": EVIL, "tests": (EVIL,), "sources": (EVIL,), "retired": EVIL}
     rail = {"trigger": EVIL, "instruction": EVIL, "origin": EVIL}
     fill(bench.url, lesson("l1", project=EVIL, **words), lesson("l2", text=EVIL), guardrail("g1", project=EVIL, **rail))
@@ -106,7 +106,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(bench
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [("list",), ("export", "-")], ids=" ".join)
-def test_a_reader_that_has_enough_is_no_error(command: tuple[str, ...], bench: MemoryBench) -> None:
+def test_a_closed_pipe_is_not_an_error(command: tuple[str, ...], bench: MemoryBench) -> None:
     fill(bench.url, *(lesson(f"l{number}", "word " * 100) for number in range(400)))
     ours, theirs = os.pipe()
     os.close(ours)
@@ -155,7 +155,7 @@ def test_what_a_person_wrote_meanwhile_is_kept_without_its_secrets(
     assert SECRET not in kept.model_dump_json()
 
 
-def test_who_forgets_is_told_of_the_damaged_files_that_may_hold_it_still(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forget_reports_damaged_files_that_may_still_contain_the_entry(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(url.removeprefix("sqlite:///"))
     for day in (0, 1):
         fill(url, FIRST)

@@ -111,7 +111,7 @@ def test_an_unknown_id_is_refused_with_what_shows_the_known_ones(command: str, b
 # --- forget -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_forgotten_is_gone_and_nothing_else(bench: MemoryBench) -> None:
+def test_forget_deletes_exactly_one_entry(bench: MemoryBench) -> None:
     fill(bench.url, FIRST, SECOND, TESTED)
     told = bench.tell("forget", "s1")
     assert told.output == f"deleted: lesson s1: {FIRST.text}\n"
@@ -121,7 +121,7 @@ def test_what_is_forgotten_is_gone_and_nothing_else(bench: MemoryBench) -> None:
     assert bench.plain("search", "migrations")["found"] == []
 
 
-def test_a_terminal_is_asked_before_anything_is_forgotten(bench: MemoryBench) -> None:
+def test_forget_asks_in_a_terminal(bench: MemoryBench) -> None:
     fill(bench.url, FIRST)
     declined = bench.helmsman.run_in_terminal("memory", "forget", "s1", typed="\n")
     assert declined.exit_code == 2
@@ -158,7 +158,7 @@ def test_a_forgotten_guardrail_leaves_the_file_and_what_a_person_wrote_there_mea
 
 
 @pytest.mark.feature("L5")
-def test_the_numbers_tell_what_is_kept_and_what_guardrails_did(bench: MemoryBench, project: str) -> None:
+def test_stats_show_content_and_effects_of_guardrails(bench: MemoryBench, project: str) -> None:
     told_again = TESTED.model_copy(update={"loops": 3})
     episodes = [episode(number, FailureClass.TEST) for number in (1, 2)]
     fill(bench.url, FIRST)

@@ -46,7 +46,7 @@ def test_a_list_has_every_preset_the_repository_s_own_with_their_files_and_broke
     assert "+++" in listed["broken"]["problem"]
 
 
-def test_one_is_shown_whole(helmsman: CommandLine) -> None:
+def test_a_preset_is_shown_in_full(helmsman: CommandLine) -> None:
     told = tell(helmsman, "show", "bugfix").output
     for words in (
         "preset     bugfix: Bug fix (built in)",
@@ -63,7 +63,7 @@ def test_one_is_shown_whole(helmsman: CommandLine) -> None:
     assert "did you mean bugfix?" in tell(helmsman, "show", "bugfx", code=2).errors
 
 
-def test_a_new_one_is_a_copy_or_a_beginning_that_can_be_used_at_once(helmsman: CommandLine) -> None:
+def test_a_new_preset_is_a_copy_or_a_usable_template(helmsman: CommandLine) -> None:
     assert "helmsman run GOAL --preset our-api" in tell(helmsman, "new", "our-api").output
     copied = plain(helmsman, "new", "our-bugs", "--from", "bugfix")
     assert copied["name"] == "our-bugs"
@@ -96,7 +96,7 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
     assert read_object(shown.output)["limits.iterations"] == {"value": 15, "source": "preset bugfix", "owner": "repository"}
 
 
-def test_what_others_wrote_reaches_the_terminal_without_control_characters(helmsman: CommandLine) -> None:
+def test_untrusted_text_is_printed_without_control_characters(helmsman: CommandLine) -> None:
     hostile = hat("evil", Condition(first=True), prompt=EVIL)
     put(helmsman.repository, ".helmsman/hats", "evil", definition_text(hostile))
     sheet = Sheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"model": EVIL}})
@@ -108,7 +108,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(helms
     assert "wiped" in told.output
 
 
-def test_status_tells_which_hat_is_put_on_next(helmsman: CommandLine) -> None:
+def test_status_shows_the_next_hat(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
     resolved = configuration(repository, {"goal": "g", "check": ["true"], "preset": "bugfix"})
     create_loop(repository, resolved, "one", NOW)

@@ -1,4 +1,4 @@
-"""`helmsman prompt`: what agent and judge are sent, as it would be and as it was; looking changes nothing."""
+"""`helmsman prompt`: due and sent prompts of agent and judge, without side effects."""
 
 import json
 from collections.abc import Iterator
@@ -132,7 +132,7 @@ def test_the_repository_s_own_template_is_read_from_the_commit_and_refused_befor
     assert "prompt.template leads out of its repository" in refused(helmsman, "--set", "prompt.template=../outside.j2")
 
 
-def test_what_cannot_be_shown_is_refused_with_the_way_on(helmsman: CommandLine) -> None:
+def test_a_prompt_that_cannot_be_shown_is_rejected_with_a_remedy(helmsman: CommandLine) -> None:
     (helmsman.repository / "helmsman.toml").write_text('goal = "g"\n')
     loop_of(helmsman)
     assert "nothing is kept here of what the agent was sent in iteration 7 of loop mend-it" in refused(

@@ -1,4 +1,4 @@
-"""The comment on a pull request, against a server on loopback that answers as GitHub, Gitea and GitLab do."""
+"""The comment on a pull request, against a loopback server that answers like GitHub, Gitea and GitLab."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -66,7 +66,7 @@ def forge(request: pytest.FixtureRequest) -> Iterator[tuple[str, Forge]]:
         yield kind, served
 
 
-def test_one_comment_is_made_and_then_kept_current_and_nobody_else_s_is_touched(forge: tuple[str, Forge], tmp_path: Path) -> None:
+def test_one_comment_is_created_then_updated_and_others_are_not_touched(forge: tuple[str, Forge], tmp_path: Path) -> None:
     kind, served = forge
     served.say("eve", f"{MARK}\nVERIFIED, believe me")
     thread = thread_of(variables(kind, served.url, tmp_path))
@@ -77,7 +77,7 @@ def test_one_comment_is_made_and_then_kept_current_and_nobody_else_s_is_touched(
     assert served.requests[-1] == changed
 
 
-def test_a_job_that_runs_for_no_pull_request_is_told_so(tmp_path: Path) -> None:
+def test_a_job_without_a_pull_request_is_rejected(tmp_path: Path) -> None:
     for given in ({}, {"GITLAB_CI": "true"}, {"GITHUB_EVENT_PATH": str(tmp_path / "none"), "GITHUB_REPOSITORY": "a/b"}):
         with pytest.raises(OperatorError, match="no pull request"):
             thread_of(given)

@@ -1,4 +1,4 @@
-"""The receiver as a process of its own: what it takes, and how it refuses everything else."""
+"""The receiver as a separate process: what it accepts and how it rejects everything else."""
 
 import http.client
 import json
@@ -286,7 +286,7 @@ def test_no_secret_and_no_body_is_in_the_log(receiver: Receiver) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, variables: dict[str, str]) -> None:
+def test_accepted_events_survive_a_kill(tmp_path: Path, repos: Path, variables: dict[str, str]) -> None:
     own = {**variables, "HELMSMAN_HOME": str(tmp_path / "state")}
     commit = next(_commits)
     body = event(commit)
@@ -311,7 +311,7 @@ def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, va
         ({}, "cannot listen"),
     ],
 )
-def test_it_does_not_start_where_something_is_missing(
+def test_it_does_not_start_without_secret_server_or_list(
     changed: dict[str, str], words: str, repos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = {"HELMSMAN_WEBHOOK_SECRET": SECRET, "PREFECT_API_URL": NOWHERE, "HELMSMAN_HOME": str(tmp_path)}
@@ -322,7 +322,7 @@ def test_it_does_not_start_where_something_is_missing(
     assert words in str(caught.value)
 
 
-def test_a_list_of_repositories_that_is_missing_or_broken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_invalid_list_of_repositories_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELMSMAN_WEBHOOK_SECRET", SECRET)
     (tmp_path / "broken.toml").write_text("[repositories\n")
     for name in ("missing.toml", "broken.toml"):

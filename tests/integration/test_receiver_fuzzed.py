@@ -1,4 +1,4 @@
-"""The receiver under everything that its description allows, and under what no description would: whatever ways it has."""
+"""The receiver under generated requests, inside and outside of its OpenAPI description."""
 
 import json
 import os

@@ -43,7 +43,7 @@ def test_the_page_is_written_and_its_path_is_all_that_is_printed(
 
 
 @pytest.mark.feature("H4")
-def test_without_a_file_it_goes_into_the_loops_own_folder_and_never_into_the_checkout(
+def test_by_default_it_is_written_to_the_loops_folder_and_not_to_the_checkout(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report(repository.top, LOOP, None)
@@ -76,14 +76,14 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
 
 
 @pytest.mark.feature("S17")
-def test_the_report_says_why_work_was_taken_off_and_after_which_iteration(work: Work) -> None:
+def test_the_report_shows_the_reason_and_the_iteration_of_a_rollback(work: Work) -> None:
     ended = work.state.model_copy(update={"failed": FAILED, "ending": ENDING})
     text = html_report(ended, [record(ENDING)], "refs/helmsman/x/state")
     assert f"<code>refs/helmsman/x/failed/4-1</code> after iteration 4: {SHOWN}<" in text
 
 
 @pytest.mark.feature("S17")
-def test_the_status_says_why_work_was_taken_off(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_status_shows_the_reason_of_a_rollback(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
     replace_state(work.place.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
     show_status(work.place.repository.top, work.state.loop, as_json=False)
     assert f"undone     refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`helmsman rubric check`: what it prints of a rubric, of its flaws, and of what past loops tell about the checks."""
+"""`helmsman rubric check`: the parsed rubric, its problems, and the audit against past loops."""
 
 import json
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def keep(root: Path, *verdicts: Sequence[bool], loop: str = "mend-it") -> None:
         over = write_state(repository, state, over=over, record=record, subject=f"iteration {number}")
 
 
-def test_what_was_understood_is_shown_to_people(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+def test_the_parsed_rubric_is_printed(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
     assert check_rubric(repository, None, as_json=False) == 0
     assert capsys.readouterr().out.splitlines() == [
         "RUBRIC.md: 2 checks, 2 criteria; valid",
@@ -73,7 +73,7 @@ def test_what_was_understood_is_shown_to_people(capsys: pytest.CaptureFixture[st
     ]
 
 
-def test_what_was_understood_is_told_to_scripts(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+def test_the_parsed_rubric_is_printed_as_json(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
     found = told(capsys, repository)
     assert set(found) == {"file", "valid", "envisioning", "checks", "criteria", "flaws", "audit"}
     assert (found["file"], found["valid"], found["flaws"]) == ("RUBRIC.md", True, [])
@@ -85,7 +85,7 @@ def test_what_was_understood_is_told_to_scripts(capsys: pytest.CaptureFixture[st
     assert (first["id"], first["needed"], first["votes"], first["checks"]) == ("errors", 2, 3, [])
 
 
-def test_another_file_can_be_looked_at_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_another_file_can_be_checked_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text("## Checks\n- `a`\n- `b` and `c`\n")
     found = told(capsys, tmp_path, tmp_path / "draft.md", code=2)
     assert (found["file"], found["audit"]["checks_from"]) == ("draft.md", "draft.md")
@@ -99,7 +99,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixt
     assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
 
 
-def test_checks_that_another_file_replaces_are_said_to_be_unused(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+def test_checks_that_another_file_replaces_are_reported_as_unused(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
     (repository / "helmsman.toml").write_text('checks = ["make test"]\n')
     check_rubric(repository, None, as_json=False)
     assert "  the checks of this file are not used: helmsman.toml sets others" in capsys.readouterr().out.splitlines()
@@ -110,7 +110,7 @@ def test_checks_that_another_file_replaces_are_said_to_be_unused(capsys: pytest.
 
 
 @pytest.mark.feature("V11")
-def test_past_loops_tell_which_checks_always_agreed(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+def test_checks_that_always_agreed_in_past_loops_are_reported(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
     keep(repository, *[(True, True)] * 6, (False, False))
     keep(repository, *[(True, True)] * 3, (False, False), loop="other")
     found = told(capsys, repository)["audit"]
@@ -121,9 +121,7 @@ def test_past_loops_tell_which_checks_always_agreed(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.feature("V11")
-def test_a_record_that_cannot_be_read_ends_the_looking_back_and_not_the_command(
-    capsys: pytest.CaptureFixture[str], repository: Path
-) -> None:
+def test_an_unreadable_record_ends_the_audit_and_not_the_command(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
     keep(repository, (True, True))
     blob = git(repository, "hash-object", "-w", "--stdin", stdin=b"{}").strip()
     tree = git(repository, "mktree", stdin=f"100644 blob {blob}\trecord.json\n".encode()).strip()

@@ -78,9 +78,7 @@ def test_a_collector_that_refuses_is_complained_of(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("deaf", [True, False], ids=["it never answers", "nobody listens"])
-def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
-    monkeypatch: pytest.MonkeyPatch, *, deaf: bool
-) -> None:
+def test_an_unreachable_collector_delays_the_end_of_a_loop_only_briefly(monkeypatch: pytest.MonkeyPatch, *, deaf: bool) -> None:
     monkeypatch.setattr(telemetry_sdk, "FLUSH_SECONDS", 0.3)
     with run_collector(deaf=True) as collector:
         monkeypatch.setenv(ENDPOINT, collector.url if deaf else "http://127.0.0.1:9")
@@ -122,7 +120,7 @@ def test_the_standard_variables_say_whether_telemetry_is_wanted(environment: dic
     assert is_enabled(environment, pytest.fail) is is_wanted
 
 
-def test_a_protocol_that_is_not_spoken_is_said_and_nothing_is_sent() -> None:
+def test_an_unsupported_protocol_is_reported_and_nothing_is_sent() -> None:
     heard = list[str]()
     assert not is_enabled({ENDPOINT: "http://here", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, heard.append)
     assert heard[0].endswith("not by grpc; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
@@ -204,7 +202,7 @@ def told(collector: Collector) -> list[str]:
     return sorted(f"{span.name} {span.attributes.get('helmsman.iteration', '')}".strip() for span in collector.spans)
 
 
-def test_drivers_that_follow_one_another_tell_one_trace_and_its_end_once(repository: Repository, collector: Collector) -> None:
+def test_several_drivers_in_sequence_export_one_trace_that_ends_once(repository: Repository, collector: Collector) -> None:
     drive(repository)
     drive(repository, last=True)
     with driver(repository):  # a loop that has ended is looked at again
@@ -224,7 +222,7 @@ def test_the_next_driver_goes_on_with_the_steps_that_a_killed_one_has_done(repos
     assert [name for name in told(collector) if name.startswith("step")] == ["step orient 1", "step plan 1"]
 
 
-def test_what_a_collector_refuses_is_one_line_of_the_loops_display(repository: Repository, collector: Collector) -> None:
+def test_a_rejected_export_is_one_line_of_the_display(repository: Repository, collector: Collector) -> None:
     collector.status = 400
     folder, (state, _) = folder_of(repository), read_state(repository, LOOP)
     complaints, screen = list[str](), Console(file=StringIO(), width=500)

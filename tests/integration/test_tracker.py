@@ -1,4 +1,4 @@
-"""Gitea and GitHub by one port, against servers that hold each request against the public description of their API."""
+"""Gitea and GitHub clients against servers that validate each request by the public API description."""
 
 from collections.abc import Callable
 from typing import Any
@@ -71,7 +71,7 @@ def test_comments_come_in_order_with_who_vouches_for_them(api: TrackerApi) -> No
     ("status", "problem"),
     [(401, "token"), (403, "may not"), (404, "does not know"), (410, "no issues"), (301, "moved"), (423, "archived")],
 )
-def test_what_the_operator_can_mend_says_how_and_is_not_tried_again(api: TrackerApi, status: int, problem: str) -> None:
+def test_errors_that_the_operator_can_fix_name_the_remedy_and_are_not_retried(api: TrackerApi, status: int, problem: str) -> None:
     api.faults = [Fault(status)]
     with pytest.raises(OperatorError, match=problem) as told, tracker(api) as port:
         port.find(START)
@@ -80,7 +80,7 @@ def test_what_the_operator_can_mend_says_how_and_is_not_tried_again(api: Tracker
 
 
 @pytest.mark.parametrize("fault", [Fault(502), Fault(429, {"Retry-After": "0"}), Fault(403, {"Retry-After": "0"})])
-def test_what_passes_by_itself_is_tried_again(api: TrackerApi, fault: Fault) -> None:
+def test_temporary_errors_are_retried(api: TrackerApi, fault: Fault) -> None:
     with tracker(api) as port:
         api.faults = [fault]
         assert port.find(START) == []
@@ -104,7 +104,7 @@ def of_an_issue(port: IssueTracker) -> object:
 
 @pytest.mark.parametrize("content", ["null", '[{"state": "open"}]'])
 @pytest.mark.parametrize("answer", [of_a_pull_request, of_an_issue, IssueTracker.login])
-def test_an_answer_in_another_form_is_the_world_s_fault(
+def test_a_response_of_unknown_format_is_a_transient_error(
     api: TrackerApi, answer: Callable[[IssueTracker], object], content: str
 ) -> None:
     """Such as a page of a proxy's: nothing but our own errors may come out of a tracker, or its loop would break."""
@@ -124,7 +124,7 @@ def test_a_new_issue_is_not_asked_for_again_where_it_may_have_been_made(api: Tra
     assert [issue.title for issue in api.issues.values()] == ["First", "Second", "Third"]
 
 
-def test_a_tracker_that_is_away_is_the_world_s_fault(api: TrackerApi) -> None:
+def test_an_unreachable_tracker_is_a_transient_error(api: TrackerApi) -> None:
     with TrackerApi(api.kind) as gone:
         config = configured(gone)
     with pytest.raises(TransientError, match="cannot be reached"), open_tracker(config, 2) as port:
@@ -132,7 +132,7 @@ def test_a_tracker_that_is_away_is_the_world_s_fault(api: TrackerApi) -> None:
 
 
 @pytest.mark.parametrize("token", ["schlüssel", "two\nlines", ""])
-def test_a_token_that_is_none_is_the_operator_s(api: TrackerApi, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_token_is_an_operator_error(api: TrackerApi, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, token)
     with pytest.raises(OperatorError) as told, tracker(api) as port:
         port.find(START)

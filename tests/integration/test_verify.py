@@ -210,7 +210,7 @@ def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_no_repository_no_checks_and_a_shallow_clone_are_the_operator_s_to_mend(tmp_path: Path) -> None:
+def test_no_repository_no_checks_and_a_shallow_clone_are_operator_errors(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="this is not a git repository"):
         verify_change(tmp_path, yes=True, as_json=True)
     top = plain(tmp_path)

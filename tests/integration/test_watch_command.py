@@ -1,4 +1,4 @@
-"""`helmsman watch` from outside: a real terminal or a pipe, a real repository, and a loop that this test drives itself."""
+"""`helmsman watch` in a real terminal or a pipe, on a loop that the test drives."""
 
 import os
 import signal
@@ -157,7 +157,7 @@ def test_a_terminal_of_any_size_gets_text_alone(helmsman: CommandLine, loop: Dri
 
 
 @pytest.mark.parametrize(("request_to_end", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_whoever_ends_the_view_leaves_the_loop_alone_and_the_terminal_as_it_was(
+def test_ending_the_view_leaves_loop_and_terminal_unchanged(
     request_to_end: signal.Signals, status: int, helmsman: CommandLine, loop: Driven
 ) -> None:
     loop.create()
@@ -213,7 +213,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("journal", DAMAGES)
-def test_once_prints_the_status_whatever_became_of_the_journal(journal: str, helmsman: CommandLine, loop: Driven) -> None:
+def test_once_prints_the_status_whatever_the_journal_contains(journal: str, helmsman: CommandLine, loop: Driven) -> None:
     loop.create(of=builders.config(f"goal {EVIL}"), iteration=1)
     loop.drive()
     loop.tell(step(iteration=2), tool(EVIL))
@@ -225,7 +225,7 @@ def test_once_prints_the_status_whatever_became_of_the_journal(journal: str, hel
     assert not {character for character in told.output if not character.isprintable()} - {"\n"}
 
 
-def test_as_json_the_end_is_waited_for_and_told_in_the_shape_of_status(helmsman: CommandLine, loop: Driven) -> None:
+def test_json_output_comes_at_the_end_in_the_format_of_status(helmsman: CommandLine, loop: Driven) -> None:
     loop.create()
     loop.drive()
     once = helmsman.run("watch", "--once", "--json", "--repo", helmsman.repository)

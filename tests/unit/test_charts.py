@@ -1,4 +1,4 @@
-"""Charts: they are images that hold what they were given, whatever that is, and that can be read on any ground."""
+"""Charts: correct for any input, and readable on light and dark backgrounds."""
 
 import math
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def test_lines_stay_within_the_image_whatever_the_numbers_are(
     assert ("no data yet" in texts(svg)) is not drawn
 
 
-def test_what_is_no_number_is_left_out() -> None:
+def test_values_that_are_not_finite_are_omitted() -> None:
     odd = [(1, 1.0), (2, math.nan), (3, math.inf), (4, -math.inf), (5, 2.0), (math.nan, 1.0)]
     assert line_chart("Cost", odd, label="$") == line_chart("Cost", [(1, 1.0), (5, 2.0)], label="$")
 

@@ -1,4 +1,4 @@
-"""The dashboard: each of the six systems with a sign and the numbers behind it, whatever the loop has been through."""
+"""The dashboard: six systems, each with a sign and the numbers behind it."""
 
 from typing import Any
 
@@ -106,7 +106,7 @@ def test_the_sign_follows_from_the_numbers(system: str, before: LoopState, sign:
         (AgentOutcome.USAGE_LIMIT, red(SIDEWAYS, "a"), Sign.BAD),
     ],
 )
-def test_the_sign_of_the_work_follows_from_its_end_and_from_what_it_brought(
+def test_the_sign_of_operations_follows_from_outcome_and_progress(
     outcome: AgentOutcome, moment: dict[str, Any], sign: Sign
 ) -> None:
     done = record(execution=execution(call(outcome)), moment=history(moment)[0])

@@ -1,4 +1,4 @@
-"""What of a loop is a person's concern, and its issues: one for each detection, told once, closed when it is over."""
+"""Concerns of a loop and their issues: one for each detection, published once, closed when resolved."""
 
 import re
 from typing import Any
@@ -63,7 +63,7 @@ def acts(done: tuple[TrackerAction, ...]) -> list[tuple[Act, str]]:
 # --- what concerns a person -----------------------------------------------------------------------------------------
 
 
-def test_a_loop_that_gets_on_concerns_nobody() -> None:
+def test_a_progressing_loop_has_no_concern() -> None:
     assert concerns(state()) == ()
     assert concerns(climbed(UP_TO_2[0])) == ()
 
@@ -117,7 +117,7 @@ def test_an_end_without_completion_concerns_a_person(outcome: Outcome, level: st
     assert told(state(ending=ending("some.rule", outcome))) == [("some.rule", level)]
 
 
-def test_what_is_done_or_was_ended_by_a_person_concerns_nobody_any_more() -> None:
+def test_a_completed_or_cancelled_loop_has_no_concern() -> None:
     stopped = Answer(gate="human-3-1", kind=GateKind.HUMAN, choice=Choice.STOP, via="tracker", at=NOW)
     for last in (ending("completion.verified", Outcome.COMPLETED), ending("cancelled", Outcome.CANCELLED)):
         assert told(climbed(*UP_TO_3, ending=last)) == []
@@ -150,7 +150,7 @@ def test_something_new_is_a_comment_and_moves_the_label() -> None:
     assert (deed.add, deed.remove) == (("helmsman:E-III",), ("helmsman:E-II",))
 
 
-def test_what_comes_back_is_told_in_its_old_issue_which_opens_again() -> None:
+def test_a_recurrence_is_a_comment_that_reopens_its_issue() -> None:
     first = concerns(climbed(*UP_TO_2))[0]
     closed = issue_for(first, is_open=False, stages=(first.stage, f"over.{first.stage}"))
     again = concerns(
@@ -169,7 +169,7 @@ def test_an_issue_that_a_person_closed_stays_closed_until_something_is_new() -> 
     assert tracker_actions(wanted, (issue_for(wanted[0], is_open=False),)) == ()
 
 
-def test_what_is_over_is_closed_and_told_once() -> None:
+def test_a_resolved_concern_is_closed_and_commented_once() -> None:
     known = issue_for(concerns(climbed(*UP_TO_2))[0])
     (deed,) = tracker_actions((), (known,))
     assert (deed.act, deed.stage) == ("close", f"over.{known.stages[0]}")
@@ -180,7 +180,7 @@ def test_what_is_over_is_closed_and_told_once() -> None:
 # --- what is told once ----------------------------------------------------------------------------------------------
 
 
-def test_whoever_is_told_once_hears_what_is_new_and_what_is_over() -> None:
+def test_notifications_report_new_and_resolved_concerns_once() -> None:
     quiet, second, third = state(), climbed(*UP_TO_2), climbed(*UP_TO_3)
     assert [(one.detection, one.over) for one in changes(quiet, second)] == [("limit_cycle", False)]
     assert [(one.detection, one.over) for one in changes(second, third)] == [("regressing", False)]
@@ -188,7 +188,7 @@ def test_whoever_is_told_once_hears_what_is_new_and_what_is_over() -> None:
     assert changes(third, third.model_copy(update={"iteration": 9})) == ()
 
 
-def test_a_notification_reads_well_and_calls_nobody() -> None:
+def test_a_notification_is_plain_text_and_mentions_nobody() -> None:
     (change,) = changes(
         state(), climbed(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12"))
     )
@@ -244,7 +244,7 @@ def test_nothing_from_the_repository_is_obeyed(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_what_is_made_harmless_looks_the_same_and_stays_so(text: str) -> None:
+def test_neutralised_text_looks_the_same_and_is_stable(text: str) -> None:
     once = neutralise(text)
     assert once.replace("\u200b", "") == text.replace("\u200b", "")
     assert neutralise(once) == once

@@ -1,4 +1,4 @@
-"""A journal that another process writes: each event is told once, whatever happens to the file."""
+"""Reading a journal that another process writes: each event once, whatever happens to the file."""
 
 import itertools
 import os
@@ -37,7 +37,7 @@ def journal(tmp_path: Path) -> Path:
 
 
 @given(st.lists(st.text(max_size=20), max_size=8), st.lists(st.integers(0, 600)))
-def test_however_a_journal_grows_each_event_is_told_once_and_in_order(words: list[str], cuts: list[int]) -> None:
+def test_each_event_of_a_growing_journal_is_read_once_and_in_order(words: list[str], cuts: list[int]) -> None:
     whole = b"".join(map(line, words))
     borders = sorted({0, *(min(cut, len(whole)) for cut in cuts), len(whole)})
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "journal.jsonl").open("ab", buffering=0) as file:
@@ -49,7 +49,7 @@ def test_however_a_journal_grows_each_event_is_told_once_and_in_order(words: lis
     assert told == words
 
 
-def test_nothing_is_lost_or_told_twice_where_the_journal_is_turned_over(journal: Path) -> None:
+def test_nothing_is_lost_or_read_twice_when_the_journal_is_rotated(journal: Path) -> None:
     write, follower, told = journal_to(journal), Follower(journal), list[int]()
     for number in range(7):
         write(tool(f"{number}{'x' * (LONGEST_JOURNAL // 3)}"))
@@ -95,14 +95,14 @@ def test_a_journal_that_is_not_there_yet_is_read_from_its_beginning_later(journa
         b"yesterday " + line("x"),
     ],
 )
-def test_a_line_that_is_none_of_ours_is_passed_over(rubbish: bytes, journal: Path) -> None:
+def test_a_foreign_line_is_skipped(rubbish: bytes, journal: Path) -> None:
     journal.write_bytes(line("one") + rubbish + line("two"))
     follower = Follower(journal)
     assert details(follower.read_new()) == ["one", "two"]
     follower.close()
 
 
-def test_a_line_without_end_is_given_up_and_what_comes_after_it_is_told(journal: Path) -> None:
+def test_an_endless_line_is_dropped_and_later_ones_are_read(journal: Path) -> None:
     journal.write_bytes(b"")
     follower, endless = Follower(journal), line("x" * 2 * AT_ONCE)
     assert follower.read_new() == []

@@ -1,4 +1,4 @@
-"""An open gate in a terminal: whoever reads it knows what is asked, what each answer will do, and what to type."""
+"""An open question in a terminal: question, effect of each answer, and the command to type."""
 
 import shlex
 from datetime import timedelta
@@ -24,7 +24,7 @@ def gate(kind: GateKind = GateKind.MERGE, **fields: object) -> Gate:
     return Gate.model_validate({"key": "merge-3", "kind": kind, "question": "May it be merged?", "asked_at": NOW, **fields})
 
 
-def test_every_part_of_a_question_is_told() -> None:
+def test_every_part_of_a_question_is_shown() -> None:
     asked = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER)
     assert gate_lines(asked, "mend-it") == [
         "asked      Verified: merge it? (merge-3), 2026-11-22 12:00 UTC",
@@ -63,9 +63,7 @@ def test_each_choice_of_each_kind_has_a_command_of_its_own() -> None:
         (GateKind.REJECTIONS, Choice.ACCEPT, "helmsman answer mend-it accept"),
     ],
 )
-def test_rejecting_means_revising_where_that_is_offered_and_stopping_elsewhere(
-    kind: GateKind, choice: Choice, command: str
-) -> None:
+def test_reject_revises_if_offered_and_stops_otherwise(kind: GateKind, choice: Choice, command: str) -> None:
     assert answer_command(gate(kind), choice, "mend-it") == command
 
 

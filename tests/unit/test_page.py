@@ -1,4 +1,4 @@
-"""The page of a loop: whole without anything from elsewhere, deaf to what foreign text would have it do, true to its records."""
+"""The HTML report: self-contained, safe against untrusted text, and true to the records."""
 
 import base64
 import hashlib
@@ -198,12 +198,12 @@ def test_iterations_stand_newest_first_and_only_the_newest_is_open() -> None:
     assert [bool(entry) for entry in entries] == [True, False, False]
 
 
-def test_a_second_attempt_is_told_from_the_first() -> None:
+def test_attempts_are_distinguished() -> None:
     html = html_report(state(), [record(WAIT), record(attempt=2)], REF)
     assert [line[0] for line in cells(html)] == ["1.2", "1"]
 
 
-def test_a_long_loop_is_shown_in_part_and_says_so() -> None:
+def test_a_long_loop_is_truncated_with_a_notice() -> None:
     one = full_record()
     records = [one.model_copy(update={"iteration": number, "attempt": 1}) for number in range(9_501, 10_001)]
     html = html_report(full_state(iteration=10_000), records, REF, cut=True)
@@ -220,7 +220,7 @@ def test_charts_hold_the_numbers_of_the_records() -> None:
     assert "<title>1.2: bad</title>" in html
 
 
-def test_of_a_long_output_the_end_is_shown_and_the_rest_counted() -> None:
+def test_a_long_output_shows_its_end_and_counts_the_rest() -> None:
     long = "x" * 500 + "\nBEGIN" + "y" * OUTPUT_SHOWN + "END"
     html = html_report(state(), [record(checks=report(check(passed=False, head=long)))], REF)
     assert "END" in html

@@ -1,4 +1,4 @@
-"""Pages in Markdown: what they hold, and that foreign text changes nothing in them but the words."""
+"""Pages in Markdown: their content, and that untrusted text cannot change their structure."""
 
 import re
 from collections.abc import Callable
@@ -94,7 +94,7 @@ def test_a_table_keeps_its_rows_and_cells_and_each_cell_its_words(rows: list[tup
 @example("- a list")
 @example("1. a list")
 @example("= a heading\n===")
-def test_a_sentence_says_its_words_and_nothing_else(text: str) -> None:
+def test_a_sentence_keeps_its_words(text: str) -> None:
     for page in (prose(text), f"So: {prose(text)}", f"- {code(text)}"):
         found = read(f"{page}\n\nthe end")
         assert found.strangers == found.headings == found.fences == found.tables == []
@@ -115,7 +115,7 @@ def test_a_fence_encloses_all_of_its_text(text: str) -> None:
 
 
 @given(st.text(alphabet="ab \n", min_size=50, max_size=300))
-def test_of_a_long_output_the_end_is_shown_and_the_cut_is_told(text: str) -> None:
+def test_a_long_fence_shows_its_end_and_the_cut(text: str) -> None:
     shown = fence(f"{text}\nthe outcome", most=30)
     assert "the outcome" in shown
     assert "characters omitted" in shown
@@ -153,7 +153,7 @@ def rows_of(state: LoopState) -> list[list[str]]:
 
 
 @pytest.mark.feature("H5")
-def test_an_iteration_is_told_with_its_numbers() -> None:
+def test_an_iteration_is_shown_with_its_numbers() -> None:
     last = step(completion=0.48, passing_tests=40, failing_tests=2, rung=2, cost_usd=1.25, seconds=754.0, undone=True, attempt=2)
     assert rows_of(state(iteration=1, history=history(last))) == [
         ["1 (2)", "48%", "sideways", "✘", "40 of 42", "+20 \N{MINUS SIGN}5 in 1", "12", "$1.25", "0:12:34", "E-II", "taken back"]
@@ -167,14 +167,14 @@ def test_the_newest_fifty_are_shown_and_those_before_are_counted() -> None:
     assert f"{10_000 - ITERATIONS} earlier iterations omitted: helmsman log mend-it shows them." in page.paragraphs
 
 
-def test_what_is_worth_a_remark_is_remarked() -> None:
+def test_unusual_iterations_have_remarks() -> None:
     odd = red(SIDEWAYS, "a", outcome=AgentOutcome.TIMED_OUT, asked=True, test_only=True, denials=3, relevance=0.25)
     remarks = rows_of(state(iteration=1, history=history(odd)))[0][-1]
     assert " ".join(remarks.split()) == "timed out, claimed completion, only tests, 3 denied, 25% related"
 
 
 @pytest.mark.feature("H5")
-def test_failing_checks_show_the_ends_of_what_they_printed() -> None:
+def test_failing_checks_show_the_end_of_their_output() -> None:
     failing = check(passed=False, head="the beginning", tail="the outcome")
     page = read(checks_page(state(checks=report(failing, check(passed=True)))))
     assert page.headings == ["mend-it: 1 of 2 checks green", "✘ pytest", "Findings"]
@@ -287,7 +287,7 @@ UNTOLD = ParallelLoop(loop="g-3", goal="three", approach="Tests first.", branch=
 
 @pytest.mark.feature("H5")
 @pytest.mark.feature("M5")
-def test_every_loop_has_a_row_with_what_became_of_it() -> None:
+def test_every_loop_has_a_row_with_its_outcome() -> None:
     page = group_page(ParallelResult(group="g", completed=1, loops=(DONE, STOPPED, UNTOLD), problems=("g-4: died",)))
     assert "1 of 3 loops completed, $2.00" in page
     assert "merged as 0123456789" in page

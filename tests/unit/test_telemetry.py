@@ -1,4 +1,4 @@
-"""What is told of an iteration: which spans, under which ids, with which attributes, and what never."""
+"""Spans of an iteration: which ones, their ids and attributes, and what they never contain."""
 
 import re
 from collections.abc import Iterable
@@ -121,7 +121,7 @@ def test_the_same_attempt_has_the_same_ids_and_another_one_has_others() -> None:
     assert len(ids("u1", 1)) == len(spans_of(*WORK))
 
 
-def test_what_a_program_does_not_tell_is_left_out_and_no_zero() -> None:
+def test_unreported_values_are_omitted_rather_than_zero() -> None:
     untold = builders.execution(builders.call(untold=(Capability.TOKENS, Capability.COST), usage=Usage()))
     record = builders.record(execution=untold)
     spans = list(iteration_spans(builders.state(), record, Activity()))
@@ -130,7 +130,7 @@ def test_what_a_program_does_not_tell_is_left_out_and_no_zero() -> None:
     assert not {point.instrument for point in points_in(spans)} & {"helmsman.cost", "gen_ai.client.token.usage"}
 
 
-def test_an_iteration_is_counted_once_with_what_came_of_it_its_calls_and_its_signals() -> None:
+def test_an_iteration_is_counted_once_with_its_result_calls_and_signals() -> None:
     signal = Alert(rule="limits.near", severity=Severity.WARN, message="soon", value=0.9, threshold=0.8)
     spans = spans_of(*WORK, judgement=JUDGED, signals=(signal, signal))
     measured = [(point.instrument, point.value, *point.attributes.values()) for point in points_in(spans)]
@@ -165,7 +165,7 @@ def test_foreign_text_is_one_short_line_wherever_it_stands(evil: str) -> None:
     assert all(text.isprintable() and len(text) <= LONGEST + 20 for text in texts if isinstance(text, str))
 
 
-def test_no_word_of_prompts_answers_commands_or_paths_is_told() -> None:
+def test_spans_contain_no_text_of_prompts_answers_commands_or_paths() -> None:
     state, record = full_state(), full_record()
     line = lived(begun("execute", record.iteration), called(), ended("execute", record.iteration))
     spans = list(iteration_spans(state, record, line))

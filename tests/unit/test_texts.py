@@ -30,13 +30,13 @@ def lines(**fields: object) -> str:
 
 
 @pytest.mark.feature("H4")
-def test_a_plain_session_has_nothing_to_tell() -> None:
+def test_an_ordinary_session_has_no_extra_lines() -> None:
     told = lines()
     assert not [word for word in ("stop ", "rotated", "compacted", "failure", "resumed") if word in told]
 
 
 @pytest.mark.feature("H4")
-def test_an_iteration_is_told_in_lines_and_its_checks_in_a_few_words() -> None:
+def test_an_iteration_has_lines_and_its_checks_a_short_name() -> None:
     red = check(passed=False).model_copy(update={"name": f"unit{ESCAPE}"})
     half = record(checks=report(check(passed=True), red))
     assert [line.split()[0] for line in iteration_lines(half)] == ["#1", "tree", "check", "check", "→"]
@@ -50,7 +50,7 @@ def test_an_iteration_is_told_in_lines_and_its_checks_in_a_few_words() -> None:
 
 
 @pytest.mark.feature("H4")
-def test_what_happened_inside_a_session_is_told() -> None:
+def test_events_inside_a_session_are_shown() -> None:
     told = lines(
         resumed=True,
         rotated=f"the context is 81 % full{ESCAPE}",
@@ -67,7 +67,7 @@ def test_what_happened_inside_a_session_is_told() -> None:
 
 
 @pytest.mark.feature("H4")
-def test_a_failure_that_was_seen_once_is_not_worth_a_line() -> None:
+def test_a_failure_seen_once_has_no_line() -> None:
     assert "failure" not in lines(errors=(ErrorVector(kind=FailureClass.TEST, where="test_a"),))
 
 
@@ -100,7 +100,7 @@ IN_THE_REPORT = (
 
 @pytest.mark.feature("H4")
 @pytest.mark.parametrize("said", [BLOCKED, IN_THE_REPORT], ids=["in the message", "in the status report"])
-def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(said: str) -> None:
+def test_a_blocked_agents_message_is_shown_everywhere(said: str) -> None:
     spoken = execution(call(AgentOutcome.FINISHED, final_text=said, context=ContextUse(peak=1)))
     found = record(execution=spoken, claims=read_claims(said, "ALL_DONE"))
     after = advance(state(), found)
@@ -117,7 +117,7 @@ def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(
 
 
 @pytest.mark.feature("H4")
-def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person_decides() -> None:
+def test_the_last_message_of_an_agent_is_shown_with_a_question() -> None:
     found = record(execution=execution(call(AgentOutcome.FINISHED, final_text="Half of it is done.", context=ContextUse(peak=1))))
     after = advance(state(), found)
     assert "blocked" not in "\n".join(iteration_lines(found))
@@ -127,7 +127,7 @@ def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person
 
 @pytest.mark.feature("H4")
 @pytest.mark.feature("M6")
-def test_research_is_called_so_and_what_is_incomplete_is_told() -> None:
+def test_research_is_named_with_what_is_missing() -> None:
     approach = "One file after the other."
     told = "\n".join(iteration_lines(record(memory=WorkingMemory(research=Research(tries=1, approach=approach)))))
     assert "#1  research, agent finished" in told
@@ -148,7 +148,7 @@ def health(oversight: Oversight, *, acts: bool = True) -> str:
 
 @pytest.mark.feature("S18")
 @given(st.text(max_size=400))
-def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
+def test_the_reason_fits_on_one_short_line(reason: str) -> None:
     told = health(Oversight(ladder=Ladder(rung=EscalationLevel.REFACTOR, reason=reason)))
     assert told.isprintable()
     assert len(told) <= len("health     E-I refactor because of ") + 101
@@ -156,7 +156,7 @@ def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
 
 @pytest.mark.feature("S18")
 @pytest.mark.feature("S4")
-def test_a_fall_is_told_with_its_tests_only_where_any_ran() -> None:
+def test_a_step_back_names_tests_only_if_any_ran() -> None:
     def message(**fields: int) -> str:
         (fallen,) = (one for one in detect(history(*[step(BACK, **fields)] * 2), DetectConfig())[0] if one.rule == "regressing")
         return fallen.message
@@ -166,7 +166,7 @@ def test_a_fall_is_told_with_its_tests_only_where_any_ran() -> None:
 
 
 @pytest.mark.feature("S18")
-def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was_taken_off() -> None:
+def test_an_explanation_has_the_path_what_would_have_changed_it_and_the_rollback() -> None:
     yes = Considered(rule="continue", question="Go on?", held=True, because="the check fails", otherwise="any yes above")
     no = Considered(rule="limits", question="Is a limit reached?", held=False, because="3 of 50", otherwise="more iterations")
     failed = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
@@ -181,7 +181,7 @@ def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was
 
 @pytest.mark.feature("S18")
 @pytest.mark.feature("V19")
-def test_work_that_is_done_is_told_with_its_cases_and_what_that_rests_on() -> None:
+def test_completed_work_is_explained_with_its_cases_and_grounds() -> None:
     """In a terminal, on the page and in the engine's UI alike."""
     case = Case(name="t::a", check="pytest", outcome="FAIL_TO_PASS", consequence="proves", why="was red")
     grounds = Grounds(rests_on=("`pytest` on the work in a clean checkout: the check passes",), not_looked_at=("mutants",))

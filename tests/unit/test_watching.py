@@ -1,4 +1,4 @@
-"""What `helmsman run` and `helmsman watch` make of events: what is done now, lines, and nothing that moves a cursor."""
+"""The live view of `helmsman run` and `watch`: current activity, log lines, and no cursor movement."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ def done(*events: Event, at: datetime = NOW) -> Activity:
     return reduce(apply_event, told, Activity())
 
 
-def test_the_step_that_began_and_has_not_ended_is_the_one_under_way() -> None:
+def test_the_current_step_is_the_one_that_started_and_has_not_ended() -> None:
     begun, ended = (
         StepStarted(iteration=2, attempt=1, step="orient"),
         StepFinished(iteration=2, attempt=1, step="orient", seconds=1),
@@ -80,7 +80,7 @@ def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_cal
     assert seen.tool_calls == 1
 
 
-def test_a_check_has_a_line_when_it_begins_and_one_for_what_came_of_it() -> None:
+def test_a_check_has_a_line_at_its_start_and_one_for_its_result() -> None:
     failed = CheckFinished(result=builders.check(passed=False, name="unit"))
     assert done(EXECUTE, CheckStarted(name="unit"), failed).lines == ("… unit", "✘ unit (exit 1)")
 
@@ -97,7 +97,7 @@ def replace_step(event: StepStarted, step: str) -> StepStarted:
     return event.model_copy(update={"step": step})
 
 
-def test_between_two_iterations_no_step_is_under_way() -> None:
+def test_no_step_is_current_between_iterations() -> None:
     seen = done(EXECUTE, tool("ls"), IterationRecorded(record=builders.record(iteration=2)))
     assert (seen.step, seen.tool_calls) == ("", 1)
 
@@ -142,7 +142,7 @@ def test_the_first_line_says_what_is_being_done_for_how_long_and_what_was_used()
         ((EXECUTE,), "has no driver", "● mend-it #2 has no driver"),
     ],
 )
-def test_where_no_step_is_under_way_the_first_line_says_why(events: tuple[Event, ...], standing: str, words: str) -> None:
+def test_without_a_current_step_the_first_line_names_the_reason(events: tuple[Event, ...], standing: str, words: str) -> None:
     assert shown(*events, standing=standing)[0].startswith(words)
 
 
@@ -204,6 +204,6 @@ def in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("in_new_york")
-def test_moments_are_told_in_local_time_with_the_zone() -> None:
+def test_times_are_shown_in_local_time_with_the_zone() -> None:
     told = in_local_time("until 2026-11-22 13:00:05 UTC, asked 2026-07-22 12:00 UTC")
     assert told == "until 2026-11-22 08:00:05 EST, asked 2026-07-22 08:00 EDT"

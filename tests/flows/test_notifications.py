@@ -1,4 +1,4 @@
-"""Blocks that an operator keeps in Prefect: the tracker's token, and whoever is notified."""
+"""Prefect blocks of the operator: the tracker's token, and notifications."""
 
 import logging
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def keep(url: str, name: str) -> None:
     CustomWebhookNotificationBlock.model_validate({"name": "ops", "url": url, "json_data": sent}).save(name, overwrite=True)  # pyright: ignore[reportUnusedCoroutine]
 
 
-def test_a_block_that_cannot_be_told_is_a_line_in_the_log_and_keeps_no_other_from_being_told(
+def test_a_failing_notification_block_is_logged_and_stops_no_other(
     engine_url: str, webhook: Webhook, caplog: pytest.LogCaptureFixture
 ) -> None:
     with run_webhook() as gone:

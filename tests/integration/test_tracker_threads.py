@@ -1,4 +1,4 @@
-"""What a tracker is told of a loop, and what people answer there: once each, and never in the way of the loop."""
+"""Issues that a loop opens and updates, and answers in comments: once each, and never blocking the loop."""
 
 import logging
 from pathlib import Path
@@ -37,7 +37,7 @@ def asked(api: TrackerApi, context: LoopContext, **fields: Any) -> LoopState:
     return fresh
 
 
-def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, context: LoopContext) -> None:
+def test_an_escalation_is_one_issue_however_often_it_is_published(api: TrackerApi, context: LoopContext) -> None:
     stuck = ended(api)
     for _ in range(3):
         publish(loop(api), stuck, context)
@@ -48,7 +48,7 @@ def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, co
     assert "it is stuck" in issue.body
 
 
-def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, context: LoopContext) -> None:
+def test_nothing_is_requested_without_changes(api: TrackerApi, context: LoopContext) -> None:
     publish(loop(api), loop(api, iteration=1), context)
     assert api.requests == []
     publish(None, ended(api), context)
@@ -79,7 +79,7 @@ def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: Track
     assert len(api.issues[1].comments) == 1
 
 
-def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi, context: LoopContext) -> None:
+def test_an_issue_whose_creation_was_not_confirmed_is_found_again(api: TrackerApi, context: LoopContext) -> None:
     api.labels = {"helmsman": 1, "helmsman:stopped": 2}
     api.faults = [Fault(502, method="POST", done=True)]
     publish(None, ended(api), context)
@@ -88,7 +88,7 @@ def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi
     assert api.issues[1].comments == []
 
 
-def test_what_a_tracker_that_was_away_missed_is_made_up_for(
+def test_updates_missed_by_an_unreachable_tracker_are_published_later(
     api: TrackerApi, context: LoopContext, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -135,7 +135,7 @@ def test_the_token_goes_only_to_hosts_that_the_operator_named(
     assert "must not be sent to that address" in caplog.text
 
 
-def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, context: LoopContext, caplog: pytest.LogCaptureFixture) -> None:
+def test_publishing_never_raises(api: TrackerApi, context: LoopContext, caplog: pytest.LogCaptureFixture) -> None:
     broken = loop(api).config.tracker.model_copy(update={"url": "gopher://127.0.0.1"})
     stuck = ended(api)
     publish(None, stuck.model_copy(update={"config": stuck.config.model_copy(update={"tracker": broken})}), context)
@@ -161,7 +161,7 @@ def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, con
     assert answer.guidance == "use the cache\nand test it"
 
 
-def test_what_was_understood_is_told_once(api: TrackerApi, context: LoopContext) -> None:
+def test_a_confirmation_is_posted_once(api: TrackerApi, context: LoopContext) -> None:
     waiting = asked(api, context)
     api.say(1, "alice", "/helmsman revise")
     api.say(1, "alice", "/helmsman approve")
@@ -175,7 +175,7 @@ def test_what_was_understood_is_told_once(api: TrackerApi, context: LoopContext)
 @pytest.mark.parametrize(
     "author", ["eve", "", "alice-", BOT], ids=["a stranger", "a deleted account", "a look-alike", "our own account"]
 )
-def test_nobody_else_s_comment_answers_or_gets_a_reply(api: TrackerApi, context: LoopContext, author: str) -> None:
+def test_comments_of_other_users_neither_answer_nor_get_a_reply(api: TrackerApi, context: LoopContext, author: str) -> None:
     waiting = asked(api, context)
     api.say(1, author, "/helmsman stop")
     assert answer_from_tracker(waiting, context) is None
@@ -202,7 +202,7 @@ def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, con
     assert (answer.gate, answer.choice) == ("milestone-3-2", Choice.APPROVE)
 
 
-def test_a_comment_that_somebody_changed_does_not_count(api: TrackerApi, context: LoopContext) -> None:
+def test_an_edited_comment_does_not_count(api: TrackerApi, context: LoopContext) -> None:
     waiting = asked(api, context)
     api.say(1, "alice", "/helmsman stop", edited=True)
     assert answer_from_tracker(waiting, context) is None
@@ -218,7 +218,7 @@ def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, con
     assert answer_from_tracker(second, context) is None
 
 
-def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api: TrackerApi, context: LoopContext) -> None:
+def test_an_unpublished_question_is_published_when_an_answer_is_read(api: TrackerApi, context: LoopContext) -> None:
     waiting = asking(api)
     assert answer_from_tracker(waiting, context) is None
     assert len(api.issues) == 1
@@ -226,7 +226,7 @@ def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api
     assert answer_from_tracker(waiting, context) is not None
 
 
-def test_where_nobody_is_allowed_nobody_is_asked(api: TrackerApi, context: LoopContext) -> None:
+def test_without_allowed_users_nothing_is_requested(api: TrackerApi, context: LoopContext) -> None:
     waiting = asked(api, context, tracker={"allowed_users": ()})
     before = len(api.requests)
     assert answer_from_tracker(waiting, context) is None
@@ -242,7 +242,7 @@ def test_an_answer_counts_though_the_reply_fails(api: TrackerApi, context: LoopC
     assert answer_from_tracker(waiting, context) is not None
 
 
-def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, context: LoopContext) -> None:
+def test_answers_are_polled_at_the_configured_interval(api: TrackerApi, context: LoopContext) -> None:
     ear = TrackerListener(asked(api, context), context)
     before = len(api.requests)
     assert [ear(), len(api.requests) > before] == [None, True]
@@ -252,7 +252,7 @@ def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, context: 
     assert len(api.requests) == heard
 
 
-def test_listening_never_raises(api: TrackerApi, context: LoopContext) -> None:
+def test_reading_answers_never_raises(api: TrackerApi, context: LoopContext) -> None:
     waiting = asked(api, context)
     for fault in (Fault(401), Fault(404), Fault(200)):
         api.faults = [fault]
