@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.parsers.failure_words import Programs, excerpt, is_library_path, make_hit, own_frame, rules
+from helmsman.parsers.failure_words import Programs, excerpt, make_hit, own_frame, rules
 from helmsman.parsers.failures import HEADING, heading_lines, meaningful_line, parse_commands, programs_of, summary_message
 from helmsman.plain import short_line
 
@@ -17,10 +17,8 @@ NAMES = 3  # maximum test names of one failure; further ones are counted
 LAST_LINES = 15  # of an output without recognized failures
 
 _ENDS = re.compile(r"={10,}|-{3,} Captured ")
-_PLACED = re.compile(r"^(?P<file>[\w./@-]{1,200}\.\w{1,5}):(?P<line>\d+): ", re.MULTILINE)  # pytest below a frame
-_ANYWHERE = re.compile(r"(?P<file>[\w./@-]{1,200}\.[a-z]{1,5}):(?P<line>\d+)")
+_ANYWHERE = re.compile(r"[\w./@-]{1,200}\.[a-z]{1,5}:\d+")
 _MARKED = re.compile(r"^ *> ?(?:\d+ \|)?(?P<code> *\S.*)", re.MULTILINE)  # pytest, jest, vitest
-_PYTHON_FRAME = re.compile(r"^ *File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d+).*\n +(?P<code>\S.*)", re.MULTILINE)
 _COMPARED = re.compile(r"^ *(?P<side>Expected|Received|expected|actual|left|right) *:? +(?P<value>\S.*)", re.MULTILINE)
 _UNITTEST = re.compile(r"(?P<short>\S+) \((?P<path>[\w.]+)\)")
 
@@ -62,25 +60,13 @@ def _test_failures(lines: Sequence[str], tests: Sequence[str]) -> Iterator[_Fail
 
 def _read_failure(block: Sequence[str], name: str) -> _Failure:
     text = "\n".join(block)
-    at, code = _own_frame_with_code(text)
+    at, code = own_frame(text)
+    place, marked = _ANYWHERE.search(text), [match["code"].strip() for match in _MARKED.finditer(text)]
+    at, code = at or (place[0].removeprefix("./") if place else ""), code or "".join(marked[-1:])
     sides = {match["side"].lower(): match["value"] for match in _COMPARED.finditer(text)}
     compared = ", ".join(f"{side} {value}" for side, value in list(sides.items())[:2])
     test = _short_name(name).removeprefix(f"{at.rpartition(':')[0]}::")
     return _Failure(at, test, code.removeprefix("self.")[:CODE], compared or meaningful_line(block, name))
-
-
-def _own_frame_with_code(text: str) -> tuple[str, str]:
-    """Return place and source line of the innermost frame outside of libraries."""
-
-    def own(pattern: re.Pattern[str]) -> list[re.Match[str]]:
-        return [match for match in pattern.finditer(text) if not is_library_path(match["file"])]
-
-    if frames := own(_PYTHON_FRAME):
-        return f"{frames[-1]['file']}:{frames[-1]['line']}", frames[-1]["code"]
-    marked, placed = [match["code"].strip() for match in _MARKED.finditer(text)], own(_PLACED)[-1:]
-    at = "" if placed else own_frame(text)
-    places = [f"{match['file'].removeprefix('./')}:{match['line']}" for match in placed or own(_ANYWHERE)[:1]]
-    return at or "".join(places), "".join(marked[-1:])
 
 
 def _short_name(name: str) -> str:

@@ -31,14 +31,9 @@ def normalize_place(where: str) -> str:
 
 
 def _replace(text: str, *tables: str) -> str:
-    for pattern, instead in (pair for name in tables for pair in _replacements(name)):
-        text = pattern.sub(instead, text)
+    for pattern, instead in (pair for name in tables for pair in table_of("replaced")[name]):
+        text = re.sub(pattern, instead, text)
     return text
-
-
-@cache
-def _replacements(name: str) -> list[tuple[re.Pattern[str], str]]:
-    return [(re.compile(pattern), instead) for pattern, instead in table_of("replaced")[name]]
 
 
 EDGE = 20_000  # characters to read at each end; summaries are at the end, the first error often at the start
@@ -181,8 +176,8 @@ _LIBRARY_PATH = re.compile(
 )
 _PYTHON = re.compile(
     r"^(?:(?:E +)? *File \"(?P<file>[^\"\n]{1,400})\", line "
-    r"|(?P<short>[^\s:\"]{1,300}\.py):(?=\d+: in \S))"  # pytest's short form
-    r"(?P<line>\d+)",
+    r"|(?P<short>[^\s:\"]{1,300}\.py):(?=\d+: ))"  # of pytest
+    r"(?P<line>\d+)(?:.*\n {4,}(?P<code>[^\s~^].*))?",
     re.MULTILINE,
 )
 _FRAMES = re.compile(
@@ -197,15 +192,19 @@ _FRAMES = re.compile(
 )
 
 
-def is_library_path(path: str) -> bool:
-    """Whether a path belongs to a library or runtime."""
-    return bool(_LIBRARY_PATH.search(path))
+class Frame(NamedTuple):
+    """A frame of a stack trace; empty if there is none."""
+
+    at: str = ""  # `path:line`
+    code: str = ""  # its source line, if printed below it
 
 
-def own_frame(text: str) -> str:
-    """Return `path:line` of the innermost frame outside of libraries: the last in Python, the first in other languages."""
-    python = [f"{match['file'] or match['short']}:{match['line']}" for match in _PYTHON.finditer(text)]
-    own = [frame for frame in python if not _LIBRARY_PATH.search(frame)]
-    others = (match[match.lastgroup or 0] for match in _FRAMES.finditer(text))
-    frame = own[-1] if own else next((frame for frame in others if not _LIBRARY_PATH.search(frame)), "")
-    return re.sub(r"(?::line | on line )(?=\d+$)", ":", frame)
+def own_frame(text: str) -> Frame:
+    """Return the innermost frame outside of libraries: the last in Python, the first in other languages."""
+    python = (
+        Frame(f"{match['file'] or match['short']}:{match['line']}", match["code"] or "") for match in _PYTHON.finditer(text)
+    )
+    others = (Frame(match[match.lastgroup or 0]) for match in _FRAMES.finditer(text))
+    own = [frame for frame in python if not _LIBRARY_PATH.search(frame.at)][-1:]
+    frame = next((frame for frame in (*own, *others) if not _LIBRARY_PATH.search(frame.at)), Frame())
+    return frame._replace(at=re.sub(r"(?::line | on line )(?=\d+$)", ":", frame.at))

@@ -101,7 +101,7 @@ def failure_of(tool: str, detail: str, output: str) -> ErrorVector:
                 "" if by_exit_code else next((line for line in filled if _ANY_ERROR.match(line)), filled[-1] if filled else "")
             )
             hit = Hit(by_exit_code or Class.OTHER, message or (f"exit code {code}" if code else "no output"))
-        where = hit.at or own_frame(joined) or hit.name or program
+        where = hit.at or own_frame(joined).at or hit.name or program
     return ErrorVector(kind=hit.kind, where=normalize_place(where), message=normalize_message(hit.said), extent=extent(output))
 
 
@@ -153,7 +153,7 @@ def failing_test(lines: Sequence[str], names: frozenset[str]) -> Hit | None:
         name = min(counts.failing, default=hit.at if hit else "")
         has_run = any("::" in test for test in counts.failing) or not _UNIMPORTED.search(text)
         message = meaningful_line(lines, name) or f"{counts.failed} failed"
-        return Hit(Class.TEST, message, name) if has_run else Hit(Class.BUILD, message, own_frame(text) or name)
+        return Hit(Class.TEST, message, name) if has_run else Hit(Class.BUILD, message, own_frame(text).at or name)
     return hit and hit._replace(said=meaningful_line(lines, hit.at) or hit.said)
 
 

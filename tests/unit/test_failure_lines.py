@@ -22,7 +22,7 @@ def lines_of(name: str) -> tuple[str, ...]:
     [
         ("pytest_red", "test_calc.py:8 | test_bad[x y] | assert a == 5 | AssertionError: assert 'x y' == 5"),
         ("pytest_red_colour", "test_calc.py:8 | test_bad[1] | assert a == 5 | assert 1 == 5"),
-        ("pytest_broken", "test_calc.py:1 | test_calc.py | ModuleNotFoundError: No module named"),
+        ("pytest_broken", "test_calc.py:1 | test_calc.py | import nowhere | ModuleNotFoundError: No module named"),
         ("unittest_red", "sub_test.py:6 | T.test_no | assertEqual(1,2) | AssertionError: 1 != 2"),
         ("go_failing", "calc_test.go:7 | TestSub | got 3, want 1"),
         ("cargo_red", "src/lib.rs:12 | tests::bad | left 2, right 3"),
