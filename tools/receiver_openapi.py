@@ -2,7 +2,7 @@
 
     python tools/receiver_openapi.py
 
-Writes docs/receiver.openapi.json, which tests/contracts/test_receiver_openapi.py holds true, and tests/integration/
+Writes docs/receiver.openapi.json, which tests/contracts/test_documents.py holds true, and tests/integration/
 test_receiver_fuzzed.py runs against the receiver itself.
 """
 

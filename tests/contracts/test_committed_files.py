@@ -1,13 +1,14 @@
-"""The lock: every dependency at one version, by hash, from wherever the operator's pip finds it."""
+"""The lock pins every dependency by hash, and committed files name no registry and no folder of a particular machine."""
 
 import re
 import tomllib
 from importlib.metadata import version
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.contracts.source import ROOT
+from tests.contracts.source import ROOT, listed_files, modules, named
 
 HASH = re.compile(r"^--hash=sha256:[0-9a-f]{64}$")
 
@@ -53,3 +54,49 @@ def test_the_lock_is_what_pyproject_asks_for() -> None:
         locked = versions[canonicalize_name(requirement.name)]
         assert all(requirement.specifier.contains(one) for one in locked), requirement
         assert version(requirement.name) in locked, f"{requirement}: these tests run with another version"
+
+
+# Spelled in two halves, so that this file does not name them either.
+REGISTRIES = (
+    r"pypi\.o" + "rg",
+    "python" + r"hosted\.org",
+    r"npmjs\.o" + "rg",
+    r"npmjs\.c" + "om",
+    r"yarnpkg\.c" + "om",
+    "artifac" + "tory",
+)
+OPTIONS = ("--index" + "-url", "--extra-index" + "-url", "--find" + "-links", "--trusted" + "-host")
+FOLDERS = ("/ho" + r"me/\w", "/Use" + r"rs/\w", "/ro" + r"ot/", "/wo" + r"rk/\w", r"[A-Z]:\\Use" + r"rs\\")
+PLACE = re.compile(rf"{'|'.join(REGISTRIES)}|(?<![\w-])(?:{'|'.join(OPTIONS)})|(?<![\w.-])(?:{'|'.join(FOLDERS)})", re.IGNORECASE)
+
+
+def places(text: str) -> list[str]:
+    return PLACE.findall(text)
+
+
+def test_no_file_names_a_registry_or_a_folder_of_a_machine() -> None:
+    found = {named(path): places(path.read_text(encoding="utf-8", errors="replace")) for path in listed_files()}
+    assert len(found) > len(modules("helmsman"))
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://PyPI.o" + "rg/simple",
+        "pip install --index" + "-url=somewhere x",
+        "see /ho" + "me/somebody/project",
+        'cwd="/wo' + 'rk/project"',
+        "/ro" + "ot/.cache",
+        r"C:\Use" + r"rs\somebody",
+    ],
+)
+def test_a_place_is_found(text: str) -> None:
+    assert places(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["src/ho" + "me/page.html", "./wo" + "rk/tree", "uv --no-emit-index" + "-url", "$HO" + "ME/.claude"]
+)
+def test_a_relative_path_is_no_place_of_a_machine(text: str) -> None:
+    assert places(text) == []
