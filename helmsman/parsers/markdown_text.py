@@ -25,10 +25,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Categories of invisible characters; some can hide whole sentences from the person who sets a label."""
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 """Other invisible characters: the rest of Unicode's Default_Ignorable_Code_Point, and Braille's blank."""
-_FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
-_FENCES = re.compile("```|~~~")
 _UPPER_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
-_TAB, _DEEPEST_FENCE = 4, 3  # columns of a tab, and maximum indentation of a fence
 
 # --- blocks ---------------------------------------------------------------------------------------------------------
 
@@ -91,45 +88,26 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-# --- code, line by line ---------------------------------------------------------------------------------------------
+# --- code ----------------------------------------------------------------------------------------------------------
 
 
-class CodeBlocks:
-    """Tracks code blocks while the lines of a text are passed in order."""
+def code_pattern(indent: str) -> str:
+    """Return a pattern for the rest of a code block from its fence on; its group `end` is empty if the block is not closed."""
+    return rf"(?P<fence>`{{3,}}(?=[^`\n]*$)|~{{3,}}).*?(?P<end>^{indent}(?P=fence)[`~]*[ \t\r]*$|\Z)"
 
-    def __init__(self) -> None:
-        self._fence = ""
 
-    @property
-    def open(self) -> bool:
-        """Whether the next line is in a block."""
-        return bool(self._fence)
+_CODE = re.compile(f"^ {{0,3}}{code_pattern(' {0,3}')}", re.MULTILINE | re.DOTALL)
 
-    def holds(self, line: str) -> bool:
-        """Process the next line; return whether it belongs to a block, including its fences."""
-        plain = line.expandtabs(_TAB)
-        bare = plain.lstrip(" ")
-        fence_match = _FENCE.match(bare)
-        inside, fence = self.open, fence_match[0] if fence_match and len(plain) - len(bare) <= _DEEPEST_FENCE else ""
-        if fence and not inside:
-            self._fence = fence
-        elif inside and fence.startswith(self._fence) and not line.strip(" \t\r`~"):
-            self._fence = ""
-        return inside or bool(fence)
+
+def without_code(text: str) -> str:
+    """Return a text with empty lines instead of its code blocks."""
+    return _CODE.sub(lambda block: "\n" * block[0].count("\n"), text)
 
 
 def upper_headings(lines: Iterable[str]) -> list[int]:
     """Return the indexes of headings of the first two levels outside of code blocks."""
-    code = CodeBlocks()
-    return [at for at, line in enumerate(lines) if not code.holds(line) and _UPPER_HEADING.fullmatch(line.rstrip())]
-
-
-def outside_code(text: str) -> str:
-    """Return a text without its code blocks."""
-    if not _FENCES.search(text):  # shortcut: a million short lines take long one by one
-        return text
-    code = CodeBlocks()
-    return "\n".join(line for line in text.splitlines() if not code.holds(line))
+    visible_lines = without_code("\n".join(lines)).split("\n")
+    return [at for at, line in enumerate(visible_lines) if _UPPER_HEADING.fullmatch(line.rstrip())]
 
 
 # --- rendering by forges --------------------------------------------------------------------------------------------

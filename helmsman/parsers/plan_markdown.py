@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from helmsman.config.layers import display
-from helmsman.parsers.markdown_text import CodeBlocks
+from helmsman.parsers.markdown_text import code_pattern
 from helmsman.parsers.plan_form import RANKS, Item, PlanError, item_of, require_few_items, slug
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
@@ -19,7 +19,13 @@ ABOVE = 19  # maximum characters of an id from the heading above
 _BOX = re.compile(r"(?P<lead>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX~/-])\]\*?(?P<rest>[ \t].*)?")
 _ALMOST = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?P<box>\[(?:[ \t]{0,3}[xX]?[ \t]{0,3}|[^\w\s\]])\])(?![(\[:])")
 """Malformed boxes."""
-_LEAD = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
+_INDENT = r"[ \t]*"
+_HIDDEN = re.compile(
+    rf"^{_INDENT}(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?"
+    rf"(?:{code_pattern(_INDENT)}|<!--.*?(?P<end_of_comment>-->[^\n]*|\Z))",
+    re.MULTILINE | re.DOTALL,
+)
+"""Code blocks and comments, also in list items."""
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _SURE_ID = re.compile(r"[A-Z]{1,3}\d{2,5}|[A-Z]{1,6}-\d{2,5}")
 """Unambiguous ids, whose repetition is an error; others may be numbers that only look like ids."""
@@ -142,16 +148,12 @@ def _boxes(text: str) -> list[_Box]:
 
 def _visible_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield numbered lines outside of code and comments. Raises PlanError for an unclosed one."""
-    code, comment, start = CodeBlocks(), False, 0
-    for number, line in enumerate(map(str.rstrip, text.split("\n")), 1):
-        bare, inside = _LEAD.sub("", line, count=1), comment or code.open
-        if comment or (not inside and bare.startswith("<!--")):
-            comment = "-->" not in line
-        elif line and not code.holds(bare):
-            yield number, line
-        start = start if inside else number
-    if comment or code.open:
-        raise PlanError(start, "the code block or comment that begins here is never closed")
+    for hidden in _HIDDEN.finditer(text):
+        if not (hidden["end"] or hidden["end_of_comment"]):
+            start = text.count("\n", 0, hidden.start()) + 1
+            raise PlanError(start, "the code block or comment that begins here is never closed")
+    visible = _HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), text)
+    yield from ((number, line.rstrip()) for number, line in enumerate(visible.split("\n"), 1) if line.strip())
 
 
 def _nest(boxes: list[_Box]) -> None:

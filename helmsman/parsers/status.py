@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice, takewhile
 
-from helmsman.parsers.markdown_text import outside_code
+from helmsman.parsers.markdown_text import without_code
 from helmsman.plain import short_line
 from helmsman.records.claims import LONGEST_BLOCKED, Claims, StatusReport
 
@@ -50,12 +50,12 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     signal = read_status(request_text)
     if signal and signal.exit_signal:
         return Claims(wants_to_finish=True, how="EXIT_SIGNAL", status=status)
-    prose = outside_code(request_text)
+    prose = without_code(request_text)
     prose = prose if prose.strip() else request_text
     is_on_own_line = any(line.strip("`*_ \t") == promise for line in prose.splitlines())
     if promise and (is_on_own_line or promise in _CODE_SPAN.sub("", prose)):
         return Claims(wants_to_finish=True, how=promise, status=status)
-    word, reason = _closing_word(outside_code(message[-_LONGEST:]).splitlines())
+    word, reason = _closing_word(without_code(message[-_LONGEST:]).splitlines())
     if status and status.status == "blocked" and word in {"", "CONTINUE"}:
         word, reason = "BLOCKED", status.recommendation or "it gives no reason"
     if word in {"BLOCKED", "IMPOSSIBLE"}:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from helmsman.parsers.markdown_text import outside_code
+from helmsman.parsers.markdown_text import without_code
 from helmsman.parsers.paths import Paths, as_path, is_visible_to_git
 from helmsman.parsers.status import read_ending
 from helmsman.plain import short_line
@@ -79,7 +79,7 @@ _FILES_UNDER = _compile(r"\W*(?:files? |what )?(?:I )?(?:changed|modified|create
 def _sentences(message: str) -> Iterator[tuple[str, str]]:
     """Yield sentences with their heading or lead-in, without code, quotes, tables and unticked boxes."""
     under = ""
-    for part in _PART.split(outside_code(message[-_LONGEST:].replace("\u2019", "'"))):
+    for part in _PART.split(without_code(message[-_LONGEST:].replace("\u2019", "'"))):
         text = " ".join(part.replace("**", "").split())
         if not text.startswith(("#", ">", "|", "- [ ]", "* [ ]")) and not _NOT_DONE.search(under):
             yield from ((sentence, under) for sentence in _SENTENCE_END.split(_MARKS.sub("", text)[: 3 * _LONGEST_QUOTE]))

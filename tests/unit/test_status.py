@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.markdown_text import CodeBlocks
+from helmsman.parsers.markdown_text import without_code
 from helmsman.parsers.status import LAST_LINES, find_promises, read_ending, read_status
 from helmsman.records.claims import Claims, StatusReport
 
@@ -235,8 +235,8 @@ def test_each_promise_of_a_prompt_is_found_once_with_its_line() -> None:
 
 def code(text: str) -> str:
     """The lines as letters: those of a block as `c`."""
-    blocks = CodeBlocks()
-    return "".join("c" if blocks.holds(line) else "." for line in text.split("\n"))
+    lines = zip(text.split("\n"), without_code(text).split("\n"), strict=True)
+    return "".join("." if line == visible else "c" for line, visible in lines)
 
 
 @pytest.mark.parametrize(
