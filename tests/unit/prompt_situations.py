@@ -39,10 +39,9 @@ COMMITS = (
 
 
 class Situation(NamedTuple):
-    """What is known before an iteration, what has to be told, and what must not."""
+    """The state before an iteration, and words that its prompt must not contain."""
 
     state: LoopState
-    says: tuple[str, ...] = ()
     silent: tuple[str, ...] = ("RALPH_STATUS", "E-I", "urgency", "%", "mend ", "in vain", "rung", "regressing")
     commits: tuple[Commit, ...] = ()
     hand: InHand | None = None
@@ -115,53 +114,28 @@ SALVAGE = Salvage(iteration=1, attempt=1, ref="r", commit="e" * 40, files=2)
 PLANNED = config(GOAL, checks=("./check.sh",), plan={"file": "plan.toml"})
 
 SITUATIONS: Mapping[str, Situation] = {
-    "first": Situation(state(OF, checks=red(*ALL)), ("Iteration 1 of 30", "TestCalc.test_add", "4 tests failing")),
-    "first-without-report": Situation(state(OF), ("Nothing has been done yet.",)),
-    "without-checks": Situation(state(config(GOAL, checks=())), ("nothing will be verified",)),
-    "progress": Situation(
-        after(*ALL[2:]), ("fixed: test_sub\nnewly broken: none", "failing for 2 iterations: test_half"), commits=COMMITS,
-    ),
-    "newly-broken": Situation(after("test_half", "test_add"), ("broken again: test_add (it passed after iteration 1",)),
-    "green-not-asked": Situation(after(), ("All checks passed",)),
-    "claim-under-red-checks": Situation(after("test_mx", done=refused("checks")), ("It was refused: checks fail.",)),
-    "claim-with-finding": Situation(
-        after(done=refused("invariants"), findings=(COPIED,)), ("It was refused: the diff", "Compute the result"),
-    ),
-    "claim-rejected-by-judge": Situation(
-        after(of=JUDGED, done=refused("judge"), judge=JudgeMemory(feedback=(REJECTED,))),
-        ("It was refused: a reviewer", "half says nothing of odd numbers", "[documented]", "Somebody who reads calc.py"),
-    ),
-    "claim-unproven": Situation(after(done=refused("unproven")), ("add a test that fails without it",)),
-    "claim-unchanged": Situation(after(done=refused("unchanged")), ("nothing differs from the commit",)),
-    "nothing-done": Situation(
-        after(*ALL, history=IDLE, oversight=on(EscalationLevel.REDESIGN, idle=3)),
-        ("no tool was called", "no progress in iteration 3: 0 files changed, 0 tool calls", "Start with one failing test"),
-    ),
-    "oscillating": Situation(
-        after(*ALL[1:], history=BACK, oversight=on(EscalationLevel.REFACTOR, "oscillating: 3")),
-        ("iteration 3 (3333333333) brought back the files of iteration 1 (1111111111)", "undo each other"),
-    ),
-    "redesign": Situation(after(*ALL[2:], oversight=on(EscalationLevel.REDESIGN)), ("which assumption failed",)),
-    "double-bind": Situation(
-        after("test_mx", oversight=Oversight(diagnosis="double_bind", conflicts=(BOUND,))),
-        ("Then end with BLOCKED", "AGENTS.md:3 says 'Never change calc.py.'"),
-    ),
-    "taken-back": Situation(after("test_mx", failed=FAILED), ("made the checks worse", "commit ffffffffffff"), ("fixed:",)),
-    "interrupted": Situation(after("test_mx", salvaged=(SALVAGE,)), ("kept as commit eeeeeeeeeeee",)),
-    "off-the-task": Situation(
-        after("test_mx", last_call=LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))),
-        ("Continue with the task itself.", "share no name or word with the task\n```\na.md\nb.md\nc.md\n```"),
-    ),
-    "blocked": Situation(
-        after("test_mx", done=DoneSignals(blocked=1, blocked_by="test_mx demands 9 and 10")),
-        ("said that it is blocked", "test_mx demands 9 and 10", "change nothing and end with `BLOCKED: `"),
-    ),
+    "first": Situation(state(OF, checks=red(*ALL))),
+    "first-without-report": Situation(state(OF)),
+    "without-checks": Situation(state(config(GOAL, checks=()))),
+    "progress": Situation(after(*ALL[2:]), commits=COMMITS),
+    "newly-broken": Situation(after("test_half", "test_add")),
+    "green-not-asked": Situation(after()),
+    "claim-under-red-checks": Situation(after("test_mx", done=refused("checks"))),
+    "claim-with-finding": Situation(after(done=refused("invariants"), findings=(COPIED,))),
+    "claim-rejected-by-judge": Situation(after(of=JUDGED, done=refused("judge"), judge=JudgeMemory(feedback=(REJECTED,)))),
+    "claim-unproven": Situation(after(done=refused("unproven"))),
+    "claim-unchanged": Situation(after(done=refused("unchanged"))),
+    "nothing-done": Situation(after(*ALL, history=IDLE, oversight=on(EscalationLevel.REDESIGN, idle=3))),
+    "oscillating": Situation(after(*ALL[1:], history=BACK, oversight=on(EscalationLevel.REFACTOR, "oscillating: 3"))),
+    "redesign": Situation(after(*ALL[2:], oversight=on(EscalationLevel.REDESIGN))),
+    "double-bind": Situation(after("test_mx", oversight=Oversight(diagnosis="double_bind", conflicts=(BOUND,)))),
+    "taken-back": Situation(after("test_mx", failed=FAILED), silent=("fixed:",)),
+    "interrupted": Situation(after("test_mx", salvaged=(SALVAGE,))),
+    "off-the-task": Situation(after("test_mx", last_call=LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md"))))),
+    "blocked": Situation(after("test_mx", done=DoneSignals(blocked=1, blocked_by="test_mx demands 9 and 10"))),
     "research": Situation(
-        state(config(GOAL, checks=("./check.sh",), research={"use": True})),
-        ("this iteration changes no source", "end with `CONTINUE: `"), ("RALPH_STATUS", "<promise>"),
+        state(config(GOAL, checks=("./check.sh",), research={"use": True})), silent=("RALPH_STATUS", "<promise>")
     ),
-    "plan-item-with-check": Situation(
-        state(PLANNED, checks=red(*ALL)), ("T001: Write the parser", "make parser", "may still fail"), hand=hand(own=True),
-    ),
-    "plan-item-without-check": Situation(state(PLANNED, checks=red(*ALL)), ("has `T001` in its name",), hand=hand(own=False)),
-}  # fmt: skip
+    "plan-item-with-check": Situation(state(PLANNED, checks=red(*ALL)), hand=hand(own=True)),
+    "plan-item-without-check": Situation(state(PLANNED, checks=red(*ALL)), hand=hand(own=False)),
+}
