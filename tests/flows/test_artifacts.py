@@ -186,7 +186,7 @@ def test_a_hanging_engine_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None
         with Deaf().listening() as deaf:
             for _ in range(2):  # what could not be written is tried at the next showing, once again
                 with temporary_settings({PREFECT_API_URL: deaf.url}):
-                    artifacts.publish_artifacts(ended(), troubled_record())
+                    artifacts.publish_artifacts(ended(), quoting_record())
                 asked.append([line for line in deaf.asked if "artifacts" in line or "admin" in line])
 
     run = in_a_run(show)

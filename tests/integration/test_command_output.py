@@ -9,7 +9,7 @@ import pytest
 
 from deployments.output import fields, print_result, write_file
 from helmsman.errors import OperatorError, TransientError
-from tests.fakes.bench import ROOT
+from tests.fakes.processes import ROOT
 
 FULL = Path("/dev/full")
 

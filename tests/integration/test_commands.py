@@ -18,7 +18,7 @@ from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import write_state
 from tasks.system.lock import exclusive_driver
 from tests.fakes import command_line
-from tests.fakes.command_line import CommandLine, looking, the_object
+from tests.fakes.command_line import CommandLine, offline_command_line, read_object
 from tests.fakes.repositories import make_repository
 from tests.unit import builders
 
@@ -78,7 +78,7 @@ def test_a_repository_without_loops_is_reported(tmp_path: Path) -> None:
 @pytest.mark.feature("E11")
 def test_config_shows_one_key_a_section_or_what_was_changed(helmsman: CommandLine) -> None:
     def shown(*words: str) -> set[str]:
-        return set(the_object(helmsman.run("config", *words, "--repo", helmsman.repository, "--json").output))
+        return set(read_object(helmsman.run("config", *words, "--repo", helmsman.repository, "--json").output))
 
     assert shown("limits.iterations") == {"limits.iterations"}
     assert {"limits.iterations", "limits.tokens"} < shown("limits") < set(leaves(LoopConfig(goal="g")))
@@ -100,7 +100,7 @@ def test_help_and_version_are_commands_too(words: tuple[str, ...], same: tuple[s
 @pytest.mark.parametrize("further", [(), ("--json",)])
 def test_a_run_without_a_terminal_is_rejected_and_names_the_option(tmp_path: Path, further: tuple[str, ...]) -> None:
     command_line.make_repository(tmp_path / "repository")
-    helmsman = looking(tmp_path)
+    helmsman = offline_command_line(tmp_path)
     told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, *further)
     assert (told.exit_code, "pass --yes to start without asking" in told.errors) == (2, True), told
     assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
@@ -114,7 +114,7 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     folder = tmp_path_factory.mktemp("several")
     command_line.make_repository(folder / "repository")
     (folder / "loops.toml").write_text(LOOPS)
-    return looking(folder)
+    return offline_command_line(folder)
 
 
 @pytest.mark.parametrize(

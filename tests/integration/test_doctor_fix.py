@@ -78,7 +78,7 @@ class Scene:
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broken:
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     make_repository(tmp_path / "repository", {})
     for name in ("HELMSMAN_HOME", "PREFECT_HOME"):
         (tmp_path / name).mkdir()
@@ -256,7 +256,7 @@ def test_an_unreadable_loop_is_reported_and_hides_no_other(scene: Scene) -> None
     assert scene.doctor("worktrees")[0].remedy.startswith(f"git worktree remove {path}")
 
 
-def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Broken, tmp_path: Path) -> None:
+def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Scene, tmp_path: Path) -> None:
     told = offline_command_line(tmp_path).run(
         "doctor", "--repo", broken.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300))
     )

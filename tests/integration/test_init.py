@@ -23,7 +23,8 @@ from tasks.loop.configure import read_rubric_file
 from tasks.repository.clean_checkout import clean_checkout_of
 from tasks.repository.git import open_repository
 from tasks.system.paths import state_home
-from tests.fakes.command_line import offline_command_line
+from tests.fakes.command_line import HELMSMAN, CommandLine, offline_command_line
+from tests.fakes.processes import PATIENCE, eventually, processes
 from tests.fakes.repositories import commit, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("O1")
@@ -309,7 +310,7 @@ def helmsman(tmp_path: Path) -> Iterator[CommandLine]:
     """In a repository whose tests say that they have begun, and never end. What a failed test leaves is ended."""
     begun = tmp_path / "begun"
     make_repository(tmp_path / "repository", {"Makefile": f"test:\n\ttouch '{begun}'; sleep 600\n"})
-    yield looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
+    yield offline_command_line(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
     for process in processes("HOME", str(tmp_path / "home")):
         process.kill()
 

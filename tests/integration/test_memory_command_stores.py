@@ -12,7 +12,13 @@ from typing import Any
 
 import pytest
 
+from deployments.memory import export_to, forget
+from deployments.start_directory import start_directory
+from tasks.memory import delete, guardrails_place, opening, project_of, write_down
+from tasks.repository.git import open_repository
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
+from tests.fakes.postgres import Postgres
+from tests.fakes.repositories import make_repository
 from tests.integration.memory_bench import EVIL, FIRST, TESTED, MemoryBench, bench, fill, ids, project
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 

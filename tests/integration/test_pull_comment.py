@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.trackers.pull_comment import keep_comment, thread_of
+from tasks.trackers.pull_comment import thread_of, update_comment
 from tests.fakes.http_server import Call, Reply, serve_http
 
 pytestmark = pytest.mark.feature("V19")

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
-from deployments.receiver import WAYS
+from deployments.receiver import SENDERS
 from tests.fakes.push_receiver import Receiver, gitea_headers, github_headers, hook_headers, run_receiver, write_repository_list
 from tools.receiver_openapi import FILE, described
 

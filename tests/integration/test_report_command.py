@@ -10,9 +10,10 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.render.report import html_report
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
-from tasks.repository.state_ref import state_ref, write_state
+from tasks.repository.state_ref import replace_state, state_ref, write_state
 from tests.fakes.command_line import offline_command_line
-from tests.fakes.repositories import make_repository
+from tests.fakes.repositories import NOW, LoopWork, make_repository, start_loop
+from tests.unit.builders import record
 from tests.unit.full_records import full_record, full_state
 
 LOOP = "mend-it"
@@ -70,20 +71,20 @@ ENDING = Decision(kind="stop", rule="limits.iterations", reason="5 of 5", at=NOW
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopWork:
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
-    return begin(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+    return start_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
 
 
 @pytest.mark.feature("S17")
-def test_the_report_shows_the_reason_and_the_iteration_of_a_rollback(work: Work) -> None:
+def test_the_report_shows_the_reason_and_the_iteration_of_a_rollback(work: LoopWork) -> None:
     ended = work.state.model_copy(update={"failed": FAILED, "ending": ENDING})
     text = html_report(ended, [record(ENDING)], "refs/helmsman/x/state")
     assert f"<code>refs/helmsman/x/failed/4-1</code> after iteration 4: {SHOWN}<" in text
 
 
 @pytest.mark.feature("S17")
-def test_the_status_shows_the_reason_of_a_rollback(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_status_shows_the_reason_of_a_rollback(work: LoopWork, capsys: pytest.CaptureFixture[str]) -> None:
     replace_state(work.place.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
     show_status(work.place.repository.top, work.state.loop, as_json=False)
     assert f"undone     refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out

@@ -27,8 +27,10 @@ from tasks.repository.state_ref import read_state, write_state
 from tasks.system.journal import journal_to, listening, publish
 from tasks.system.paths import LoopFolder
 from tests.contracts.source import ROOT
-from tests.fakes.collector import run_collector
-from tests.unit.builders import MINUTE, NOW
+from tests.fakes.collector import Collector, run_collector
+from tests.fakes.repositories import LOOP, make_repository
+from tests.unit import builders
+from tests.unit.builders import CONTINUE, MINUTE, NOW, STOP
 
 pytestmark = pytest.mark.feature("H6")
 
@@ -163,7 +165,7 @@ def repository(tmp_path: Path) -> Repository:
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    with collecting() as listening_one:
+    with run_collector() as listening_one:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", listening_one.url)
         yield listening_one
 
