@@ -16,7 +16,7 @@ from helmsman.orient.focus import focus_section
 from helmsman.orient.hats import worn_hat
 from helmsman.orient.research import research_phase
 from helmsman.orient.trend import trend_section
-from helmsman.oversee.advice import PERSONAS, advise, planned_anew
+from helmsman.oversee.advice import PERSONAS, advise, without_failed_plan
 from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.limits import near
@@ -122,7 +122,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     item, own = orientation.plan.item if orientation.plan else None, state.plan.own
     is_due = item and own and not own.passed and state.plan.now == item.id and own.command == item.check
     item_check = render_pieces("item_check", item=item.id, check=failed_check_values(own)) if item and own and is_due else ()
-    memory = planned_anew(state.memory, state)
+    memory = without_failed_plan(state.memory, state)
     notes, problems = render_notes(memory).strip(), "; ".join(memory.problems)
     return [
         ("refusal", refusal),
@@ -190,7 +190,7 @@ def _advice_section(state: LoopState) -> Sequence[Piece]:
     """The paragraph of advice; a hat has its own persona."""
     advice = advise(state)
     persona = "" if worn_hat(state) else PERSONAS[advice.persona]
-    sentences = " ".join(one_line(sentence) for sentence in (advice.because, *advice.orders, persona) if sentence)
+    sentences = " ".join(one_line(sentence) for sentence in (advice.reason, *advice.instructions, persona) if sentence)
     return render_pieces("advice", sentences=sentences) if sentences else ()
 
 

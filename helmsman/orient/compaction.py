@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from helmsman.budget import fence, fit
-from helmsman.oversee.advice import advise, planned_anew
+from helmsman.oversee.advice import advise, without_failed_plan
 from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.prompts import Piece, render, render_pieces
@@ -41,7 +41,7 @@ class _Answer(StrictAnswer):
 
 def compacts(state: LoopState, orientation: Orientation) -> bool:
     """Whether the due iteration reads a compacted history: for a redesign, or if the history exceeds its allowance."""
-    return advise(state).anew or tokens(_commit_lines(orientation)) + tokens(_notes_text(state)) > COMPACT_TOKENS
+    return advise(state).new_plan or tokens(_commit_lines(orientation)) + tokens(_notes_text(state)) > COMPACT_TOKENS
 
 
 def compaction_request(state: LoopState, orientation: Orientation) -> Question:
@@ -111,4 +111,4 @@ def _commit_lines(orientation: Orientation) -> str:
 
 def _notes_text(state: LoopState) -> str:
     """Working memory without a plan that this iteration discards."""
-    return render_notes(planned_anew(state.memory, state))
+    return render_notes(without_failed_plan(state.memory, state))

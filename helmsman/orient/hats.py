@@ -61,7 +61,7 @@ def scene_of(state: LoopState) -> Scene:
         untrue=len(state.contradictions),
         taken_back=state.failed is not None,
         first=state.iteration <= state.memory.research.tries,  # research only prepares work
-        replan=advice.anew,
+        replan=advice.new_plan,
         conflict=state.merging.trouble is not None,
         item=f"{'[VERIFY] ' * item.verify}{'[P] ' * item.parallel}{item.title}" if item else "",
         persona=advice.persona,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel, ConfigDict
 
-from helmsman.oversee.detector import ADVICE as WORDS
+from helmsman.oversee.detector import ADVICE as TEXTS
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
 from helmsman.parsers.progress_file import without_next_steps
@@ -26,8 +26,8 @@ IDLE = 2  # iterations in a row without progress after which to try something el
 RECURS = 2  # iterations in a row with the same class of failure
 
 
-PERSONAS: Mapping[str, str] = {"": "", **WORDS["personas"]}  # role that the agent takes in an iteration
-SPECIALISTS: Mapping[FailureClass, str] = {FailureClass(kind): name for kind, name in WORDS["specialists"].items()}
+PERSONAS: Mapping[str, str] = {"": "", **TEXTS["personas"]}  # role that the agent takes in an iteration
+SPECIALISTS: Mapping[FailureClass, str] = {FailureClass(kind): name for kind, name in TEXTS["specialists"].items()}
 
 
 class Advice(BaseModel):
@@ -37,12 +37,12 @@ class Advice(BaseModel):
 
     situation: str
     stance: Stance = "persist"
-    because: str = ""
-    orders: tuple[str, ...] = ()
+    reason: str = ""
+    instructions: tuple[str, ...] = ()
     fresh: bool = False
-    anew: bool = False
+    new_plan: bool = False
     specialist: bool = False
-    instructed: bool = False
+    alert_first: bool = False
     persona: str = ""  # one of `PERSONAS`
     model: str = ""  # model of the iteration; empty: the loop's own
 
@@ -52,27 +52,27 @@ def advise(state: LoopState) -> Advice:
     if not state.config.ladder.act:
         return ADVICE["ordinary"]
     row, oversight = ADVICE[next(situation for situation, applies in SITUATIONS if applies(state))], state.oversight
-    orders = (*(oversight.instructions[:1] if row.instructed else ()), *row.orders)
+    instructions = (*(oversight.instructions[:1] if row.alert_first else ()), *row.instructions)
     # the current class of failure with the longest run
     recurring = [learning for learning in oversight.learning if learning.in_row >= RECURS] if row.specialist else []
     longest = max(recurring, key=lambda learning: (learning.in_row, learning.recurred, learning.seen), default=None)
     persona = SPECIALISTS.get(longest.kind, row.persona) if longest else row.persona
-    is_redesign = oversight.ladder.rung is EscalationLevel.REDESIGN or row.anew
+    is_redesign = oversight.ladder.rung is EscalationLevel.REDESIGN or row.new_plan
     model = state.config.ladder.redesign_model if is_redesign else ""
-    return row.model_copy(update={"orders": orders[:MOST], "persona": persona, "model": model})
+    return row.model_copy(update={"instructions": instructions[:MOST], "persona": persona, "model": model})
 
 
 def strategy_of(state: LoopState) -> Strategy:
     """The same for people, with numbers."""
     advice, oversight = advise(state), state.oversight
     idle = f", {plural(oversight.idle, 'iteration')} without progress" if oversight.idle else ""
-    because = f"{advice.situation}: {oversight.progress.completion:.0%} done{idle}, {oversight.ladder.rung.title}"
-    return Strategy(stance=advice.stance, reasoning=because, priorities=advice.orders)
+    reasoning = f"{advice.situation}: {oversight.progress.completion:.0%} done{idle}, {oversight.ladder.rung.title}"
+    return Strategy(stance=advice.stance, reasoning=reasoning, priorities=advice.instructions)
 
 
-def planned_anew(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
+def without_failed_plan(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
     """The agent's notes after the advice: a failed plan is discarded, decisions and completed work stay."""
-    return without_next_steps(memory) if advise(state).anew else memory
+    return without_next_steps(memory) if advise(state).new_plan else memory
 
 
 # --- situations -----------------------------------------------------------------------------------------------------
@@ -117,29 +117,30 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("broken", lambda state: state.oversight.feedback == "broken"),
     (
         "plan diverged",
-        lambda s: (
-            _rule_behind(s.oversight.ladder) == "plan.diverged" and _is_stalled_on(s.oversight.ladder, EscalationLevel.REFACTOR)
+        lambda state: (
+            _rule_behind(state.oversight.ladder) == "plan.diverged"
+            and _is_stalled_on(state.oversight.ladder, EscalationLevel.REFACTOR)
         ),
     ),
-    ("goes round", lambda state: _is_cycling(state, is_first=True)),
-    ("goes round still", lambda state: _is_cycling(state, is_first=False)),
+    ("cycle", lambda state: _is_cycling(state, is_first=True)),
+    ("cycle continues", lambda state: _is_cycling(state, is_first=False)),
     ("redesign", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, is_first=True)),
-    ("redesign goes on", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, is_first=False)),
+    ("redesign continues", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REDESIGN, is_first=False)),
     ("refactor", lambda state: _is_stalled_on(state.oversight.ladder, EscalationLevel.REFACTOR)),
     ("amnesiac", lambda state: state.oversight.diagnosis == "amnesiac"),
     ("redirected", lambda state: bool(state.oversight.redirected and state.oversight.instructions)),
     ("stuck", _is_stuck),
-    ("gutter", lambda state: state.oversight.feedback == "gutter"),
+    ("session stuck", lambda state: state.oversight.feedback == "gutter"),
     ("judge", lambda state: any(rejection.iteration == state.judge.reset_at for rejection in state.judge.feedback[-1:])),
-    ("refused", lambda state: bool(state.done.refused) or any(finding.weight is Weight.BLOCK for finding in state.findings)),
-    ("off the task", lambda state: flagged(state.last_call.drift)),
+    ("claim denied", lambda state: bool(state.done.refused) or any(finding.weight is Weight.BLOCK for finding in state.findings)),
+    ("off task", lambda state: flagged(state.last_call.drift)),
     ("warned", lambda state: bool(state.oversight.instructions)),
-    ("gets on", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),
-    ("not asked", lambda s: bool(s.checks and s.checks.passed and s.worked) and s.oversight.progress.completion >= DONE),
-    ("near", lambda state: state.oversight.progress.completion > NEAR),
+    ("improving", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),
+    ("not claimed", lambda s: bool(s.checks and s.checks.passed and s.worked) and s.oversight.progress.completion >= DONE),
+    ("nearly done", lambda state: state.oversight.progress.completion > NEAR),
     ("ordinary", lambda _: True),
 )
 """Instructions that cannot be followed come first, then what prevents any work, failed levels, stagnation, and the end."""
 ADVICE: Mapping[str, Advice] = {
-    name: Advice.model_validate({"situation": name, **WORDS["situations"].get(name, {})}) for name, _ in SITUATIONS
+    name: Advice.model_validate({"situation": name, **TEXTS["situations"].get(name, {})}) for name, _ in SITUATIONS
 }

@@ -17,7 +17,7 @@ from helmsman.orient.checks import LOGS, logs
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.hats import worn
 from helmsman.orient.research import research_of
-from helmsman.oversee.advice import planned_anew
+from helmsman.oversee.advice import without_failed_plan
 from helmsman.oversee.limits import near
 from helmsman.parsers.progress_file import LONGEST_FILE, read, render
 from helmsman.records.iteration import Briefing, Orientation, WorkingMemory
@@ -62,7 +62,7 @@ def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientatio
     open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _replace_file(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
-    _replace_file(folder / "progress.md", render(planned_anew(state.memory, state)))
+    _replace_file(folder / "progress.md", render(without_failed_plan(state.memory, state)))
     if state.researching:
         remove(folder / RESEARCH_FILE)  # its content has to be new
     _replace_file(folder / "guardrails.md", render_guardrails(remembered.guardrails))

@@ -57,7 +57,7 @@ def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: 
     if config.item and plan.item(config.item) is None and not state.merging.trouble:
         raise missing_item_error(plan, config.item, config.file, state.loop)
     begun = state.plan.now if state.plan.tried else ""
-    return pick_item(plan, config.item, anew=advise(state).anew, small=small, begun=begun)
+    return pick_item(plan, config.item, anew=advise(state).new_plan, small=small, begun=begun)
 
 
 def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched | None:
@@ -77,7 +77,7 @@ def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched 
     if after and after.blob == before.blob and after.mode == before.mode:
         return None
     why = problem or "the loop ticks its items by evidence, and nobody asked for another plan"
-    if after and advise(state).anew:
+    if after and advise(state).new_plan:
         try:
             why = rejection_reason(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
         except PlanError as complaint:

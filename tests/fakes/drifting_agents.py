@@ -115,7 +115,7 @@ def _refactors(number: int, _prompt: str) -> Session:
 
 def _breaks_through(number: int, prompt: str) -> Session:
     """It repeats the failing approach until the prompt demands another."""
-    if "Working on as before did not help" in prompt or "The approach taken so far has failed" in prompt:
+    if "More of the same did not help" in prompt or "The approach taken so far has failed" in prompt:
         return Session(put("shop.py", SOLVED) + keep("Another way"), DONE)
     return _in_vain(number, prompt)
 

@@ -8,7 +8,7 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.brief import brief
-from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, advise, planned_anew
+from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, advise, without_failed_plan
 from helmsman.records.agent import AgentOutcome, Drift, FailureClass, LastCall
 from helmsman.records.control import (
     Band,
@@ -56,19 +56,19 @@ def known(*, of: LoopConfig = CONFIG, **fields: Any) -> LoopState:
         ({"history": (MOMENT.model_copy(update={"tool_calls": 0, "files_changed": 0}),) * 3}, "nothing done", True, False),
         ({"feedback": "broken"}, "broken", False, False),
         ({"ladder": on(EscalationLevel.REFACTOR, "plan.diverged: 3 of 4 files", spent=1)}, "plan diverged", True, True),
-        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc")}, "goes round", True, True),
-        ({"ladder": on(EscalationLevel.REDESIGN, "oscillating: 3", spent=1)}, "goes round still", True, False),
+        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc")}, "cycle", True, True),
+        ({"ladder": on(EscalationLevel.REDESIGN, "oscillating: 3", spent=1)}, "cycle continues", True, False),
         ({"ladder": on(EscalationLevel.REDESIGN)}, "redesign", True, True),
-        ({"ladder": on(EscalationLevel.REDESIGN, spent=1)}, "redesign goes on", True, False),
+        ({"ladder": on(EscalationLevel.REDESIGN, spent=1)}, "redesign continues", True, False),
         ({"ladder": on(EscalationLevel.REFACTOR)}, "refactor", True, False),
-        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc", clean=1)}, "gets on", False, False),
+        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc", clean=1)}, "improving", False, False),
     ],
 )
 def test_the_first_row_that_holds_decides_of_orders_session_and_plan(
     fields: dict[str, Any], situation: str, fresh: bool, anew: bool
 ) -> None:
     advice = advise(known(**fields))
-    assert (advice.situation, advice.fresh, advice.anew) == (situation, fresh, anew)
+    assert (advice.situation, advice.fresh, advice.new_plan) == (situation, fresh, anew)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_the_first_row_that_holds_decides_of_orders_session_and_plan(
         ({"redirected": ("stuck",), "instructions": ("Run the parser alone.",)}, "redirected"),
         ({"diagnosis": "stuck"}, "stuck"),
         ({"idle": 2, "control": Control(band="pivot")}, "stuck"),
-        ({"feedback": "gutter"}, "gutter"),
+        ({"feedback": "gutter"}, "session stuck"),
         ({"judge": REJECTED}, "judge"),
-        ({"done": REFUSED, "progress": Progress(completion=0.95)}, "refused"),
-        ({"last_call": LOST}, "off the task"),
+        ({"done": REFUSED, "progress": Progress(completion=0.95)}, "claim denied"),
+        ({"last_call": LOST}, "off task"),
         ({"instructions": ("Leave the tests as they are.",)}, "warned"),
-        ({"progress": Progress(completion=0.96), "checks": report(check(passed=True))}, "not asked"),
-        ({"progress": Progress(completion=0.81)}, "near"),
+        ({"progress": Progress(completion=0.96), "checks": report(check(passed=True))}, "not claimed"),
+        ({"progress": Progress(completion=0.81)}, "nearly done"),
         ({"progress": Progress(completion=0.8)}, "ordinary"),
     ],
 )
@@ -115,18 +115,20 @@ def test_an_easier_rung_that_clean_iterations_led_to_begins_with_what_got_on() -
     eased = LevelChange(
         iteration=5, before=EscalationLevel.REDESIGN, after=EscalationLevel.REFACTOR, reason="2 clean iterations", at=NOW
     )
-    assert advise(known(ladder=on(EscalationLevel.REFACTOR, climbs=(eased,)))).situation == "gets on"
+    assert advise(known(ladder=on(EscalationLevel.REFACTOR, climbs=(eased,)))).situation == "improving"
 
 
 def test_a_loop_that_is_only_watched_is_advised_of_nothing() -> None:
-    assert advise(known(of=WATCHED, ladder=on(EscalationLevel.REDESIGN), instructions=("x",))).orders == ()
+    assert advise(known(of=WATCHED, ladder=on(EscalationLevel.REDESIGN), instructions=("x",))).instructions == ()
 
 
 @pytest.mark.feature("M9")
 def test_only_a_plan_that_failed_is_discarded_and_what_was_decided_stays() -> None:
     memory = WorkingMemory(remaining_gap="1. parse", decisions=(Choice(chose="a parser"),), uncertainties=("size",))
-    assert planned_anew(memory, known(ladder=on(EscalationLevel.REDESIGN))) == memory.model_copy(update={"remaining_gap": ""})
-    assert planned_anew(memory, known(ladder=on(EscalationLevel.REFACTOR))) == memory
+    assert without_failed_plan(memory, known(ladder=on(EscalationLevel.REDESIGN))) == memory.model_copy(
+        update={"remaining_gap": ""}
+    )
+    assert without_failed_plan(memory, known(ladder=on(EscalationLevel.REFACTOR))) == memory
 
 
 @pytest.mark.feature("S1", "S8")
@@ -147,6 +149,6 @@ def test_the_other_model_is_for_a_redesign_and_where_nothing_gets_on(
 
 
 def test_no_row_has_more_than_five_orders_or_a_number_or_name_that_is_for_people() -> None:
-    assert all(len(row.orders) < MOST for row in ADVICE.values())
-    words = " ".join(text for row in ADVICE.values() for text in (row.because, *row.orders, PERSONAS[row.persona]))
+    assert all(len(row.instructions) < MOST for row in ADVICE.values())
+    words = " ".join(text for row in ADVICE.values() for text in (row.reason, *row.instructions, PERSONAS[row.persona]))
     assert not re.search(r"\d|%|\b(?:E-I|rung|urgency|ladder|mend|in vain)\b", words)
