@@ -28,8 +28,8 @@ UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, 
 BLOWN_AT = 1.25  # share from which a budget is exceeded: a limit stops the loop at 1, so one call used the rest
 SHOWN = 5
 _LONGEST = 120
-_BRING_BACK = "see what is gone or was sent, and bring it back, before anything runs here again"
-_READ = "run the command of pain.scan to read them, then fix the code or tell the scanner why it is wrong"
+_BRING_BACK = "find out what was deleted or sent, and restore it, before anything runs here again"
+_READ = "run the command of pain.scan to see them, then fix the code or suppress false positives in the scanner"
 
 
 def critical_events(
@@ -51,11 +51,11 @@ def critical_events(
         "all_tests": _find_all_tests_failing(state, history, evidence),
         "secrets": _find_secrets(state, evidence, leaks),
         "destructive": _summarize(
-            "pain.destructive", "destructive command", destroyed, "ran in spite of the guard rails", _BRING_BACK
+            "pain.destructive", "destructive command", destroyed, "ran despite the guardrails", _BRING_BACK
         ),
         "budget": _find_exceeded_budget(state, history, spending),
         "security": _summarize(
-            "pain.security", "finding", weaknesses, "of high severity in the security scan, new since the loop began", _READ
+            "pain.security", "finding", weaknesses, "of high severity in the security scan, new since the loop started", _READ
         ),
     }
     found = [finding for kind, seen in kinds.items() if kind not in state.config.pain.off for finding in seen]
@@ -75,7 +75,7 @@ def _find_all_tests_failing(state: LoopState, history: Sequence[IterationSummary
     when = "before the first iteration" if is_base(before) else f"at the end of iteration {before.iteration}"
     message = (
         f"{now.failing_tests} tests fail and none passes, after all {before.passing_tests} passed {when};"
-        f" look at what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
+        f" see what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
     )
     yield Found(message, now.failing_tests, LEAST_TESTS, rule="pain.all_tests")
 
@@ -93,12 +93,12 @@ def _find_secrets(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -
     if sure:
         message = (
             f"{plural(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_list_leaks(sure)};"
-            f" revoke them where they were issued, and push {state.branch} only when they are out of its history."
-            " What is no secret is marked with `pragma: allowlist secret` in its line"
+            f" revoke them where they were issued, and push {state.branch} only after removing them from its history."
+            " Mark a false positive with `pragma: allowlist secret` on its line"
         )
         yield Found(message, len(sure), 0, rule="pain.secret")
     if doubtful:
-        message = f"{plural(len(doubtful), 'line')} that look like secrets, probably are none: {_list_leaks(doubtful)}"
+        message = f"{plural(len(doubtful), 'line')} may contain secrets, but probably do not: {_list_leaks(doubtful)}"
         yield Found(message, len(doubtful), 0, Severity.WARN, "secrets.doubtful")
 
 
@@ -113,8 +113,8 @@ def _find_exceeded_budget(state: LoopState, history: Sequence[IterationSummary],
     for gauge in gauges(state.config.limits, used, state.iteration):
         if gauge.name != "iterations" and gauge.share >= BLOWN_AT:
             message = (
-                f"{gauge.told} used: {gauge.share:.0%} of the limit, pain begins at {BLOWN_AT:.0%};"
-                f" find out what used so much in one iteration before limits.{gauge.name} is raised"
+                f"{gauge.told} used: {gauge.share:.0%} of the limit, the loop is ejected from {BLOWN_AT:.0%} on;"
+                f" find out what used so much in one iteration before you raise limits.{gauge.name}"
             )
             yield Found(message, gauge.used, gauge.limit * BLOWN_AT, rule="pain.budget")
 

@@ -76,7 +76,7 @@ def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivi
     if not period or window[-1].tree == window[-2].tree:
         return  # the cycle is over; other detectors handle an unchanged tree
     trees = list(dict.fromkeys(summary.tree[:12] for summary in window[::-1]))[:period]
-    message = f"the tree repeats: {len(trees)} in turn came back in full ({join_names(trees)}); two rounds trip this"
+    message = f"{len(trees)} trees alternate and came back unchanged ({join_names(trees)}); the threshold is two rounds"
     yield Found(message, len(trees), 1)
 
 
@@ -100,8 +100,8 @@ def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) 
     if is_unclear or any(map(made_progress, window[start:])):
         return
     names = sorted(frozenset[str]().union(*(failures(summary) for summary in window[-max(period, 2) :])))
-    rounds = "two rounds by now" if period else "and the first came back after one turn"
-    message = f"the same {period or 2} states of the checks come in turn, {rounds}; what fails in them: {join_names(names)}"
+    rounds = "for two rounds" if period else "and the first came back after one exchange"
+    message = f"the same {period or 2} states of the checks alternate, {rounds}; failures in them: {join_names(names)}"
     yield Found(message, period or 2, CYCLE_PERIODS[0])
 
 

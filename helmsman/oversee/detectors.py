@@ -49,7 +49,7 @@ def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iter
         return
     gain = window[-1].completion - window[0].completion
     if gain < ENOUGH:
-        message = f"{len(steps)} iterations in a row gained {gain:.1%} of completion together ({ENOUGH:.0%} is enough)"
+        message = f"{len(steps)} iterations in a row gained {gain:.1%} of completion together (at least {ENOUGH:.0%} expected)"
         yield Found(message, gain, ENOUGH)
 
 
@@ -70,7 +70,7 @@ def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -
     turns = sum(before != after for before, after in pairwise(directions))
     if turns >= allowed:
         times = f"{turns} times in {len(window)} iterations ({allowed} are allowed)"
-        message = f"completion changed its direction {times}, between {min(completions):.0%} and {max(completions):.0%}"
+        message = f"completion changed direction {times}, between {min(completions):.0%} and {max(completions):.0%}"
         yield Found(message, turns, allowed)
 
 
@@ -83,7 +83,7 @@ def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
     if len(regressions) >= least:
         newest = regressions[0]
         counts = f", {plural(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
-        text = f"{plural(len(regressions), 'iteration')} in a row made it worse ({least} trip this)"
+        text = f"{plural(len(regressions), 'iteration')} in a row made it worse (threshold {least})"
         yield Found(f"{text}: completion is {newest.completion:.0%}{counts}", len(regressions), least)
 
 
@@ -91,7 +91,7 @@ def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> It
     """No new best value for 8 iterations (S5, eigenform), and no green run with new work either."""
     window = full_window(history, least := needed(PLATEAU, sensitivity))
     if window and without_progress(window):
-        text = f"nothing was better than ever before for {least} iterations ({least} trip this)"
+        text = f"no new best result for {least} iterations (threshold {least})"
         yield Found(f"{text}; completion is {window[-1].completion:.0%}", least, least)
 
 
@@ -119,11 +119,11 @@ def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity
     off_task = list(takewhile(is_off_objective, last_iterations(history, 2 * STRAY)[::-1]))
     if len(off_task) >= STRAY:
         newest = off_task[0]
-        share = f"{newest.relevance:.0%} of the files had to do with the task, below {RELEVANCE:.0%}"
+        share = f"{newest.relevance:.0%} of the files were related to the task, below {RELEVANCE:.0%}"
         is_lost = len(off_task) > STRAY and not made_progress(
             newest
         )  # badly matching words must not stop work that makes progress
-        message = f"{share} for {len(off_task)} iterations in a row ({STRAY} trip this)"
+        message = f"{share} for {len(off_task)} iterations in a row (threshold {STRAY})"
         yield Found(message, newest.relevance, RELEVANCE, Severity.REDIRECT if is_lost else None)
 
 
@@ -143,7 +143,7 @@ def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity
     lost, highest = sum(spent[gains[-1] + 1 :]), max(costs)
     if lost > BURN_FACTOR * highest:
         used = f"{len(window) - 1 - gains[-1]} iterations without gain used {lost:.4g} {'US dollars' if in_dollars else 'tokens'}"
-        message = f"{used}; the dearest gain before them took {highest:.4g}, and {BURN_FACTOR} times that trips this"
+        message = f"{used}, more than {BURN_FACTOR} times the most expensive gain before ({highest:.4g})"
         yield Found(message, lost, BURN_FACTOR * highest)
 
 
@@ -154,7 +154,7 @@ def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity
     """
     window = full_window(history, least := needed(EMPTY, sensitivity))
     if window and all(map(_is_empty, window)):
-        message = f"{least} sessions in a row called no tool and changed nothing ({least} trip this)"
+        message = f"{least} sessions in a row called no tool and changed nothing (threshold {least})"
         yield Found(message, least, least)
 
 
@@ -171,8 +171,8 @@ def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivit
     least = (1 - DECLINE) * middle
     finished = newest.outcome is AgentOutcome.FINISHED
     if finished and newest.written < least and not (newest.green or newest.asked or made_progress(newest)):
-        loss = f"a loss of more than {DECLINE:.0%}, and the checks are not green"
-        yield Found(f"the agent wrote {newest.written} tokens where {middle} are usual, {loss}", newest.written, least)
+        drop = f"a drop of more than {DECLINE:.0%}, and the checks do not pass"
+        yield Found(f"the agent wrote {newest.written} tokens instead of the usual {middle}, {drop}", newest.written, least)
 
 
 def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
@@ -181,8 +181,8 @@ def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Ite
     if window and all(summary.denials for summary in window):
         total = sum(summary.denials for summary in window)
         message = (
-            f"the CLI denied {total} permissions in {least} iterations in a row ({least} trip this); allow what "
-            "the work needs with claude.allowed_tools or claude.permission_mode, or take it out of the goal, then resume"
+            f"the CLI denied {total} permissions in {least} iterations in a row (threshold {least}); allow what "
+            "the work needs with claude.allowed_tools or claude.permission_mode, or remove it from the goal, then resume"
         )
         severity = Severity.WARN if any(map(made_progress, window)) else Severity.PAUSE
         yield Found(message, least, least, severity)
@@ -214,8 +214,8 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
     keys = ((error, (error.kind, place(error))) for error in window[-1].errors)
     lasting_errors = (error for error, key in keys if all(key in sizes for sizes in extents) and error.extent >= extents[0][key])
     if lasting := next(lasting_errors, None):
-        where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else ", at an unknown place"
-        message = f"the same failure in the last {least} iterations ({least} trip this): {lasting.kind}{where}"
+        where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else " at an unknown place"
+        message = f"the same failure in the last {least} iterations (threshold {least}): {lasting.kind}{where}"
         yield Found(message, least, least)
 
 
@@ -237,7 +237,7 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
         for summary in window
     }
     if len(states) == 1:
-        message = f"{least} iterations in a row left every failure unchanged ({least} trip this)"
+        message = f"{least} iterations in a row left every failure unchanged (threshold {least})"
         yield Found(message, least, least)
 
 
@@ -246,7 +246,7 @@ def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> 
     window = full_window(history, UNDONE)
     if window and all(summary.reverted for summary in window) and without_progress(window):
         files = sum(summary.reverted for summary in window)
-        yield Found(f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)", files, UNDONE)
+        yield Found(f"{UNDONE} iterations in a row edited and reverted {files} files (threshold {UNDONE})", files, UNDONE)
 
 
 def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
@@ -255,15 +255,15 @@ def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity)
     growth = [summary.insertions - summary.deletions for summary in window]
     longer = all(before.insertions < after.insertions for before, after in pairwise(window))
     if window and without_progress(window) and min(growth) > 0 and longer:
-        text = f"the code grew by {sum(growth)} lines in {SWELLING} iterations ({SWELLING} trip this), each by more"
-        yield Found(f"{text}, and nothing got better", sum(growth), 0)
+        text = f"the code grew by {sum(growth)} lines in {SWELLING} iterations (threshold {SWELLING}), each time by more"
+        yield Found(f"{text}, without progress", sum(growth), 0)
 
 
 def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
     """3 iterations in a row changed only tests while checks fail, without progress. A single one is test-first."""
     window = full_window(history, TESTS_ONLY)
     if window and without_progress(window) and all(summary.test_only and not summary.green for summary in window):
-        message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
+        message = f"{TESTS_ONLY} iterations in a row changed only tests (threshold {TESTS_ONLY}) while checks fail"
         yield Found(message, TESTS_ONLY, TESTS_ONLY)
 
 

@@ -77,10 +77,10 @@ def double_bind_alert(diagnosis: Diagnosis, conflicts: Sequence[Conflict], repor
     new = [conflict for conflict in conflicts if is_double_bind or conflict not in reported]
     if not new or not (is_double_bind or diagnosis == "none"):
         return None
-    conflict, found = new[0], "two instructions seem to conflict"
+    conflict, found = new[0], "two instructions may conflict"
     more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
     if is_double_bind:
-        why = f"nothing gained in {STUCK_FOR} iterations"
+        why = f"no progress in {STUCK_FOR} iterations"
         message = f"{why}, and {found}: {_quote_pair(conflict, _CITED_AS_REASON)}{more}; a person has to choose"
         return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(new), threshold=0)
     cited = _quote_pair(conflict, _CITED)

@@ -126,4 +126,4 @@ def describe_drift(drift: Drift) -> str:
     """One line for an alert."""
     number = f"{STRANGERS_KEPT} or more" if len(drift.strangers) >= STRANGERS_KEPT else str(len(drift.strangers))
     verb = "file has" if len(drift.strangers) == 1 else "files have"
-    return f"{number} changed {verb} nothing to do with the task by path or word: {', '.join(drift.strangers)}"
+    return f"{number} changed {verb} no relation to the task by path or word: {', '.join(drift.strangers)}"

@@ -88,7 +88,7 @@ def ladder_after_resume(before: Ladder, iteration: int, now: datetime) -> Ladder
     step = STEPS.get((before.rung, "resumed"))
     if step is None:
         return before
-    reason = f"a person goes on with the loop, which had stopped because of {before.reason}"
+    reason = f"a person continues the loop, which stopped because of {before.reason}"
     return _with_change(before, step.after, iteration, reason, now)
 
 

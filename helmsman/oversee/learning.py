@@ -70,10 +70,10 @@ def _update(item: Learning, recent: Sequence[IterationSummary], *, intervened: b
 
 def _format_alert(before: Learning, after: Learning) -> Alert | None:
     """The alert for one class, if it failed again without improvement."""
-    same = f"the same class of failure, {after.kind}, in {after.in_row} iterations in a row"
+    same = f"{after.kind} failures in {after.in_row} iterations in a row"
     is_new_level, has_recurred = after.level > before.level, after.recurred > before.recurred
     if after.level == 1 and after.in_row > before.in_row:
-        message = f"{same} ({INTERVENTION} order a change)"
+        message = f"{same} (from {INTERVENTION} on, another approach is required)"
         return Alert(rule="learning.repeated", severity=Severity.LOG, message=message, value=after.in_row, threshold=STAGNATION)
     if after.level < TRIED or not (is_new_level or has_recurred):
         return None
@@ -82,17 +82,17 @@ def _format_alert(before: Learning, after: Learning) -> Alert | None:
         # REDIRECT, not PAUSE: the ladder asks a person after another approach and a redesign were tried
         rule, severity = "learning.unlearnable", Severity.REDIRECT
         message = (
-            f"{after.kind} failures were seen in {after.seen} iterations; something else was ordered after iteration "
-            f"{after.intervened_at}, and they came back {after.recurred} times since ({RECURRENCES} are allowed): look whether "
-            "the goal, the checks or the environment can be met at all"
+            f"{after.kind} failures occurred in {after.seen} iterations; another approach was required after iteration "
+            f"{after.intervened_at}, and they recurred {after.recurred} times since (threshold {RECURRENCES}): check whether "
+            "the goal and the checks can be met in this environment at all"
         )
     elif is_new_level:
         severity, value, threshold = Severity.REDIRECT, after.in_row, INTERVENTION
-        message = f"{same} ({INTERVENTION} trip this): working on as before does not end it"
+        message = f"{same} (threshold {INTERVENTION}): more of the same does not help"
     else:
         message = (
-            f"{after.kind} failures came back in {plural(after.recurred, 'iteration')} since a change was ordered after "
-            f"iteration {after.intervened_at} ({RECURRENCES} make it a matter for a person)"
+            f"{after.kind} failures recurred in {plural(after.recurred, 'iteration')} since another approach was required after "
+            f"iteration {after.intervened_at} (a person is asked after {RECURRENCES})"
         )
     instruction = advice()[after.kind]["do"]
     return Alert(rule=rule, severity=severity, message=message, value=value, threshold=threshold, instruction=instruction)

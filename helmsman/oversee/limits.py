@@ -80,7 +80,7 @@ def many_iterations(limits: LimitsConfig) -> Alert | None:
     allowed, most = limits.iterations, MANY_ITERATIONS
     if allowed <= most:
         return None
-    message = f"{allowed} iterations are allowed; loops that need more than {most} are better split"
+    message = f"{allowed} iterations are allowed; split work that needs more than {most}"
     return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=allowed, threshold=most)
 
 

@@ -45,7 +45,7 @@ def still_proven(state: LoopState, tip: str | None) -> bool:
 def to_be_proven(state: LoopState, now: datetime) -> LoopState:
     """Someone has committed to the branch: the next iteration verifies it."""
     again = state.model_copy(update={"ending": None, "merging": state.merging.without_proof(), "updated_at": now})
-    return stop_at_limit(again, f"{NOT_MERGED}: its branch moved on", now)
+    return stop_at_limit(again, f"{NOT_MERGED}: its branch has new commits", now)
 
 
 def ready(state: LoopState, prepared: Prepared) -> LoopState:
@@ -65,7 +65,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
         return stop_at_limit(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (
         f"{plural(failed, 'merge')} into {trouble.into} failed ({MERGE_TRIES} allowed), the last because {trouble.why}; "
-        "a person has to decide what both sides want"
+        "a person has to resolve what both sides change"
     )
     return _ended(after, f"{MERGE}tries", reason, Outcome.WAITING, now)
 

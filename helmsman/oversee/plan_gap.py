@@ -48,7 +48,7 @@ def divergence(
         else (_describe_missing_files(memory, exists, recent), _describe_unmentioned_work(memory, recent, earlier_gap))
     )
     of_item = _describe_missing_files(WorkingMemory(remaining_gap=item), exists, recent) if item else ""
-    reasons = [reason for reason in (*of_plan, f"of the item in hand, {of_item}" if of_item else "") if reason]
+    reasons = [reason for reason in (*of_plan, f"of the current item, {of_item}" if of_item else "") if reason]
     found = (Found(f"the plan no longer matches the repository: {'; '.join(reasons)}", len(reasons), 1),) if reasons else ()
     return next(Detector("plan.diverged", Severity.REDIRECT, lambda: found).alerts(), None)
 
@@ -64,7 +64,7 @@ def _describe_missing_files(memory: WorkingMemory, exists: Exists, recent: Seque
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""
     listed = ", ".join(display(path, 80) for path in missing[:SHOWN])
-    return f"{len(missing)} of the {len(named)} files that it names do not exist ({MISSING} and half are enough): {listed}"
+    return f"{len(missing)} of the {len(named)} files that it names do not exist (threshold {MISSING} and half): {listed}"
 
 
 _CLAUSE = re.compile(r"[;\n]|[.!?](?=\s)")
@@ -102,6 +102,6 @@ def _describe_unmentioned_work(memory: WorkingMemory, recent: Sequence[Iteration
     changed = dict.fromkeys(path for summary in last[::-1] for path in summary.files)
     listed = ", ".join(display(path, 80) for path in list(changed)[:SHOWN])
     return (
-        f"what remains is worded as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files that it does "
-        f"not speak of: {listed}"
+        f"it describes the same remaining work as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files "
+        f"that it does not mention: {listed}"
     )

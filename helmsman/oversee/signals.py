@@ -52,7 +52,7 @@ def _usage(view: IterationView) -> Iterator[Found]:
     call = view.evidence.execution.call
     if call.outcome is not AgentOutcome.USAGE_LIMIT:
         for window in newly_near(view.state.usage, call.rate_limit, view.now):
-            yield Found(f"{in_words(window)}; small work comes first until then", window.utilization, NEARLY_USED_UP)
+            yield Found(f"{in_words(window)}; smaller items come first until then", window.utilization, NEARLY_USED_UP)
 
 
 def _contradicted_claims(view: IterationView) -> Iterator[Found]:
@@ -62,7 +62,7 @@ def _contradicted_claims(view: IterationView) -> Iterator[Found]:
         failing = ", ".join(result.name for result in checks.failures)
         yield Found(f"the agent claimed completion ({claims.how}), but these checks fail: {failing}", rule="unproven")
     if proof.asked and proof.green and proof.denied:
-        message = f"the agent claimed completion ({proof.how}) under green checks, but {proof.objections}"
+        message = f"the agent claimed completion ({proof.how}) with passing checks, but {proof.objections}"
         yield Found(message, len(proof.denied), 0, rule="denied")
 
 
@@ -82,17 +82,17 @@ def _checks(view: IterationView) -> Iterator[Found]:
     report = view.evidence.checks
     flaky = [name for result in report.results for name in result.flaky] if report else []
     if flaky:
-        text = f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}"
+        text = f"{len(flaky)} flaky (failed, then passed on the same tree): {', '.join(flaky[:5])}"
         yield Found(text, len(flaky), 0, rule="flaky")
     if leftover := report.left_behind if report else ():
-        text = f"the checks changed {len(leftover)} files, which were put back: {', '.join(leftover[:5])}"
+        text = f"the checks changed {len(leftover)} files, which were restored: {', '.join(leftover[:5])}"
         yield Found(text, len(leftover), 0, Severity.LOG, "left_behind")
 
 
 def _reverted_files(view: IterationView) -> Iterator[Found]:
     if paths := view.evidence.execution.put_back:
-        what = "files in an iteration of research" if view.state.researching else "protected files"
-        yield Found(f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}", len(paths), 0)
+        what = "files in a research iteration" if view.state.researching else "protected files"
+        yield Found(f"the agent changed {len(paths)} {what}, which were restored: {', '.join(paths[:5])}", len(paths), 0)
 
 
 def _session(view: IterationView) -> Iterator[Found]:
@@ -100,10 +100,10 @@ def _session(view: IterationView) -> Iterator[Found]:
     call = view.evidence.execution.call
     if call.failures_in_row >= FAILURES_IN_ROW:
         kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
-        text = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
+        text = f"{call.failures_in_row} tool calls in a row failed in this session; classes of failure: {kinds}"
         yield Found(text, call.failures_in_row, FAILURES_IN_ROW, rule="failures")
     if why := call.rotated:
-        text = f"the session was ended in good order, the next one begins with an empty context: {why}"
+        text = f"the session was ended regularly, the next one starts with an empty context: {why}"
         yield Found(text, rule="rotated")
 
 
@@ -127,7 +127,7 @@ SOURCES: tuple[Detector[IterationView], ...] = (
     Detector(
         "prompt.unwritten",
         Severity.WARN,
-        lambda view: (Found(f"no model wrote the prompt: {why}; the template was used") for why in view.evidence.unwritten),
+        lambda view: (Found(f"no model wrote the prompt ({why}); the template was used") for why in view.evidence.unwritten),
     ),
 )
 """Detectors by subject, limits first. A rule that ends with a dot is completed by the finding."""
@@ -149,10 +149,10 @@ def issues_before(state: LoopState, oversight: Oversight, history: Sequence[Iter
     config, strategy, level = state.config, oversight.strategy, oversight.ladder.rung
     persists, unchecked, allowed = strategy.stance == "persist", not config.checks, config.allow_no_checks
     rows = (
-        (unchecked and not allowed, CRITICAL, "0 checks are configured and none may be left out: nothing can be verified"),
-        (unchecked and allowed, "unverified", "0 checks are configured, as allow_no_checks permits: nothing is verified"),
-        (not config.steering.hooks, "no_hooks", "steering.hooks is off: guard rails and checks inside the session do not act"),
-        (persists and level >= REDESIGN, "strategy", f"the strategy is to persist, while the ladder stands at {level.title}"),
+        (unchecked and not allowed, CRITICAL, "no check is configured and allow_no_checks is off: nothing can be verified"),
+        (unchecked and allowed, "unverified", "no check is configured, as allow_no_checks permits: nothing is verified"),
+        (not config.steering.hooks, "no_hooks", "steering.hooks is off: guardrails and checks inside the session are inactive"),
+        (persists and level >= REDESIGN, "strategy", f"the strategy is to persist, while the ladder is at {level.title}"),
         *((True, "blocker", message) for message in _blockers(state, history)),
     )
     return tuple(_issue(rule, message) for applies, rule, message in rows if applies)[:MOST]
@@ -180,7 +180,7 @@ def _blockers(state: LoopState, history: Sequence[IterationSummary]) -> Iterator
     for error in recent[-1].errors:
         if all((error.kind, error.where) in failures for failures in failures_of_each):
             place = f" at {clean(error.where[:_WHERE])}" if error.where else ""
-            yield f"the same {error.kind} failure{place} after {UNADDRESSED} iterations that got no further"
+            yield f"the same {error.kind} failure{place} after {UNADDRESSED} iterations without progress"
 
 
 def _issue(rule: str, message: str) -> Issue:

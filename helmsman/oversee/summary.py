@@ -145,12 +145,12 @@ def _with_base(state: LoopState, report: CheckReport) -> LoopState:
     )
 
 
-GREEN = "every check passes before any work: they do not show whether the goal is reached"
+GREEN = "every check passes before any work, so the checks do not show whether the goal is reached"
 NOTHING_ELSE = (
-    "every check is already green and nothing else can prove the goal: add a test that fails, or criteria for a judge ([judge]);"
-    " otherwise a new test that fails without the work has to show it"
+    "every check passes already and nothing else can prove the goal: add a test that fails, or criteria for a judge ([judge]);"
+    " otherwise a new test that fails without the work has to prove it"
 )
-NO_CHECK = "no check and no criterion touches the goal: nothing will be verified"
+NO_CHECK = "no check and no criterion is configured: nothing will be verified"
 
 
 def start_warnings(config: LoopConfig, report: CheckReport | None, items: Sequence[PlanItem]) -> Iterator[str]:

@@ -52,10 +52,10 @@ _NAMES = {"skips": "skipped tests", "dead": "dead names", "public_names": "publi
 _TABLE = (
     _Row("suppressions", -1.0, 2, "fix what the suppressions hide"),
     _Row("skips", -1.0, 1, "make the skipped tests run"),
-    _Row("casts", -0.75, 4, "give what is cast or `any` its true type"),
+    _Row("casts", -0.75, 4, "replace casts and `any` by accurate types"),
     _Row("dead", -0.5, 1, "delete what nothing uses"),
-    _Row("imports", -0.5, 6, "let fewer modules know each other", per_file=True),
-    _Row("public_names", -0.25, 25, "keep private what nobody else needs"),
+    _Row("imports", -0.5, 6, "import fewer modules", per_file=True),
+    _Row("public_names", -0.25, 25, "make names private that nobody else needs"),
     _Row("tests", 0.5, 10, "test what is not tested yet", most=20),
 )
 """Weights: suppressing a tool's findings counts 1; possibly honest design counts less, the width of an interface least.
@@ -86,8 +86,8 @@ def variety_signal(trend: Sequence[Variety], green: bool) -> Alert | None:
         rates = f"{row.rate(first):.2g} to {row.rate(newest):.2g} per {'file' if row.per_file else '1,000 lines'}"
         grew.append(f"{_NAMES.get(row.field, row.field)} from {rates} ({row.number(first):,} to {row.number(newest):,})")
     message = (
-        f"the ways that the code leaves open fell in {falling} of the last {STEPS} iterations, by {fall:.2f} in all (a warning "
-        f"from {THRESHOLD:g} on), though every check passes: {'; '.join(grew)}"
+        f"the code became less flexible in {falling} of the last {STEPS} iterations, by {fall:.2f} in total (threshold "
+        f"{THRESHOLD:g}), although every check passes: {'; '.join(grew)}"
     )
     remedies = "; ".join(row.remedy for row in worst)
     return Alert(
@@ -96,7 +96,7 @@ def variety_signal(trend: Sequence[Variety], green: bool) -> Alert | None:
         message=message,
         value=round(fall, 3),
         threshold=THRESHOLD,
-        instruction=f"Leave the code easier to change than you found it, before you add to it: {remedies}.",
+        instruction=f"Before you add to the code, make it easier to change: {remedies}.",
     )
 
 

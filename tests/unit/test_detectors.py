@@ -283,8 +283,8 @@ def test_one_trade_and_back_is_told_as_that() -> None:
     signal = found("limit_cycle", A, B, A)
     assert signal is not None
     assert signal.message == (
-        "the same 2 states of the checks come in turn, and the first came back after one turn; "
-        "what fails in them: pytest, test_a, test_b"
+        "the same 2 states of the checks alternate, and the first came back after one exchange; "
+        "failures in them: pytest, test_a, test_b"
     )
 
 

@@ -51,7 +51,7 @@ def found(
 def test_a_plan_that_rests_on_files_that_do_not_exist_is_a_divergence() -> None:
     signal = found(plan("Fix the rounding in `src/money.py`; wire src/shop/tax.py to src/cart.py."))
     assert signal is not None
-    assert "2 of the 3 files that it names do not exist (2 and half are enough): src/money.py, src/shop/tax.py" in signal.message
+    assert "2 of the 3 files that it names do not exist (threshold 2 and half): src/money.py, src/shop/tax.py" in signal.message
 
 
 def test_files_that_are_there_to_come_gone_or_no_sources_are_none() -> None:
@@ -83,7 +83,7 @@ GAP = "The rounding in src/parser.py is wrong, and so is the lexer."
 def test_a_plan_that_four_iterations_passed_by_is_a_divergence() -> None:
     signal = found(plan(GAP), history=[moment()] * UNTOUCHED, earlier_gap=GAP.replace(" ", "  ").upper())
     assert signal is not None
-    assert "what remains is worded as 4 iterations ago" in signal.message
+    assert "it describes the same remaining work as 4 iterations ago" in signal.message
     assert "src/cart.py" in signal.message
 
 
@@ -130,7 +130,7 @@ def test_an_item_tried_in_vain_that_rests_on_files_which_are_not_there_is_a_dive
     signal = divergence(plan(), THERE, (moment(green=True),), "", ITEM)
     assert signal is not None
     assert signal.rule == "plan.diverged"
-    assert "of the item in hand, 2 of the 2 files that it names do not exist" in signal.message
+    assert "of the current item, 2 of the 2 files that it names do not exist" in signal.message
     assert divergence(plan(), THERE, (moment(green=True),), "") is None
     assert divergence(plan(), THERE, (moment(Movement.FORWARD),), "", ITEM) is None
     assert divergence(plan(), THERE, (moment(),), "", "Create src/money.py and src/bill.py") is None

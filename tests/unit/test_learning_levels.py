@@ -83,7 +83,7 @@ def test_a_class_that_comes_back_twice_after_an_intervention_is_brought_before_t
     assert severities(told)[3:] == [[], [WARN], [], [REDIRECT]]
     (last,) = told[-1]
     assert (last.rule, last.value, last.threshold) == ("learning.unlearnable", 2, 2)
-    assert (last.instruction, "test failures were seen in 5 iterations" in last.message) == (advice()[TEST]["do"], True)
+    assert (last.instruction, "test failures occurred in 5 iterations" in last.message) == (advice()[TEST]["do"], True)
 
 
 def test_the_rung_that_it_came_back_on_does_not_matter() -> None:

@@ -95,7 +95,7 @@ def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
         return [f"{one.severity} {one.message}" for one in found]
 
     first, later = limit(window(0.91)), limit(window(0.97), window(0.95, "seven_day"))
-    told = "WARN 91% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC; small work comes first until then"
+    told = "WARN 91% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC; smaller items come first until then"
     assert signals(None, first) == [told]
     assert [one.split("% of the ")[1].split(" used")[0] for one in signals(first, later)] == ["weekly window"]
     assert signals(limit(window(0.99, reset=NOW - HOUR)), first) == [told]

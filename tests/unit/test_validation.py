@@ -47,7 +47,7 @@ def test_to_persist_where_a_redesign_is_due_is_incoherent() -> None:
 
 def test_a_failure_that_two_iterations_left_as_it_was_is_named() -> None:
     (issue,) = issues_before(state(), Oversight(), (moment(Movement.SIDEWAYS, FAILS), moment(Movement.STILL, FAILS)))
-    assert issue.message == "the same test failure at tests/test_a.py::test_b after 2 iterations that got no further"
+    assert issue.message == "the same test failure at tests/test_a.py::test_b after 2 iterations without progress"
 
 
 @pytest.mark.parametrize(

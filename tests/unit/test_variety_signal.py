@@ -55,7 +55,7 @@ def test_the_warning_names_what_grew_and_by_how_much() -> None:
     assert signal is not None
     assert (signal.rule, signal.severity, signal.threshold) == ("variety.falling", Severity.WARN, THRESHOLD)
     assert "suppressions from 1.6 to 4.7 per 1,000 lines (8 to 24)" in signal.message
-    assert signal.instruction.startswith("Leave the code easier to change")
+    assert signal.instruction.startswith("Before you add to the code, make it easier to change")
     assert "fix what the suppressions hide" in signal.instruction
 
 
