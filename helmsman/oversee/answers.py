@@ -46,7 +46,7 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     )
     after = EFFECTS[gate.kind, answer.choice](closed, answer, now)
     continues = after.ending is None and answer.choice is not Choice.TAKE_OVER
-    return stop_at_limit(after, f"so it waits, as was answered ({answer.choice})", now) if continues else after
+    return stop_at_limit(after, f"so the loop stops despite the answer ({answer.choice})", now) if continues else after
 
 
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
@@ -54,7 +54,7 @@ def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: dateti
     changed, extended = form.changed(), extension(form, state.config.limits)
     limits_given: object = changed.get("limits", {})
     if not isinstance(limits_given, Mapping):
-        raise OperatorError("limits is a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(limits_given))}")
+        raise OperatorError("limits must be a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(limits_given))}")
     limits = {**extended, **cast("Mapping[str, Any]", limits_given)}
     return Answer(
         gate=gate.key,
@@ -98,8 +98,8 @@ def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
     if given.model_copy(update=current) != agent:
         raise OperatorError(
             f"loop {state.loop} keeps the agent that it started with",
-            expected=f"agent.kind = {agent.kind!r}, with other {', '.join(_MAY_CHANGE)} at most",
-            found=f"agent.kind = {given.kind!r}" if given.kind != agent.kind else "another description of it",
+            expected=f"agent.kind = {agent.kind!r}; only {', '.join(_MAY_CHANGE)} may change",
+            found=f"agent.kind = {given.kind!r}" if given.kind != agent.kind else "another definition of it",
             remedy="start another loop: helmsman run --agent NAME",
         )
     if state.agent:
@@ -111,9 +111,9 @@ def _open_gate(state: LoopState, answer: Answer) -> Gate:
     gate = state.gate
     if gate is None or gate.key != answer.gate:
         raise OperatorError(
-            f"loop {state.loop} no longer asks that",
+            f"loop {state.loop} no longer asks this question",
             expected=f"an answer to {gate.key}" if gate else "no answer: no question is open",
-            found=f"one to {clean(answer.gate)}",
+            found=f"an answer to {clean(answer.gate)}",
             remedy=f"see the question with: helmsman status {state.loop}",
         )
     if answer.choice not in gate.choices:
@@ -140,8 +140,8 @@ def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
 def _complete(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     is_against_judge = answer.kind is GateKind.REJECTIONS
     accepted = "accepted as done against the judge" if is_against_judge else "accepted as done by a person"
-    what = accepted if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
-    return _end_by_answer(state, answer, what, Outcome.COMPLETED, now)
+    reason = accepted if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
+    return _end_by_answer(state, answer, reason, Outcome.COMPLETED, now)
 
 
 def _accept_item(state: LoopState, answer: Answer, now: datetime) -> LoopState:
@@ -152,13 +152,13 @@ def _accept_item(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     ticked = state.model_copy(update={"plan": state.plan.accept_current_item(state.iteration)})
     if needs_more or not is_last:
         return reopen(ticked, config, now)
-    what = "the last item of the plan is accepted as done by a person"
-    return _end_by_answer(ticked, answer, what, Outcome.COMPLETED, now)
+    reason = "the last item of the plan is accepted as done by a person"
+    return _end_by_answer(ticked, answer, reason, Outcome.COMPLETED, now)
 
 
 def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
-    what = "nobody answered in time, and the declared outcome is to stop" if answer.via == "timeout" else "stopped"
-    return _end_by_answer(state, answer, what, Outcome.STOPPED, now)
+    reason = "nobody answered in time, so the loop stops as configured" if answer.via == "timeout" else "stopped"
+    return _end_by_answer(state, answer, reason, Outcome.STOPPED, now)
 
 
 def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
@@ -179,12 +179,11 @@ def _resolve_unmerged(state: LoopState, answer: Answer, now: datetime) -> LoopSt
     return after.model_copy(update={"merging": Merging()})
 
 
-def _end_by_answer(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: datetime) -> LoopState:
-    by = "" if answer.via == "timeout" else f" by {clean(answer.by) or 'a person'} ({answer.via})"
+def _end_by_answer(state: LoopState, answer: Answer, reason: str, outcome: Outcome, now: datetime) -> LoopState:
+    author = "" if answer.via == "timeout" else f" by {clean(answer.by) or 'a person'} ({answer.via})"
     before = f"; before that: {state.ending.reason}" if state.ending else ""
-    words = f': "{clean(answer.guidance)[:300]}"' if answer.guidance else ""
-    reason = f"{what}{by}{words}{before}"
-    rule = f"{GATE}{answer.kind}"
+    guidance = f': "{clean(answer.guidance)[:300]}"' if answer.guidance else ""
+    rule, reason = f"{GATE}{answer.kind}", f"{reason}{author}{guidance}{before}"
     return end(state, Decision(kind="stop", rule=rule, reason=reason, at=now, outcome=outcome), now)
 
 

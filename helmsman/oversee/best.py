@@ -62,7 +62,7 @@ def why_left(state: LoopState, best: Checkpoint) -> str:
     whose = f"iteration {best.iteration}" if best.iteration else "the tree that it started with"
     last = _last_kept(state)
     if last is None or not last.checked:
-        after = "what came after was not measured"
+        after = "later work was not measured"
     else:
         gamed = next((finding for finding in state.findings if finding.weight is Weight.BLOCK), None)
         against = f", with {gamed.rule} against it ({clean(gamed.message)[:80]})" if gamed else ""
@@ -171,8 +171,8 @@ def agreed(one: Choice | str, other: Choice | str, candidates: Sequence[Candidat
     """The choice of both answers; if they differ, the rules decide between the named candidates."""
     if isinstance(one, str) or isinstance(other, str):
         why = one if isinstance(one, str) else other
-        return by_rule(candidates, f"no model could choose ({why})")
+        return by_rule(candidates, f"no model chose ({why})")
     if one.loop == other.loop:
-        return Choice(loop=one.loop, reason=f"a model preferred it whatever the order: {one.reason}")
+        return Choice(loop=one.loop, reason=f"a model preferred it in both orders: {one.reason}")
     named = [candidate for candidate in candidates if candidate.loop in {one.loop, other.loop}]
-    return by_rule(named, "a model's choice changed with the order")
+    return by_rule(named, "a model's choice depends on the order")

@@ -21,7 +21,7 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     """The answer to the loop's open question. Raises OperatorError with the reason if the command is invalid."""
     gate = state.gate
     if gate is None:
-        raise OperatorError("the loop asks nothing any more")
+        raise OperatorError("the loop no longer asks a question")
     sets = command.verb == SET and sets_limits(gate)
     choice = Choice.APPROVE if sets else next((choice for choice in gate.choices if choice == command.verb), None)
     if choice is None:
@@ -47,12 +47,12 @@ def sets_limits(gate: Gate) -> bool:
 def _parse_settings(assignments: str) -> Mapping[str, Any]:
     """Parse assignments separated by spaces, so values contain none."""
     if not assignments or len(assignments) > LONGEST_SETTINGS:
-        raise OperatorError("it names no key that can be set", expected=f"{COMMAND} set limits.iterations=40")
+        raise OperatorError("the command sets no key", expected=f"{COMMAND} set limits.iterations=40")
     settings = from_assignments(assignments.split())
     refused = sorted(settings.keys() - MAY_BE_SET)
     if refused or not all(isinstance(value, dict) for value in settings.values()):
         raise OperatorError(
-            "a comment may not set that",
+            "a comment may set only limits",
             expected="limits.KEY=VALUE",
             found=", ".join(map(display, refused)) or "limits itself",
             remedy="answer on the command line or in the Prefect UI, where every key can be set",

@@ -44,7 +44,7 @@ def _by_detection(state: LoopState) -> dict[str, Escalation]:
     found: list[Escalation] = []
     for change in _in_force(state):  # those in force, highest last; levels below redesign need no person
         if change.after >= EscalationLevel.REDESIGN:
-            level, words = short_level(change.after), (f"has come to {change.after.title}", change.reason)
+            level, words = short_level(change.after), (f"has reached {change.after.title}", change.reason)
             found.append(_make_escalation(state, _rule_of(change), f"{level}-{change.at:{_STAMP}}", level, words, change.at))
     found += _ending_concern(state)
     if gate := state.gate:
@@ -62,7 +62,7 @@ def changes(before: LoopState, after: LoopState) -> tuple[Escalation, ...]:
     over = (one.model_copy(update={"over": True}) for key, one in old.items() if key not in new)
     # a near usage limit passes by itself, so it is a notice and not a tracker issue
     near = newly_near(before.usage, after.usage, after.updated_at)
-    notices = ((window.name, ("comes near a usage limit", in_words(window))) for window in near)
+    notices = ((window.name, ("is near a usage limit", in_words(window))) for window in near)
     limits = (_make_escalation(after, "usage_limit.near", name, "notice", words, after.updated_at) for name, words in notices)
     return (*new_ones, *over, *limits)
 

@@ -66,7 +66,7 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
     if ending.rule == "judge.rejections":
         yield GateKind.REJECTIONS, "The judge keeps rejecting the work. Is it right?"
     if ending.rule == "judge.cannot_tell":
-        yield GateKind.UNDECIDED, "The judge cannot tell from what it was shown. Is the work done?"
+        yield GateKind.UNDECIDED, "The judge cannot tell from the evidence. Is the work done?"
     if ending.outcome is Outcome.UNPROVEN and not _was_answered(state, GateKind.UNPROVEN):
         empty = without_test(state.checks, state.most_tests, state.without_test_at_start)
         reason = next((denial.why for denial in state.done.refused if denial.rule in NEEDS_WORD), UNPROVEN)
@@ -74,15 +74,15 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
         yield GateKind.UNPROVEN, f"{why[0].upper()}{why[1:]}. Is the work done?"
     if ending.rule == ITEM:
         title = next((item.title for item in state.plan.sketch if item.id == state.plan.now), "")
-        what = f"{state.plan.now} of the plan ({title})"
-        yield GateKind.ITEM, f"Only the agent says that {what} is done. Is it?"
+        item = f"item {state.plan.now} of the plan ({title})"
+        yield GateKind.ITEM, f"Only the agent says that {item} is done. Is it?"
     if is_hindered(state):
         into = state.config.merge.into
         yield GateKind.UNMERGED, f"The work is verified and could not be merged into {into}. What should happen?"
     if ending.outcome is Outcome.BLOCKED:
-        yield GateKind.HUMAN, f"The agent says that it is blocked ({state.done.blocked_by}). How should it continue?"
+        yield GateKind.HUMAN, f"The agent is blocked ({state.done.blocked_by}). How should it continue?"
     if ending.outcome is Outcome.WAITING and not ending.rule.startswith(GATE):
-        tried = f"{state.plan.now} of the plan was tried {plural(state.plan.tried, 'time')} without success"
+        tried = f"Item {state.plan.now} of the plan was tried {plural(state.plan.tried, 'time')} without success"
         yield GateKind.HUMAN, f"{tried if ending.rule == TRIES else 'The loop makes no progress'}. How should it continue?"
     if ending.outcome is Outcome.STOPPED and ending.rule.startswith("limits.") and state.config.gates.budget:
         yield GateKind.BUDGET, f"A limit is reached ({ending.rule}). Raise it?"
@@ -100,13 +100,13 @@ def _completion_questions(state: LoopState, ending: Decision) -> Questions:
     # asked only if somebody may answer: a completed loop does not wait for it
     proposes = state.proposed and state.config.memory.agents_md == "commit" and state.config.gates.ask
     if proposes and not _was_answered(state, GateKind.LEARNINGS):
-        learnt = plural(len(state.proposed), "thing")
-        yield GateKind.LEARNINGS, f"The loop has {learnt} for AGENTS.md. Commit that on its branch?"
+                lessons = plural(len(state.proposed), "lesson")
+        yield GateKind.LEARNINGS, f"The loop proposes {lessons} for AGENTS.md. Commit them on its branch?"
 
 
 def _handover_question(state: LoopState) -> Questions:
     if state.answers and state.answers[-1].choice is Choice.TAKE_OVER:
-        yield GateKind.HANDED_OVER, f"You work on branch {state.branch} by hand. Hand it back when the loop should continue."
+        yield GateKind.HANDED_OVER, f"You have taken over branch {state.branch}. Hand it back when the loop should continue."
 
 
 def _was_answered(state: LoopState, kind: GateKind) -> bool:

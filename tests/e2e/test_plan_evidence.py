@@ -64,6 +64,6 @@ def test_a_counter_ticks_nothing_a_test_that_names_the_story_does_and_so_does_a_
     assert [(record["item"]["item"], bool(record["tick"])) for record in records] == [
         ("US-001", False), ("US-001", True), ("US-002", False),
     ]  # fmt: skip
-    assert "Only the agent says that US-002 of the plan (Say two) is done. Is it?" in told.output
+    assert "Only the agent says that item US-002 of the plan (Say two) is done. Is it?" in told.output
     assert approved.exit_code == 0, approved.errors
     assert (before, after) == ([True, False, False, False], [True, True, False, False])

@@ -106,7 +106,7 @@ def test_an_item_that_was_tried_too_often_is_a_question_and_approving_gives_it_a
     assert "T001 (Write alpha)" in ending.reason
     assert "its check fails (exit code 2): grep -q one alpha" in ending.reason
     assert driven.state.gate is not None
-    assert driven.state.gate.question == "T001 of the plan was tried 2 times without success. How should it continue?"
+    assert driven.state.gate.question == "Item T001 of the plan was tried 2 times without success. How should it continue?"
     assert "`grep -q one alpha` exits with 2" in prompt_of(driven.agent, 1)
     put(repository, Choice.APPROVE)
     after = resume(repository)

@@ -74,8 +74,8 @@ def test_no_secret_of_ours_is_shown_to_it(works: list[LoopState], tmp_path: Path
 @pytest.mark.parametrize(
     ("answers", "why"),
     [
-        ((says("A"), says("A")), "changed with the order"),
-        ((says("B"), Fault(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "no model could choose"),
+        ((says("A"), says("A")), "depends on the order"),
+        ((says("B"), Fault(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "no model chose"),
     ],
 )
 def test_where_it_has_no_preference_of_its_own_or_cannot_be_asked_rules_decide_and_what_was_asked_is_paid_for(

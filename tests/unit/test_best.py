@@ -54,14 +54,14 @@ def test_a_choice_is_read_by_its_letter_in_the_order_that_was_shown() -> None:
 def test_what_a_model_prefers_in_both_orders_is_kept() -> None:
     choice = agreed(Choice(loop="g-2", reason="tests"), Choice(loop="g-2", reason="tests"), [SMALL, LARGE])
     assert choice.loop == "g-2"
-    assert "whatever the order" in choice.reason
+    assert "in both orders" in choice.reason
 
 
 def test_a_preference_for_what_comes_first_is_none_and_rules_decide_between_the_two() -> None:
     third = Candidate("g-3", lines=1)
     choice = agreed(Choice(loop="g-1", reason=""), Choice(loop="g-2", reason=""), [SMALL, LARGE, third])
     assert choice.loop == "g-1"
-    assert "changed with the order" in choice.reason
+    assert "depends on the order" in choice.reason
 
 
 def test_loops_get_the_approaches_that_were_given_and_others_of_the_table_each_once() -> None:

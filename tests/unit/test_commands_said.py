@@ -86,7 +86,7 @@ def test_where_approving_means_more_than_going_on_setting_a_limit_does_not_appro
     ],
 )
 def test_nothing_but_limits_can_be_set_by_a_comment(settings: str) -> None:
-    with pytest.raises(OperatorError, match="may not set that"):
+    with pytest.raises(OperatorError, match="may set only limits"):
         said(f"/helmsman set {settings}")
 
 

@@ -194,7 +194,7 @@ def test_a_notification_is_plain_text_and_mentions_nobody() -> None:
     )
     subject, body = notification(change, state())
     assert subject == "Helmsman, loop mend-it: stuck"
-    assert body.replace("\u200b", "").startswith("The loop mend-it has come to E-II redesign. stuck: @everyone <!channel> #12")
+    assert body.replace("\u200b", "").startswith("The loop mend-it has reached E-II redesign. stuck: @everyone <!channel> #12")
     assert "@everyone" not in body
     assert "<!channel" not in body
 

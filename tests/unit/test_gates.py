@@ -119,7 +119,7 @@ def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_t
     gate = gate_due(state, NOW)
     assert gate is not None
     assert gate.kind is GateKind.LEARNINGS
-    assert gate.question == "The loop has 1 thing for AGENTS.md. Commit that on its branch?"
+    assert gate.question == "The loop proposes 1 lesson for AGENTS.md. Commit them on its branch?"
     asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
     for choice in GATES[GateKind.LEARNINGS].choices:
         after = answered(asked, said(asked, choice), NOW)
@@ -171,7 +171,7 @@ def test_no_answer_goes_on_past_a_limit_without_asking_for_more() -> None:
         after = answered(state, said(state, choice, guidance="mind the tests", **more), NOW)
         assert after.ending is not None
         assert (after.ending.rule, after.ending.outcome) == ("limits.iterations", Outcome.STOPPED)
-        assert f"as was answered ({choice})" in after.ending.reason
+        assert f"despite the answer ({choice})" in after.ending.reason
         assert after.guidance == ("mind the tests",)
         budget = gate_due(after, NOW)
         assert budget is not None
@@ -197,7 +197,7 @@ def test_an_answer_that_cannot_be_followed_says_why(choice: Choice, more: dict[s
 def test_an_answer_to_a_question_that_is_over_is_refused() -> None:
     state = asking(GateKind.MILESTONE)
     late = said(state, Choice.APPROVE).model_copy(update={"gate": "plan-0-1"})
-    with pytest.raises(OperatorError, match="no longer asks that"):
+    with pytest.raises(OperatorError, match="no longer asks this question"):
         answered(state, late, NOW)
 
 
@@ -238,7 +238,7 @@ def test_a_form_asks_for_a_decision_among_the_choices_and_assumes_none() -> None
         ({"decision": "stop", "settings": "limits iterations 5"}, "settings"),
         ({"decision": "stop", "gaol": "x"}, "gaol"),
         ({"decision": "approve", "more_usd": -1}, "more_usd"),
-        ({"decision": "approve", "settings": "limits=5"}, "limits is a table"),
+        ({"decision": "approve", "settings": "limits=5"}, "limits must be a table"),
     ],
 )
 def test_a_form_that_is_filled_in_wrongly_names_the_field(given: dict[str, Any], words: str) -> None:

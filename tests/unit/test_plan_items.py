@@ -215,7 +215,7 @@ def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going
     after = advance(before, record)
     gate = gate_due(after, builders.NOW)
     assert gate is not None
-    assert gate.question == "T001 of the plan was tried 5 times without success. How should it continue?"
+    assert gate.question == "Item T001 of the plan was tried 5 times without success. How should it continue?"
     assert reopen(after, after.config, builders.NOW).plan.tries == {}
 
 
