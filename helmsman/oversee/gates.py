@@ -100,7 +100,7 @@ def _completion_questions(state: LoopState, ending: Decision) -> Questions:
     # asked only if somebody may answer: a completed loop does not wait for it
     proposes = state.proposed and state.config.memory.agents_md == "commit" and state.config.gates.ask
     if proposes and not _was_answered(state, GateKind.LEARNINGS):
-                lessons = plural(len(state.proposed), "lesson")
+        lessons = plural(len(state.proposed), "lesson")
         yield GateKind.LEARNINGS, f"The loop proposes {lessons} for AGENTS.md. Commit them on its branch?"
 
 

@@ -102,6 +102,6 @@ def _describe_unmentioned_work(memory: WorkingMemory, recent: Sequence[Iteration
     changed = dict.fromkeys(path for summary in last[::-1] for path in summary.files)
     listed = ", ".join(display(path, 80) for path in list(changed)[:SHOWN])
     return (
-        f"it describes the same remaining work as {UNTOUCHED} iterations ago, and the last {UNTOUCHED} changed only files that it "
-        f"does not mention: {listed}"
+        f"it describes the same remaining work as {UNTOUCHED} iterations ago, and the last {UNTOUCHED} changed only files that "
+        f"it does not mention: {listed}"
     )

@@ -83,7 +83,7 @@ def attempt_id(folder: AlignFolder, goal: str) -> str:
 def with_checkout(repository: Repository) -> Repository:
     if repository.bare:
         raise OperatorError(
-            "a bare repository has no place for an alignment file", found=str(repository.top), remedy="use a clone"
+            "a bare repository has no worktree for an alignment file", found=str(repository.top), remedy="use a clone"
         )
     return repository
 
@@ -152,9 +152,9 @@ def configured(request: AlignRequest) -> LoopConfig:
     config = configure(repository.top, loop_request, consent=consent_of(repository.common), stronger=stronger).config
     if len(config.goal) > LONGEST_GOAL:
         raise OperatorError(
-            "the goal is too long to be aligned",
+            "the goal is too long for an alignment",
             expected=f"{LONGEST_GOAL:,} characters at most",
             found=f"{len(config.goal):,}",
-            remedy="summarise it, and name the files that hold the rest",
+            remedy="summarise it, and name the files with the rest",
         )
     return config

@@ -100,7 +100,7 @@ def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
     return Gate(
         key=key,
         kind=GateKind.QUESTIONS,
-        question="Before a loop starts, this has to be known.",
+        question="Before a loop starts, these questions need an answer.",
         questions=questions,
         asked_at=now,
         deadline=now + timedelta(hours=gates.timeout_hours),
@@ -196,7 +196,7 @@ def _write(work: Work, alignment: Alignment, over: Alignment | None) -> Alignmen
     """Write the file, logging where an unexpected earlier content is stored."""
     backup = aligning.put(work, alignment, over)
     if backup is not None:
-        _log.warning("%s had been changed meanwhile; its earlier content is kept in %s", work.file, backup)
+        _log.warning("%s was changed in the meantime; its earlier content is kept in %s", work.file, backup)
     return alignment
 
 

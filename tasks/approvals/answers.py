@@ -68,7 +68,7 @@ def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
     except (FileNotFoundError, ValidationError):
         return None
     except OSError as error:
-        remedy = "make it readable, or move it away"
+        remedy = "make it readable, or move it elsewhere"
         raise transient_error(error) or OperatorError(
             "an answer cannot be read", found=f"{file}: {error}", remedy=remedy
         ) from error
@@ -119,16 +119,16 @@ def with_words(context: LoopContext, state: LoopState) -> LoopState:
         try:
             text = authentic(state.uid, WORDS_PURPOSE, file.read_bytes())
         except OSError as error:
-            _log.warning("what a person has said cannot be read: %s", error)
+            _log.warning("a person's message cannot be read: %s", error)
             continue
         if text is None:
-            _log.warning("%s was not written by Helmsman for this loop, and is ignored", file.name)
+            _log.warning("%s was not written by Helmsman for this loop and is ignored", file.name)
         elif text.strip() and text not in state.guidance:
             messages.append(text)
     if messages:
         guided = state.model_copy(update={"guidance": (*state.guidance, *messages), "updated_at": now_utc()})
-        state = replace_state(context.repository, state, guided, "told by a person: " + clean(messages[0])[:60])
-        publish(MemoryNoted(lines=tuple(f"told by a person: {clean(text)[:200]}" for text in messages)))
+        state = replace_state(context.repository, state, guided, "message from a person: " + clean(messages[0])[:60])
+        publish(MemoryNoted(lines=tuple(f"message from a person: {clean(text)[:200]}" for text in messages)))
     for file in files:
         file.unlink(missing_ok=True)
     return state

@@ -58,7 +58,7 @@ def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
             runs = client.read_flow_runs(flow_run_filter=run_filter, sort=newest, limit=RUNS_LOOKED_AT)
             return [values for run in runs for values in _inputs_of(client, run.id, f"{gate}-p")]
     except ENGINE_AWAY:
-        _log.warning("the engine could not be asked for earlier answers", exc_info=True)
+        _log.warning("earlier answers cannot be read from the engine", exc_info=True)
         return []
 
 
@@ -120,7 +120,7 @@ def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
     Like `suspend_flow_run`, but its state has a message: the question, which the list of runs shows.
     """
     run = run_id()
-    get_run_logger().warning("this loop waits for a person: %s Answer it by Resume in the menu of this run.", gate.question)
+    get_run_logger().warning("this loop waits for a person: %s To answer, choose Resume in the menu of this run.", gate.question)
     state = Suspended(timeout_seconds=LONGEST_PAUSE, pause_key=_next_key(run, gate.key), message=gate.question)
     keyset = keyset_from_paused_state(state)
     state.state_details.run_input_keyset = {**keyset}

@@ -99,7 +99,7 @@ def next_exit(group: Group) -> WorkerExit:
             return group.departures.get(timeout=HEAR_SECONDS)
         except Empty:
             if done:
-                return WorkerExit(done[0], None, "the engine did not let its process begin; is it away?")
+                return WorkerExit(done[0], None, "the engine did not start its process; is it reachable?")
 
 
 def work(group: Group) -> bool:

@@ -133,12 +133,12 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     shared = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
     config = configure(repository.top, shared, consent=consent_of(repository.common)).config
     if config.workspace.in_place and not request.in_a_row:
-        raise OperatorError("loops side by side need a worktree each", found="workspace.in_place = true", remedy="omit it")
+        raise OperatorError("parallel loops need a worktree each", found="workspace.in_place = true", remedy="omit it")
     if request.in_a_row and (request.best or not request.loops):
         raise OperatorError(
-            "loops in a row have a goal each, and all are kept",
+            "loops in a row need a goal each, and all are kept",
             expected="goals",
-            remedy="leave --in-a-row out for several attempts at one goal, or for a plan",
+            remedy="omit --in-a-row for several attempts at one goal, or for a plan",
         )
     plan = "" if request.loops else config.plan.file
     if plan:
@@ -152,7 +152,7 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
         for item in items
     )
     if not links:
-        raise OperatorError("there is nothing to do", expected="goals, or a plan", remedy="give --goal TEXT, or --plan FILE")
+        raise OperatorError("the group has no loops", expected="goals, or a plan", remedy="add --goal TEXT, or --plan FILE")
     names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
     # in sequence each loop is a separate step, which may spend what the configuration allows any loop
     limits = config.limits.model_copy(update=dict.fromkeys(SHARED)) if request.in_a_row else config.limits
@@ -239,7 +239,7 @@ def group_result(group: Group) -> ParallelResult:
             }
             entry = entry.model_copy(update=fields)
         if entry.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
-            entry = entry.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
+            entry = entry.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "ticked in the plan"})
         loops.append(entry)
     not_started = {group.names[place]: "its prerequisites were not completed" for place in unreached(_members(group, states))}
     return ParallelResult(
@@ -335,14 +335,14 @@ def planned_items(repository: Repository, config: LoopConfig, group: str) -> tup
     if len(items) > MOST_ITEMS:
         raise OperatorError(
             "the plan is too long for a group", expected=f"{MOST_ITEMS} items at most", found=f"{len(items)} in {file}",
-            remedy="one loop can follow it: helmsman run --plan; or cut it",
+            remedy="use one loop for it: helmsman run --plan; or split it",
         )  # fmt: skip
     dependent = next((items[place] for place, needs in enumerate(edges(items)) if needs and not items[place].done), None)
     if dependent is not None and not into:
         raise OperatorError(
-            f"item {dependent.id} of {file} comes after others, whose work its loop would not have",
-            expected="a branch that the work of each is merged into",
-            remedy="give one: --merge BRANCH; or mark what is independent with [P]",
+            f"item {dependent.id} of {file} depends on others, whose work its loop would not have",
+            expected="a branch into which the work of each is merged",
+            remedy="name one: --merge BRANCH; or mark independent items with [P]",
         )
     return items
 

@@ -66,7 +66,7 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
         raise OperatorError(
             f"there is no preset {display(named)}{did_you_mean(named, names)}",
             expected=f"one of {', '.join(names)}, or the path of a file",
-            remedy="`helmsman presets list` shows them; `helmsman presets new` makes one",
+            remedy="list them: helmsman presets list; create one: helmsman presets new",
         )
     return _with_hats(PRESETS.read(PRESETS.all(top)[named], top, read_sheet), top, known[named])
 
@@ -118,7 +118,7 @@ def preset_text(top: Path, named: str, name: str) -> str:
 def add_preset(top: Path, name: str, text: str) -> Path:
     """Write a preset's file. Raises OperatorError where it exists, or the folder leads out of the repository."""
     path = top / PRESETS.folder / f"{name}.md"
-    resolve_inside(top, path.relative_to(top), "the folder for presets")
+    resolve_inside(top, path.relative_to(top), "the presets folder")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

@@ -58,7 +58,7 @@ def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
         case "said":
             return _handle_comment(issue)
         case "withdrawn":
-            return _stop(issue, f"issue #{event.number} was closed, or its label taken away, by {event.by}")
+            return _stop(issue, f"{event.by} closed issue #{event.number} or removed its label")
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def _continue_loop(issue: _IssueLoop) -> Found:
     if issue.is_driven:
         return Ignored(reason=f"{loop} is already working on {issue.event.what}")
     if state.gate is not None:
-        return Ignored(reason=f"{loop} was started for it before and waits for an answer")
+        return Ignored(reason=f"{loop} exists for it and waits for an answer")
     if state.ending is not None and (state.outcome is not Outcome.COMPLETED or issue.is_through):
-        return Ignored(reason=f"{loop} was started for it before and has ended: {state.ending.rule}")
+        return Ignored(reason=f"{loop} exists for it and has ended: {state.ending.rule}")
     return issue.request
 
 
@@ -106,17 +106,17 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     if commit is None:
         return Ignored(reason=f"{event.what}: there is no branch {event.branch}")
     what = f"{event.branch} at {commit[:10]}"
-    with configuration_files(repository, commit, what, "fix it, push it, and set the label anew") as folder:
+    with configuration_files(repository, commit, what, "fix it, push it, and set the label again") as folder:
         request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
         resolved = configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
         require_checks(resolved.config)
     tracker = resolved.config.tracker
     if tracker.kind != event.source or tracker.repository.casefold() != event.full_name.casefold():
         raise OperatorError(
-            "no tracker is configured that the issue is at",
+            "the issue's tracker is not configured",
             expected=f'[tracker] with kind = "{event.source}" and repository = "{event.full_name}"',
             found=f"kind = {tracker.kind!r}, repository = {tracker.repository!r}",
-            remedy="set it in the receiver's file (docs/issues.md shows it), and set the label anew",
+            remedy="set it in the receiver's file (see docs/issues.md), and set the label again",
         )
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
@@ -147,18 +147,18 @@ def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Found]:
     state, words = issue.state, "\n".join(filter(None, (command.rest, command.below)))
     if command.verb == TELL:
         _store_words(issue, words)
-        when = "when the loop goes on" if state.ending or state.gate else "at its start"
-        return f"The next iteration gets it, {when}.", Handled(what=f"loop {state.loop} is told what {issue.event.by} says")
+        when = "when the loop continues" if state.ending or state.gate else "at its start"
+        return f"The next iteration gets it, {when}.", Handled(what=f"loop {state.loop} got a message from {issue.event.by}")
     if command.verb == CANCEL:
-        found = _stop(issue, f"{issue.event.by} says so in issue #{issue.event.number}")
+        found = _stop(issue, f"{issue.event.by} cancelled it in issue #{issue.event.number}")
         return "The loop stops; its work and its state are kept.", found
     if command.verb == RESUME:
         return _resume(issue, words)
     if state.gate is None:
-        raise OperatorError("the loop asks nothing now", found=f"/helmsman {clean(command.verb)}")
+        raise OperatorError("the loop asks no question now", found=f"/helmsman {clean(command.verb)}")
     answer = answer_in(command, state, by=issue.event.by, at=issue.event.received_at)
     if answer.choice is Choice.STOP and not issue.is_driven:  # it precedes an answer that is not read yet
-        return confirmation(answer, state.gate), _stop(issue, f"{issue.event.by} says so in issue #{issue.event.number}")
+        return confirmation(answer, state.gate), _stop(issue, f"{issue.event.by} stopped it in issue #{issue.event.number}")
     first = _store_answer(issue, answer)
     return confirmation(answer, state.gate) if first == answer else _earlier_answer_reply(first), _wake(issue, state.gate, first)
 
@@ -168,7 +168,7 @@ def _resume(issue: _IssueLoop, words: str) -> tuple[str, Found]:
     if state.gate is not None:
         raise OperatorError("the loop waits for an answer", expected="one of its choices")
     if issue.is_driven:
-        raise OperatorError("the loop is running", remedy="`tell` reaches it while it is")
+        raise OperatorError("the loop is running", remedy="send it a message with `tell`")
     if issue.is_through:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
     require_budget(state, state.config)
@@ -184,7 +184,7 @@ def _store_answer(issue: _IssueLoop, answer: Answer) -> Answer:
     """
     first = answers.put(issue.folder.answers, issue.state.uid, answer)
     if first is None:
-        raise OperatorError("the question was answered in the meantime", remedy="look again")
+        raise OperatorError("the question was answered in the meantime", remedy="check the loop's status")
     if first != answer and issue.is_driven:
         raise OperatorError("the question has an answer already", found=f"{first.choice} by {first.by or first.via}")
     return first
@@ -192,12 +192,12 @@ def _store_answer(issue: _IssueLoop, answer: Answer) -> Answer:
 
 def _earlier_answer_reply(answer: Answer) -> str:
     by = code(answer.by or answer.via)
-    return f"The question has an answer already, and that one counts: **{answer.choice}**, says {by}. It is followed."
+    return f"The question was already answered, and the first answer counts: **{answer.choice}** by {by}."
 
 
 def _store_words(issue: _IssueLoop, words: str) -> None:
     if not words:
-        raise OperatorError("nothing is said", expected="text after the command, or below it")
+        raise OperatorError("the message is empty", expected="text after the command, or below it")
     if issue.state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
     answers.put_words(issue.folder.words, issue.state.uid, issue.event.comment, words)
@@ -205,7 +205,7 @@ def _store_words(issue: _IssueLoop, words: str) -> None:
 
 def _wake(issue: _IssueLoop, gate: Gate, answer: Answer) -> Found:
     """Continue the loop with the answer: a driver reads it, a suspended run is resumed, or this run continues the loop."""
-    handled = Handled(what=f"loop {issue.state.loop}: {answer.choice}, says {answer.by}")
+    handled = Handled(what=f"loop {issue.state.loop}: {answer.choice} by {answer.by}")
     if issue.is_driven:
         return handled
     from tasks.approvals.pause import resume_paused, stand_in

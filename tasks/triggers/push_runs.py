@@ -65,7 +65,7 @@ def _emit_event(client: SyncPrefectClient, event: Event, kind: str, run: str, pa
     try:
         client.request("POST", "/events", json=[body])
     except (httpx.HTTPError, PrefectHTTPStatusError):
-        _log.warning("the event of a run could not be sent; the run exists anyway", exc_info=True)
+        _log.warning("the engine event of a run could not be sent; the run itself exists", exc_info=True)
 
 
 def nothing_to_do(found: Ignored | Handled) -> State[dict[str, Any]]:

@@ -47,20 +47,20 @@ def read_allowed_file(path: Path) -> Mapping[str, AllowedRepo]:
 def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
     """Handle a push. Raises OperatorError for a wrong pushed configuration, TransientError where git cannot fetch."""
     if push.branch.startswith(OWN_BRANCHES):
-        return Ignored(reason=f"{push.branch} is a branch of Helmsman's own")
+        return Ignored(reason=f"{push.branch} is one of Helmsman's own branches")
     path = find_repository(push.location)
     repository = open_repository(path)
     is_present = push.location.startswith("/") and _contains_push(repository, push)  # our own clone is only as new as its fetch
     if not is_present and not (fetch_branch(repository, push.branch) and _contains_push(repository, push)):
-        return Ignored(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
+        return Ignored(reason=f"{push.what}: the branch does not contain that commit, or no longer does")
     if _is_ours(repository, push.commit):
-        return Ignored(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
+        return Ignored(reason=f"{push.what} was made by a loop or by Helmsman and starts no loop")
     if (known := _earlier_loop(repository, push, path)) is not None:
         return known
     with configuration_files(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
         pushed = _read_configuration(push, folder)
         if pushed is None:
-            return Ignored(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
+            return Ignored(reason=f"{push.what}: on_push.branches does not name the branch")
         require_checks(pushed.config)
         config = with_alignment(replace(repository, top=folder, bare=False), pushed.config)
     inherited = handoffs_at_commit(repository, push.commit, config.alignment)
@@ -77,7 +77,7 @@ def _earlier_loop(repository: Repository, push: Push, path: Path) -> LoopRequest
         return None
     state, _ = read_state(repository, loop)
     if state.ending is not None and state.gate is None:
-        return Ignored(reason=f"loop {loop} was started for {push.what} before and has ended: {state.ending.rule}")
+        return Ignored(reason=f"loop {loop} exists for {push.what} and has ended: {state.ending.rule}")
     if holder(loop_folder(repository, loop).lock) is not None:
         return Ignored(reason=f"loop {loop} is already working on {push.what}")
     return LoopRequest(repository=str(path), loop=loop)

@@ -192,9 +192,9 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     look_at_artifact(page, team, f"gates-{LOOP}")
     warnings = [line for level, line in team.log_of(run) if level == "WARNING"]
     assert warnings == [
-        f"this loop waits for a person: {asked.question} Answer it by Resume in the menu of this run.",
+        f"this loop waits for a person: {asked.question} To answer, choose Resume in the menu of this run.",
         f"your answer was rejected: {WRONG_VALUE}",
-        f"this loop waits for a person: {asked.question} Answer it by Resume in the menu of this run.",
+        f"this loop waits for a person: {asked.question} To answer, choose Resume in the menu of this run.",
     ]
     lines = [line for _, line in team.log_of(run)]
     assert not any("Traceback" in line for line in lines), lines

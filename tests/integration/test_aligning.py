@@ -184,7 +184,7 @@ def test_a_goal_that_is_said_wins_over_the_files_and_the_files_over_the_configur
     assert configured(request).goal == GOAL
     assert configured(request.model_copy(update={"goal": "said"})).goal == "said"
     write(top, {"goal.md": "x" * 50_001, "helmsman.toml": 'goal_file = "goal.md"\n'})
-    with pytest.raises(OperatorError, match="too long to be aligned"):
+    with pytest.raises(OperatorError, match="too long for an alignment"):
         configured(AlignRequest(repository=str(top), out="another.md"))
 
 

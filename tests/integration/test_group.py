@@ -149,7 +149,7 @@ def test_a_loop_whose_task_the_engine_ended_before_it_began_is_heard_of(reposito
     future = Future[Any]()
     group.futures[due.loop] = future
     future.set_result(None)
-    assert "is it away?" in next_exit(group).words
+    assert "is it reachable?" in next_exit(group).words
 
 
 def test_loops_side_by_side_do_not_work_in_the_checkout_itself(repository: Path, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_attempts_and_plans_are_not_driven_in_a_row(top: Path, changes: dict[str
         "loops": (Link(goal="g", checks=("true",)),),
         "in_a_row": True,
     }
-    with pytest.raises(OperatorError, match="loops in a row have a goal each"):
+    with pytest.raises(OperatorError, match="loops in a row need a goal each"):
         opened(ParallelRequest(**{**asked, **changes}), open_repository(top))
 
 

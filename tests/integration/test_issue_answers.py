@@ -62,7 +62,7 @@ def test_an_answer_whose_bringer_died_is_followed_by_the_next_answer(
     assert found.choice is Choice.APPROVE
     if then == "/helmsman approve":  # by the same person, later: the reply says which counts
         assert handle(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
-        assert "that one counts: **approve**, says `alice`" in comments(api)[-1]
+        assert "the first answer counts: **approve** by `alice`" in comments(api)[-1]
 
 
 @ONE_KIND

@@ -25,7 +25,7 @@ def test_a_tracker_that_the_repository_names_is_not_taken(served: ServedReposito
 @ONE_KIND
 def test_an_issue_of_another_tracker_than_the_operator_s_starts_nothing(served: ServedRepository, api: TrackerApi) -> None:
     other = event(served, api).model_copy(update={"settings": tracker(api, "acme/other")})
-    with pytest.raises(OperatorError, match="no tracker is configured"):
+    with pytest.raises(OperatorError, match="tracker is not configured"):
         handle(other, NOW)
 
 

@@ -128,7 +128,7 @@ def test_a_commit_whose_configuration_does_not_name_the_branch_starts_nothing(te
     if text is None:
         (served.clone / "helmsman.toml").unlink()
     push = pushed(served, **({"helmsman.toml": text} if text else {"notes": "x"}))
-    assert "its configuration names no such branch in on_push.branches" in reason(push)
+    assert "on_push.branches does not name the branch" in reason(push)
 
 
 def test_a_commit_that_has_left_its_branch_starts_nothing_in_a_clone_of_ours_either(served: ServedRepository) -> None:
@@ -136,15 +136,15 @@ def test_a_commit_that_has_left_its_branch_starts_nothing_in_a_clone_of_ours_eit
     gone = pushed(served).model_copy(update={"location": kept.location})
     find_repository(kept.location)
     served.push(f"+{kept.commit}:refs/heads/main")
-    assert "does not hold that commit" in reason(gone)
+    assert "does not contain that commit" in reason(gone)
     assert started(kept).base_commit == kept.commit
 
 
 def test_a_commit_that_is_not_on_the_branch_starts_nothing(served: ServedRepository) -> None:
     elsewhere = pushed(served, "feature/x")
-    assert "does not hold that commit" in reason(push_of(served, elsewhere.commit, "main"))
-    assert "does not hold that commit" in reason(push_of(served, "a1" * 20, "main"))
-    assert "does not hold that commit" in reason(push_of(served, elsewhere.commit, "gone"))
+    assert "does not contain that commit" in reason(push_of(served, elsewhere.commit, "main"))
+    assert "does not contain that commit" in reason(push_of(served, "a1" * 20, "main"))
+    assert "does not contain that commit" in reason(push_of(served, elsewhere.commit, "gone"))
     assert loop_names(open_repository(served.bare)) == []
 
 
@@ -193,7 +193,7 @@ def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: 
 
 def test_a_branch_of_a_loop_starts_nothing(served: ServedRepository) -> None:
     served.push("HEAD:refs/heads/helmsman/a-loop")
-    assert reason(push_of(served, branch="helmsman/a-loop")) == "helmsman/a-loop is a branch of Helmsman's own"
+    assert reason(push_of(served, branch="helmsman/a-loop")) == "helmsman/a-loop is one of Helmsman's own branches"
 
 
 def test_a_commit_that_helmsman_wrote_starts_nothing_on_whatever_branch(served: ServedRepository) -> None:
@@ -279,7 +279,7 @@ def test_a_configuration_that_is_a_link_is_none(served: ServedRepository, tmp_pa
     (tmp_path / "outside.toml").write_text(CONFIGURATION)
     (served.clone / "helmsman.toml").unlink()
     (served.clone / "helmsman.toml").symlink_to(tmp_path / "outside.toml")
-    assert "names no such branch" in reason(pushed(served))
+    assert "does not name the branch" in reason(pushed(served))
 
 
 def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: ServedRepository, tmp_path: Path) -> None:
