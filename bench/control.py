@@ -23,7 +23,7 @@ from helmsman.config import LoopConfig
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.oversee.pid import steer
 from helmsman.oversee.progress import progress_of
-from helmsman.oversee.summary import moment_of
+from helmsman.oversee.summary import summarize
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, ErrorVector, Execution, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import Control, IterationSummary, Movement, Progress
@@ -140,7 +140,7 @@ def cost(history: Sequence[IterationSummary]) -> float:
     for _ in range(ROUNDS):
         begun = time.perf_counter()
         progress = progress_of(found, Progress(), {"pytest": 42})
-        moment = moment_of(state, found, progress, NOW, NOW + timedelta(minutes=1))
+        moment = summarize(state, found, progress, NOW, NOW + timedelta(minutes=1))
         steer(Control(), [*history, moment], swinging=False)
         times.append(time.perf_counter() - begun)
     return min(times) * 1000

@@ -24,7 +24,7 @@ from helmsman.memory.episodes import episode, subject_of, summary
 from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.merge import learn
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.oversee import Observed, oversee
+from helmsman.oversee.oversee import Observations, oversee
 from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
 from helmsman.parsers.failures import failure_of
@@ -110,7 +110,7 @@ def _iterated(state: LoopState, loop: Table, given: Table, *, subject: Any, asks
     memory = WorkingMemory(decisions=decided)
     found = found.model_copy(update={"proof": prove(state.config, state.done, found), "memory": memory})
     view = IterationView(state, found, started, now)
-    overseen = oversee(view, Observed())
+    overseen = oversee(view, Observations())
     decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
     orientation = Orientation(started_at=started, start_commit=state.head)
     record = record_of(state, orientation, found, overseen, decision)

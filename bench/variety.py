@@ -10,7 +10,7 @@ import argparse
 import time
 from pathlib import Path
 
-from helmsman.oversee.variety import score, variety_signal
+from helmsman.oversee.variety import score, variety_alert
 from helmsman.records.control import Variety
 from tasks.checks.scan import measured
 from tasks.repository.git import git
@@ -27,7 +27,7 @@ def history(cwd: Path, number: int) -> None:
     trend: list[Variety] = []
     for commit in commits:
         trend.append(measured(cwd, commit))
-        signal = variety_signal(trend[-10:], green=True)
+        signal = variety_alert(trend[-10:], green=True)
         fall = score(trend[-5]) - score(trend[-1]) if len(trend) > 4 else 0.0
         told = signal.message if signal else ""
         print(f"{commit[:10]} {trend[-1].lines:7} lines  score {score(trend[-1]):6.3f}  fell {fall:6.3f}  {told}")

@@ -14,7 +14,7 @@ from deployments.output import print_result
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments
 from helmsman.errors import OperatorError, TransientError
-from helmsman.oversee.answers import answer_of, answered, lapsed
+from helmsman.oversee.answers import answer_from_form, apply_answer, timeout_answer
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.result import result_of
@@ -57,8 +57,8 @@ def answer(
     from_assignments(settings or ())  # raises OperatorError, like the two calls below, before anything is stored
     by = by or ours().get("USER", "")
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
-    reply = answer_of(state, gate, read_form(gate, given), via="command line", now=now_utc())
-    answered(state, reply, now_utc())
+    reply = answer_from_form(state, gate, read_form(gate, given), via="command line", now=now_utc())
+    apply_answer(state, reply, now_utc())
     first = answers.put(loop_folder(repository, loop).answers, state.uid, reply)
     if first != reply:
         problem, remedy = f"the question of loop {loop} has already been answered", f"helmsman status {loop}"
@@ -79,7 +79,7 @@ def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfi
     if gate is None or config.gates.ask or config.tracker.kind:
         return False
     reply = answers.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
-    return reply is None and lapsed(gate, now_utc()) is None
+    return reply is None and timeout_answer(gate, now_utc()) is None
 
 
 def _open_gate(state: LoopState) -> Gate:

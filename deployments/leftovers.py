@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from deployments.choosing import driver_of
 from helmsman.errors import OperatorError
-from helmsman.oversee.merging import landing_due
+from helmsman.oversee.merging import is_merge_due
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from helmsman.render.facts import first_lines
@@ -123,4 +123,4 @@ def _is_interrupted(repository: Repository, state: LoopState) -> bool:
         return False
     context, without_pull_request = loop_context(str(repository.top), state), state.issue and not state.issue.pull_request
     is_interrupted = not state.config.workspace.in_place and context.worktree.exists() and not is_marked_finished(context, state)
-    return bool(state.gate or landing_due(state) or without_pull_request or is_interrupted)
+    return bool(state.gate or is_merge_due(state) or without_pull_request or is_interrupted)

@@ -28,8 +28,8 @@ from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, merged
 from helmsman.errors import OperatorError, TransientError
 from helmsman.naming import loop_id
-from helmsman.oversee.answers import reconfigured
-from helmsman.oversee.merging import landing_due
+from helmsman.oversee.answers import reconfigure
+from helmsman.oversee.merging import is_merge_due
 from helmsman.plain import clean_lines
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.decision import Outcome
@@ -136,7 +136,7 @@ def resume(
             if _has_nothing_to_do(repository, state):
                 return _report_result(state, as_json=as_json, why=f"loop {loop} is completed; there is nothing left to do")
             settings = reduce(merged, key_settings(options), from_assignments(options.get("settings") or ()))
-            config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
+            config = state.config if state.outcome is Outcome.COMPLETED else reconfigure(state, settings)
             if waits_for_answer(repository, state, config):
                 hint = "; nothing was changed: pass --set with the answer" if settings else ""
                 _report_result(state, as_json=as_json, why=f"loop {loop} waits for your answer; `resume` cannot answer{hint}")
@@ -154,7 +154,7 @@ def _has_nothing_to_do(repository: Repository, state: LoopState) -> bool:
 
     The driver removes the worktree last, so a missing worktree shows that it finished.
     """
-    workspace, has_follow_up = state.config.workspace, state.config.remote.push or state.issue is not None or landing_due(state)
+    workspace, has_follow_up = state.config.workspace, state.config.remote.push or state.issue is not None or is_merge_due(state)
     is_removed = not workspace.in_place and not worktree_of(repository, state.loop, workspace).exists()
     return state.outcome is Outcome.COMPLETED and is_removed and not has_follow_up
 

@@ -22,7 +22,7 @@ from helmsman.config.layers import describe, leaves
 from helmsman.config.owners import OWNERS
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import worn
-from helmsman.oversee.limits import in_words, open_windows
+from helmsman.oversee.limits import describe_window, open_windows
 from helmsman.plain import clean, clean_lines
 from helmsman.records.advance import SALVAGES_REMEMBERED
 from helmsman.records.iteration import IterationRecord
@@ -74,7 +74,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *texts.result_lines(result, driver=driver, interrupted=interruption(repository, state)),
         *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
         *texts.standing_lines(state),
-        *(f"usage      {in_words(window)}" for window in open_windows(state.usage, now_utc())),
+        *(f"usage      {describe_window(window)}" for window in open_windows(state.usage, now_utc())),
         *([hat_fact(due).line] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *(fact.line for fact in finding_facts(state.findings) if not fact.is_detail),

@@ -27,7 +27,7 @@ from helmsman.orient.compaction import read_compacted
 from helmsman.orient.focus import read_focus
 from helmsman.orient.research import read as read_research
 from helmsman.oversee.best import Candidate, read_choice
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.parsers import progress_file as progress
 from helmsman.parsers.agent_actions import detail_of, parse_event
 from helmsman.parsers.agent_dialects import reader_of
@@ -231,7 +231,7 @@ def _shell(data: bytes) -> None:
 
 
 def _orders(data: bytes) -> None:
-    list(imperatives("CLAUDE.md", text(data)))
+    list(read_imperatives("CLAUDE.md", text(data)))
 
 
 def _agents_md(data: bytes) -> None:

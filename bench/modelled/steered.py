@@ -13,7 +13,7 @@ from bench.modelled.rendering import base_report, config, evidence
 from bench.modelled.worlds import Character, Step, Told, Tree
 from helmsman.config import LoopConfig
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.oversee import Observed, oversee
+from helmsman.oversee.oversee import Observations, oversee
 from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
 from helmsman.records.advance import advance, record_of, with_its_end
@@ -100,7 +100,7 @@ class Loop:
 
 
 def _record(state: LoopState, found: Evidence, started: datetime, now: datetime) -> IterationRecord:
-    overseen = oversee(IterationView(state, found, started, now), Observed())
+    overseen = oversee(IterationView(state, found, started, now), Observations())
     decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
     change, failed = found.execution.change, None
     if decision.back_to:

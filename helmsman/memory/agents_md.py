@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from helmsman.memory.guardrail_effect import Verdict, belongs_to_person, verdict
 from helmsman.memory.learned_guardrails import contradiction
 from helmsman.memory.merge import SAME, text_similarity
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.parsers.markdown_text import upper_headings
 from helmsman.plain import inert
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
@@ -42,7 +42,7 @@ def learnings(
     # sentences of the file, including code and lists; the first ones of a long file
     parts = (_LIST_MARK.sub("", part).strip() for line in lines for part in (line, *_SENTENCE_END.split(line)))
     sentences = list(dict.fromkeys(filter(None, parts)))[:_MOST_SENTENCES]
-    orders = imperatives("AGENTS.md", present)
+    orders = read_imperatives("AGENTS.md", present)
     # the project's own checks that passed when the work was proven, unless in the file; other checks are for one goal
     results = state.checks.results if state.checks else ()
     proven = dict.fromkeys(result.command.strip() for result in results if result.passed)
@@ -57,7 +57,7 @@ def learnings(
         repeated = any(text_similarity(line, sentence) >= SAME for sentence in (*sentences, *lines_to_add))
         if line and not repeated and contradiction(order, orders) is None:
             lines_to_add.append(line)
-            orders = (*imperatives("AGENTS.md", order), *orders)
+            orders = (*read_imperatives("AGENTS.md", order), *orders)
     return tuple(lines_to_add)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal
 
 from helmsman.memory.words import describes_work, gives_orders, join_fitting, join_quoted, quote, terms
-from helmsman.oversee.cycles import OF_THE_WORLD, place
+from helmsman.oversee.cycles import ENVIRONMENT_FAILURES, place
 from helmsman.oversee.progress import Identity, identity
 from helmsman.plain import short_line
 from helmsman.records.agent import ErrorVector, FailureClass
@@ -34,7 +34,7 @@ GOT_ON = frozenset({Movement.WAITED, Movement.FORWARD})
 """Iterations that do not count as failed attempts: without work, or with progress."""
 ONE_OF_MANY = frozenset({FailureClass.TEST, FailureClass.TYPES, FailureClass.LINT})
 """Failures of these classes end independently. Of any other class the first failure hides the rest."""
-BY_MACHINE = OF_THE_WORLD.union(map(FailureClass, ("usage", "missing_command", "missing_module", "permission")))
+BY_MACHINE = ENVIRONMENT_FAILURES.union(map(FailureClass, ("usage", "missing_command", "missing_module", "permission")))
 """Failures inside a session that depend on the machine. Failing tests there are normal work, and how to edit is known."""
 
 

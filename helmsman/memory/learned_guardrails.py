@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from helmsman.memory.guardrail_effect import Verdict, failed
-from helmsman.oversee.conflicts import MOST_ORDERS, conflicts
-from helmsman.oversee.cycles import OF_THE_WORLD
-from helmsman.oversee.imperatives import imperatives
-from helmsman.oversee.learning import advice
+from helmsman.oversee.conflicts import MOST_ORDERS, find_conflicts
+from helmsman.oversee.cycles import ENVIRONMENT_FAILURES
+from helmsman.oversee.imperatives import read_imperatives
+from helmsman.oversee.learning import failure_advice
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
@@ -47,10 +47,12 @@ def _failed_without_progress(episode: Episode) -> frozenset[FailureClass]:
 
 def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequence[Guardrail] = ()) -> Conflict | None:
     """The first conflict between an instruction and the existing instructions or active guardrails, with both sentences."""
-    proposed = imperatives("a new guardrail", instruction)
-    known = [order for one in active for order in imperatives("guardrails.md", one.instruction)] if proposed else []
+    proposed = read_imperatives("a new guardrail", instruction)
+    known = [order for one in active for order in read_imperatives("guardrails.md", one.instruction)] if proposed else []
     for order in dict.fromkeys((*orders[:MOST_ORDERS], *known)) if proposed else ():
-        conflicts_across = (one for one in conflicts((*proposed, order)) if (one.first in proposed) != (one.second in proposed))
+        conflicts_across = (
+            one for one in find_conflicts((*proposed, order)) if (one.first in proposed) != (one.second in proposed)
+        )
         if conflict := next(conflicts_across, None):
             return conflict
     return None
@@ -116,8 +118,8 @@ def _propose(
     None if one of the class is active, or was retired by a person or as ineffective. Also None if an instruction cannot help:
     for infrastructure failures and for unclassified ones.
     """
-    instruction = advice()[kind]["do"]
-    if kind in OF_THE_WORLD or kind is FailureClass.OTHER:
+    instruction = failure_advice()[kind]["do"]
+    if kind in ENVIRONMENT_FAILURES or kind is FailureClass.OTHER:
         return None
     for one in known.values():
         is_ineffective = one.retired.startswith(Verdict.INEFFECTIVE) and one.instruction.startswith(instruction)
@@ -130,7 +132,7 @@ def _propose(
         id=code(f"{project}\0{kind}\0"),  # independent of its words
         project=project,
         failure=kind,
-        trigger=advice()[kind]["when"],
+        trigger=failure_advice()[kind]["when"],
         instruction=instruction,
         origin=(
             f"loop {clean(episodes[-1].loop)[:80]}: {kind} failures in {plural(len(episodes), 'iteration')} without "

@@ -17,9 +17,9 @@ from helmsman.orient.hats import worn_hat
 from helmsman.orient.research import research_phase
 from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise, without_failed_plan
-from helmsman.oversee.diagnosis import sentence
-from helmsman.oversee.drift import flagged
-from helmsman.oversee.limits import near
+from helmsman.oversee.diagnosis import describe_conflict
+from helmsman.oversee.drift import is_off_task
+from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
@@ -105,12 +105,12 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """Sections of facts, the most specific first."""
     done, last, checks = state.done, state.last_call, state.checks
     research = () if state.researching else render_pieces("research_findings", found=state.memory.research)
-    is_near_limit = near(state.usage, orientation.started_at)
+    is_near_limit = nearly_used_windows(state.usage, orientation.started_at)
     reasons = "; ".join(dict.fromkeys(WHY[one.rule] for one in done.refused if one.rule in WHY))
     details = "\n".join(clean_lines(one.why) for one in done.refused if one.rule in DETAILED)
     refusal = render_pieces("refusal", iteration=state.iteration, reasons=reasons, details=details) if done.refused else ()
     # instructions between which a person has to choose
-    conflicts = "\n".join(clean(sentence(one)) for one in state.oversight.conflicts)
+    conflicts = "\n".join(clean(describe_conflict(one)) for one in state.oversight.conflicts)
     is_blocked_by_conflict = conflicts and state.oversight.diagnosis == "double_bind"
     without_tests = ", ".join(f"`{clean(one.command)}`" for one in (checks.results if checks else ()) if one.ran_no_test)
     failed_checks = [*map(failed_check_values, checks.failures)] if checks else []
@@ -140,7 +140,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("claims", render_pieces("claims", claims=state.contradictions) if done.refused else ()),
         ("judge feedback", render_pieces("rejections", feedback=state.judge.feedback)),
         ("last session", render_pieces("last_session", last=last, green=checks is not None and checks.passed)),
-        ("drift", render_pieces("drift", drift=last.drift) if flagged(last.drift) else ()),
+        ("drift", render_pieces("drift", drift=last.drift) if is_off_task(last.drift) else ()),
         ("rolled back", _rolled_back_section(state.failed, state.worked)),
         ("interrupted work", render_pieces("interrupted", salvaged=state.salvaged)),
         ("handoff", handoff_section(state.inherited)),

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pydantic import BaseModel, ConfigDict
 
 from helmsman.oversee.detector import ADVICE as TEXTS
-from helmsman.oversee.drift import flagged
-from helmsman.oversee.ladder import CYCLES
+from helmsman.oversee.drift import is_off_task
+from helmsman.oversee.ladder import CYCLE_RULES
 from helmsman.parsers.progress_file import without_next_steps
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
@@ -88,7 +88,7 @@ def _is_stalled_on(ladder: Ladder, *rungs: EscalationLevel, is_first: bool | Non
 
 def _is_cycling(state: LoopState, *, is_first: bool) -> bool:
     ladder = state.oversight.ladder
-    return _rule_behind(ladder) in CYCLES and _is_stalled_on(
+    return _rule_behind(ladder) in CYCLE_RULES and _is_stalled_on(
         ladder, EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, is_first=is_first
     )
 
@@ -133,7 +133,7 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("session stuck", lambda state: state.oversight.feedback == "gutter"),
     ("judge", lambda state: any(rejection.iteration == state.judge.reset_at for rejection in state.judge.feedback[-1:])),
     ("claim denied", lambda state: bool(state.done.refused) or any(finding.weight is Weight.BLOCK for finding in state.findings)),
-    ("off task", lambda state: flagged(state.last_call.drift)),
+    ("off task", lambda state: is_off_task(state.last_call.drift)),
     ("warned", lambda state: bool(state.oversight.instructions)),
     ("improving", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),
     ("not claimed", lambda s: bool(s.checks and s.checks.passed and s.worked) and s.oversight.progress.completion >= DONE),

@@ -9,8 +9,8 @@ from helmsman.agents.fitting import require_able
 from helmsman.config import LoopConfig
 from helmsman.config.layers import INVALID, Layer, display, resolve
 from helmsman.errors import OperatorError
-from helmsman.oversee.ladder import relieved
-from helmsman.oversee.limits import reached
+from helmsman.oversee.ladder import reset_after_person
+from helmsman.oversee.limits import reached_limits
 from helmsman.oversee.merging import stop_at_limit
 from helmsman.plain import clean
 from helmsman.records.advance import end, reopen
@@ -31,10 +31,10 @@ UNDECIDED = GateKind.REJECTIONS, GateKind.UNDECIDED, GateKind.UNPROVEN
 Effect = Callable[[LoopState, Answer, datetime], LoopState]
 
 
-def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
+def apply_answer(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     """The loop after an answer to its open question. Raises OperatorError if the answer is invalid."""
     gate = _open_gate(state, answer)
-    config = reconfigured(state, answer.settings)
+    config = reconfigure(state, answer.settings)
     closed = state.model_copy(
         update={
             "gate": None,
@@ -49,7 +49,7 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     return stop_at_limit(after, f"so the loop stops despite the answer ({answer.choice})", now) if continues else after
 
 
-def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
+def answer_from_form(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
     """Convert a completed form to an answer."""
     changed, extended = form.changed(), extension(form, state.config.limits)
     limits_given: object = changed.get("limits", {})
@@ -68,20 +68,20 @@ def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: dateti
     )
 
 
-def refusal(error: OperatorError) -> str:
+def rejection_reason(error: OperatorError) -> str:
     """Why an answer is refused, in one line: `limits.iterations must be a whole number, not 'many'`."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() != INVALID]
     return "; ".join(_WRONG_VALUE.sub(r"\1 must be \2, not \3", line).replace(f" ({YOUR_ANSWER})", "") for line in lines)
 
 
-def lapsed(gate: Gate, now: datetime) -> Answer | None:
+def timeout_answer(gate: Gate, now: datetime) -> Answer | None:
     """The declared default answer if the deadline has passed."""
     if gate.deadline is None or now < gate.deadline:
         return None
     return Answer(gate=gate.key, kind=gate.kind, choice=gate.at_timeout, via="timeout", at=now)
 
 
-def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
+def reconfigure(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
     """Apply an answer's settings over the configuration that the loop started with."""
     if not settings:
         return state.config
@@ -127,7 +127,7 @@ def _open_gate(state: LoopState, answer: Answer) -> Gate:
 
 
 def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
-    still_reached = reached(state.config.limits, state.spending, state.iteration)
+    still_reached = reached_limits(state.config.limits, state.spending, state.iteration)
     if still_reached:
         raise OperatorError(
             "a limit is still reached, so the loop cannot continue",
@@ -189,7 +189,7 @@ def _end_by_answer(state: LoopState, answer: Answer, reason: str, outcome: Outco
 
 _CONTINUE: Effect = lambda state, _, now: reopen(state, state.config, now)  # noqa: E731 - a row of the table
 _UNCHANGED: Effect = lambda state, _, _now: state  # noqa: E731 - completed or unproven, whatever the answer
-_RELIEVE: Effect = lambda state, _, now: relieved(reopen(state, state.config, now), now)  # noqa: E731 - a person has looked
+_RELIEVE: Effect = lambda state, _, now: reset_after_person(reopen(state, state.config, now), now)  # noqa: E731 - a person has looked
 EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
     **{(kind, Choice.STOP): _stop for kind in GateKind},

@@ -26,21 +26,21 @@ from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.tokens import trim
 
-ENDS = frozenset({Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJECTED})
+INCOMPLETE_OUTCOMES = frozenset({Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJECTED})
 """Endings without completion. A loop that waits for a person keeps its last tree."""
 
 
-def better_to_leave(state: LoopState) -> Checkpoint | None:
+def best_to_restore(state: LoopState) -> Checkpoint | None:
     """The commit to leave an ended loop at; None if its last one is the best, or if later commits are not all the loop's own."""
     best, acts = state.oversight.best, state.config.ladder.act
-    if state.outcome not in ENDS or best is None or best.commit == state.head or not acts:
+    if state.outcome not in INCOMPLETE_OUTCOMES or best is None or best.commit == state.head or not acts:
         return None
     # Better work with a blocking finding is not the best. A person may still find it honest, so the branch stays if the
     # loop ended because of the finding, or if going back would leave none of the loop's work.
     last, ended_by_findings = _last_kept(state), state.ending is not None and state.ending.rule == "completion.denied"
     leaves_no_work = best.iteration == 0 and last is not None and last.checked and last.completion >= best.completion
     same_tree = last is not None and last.tree == best.tree
-    stays = ended_by_findings or leaves_no_work or same_tree or not only_own_commits(state.history, best.commit, state.head)
+    stays = ended_by_findings or leaves_no_work or same_tree or not has_only_own_commits(state.history, best.commit, state.head)
     return None if stays else best
 
 
@@ -48,7 +48,7 @@ def _last_kept(state: LoopState) -> IterationSummary | None:
     return next((summary for summary in reversed(state.history) if not summary.undone), None)
 
 
-def only_own_commits(history: Sequence[IterationSummary], back: str, now: str) -> bool:
+def has_only_own_commits(history: Sequence[IterationSummary], back: str, now: str) -> bool:
     """Whether all commits between `back` and `now` are the loop's own; a person's commits must not be removed."""
     kept = [summary for summary in history if not summary.undone]
     starts = [position for position, summary in enumerate(kept) if summary.commit == back]
@@ -57,7 +57,7 @@ def only_own_commits(history: Sequence[IterationSummary], back: str, now: str) -
     return chain == begins or now == back
 
 
-def why_left(state: LoopState, best: Checkpoint) -> str:
+def describe_best(state: LoopState, best: Checkpoint) -> str:
     """The reason, as a clause with the numbers."""
     whose = f"iteration {best.iteration}" if best.iteration else "the tree that it started with"
     last = _last_kept(state)
@@ -70,7 +70,7 @@ def why_left(state: LoopState, best: Checkpoint) -> str:
     return f"{whose} measured best ({best.completion:.0%}); {after}"
 
 
-def left_at(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
+def restore_best(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
     """The ended loop on its best tree. Later work is mentioned to whoever continues, and does not count against the loop."""
     history = mark_undone_after(state.history, best.commit)
     undone = {summary.iteration for summary in history if summary.undone}
@@ -117,7 +117,7 @@ class Candidate:
     cost_usd: float = 0.0
 
 
-def by_rule(candidates: Sequence[Candidate], because: str = "") -> Choice:
+def choose_by_rule(candidates: Sequence[Candidate], because: str = "") -> Choice:
     """Choose by the judge's score, then fewer hints, the smaller change, and the lower cost."""
     best = min(
         candidates,
@@ -135,7 +135,7 @@ def by_rule(candidates: Sequence[Candidate], because: str = "") -> Choice:
     return Choice(loop=best.loop, reason=f"{f'{because}; ' if because else ''}by rule: {words}")
 
 
-def compare_request(config: LoopConfig, candidates: Sequence[Candidate]) -> Question:
+def comparison_question(config: LoopConfig, candidates: Sequence[Candidate]) -> Question:
     """Ask a model to compare the candidates in this order."""
     changed = (
         (plural(candidate.lines, "line"), plural(candidate.files, "file"), candidate.diff or "(no change)")
@@ -167,12 +167,12 @@ def read_choice(text: str, candidates: Sequence[Candidate]) -> Choice | str:
     return Choice(loop=chosen.loop, reason=" ".join(printable(answer.reason).split())[:REASON])
 
 
-def agreed(one: Choice | str, other: Choice | str, candidates: Sequence[Candidate]) -> Choice:
+def combine_choices(one: Choice | str, other: Choice | str, candidates: Sequence[Candidate]) -> Choice:
     """The choice of both answers; if they differ, the rules decide between the named candidates."""
     if isinstance(one, str) or isinstance(other, str):
         why = one if isinstance(one, str) else other
-        return by_rule(candidates, f"no model chose ({why})")
+        return choose_by_rule(candidates, f"no model chose ({why})")
     if one.loop == other.loop:
         return Choice(loop=one.loop, reason=f"a model preferred it in both orders: {one.reason}")
     named = [candidate for candidate in candidates if candidate.loop in {one.loop, other.loop}]
-    return by_rule(named, "a model's choice depends on the order")
+    return choose_by_rule(named, "a model's choice depends on the order")

@@ -6,23 +6,23 @@ from typing import Any
 
 from helmsman.config.layers import display, from_assignments
 from helmsman.errors import OperatorError
-from helmsman.oversee.answers import EFFECTS, answer_of, answered
+from helmsman.oversee.answers import EFFECTS, answer_from_form, apply_answer
 from helmsman.parsers.issues import COMMAND, Command
 from helmsman.records.forms import LONGEST_SETTINGS, read_form
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 
 SET = "set"
-MAY_BE_SET = frozenset({"limits"})
+SETTABLE = frozenset({"limits"})
 """Sections that a comment may change. A check or a program's path would run commands from a tracker's account."""
 
 
-def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> Answer:
+def answer_from_command(command: Command, state: LoopState, *, by: str, at: datetime) -> Answer:
     """The answer to the loop's open question. Raises OperatorError with the reason if the command is invalid."""
     gate = state.gate
     if gate is None:
         raise OperatorError("the loop no longer asks a question")
-    sets = command.verb == SET and sets_limits(gate)
+    sets = command.verb == SET and may_set_limits(gate)
     choice = Choice.APPROVE if sets else next((choice for choice in gate.choices if choice == command.verb), None)
     if choice is None:
         raise OperatorError("this command is not allowed here", found=f"{COMMAND} {display(command.verb)}")
@@ -31,14 +31,14 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     if len(words) > LONGEST_GUIDANCE:
         raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(words):,}")
     form = read_form(gate, {"decision": choice, "guidance": words, "by": by[:100]})
-    answer = answer_of(state, gate, form, via="tracker", now=at)
+    answer = answer_from_form(state, gate, form, via="tracker", now=at)
     answer = answer.model_copy(update={"settings": dict(settings) or answer.settings})
     if (gate.kind, choice) in EFFECTS:
-        answered(state, answer, at)
+        apply_answer(state, answer, at)
     return answer
 
 
-def sets_limits(gate: Gate) -> bool:
+def may_set_limits(gate: Gate) -> bool:
     """Whether changed limits alone continue the loop; not where approval means more than that."""
     more = {GateKind.MERGE, GateKind.ITEM, GateKind.UNMERGED, GateKind.HANDED_OVER}
     return Choice.APPROVE in gate.choices and gate.kind not in more
@@ -49,7 +49,7 @@ def _parse_settings(assignments: str) -> Mapping[str, Any]:
     if not assignments or len(assignments) > LONGEST_SETTINGS:
         raise OperatorError("the command sets no key", expected=f"{COMMAND} set limits.iterations=40")
     settings = from_assignments(assignments.split())
-    refused = sorted(settings.keys() - MAY_BE_SET)
+    refused = sorted(settings.keys() - SETTABLE)
     if refused or not all(isinstance(value, dict) for value in settings.values()):
         raise OperatorError(
             "a comment may set only limits",

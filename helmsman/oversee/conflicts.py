@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from helmsman.oversee.imperatives import MEANING, PATTERNS, PLAINER, WORDS, mask_quoted, stem
+from helmsman.oversee.imperatives import MEANING, PATTERNS, REPHRASINGS, WORDS, mask_quoted, stem
 from helmsman.parsers.test_files import is_test_file
 from helmsman.records.control import Conflict, ConflictKind, Imperative
 
@@ -50,7 +50,7 @@ class _Action:
 def _parse_action(order: Imperative) -> _Action | None:
     """Parse one verb with the first object after it and all words that narrow it; None without a known verb."""
     text = re.sub(r"\([^()]{0,200}\)|\*\*", " ", order.text.replace("’", "'")).strip()  # noqa: RUF001 - as word processors write it
-    for pattern, plainly in PLAINER:
+    for pattern, plainly in REPHRASINGS:
         text = pattern.sub(plainly, text)
     ordered, tokens = order.modality in {"must", "should"}, _tokens(text)
     if not ordered and tokens and is_path(tokens[0]):  # a bare path below a forbidding heading
@@ -120,7 +120,7 @@ def is_inside(path: str, scope: str) -> bool:
 # --- conflicts ----------------------------------------------------------------------------------------------------
 
 
-def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
+def find_conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     """Contradictions between instructions, most severe first, 5 at most, one per pair."""
     # conditional instructions and those with an exception are not compared
     known = tuple(

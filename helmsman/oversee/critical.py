@@ -6,8 +6,8 @@ Each kind is rare by construction: a false alarm ejects honest work. Reaching a 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from helmsman.oversee.cycles import OF_THE_WORLD
-from helmsman.oversee.detector import Detector, Found
+from helmsman.oversee.cycles import ENVIRONMENT_FAILURES
+from helmsman.oversee.detector import Detection, Detector
 from helmsman.oversee.limits import gauges
 from helmsman.oversee.progress import UNRUNNABLE, is_base, is_comparable, shows_kept_work
 from helmsman.plain import short_line
@@ -23,9 +23,9 @@ from helmsman.verify.findings import some
 LEAST_TESTS = 3  # one or two tests can fail for one small reason; three mean that everything broke
 LEAST_SHARE = 0.5
 """Share of previously passing tests that must fail now; fewer are unreadable files, each counted as one failure."""
-UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, FailureClass.PERMISSION}
+UNJUDGED = UNRUNNABLE | ENVIRONMENT_FAILURES | {FailureClass.TYPES, FailureClass.USAGE, FailureClass.PERMISSION}
 """Failures that keep tests from saying anything about the code, such as a broken build or an unavailable database."""
-BLOWN_AT = 1.25  # share from which a budget is exceeded: a limit stops the loop at 1, so one call used the rest
+EXCEEDED_AT = 1.25  # share from which a budget is exceeded: a limit stops the loop at 1, so one call used the rest
 SHOWN = 5
 _LONGEST = 120
 _BRING_BACK = "find out what was deleted or sent, and restore it, before anything runs here again"
@@ -47,7 +47,7 @@ def critical_events(
     `destroyed`: why executed commands were destructive, one sentence each.
     """
     weaknesses = [f"{finding.path}:{finding.line} {finding.rule}" for finding in scan]
-    kinds: Mapping[str, Iterable[Found]] = {
+    kinds: Mapping[str, Iterable[Detection]] = {
         "all_tests": _find_all_tests_failing(state, history, evidence),
         "secrets": _find_secrets(state, evidence, leaks),
         "destructive": _summarize(
@@ -62,7 +62,7 @@ def critical_events(
     return tuple(Detector("", Severity.ABORT, lambda: found).alerts())
 
 
-def _find_all_tests_failing(state: LoopState, history: Sequence[IterationSummary], evidence: Evidence) -> Iterator[Found]:
+def _find_all_tests_failing(state: LoopState, history: Sequence[IterationSummary], evidence: Evidence) -> Iterator[Detection]:
     """Every test fails. Reported once, when it starts: from then on a person is involved."""
     if not history or not shows_kept_work(history[-1]):
         return
@@ -77,7 +77,7 @@ def _find_all_tests_failing(state: LoopState, history: Sequence[IterationSummary
         f"{now.failing_tests} tests fail and none passes, after all {before.passing_tests} passed {when};"
         f" see what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
     )
-    yield Found(message, now.failing_tests, LEAST_TESTS, rule="pain.all_tests")
+    yield Detection(message, now.failing_tests, LEAST_TESTS, rule="pain.all_tests")
 
 
 def _tests_failed_themselves(summary: IterationSummary, before: IterationSummary) -> bool:
@@ -86,7 +86,7 @@ def _tests_failed_themselves(summary: IterationSummary, before: IterationSummary
     return many and not summary.test_only and not any(error.kind in UNJUDGED for error in summary.errors)
 
 
-def _find_secrets(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> Iterator[Found]:
+def _find_secrets(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> Iterator[Detection]:
     sure = [leak for leak in leaks if leak.weight is Weight.BLOCK]
     doubtful = [leak for leak in leaks if leak.weight is not Weight.BLOCK]
     change = evidence.execution.change
@@ -96,32 +96,32 @@ def _find_secrets(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -
             f" revoke them where they were issued, and push {state.branch} only after removing them from its history."
             " Mark a false positive with `pragma: allowlist secret` on its line"
         )
-        yield Found(message, len(sure), 0, rule="pain.secret")
+        yield Detection(message, len(sure), 0, rule="pain.secret")
     if doubtful:
         message = f"{plural(len(doubtful), 'line')} may contain secrets, but probably do not: {_list_leaks(doubtful)}"
-        yield Found(message, len(doubtful), 0, Severity.WARN, "secrets.doubtful")
+        yield Detection(message, len(doubtful), 0, Severity.WARN, "secrets.doubtful")
 
 
 def _list_leaks(leaks: Sequence[Leak]) -> str:
     return _join_some(f"{leak.path}:{leak.line} {leak.kind}{f' ({leak.doubt})' if leak.doubt else ''}" for leak in leaks)
 
 
-def _find_exceeded_budget(state: LoopState, history: Sequence[IterationSummary], spending: Spending) -> Iterator[Found]:
+def _find_exceeded_budget(state: LoopState, history: Sequence[IterationSummary], spending: Spending) -> Iterator[Detection]:
     """Cost, tokens and time. Excludes the wait before the last iteration, which a usage limit caused."""
     seconds = state.spending.seconds + history[-1].seconds if history else spending.seconds
     used = spending.model_copy(update={"seconds": min(spending.seconds, seconds)})
     for gauge in gauges(state.config.limits, used, state.iteration):
-        if gauge.name != "iterations" and gauge.share >= BLOWN_AT:
+        if gauge.name != "iterations" and gauge.share >= EXCEEDED_AT:
             message = (
-                f"{gauge.told} used: {gauge.share:.0%} of the limit, the loop is ejected from {BLOWN_AT:.0%} on;"
+                f"{gauge.told} used: {gauge.share:.0%} of the limit, the loop is ejected from {EXCEEDED_AT:.0%} on;"
                 f" find out what used so much in one iteration before you raise limits.{gauge.name}"
             )
-            yield Found(message, gauge.used, gauge.limit * BLOWN_AT, rule="pain.budget")
+            yield Detection(message, gauge.used, gauge.limit * EXCEEDED_AT, rule="pain.budget")
 
 
-def _summarize(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str) -> Iterator[Found]:
+def _summarize(rule: str, noun: str, seen: Sequence[str], about: str, remedy: str) -> Iterator[Detection]:
     if seen:
-        yield Found(f"{plural(len(seen), noun)} {about}: {_join_some(seen)}; {remedy}", len(seen), 0, rule=rule)
+        yield Detection(f"{plural(len(seen), noun)} {about}: {_join_some(seen)}; {remedy}", len(seen), 0, rule=rule)
 
 
 def _join_some(parts: Iterable[str]) -> str:

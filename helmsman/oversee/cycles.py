@@ -4,26 +4,26 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby, islice
 
 from helmsman.config.oversight import Sensitivity
-from helmsman.oversee.detector import Found
-from helmsman.oversee.progress import at_work, is_comparable, made_progress, place
+from helmsman.oversee.detector import Detection
+from helmsman.oversee.progress import has_worked, is_comparable, made_progress, place
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, IterationSummary
 from helmsman.verify.findings import some
 
 NAME_LENGTH = 200
-OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
+ENVIRONMENT_FAILURES = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
 
 
 def last_iterations(
-    history: Sequence[IterationSummary], count: int, kind: Callable[[IterationSummary], bool] = at_work
+    history: Sequence[IterationSummary], count: int, kind: Callable[[IterationSummary], bool] = has_worked
 ) -> list[IterationSummary]:
     """The last `count` iterations of a kind, newest last; by default those in which the agent worked."""
     return list(islice(filter(kind, reversed(history)), count))[::-1]
 
 
-def full_window(
-    history: Sequence[IterationSummary], count: int, kind: Callable[[IterationSummary], bool] = at_work
+def recent_window(
+    history: Sequence[IterationSummary], count: int, kind: Callable[[IterationSummary], bool] = has_worked
 ) -> list[IterationSummary]:
     """The last `count` iterations of a kind, newest last; empty if there are fewer."""
     window = last_iterations(history, count, kind)
@@ -32,7 +32,7 @@ def full_window(
 
 def is_checked(summary: IterationSummary) -> bool:
     """Whether the result of an agent's work is known."""
-    return summary.checked and at_work(summary)
+    return summary.checked and has_worked(summary)
 
 
 def fewer_fail(before: IterationSummary, after: IterationSummary) -> bool:
@@ -69,7 +69,7 @@ CYCLE_PERIODS = (2, 3, 4)
 TRADE = 3  # iterations that show an exchange of failures: two make one step, the third reverts it
 
 
-def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """The same trees in a cycle, A/B/A/B or A/B/C/A/B/C by hash (S5)."""
     window = [summary for summary in history[-CYCLE_WINDOW:] if summary.tree]
     period = _period([summary.tree for summary in window], TREE_PERIODS)
@@ -77,10 +77,10 @@ def recurring_trees(history: Sequence[IterationSummary], _sensitivity: Sensitivi
         return  # the cycle is over; other detectors handle an unchanged tree
     trees = list(dict.fromkeys(summary.tree[:12] for summary in window[::-1]))[:period]
     message = f"{len(trees)} trees alternate and came back unchanged ({join_names(trees)}); the threshold is two rounds"
-    yield Found(message, len(trees), 1)
+    yield Detection(message, len(trees), 1)
 
 
-def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """The same failures in a cycle, two full rounds of 2 to 4 steps or one exchange and back, whatever the trees (S14).
 
     Another attempt would repeat the cycle.
@@ -95,14 +95,16 @@ def limit_cycle(history: Sequence[IterationSummary], _sensitivity: Sensitivity) 
     # indistinguishable red runs alternate with green ones: perhaps one test after another is written. They are distinguishable if
     # more is known than which check failed; timeouts and unreachable services say nothing about the code
     red = [summary for summary in window[start:] if not summary.green]
-    in_code = (any(error.kind not in OF_THE_WORLD for error in summary.errors) or summary.failing_tests for summary in red)
+    in_code = (
+        any(error.kind not in ENVIRONMENT_FAILURES for error in summary.errors) or summary.failing_tests for summary in red
+    )
     is_unclear = len(red) < len(window[start:]) and not all(in_code)
     if is_unclear or any(map(made_progress, window[start:])):
         return
     names = sorted(frozenset[str]().union(*(failures(summary) for summary in window[-max(period, 2) :])))
     rounds = "for two rounds" if period else "and the first came back after one exchange"
     message = f"the same {period or 2} states of the checks alternate, {rounds}; failures in them: {join_names(names)}"
-    yield Found(message, period or 2, CYCLE_PERIODS[0])
+    yield Detection(message, period or 2, CYCLE_PERIODS[0])
 
 
 def _period(states: Sequence[Hashable], periods: Sequence[int]) -> int:

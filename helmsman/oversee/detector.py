@@ -13,7 +13,7 @@ ADVICE: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee").joinpath("ad
 INSTRUCTIONS: Mapping[str, str] = ADVICE["signals"]  # instruction for the next iteration, by the alert's rule
 
 
-class Found(NamedTuple):
+class Detection(NamedTuple):
     """What a detector found, in a sentence with its numbers."""
 
     message: str
@@ -29,7 +29,7 @@ class Detector(Generic[P]):
 
     rule: str
     severity: Severity
-    evaluate: Callable[P, Iterable[Found]]
+    evaluate: Callable[P, Iterable[Detection]]
 
     def alerts(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Alert]:
         """An alert for each thing found."""

@@ -6,15 +6,15 @@ from itertools import pairwise, takewhile
 from helmsman.config.oversight import DetectConfig, Sensitivity
 from helmsman.oversee.cycles import (
     fewer_fail,
-    full_window,
     is_checked,
     last_iterations,
     limit_cycle,
+    recent_window,
     recurring_trees,
     without_progress,
 )
-from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.progress import at_work, identity, is_base, made_progress, place
+from helmsman.oversee.detector import Detection, Detector
+from helmsman.oversee.progress import has_worked, identity, is_base, made_progress, place
 from helmsman.plain import clean
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.agents import Capability
@@ -37,7 +37,7 @@ def needed(count: int, sensitivity: Sensitivity) -> int:
     return max(2, round(count * FACTORS[sensitivity]))
 
 
-def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """3 iterations in a row gained less than 5 % of completion together and none made progress (S4).
 
     A green run with a new tree in each iteration is progress (see `made_progress`); so are fewer failing tests.
@@ -50,10 +50,10 @@ def stuck(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iter
     gain = window[-1].completion - window[0].completion
     if gain < ENOUGH:
         message = f"{len(steps)} iterations in a row gained {gain:.1%} of completion together (at least {ENOUGH:.0%} expected)"
-        yield Found(message, gain, ENOUGH)
+        yield Detection(message, gain, ENOUGH)
 
 
-def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """Completion changed direction 3 times since its last best value (S4), each time by more than 5 %.
 
     Alternating red and green is normal work if each green tree is new.
@@ -71,10 +71,10 @@ def oscillating(history: Sequence[IterationSummary], sensitivity: Sensitivity) -
     if turns >= allowed:
         times = f"{turns} times in {len(window)} iterations ({allowed} are allowed)"
         message = f"completion changed direction {times}, between {min(completions):.0%} and {max(completions):.0%}"
-        yield Found(message, turns, allowed)
+        yield Detection(message, turns, allowed)
 
 
-def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """2 iterations in a row made the evidence worse (S4). A single one is a normal start of a refactoring."""
     # reverted work has already been handled
     least = needed(FALLS, sensitivity)
@@ -84,15 +84,15 @@ def regressing(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
         newest = regressions[0]
         counts = f", {plural(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
         text = f"{plural(len(regressions), 'iteration')} in a row made it worse (threshold {least})"
-        yield Found(f"{text}: completion is {newest.completion:.0%}{counts}", len(regressions), least)
+        yield Detection(f"{text}: completion is {newest.completion:.0%}{counts}", len(regressions), least)
 
 
-def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def plateau(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """No new best value for 8 iterations (S5, eigenform), and no green run with new work either."""
-    window = full_window(history, least := needed(PLATEAU, sensitivity))
+    window = recent_window(history, least := needed(PLATEAU, sensitivity))
     if window and without_progress(window):
         text = f"no new best result for {least} iterations (threshold {least})"
-        yield Found(f"{text}; completion is {window[-1].completion:.0%}", least, least)
+        yield Detection(f"{text}; completion is {window[-1].completion:.0%}", least, least)
 
 
 RELEVANCE = 0.3  # share of task-related files below which an iteration is off its objective (S5)
@@ -107,7 +107,7 @@ BURN_FACTOR = 2
 """A gain that costs more than twice the most expensive one is unusual; the mean would flag every hard step."""
 
 
-def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """Less than 0.3 of the files were relevant to the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
 
     Research, which changes nothing, and a new best value never trigger it.
@@ -124,10 +124,10 @@ def off_objective(history: Sequence[IterationSummary], _sensitivity: Sensitivity
             newest
         )  # badly matching words must not stop work that makes progress
         message = f"{share} for {len(off_task)} iterations in a row (threshold {STRAY})"
-        yield Found(message, newest.relevance, RELEVANCE, Severity.REDIRECT if is_lost else None)
+        yield Detection(message, newest.relevance, RELEVANCE, Severity.REDIRECT if is_lost else None)
 
 
-def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """3 or more iterations without gain cost more than twice as much as the most expensive gain so far (S5).
 
     Compared with the loop's own costs, because no absolute value fits both a typo and a migration; this needs two gains.
@@ -144,21 +144,21 @@ def resource_burn(history: Sequence[IterationSummary], _sensitivity: Sensitivity
     if lost > BURN_FACTOR * highest:
         used = f"{len(window) - 1 - gains[-1]} iterations without gain used {lost:.4g} {'US dollars' if in_dollars else 'tokens'}"
         message = f"{used}, more than {BURN_FACTOR} times the most expensive gain before ({highest:.4g})"
-        yield Found(message, lost, BURN_FACTOR * highest)
+        yield Detection(message, lost, BURN_FACTOR * highest)
 
 
-def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def empty_sessions(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """2 sessions in a row that ended normally called no tool and changed nothing (S5).
 
     A session interrupted by an outage is not empty, and one that claims completion with green checks has nothing left to do.
     """
-    window = full_window(history, least := needed(EMPTY, sensitivity))
+    window = recent_window(history, least := needed(EMPTY, sensitivity))
     if window and all(map(_is_empty, window)):
         message = f"{least} sessions in a row called no tool and changed nothing (threshold {least})"
-        yield Found(message, least, least)
+        yield Detection(message, least, least)
 
 
-def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """The agent wrote over 70 % fewer tokens than usual (median of 3 to 10 iterations; S5) although work is left.
 
     A short session that made progress, ended green, claimed completion or was interrupted does not count.
@@ -172,12 +172,12 @@ def output_decline(history: Sequence[IterationSummary], _sensitivity: Sensitivit
     finished = newest.outcome is AgentOutcome.FINISHED
     if finished and newest.written < least and not (newest.green or newest.asked or made_progress(newest)):
         drop = f"a drop of more than {DECLINE:.0%}, and the checks do not pass"
-        yield Found(f"the agent wrote {newest.written} tokens instead of the usual {middle}, {drop}", newest.written, least)
+        yield Detection(f"the agent wrote {newest.written} tokens instead of the usual {middle}, {drop}", newest.written, least)
 
 
-def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """The CLI denied permissions in 2 iterations in a row (S5), which a person must grant; WARN if one of them made progress."""
-    window = full_window(history, least := needed(DENIALS, sensitivity))
+    window = recent_window(history, least := needed(DENIALS, sensitivity))
     if window and all(summary.denials for summary in window):
         total = sum(summary.denials for summary in window)
         message = (
@@ -185,7 +185,7 @@ def denied(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Ite
             "the work needs with claude.allowed_tools or claude.permission_mode, or remove it from the goal, then resume"
         )
         severity = Severity.WARN if any(map(made_progress, window)) else Severity.PAUSE
-        yield Found(message, least, least, severity)
+        yield Detection(message, least, least, severity)
 
 
 def _is_empty(summary: IterationSummary) -> bool:
@@ -201,12 +201,12 @@ TESTS_ONLY = 3
 LONGEST_PLACE = 200
 
 
-def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """The same class of failure at the same place in 5 iterations in a row (S5), not fewer, and without progress in between.
 
     By class and place, never by text, which differs between runs.
     """
-    window = full_window(history, least := needed(SAME_ERROR, sensitivity), is_checked)
+    window = recent_window(history, least := needed(SAME_ERROR, sensitivity), is_checked)
     if not window or any(summary.movement is Movement.FORWARD for summary in window[1:]) or fewer_fail(window[0], window[-1]):
         return
     # errors of the newest iteration that all share, with no smaller extent than at first
@@ -216,15 +216,15 @@ def same_error(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
     if lasting := next(lasting_errors, None):
         where = f" at {clean(place(lasting)[:LONGEST_PLACE])}" if lasting.where else " at an unknown place"
         message = f"the same failure in the last {least} iterations (threshold {least}): {lasting.kind}{where}"
-        yield Found(message, least, least)
+        yield Detection(message, least, least)
 
 
-def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Found]:
+def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) -> Iterator[Detection]:
     """8 iterations in a row changed no failure text, except for numbers, and no count.
 
     With coarse checks, the text of failures is the first thing to change when work makes progress.
     """
-    window = full_window(history, least := needed(PLATEAU, sensitivity), is_checked)
+    window = recent_window(history, least := needed(PLATEAU, sensitivity), is_checked)
     if not window or not window[-1].errors or any(summary.movement is Movement.FORWARD for summary in window[1:]):
         return
     states = {
@@ -238,33 +238,33 @@ def same_words(history: Sequence[IterationSummary], sensitivity: Sensitivity) ->
     }
     if len(states) == 1:
         message = f"{least} iterations in a row left every failure unchanged (threshold {least})"
-        yield Found(message, least, least)
+        yield Detection(message, least, least)
 
 
-def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def reverted(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """2 iterations in a row reverted their edits and made no progress (S5). One reverted attempt is honest work."""
-    window = full_window(history, UNDONE)
+    window = recent_window(history, UNDONE)
     if window and all(summary.reverted for summary in window) and without_progress(window):
         files = sum(summary.reverted for summary in window)
-        yield Found(f"{UNDONE} iterations in a row edited and reverted {files} files (threshold {UNDONE})", files, UNDONE)
+        yield Detection(f"{UNDONE} iterations in a row edited and reverted {files} files (threshold {UNDONE})", files, UNDONE)
 
 
-def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def growing_diff(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """3 iterations in a row each added more lines than the previous one and more than they removed, without progress (S5)."""
-    window = full_window(history, SWELLING)
+    window = recent_window(history, SWELLING)
     growth = [summary.insertions - summary.deletions for summary in window]
     longer = all(before.insertions < after.insertions for before, after in pairwise(window))
     if window and without_progress(window) and min(growth) > 0 and longer:
         text = f"the code grew by {sum(growth)} lines in {SWELLING} iterations (threshold {SWELLING}), each time by more"
-        yield Found(f"{text}, without progress", sum(growth), 0)
+        yield Detection(f"{text}, without progress", sum(growth), 0)
 
 
-def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Found]:
+def only_tests(history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> Iterator[Detection]:
     """3 iterations in a row changed only tests while checks fail, without progress. A single one is test-first."""
-    window = full_window(history, TESTS_ONLY)
+    window = recent_window(history, TESTS_ONLY)
     if window and without_progress(window) and all(summary.test_only and not summary.green for summary in window):
         message = f"{TESTS_ONLY} iterations in a row changed only tests (threshold {TESTS_ONLY}) while checks fail"
-        yield Found(message, TESTS_ONLY, TESTS_ONLY)
+        yield Detection(message, TESTS_ONLY, TESTS_ONLY)
 
 
 DETECTORS: tuple[Detector[Sequence[IterationSummary], Sensitivity], ...] = (
@@ -295,9 +295,9 @@ def detect(
 ) -> tuple[tuple[Alert, ...], tuple[str, ...]]:
     """Alerts, and messages about detectors that failed. An iteration that only waited is not examined."""
     signals, faults = list[Alert](), list[str]()
-    if not history or not at_work(history[-1]):
+    if not history or not has_worked(history[-1]):
         return (), ()
-    work = [summary for summary in history if at_work(summary) or is_base(summary)]  # once for all detectors
+    work = [summary for summary in history if has_worked(summary) or is_base(summary)]  # once for all detectors
     for detector in detectors:
         try:
             signals.extend(() if detector.rule in config.off else detector.alerts(work, config.sensitivity))

@@ -95,23 +95,23 @@ def _quote_pair(conflict: Conflict, longest: int) -> str:
     )
 
 
-def sentence(conflict: Conflict) -> str:
+def describe_conflict(conflict: Conflict) -> str:
     """A contradiction for the person who must choose: its subject, and both instructions with their places."""
     first, second = (f"{instruction.place} says {instruction.text!r}" for instruction in (conflict.first, conflict.second))
     return f"about {conflict.about}, {first} and {second}"
 
 
 STEADY = 3  # iterations after which a cycle is stable: S4's patience
-RETURNED = frozenset({"limit_cycle", "recurring_trees"})
+RETURNING_RULES = frozenset({"limit_cycle", "recurring_trees"})
 """Rules for failures or trees that disappeared and came back: earlier findings were forgotten."""
-IN_VAIN = frozenset({"stuck", "plateau", "same_error", "empty_sessions", "oscillating"})
+STUCK_RULES = frozenset({"stuck", "plateau", "same_error", "empty_sessions", "oscillating"})
 
 
 def diagnose(history: Sequence[IterationSummary], signals: Sequence[Alert]) -> Diagnosis:
     """Sessions that forget, a stable cycle without progress, or a productive one; `bind` finds double binds."""
     recent, rules = last_iterations(history, STEADY), {signal.rule for signal in signals}
-    if rules & RETURNED:
+    if rules & RETURNING_RULES:
         return "amnesiac"
-    if rules & IN_VAIN:
+    if rules & STUCK_RULES:
         return "stuck"
     return "productive" if len(recent) == STEADY and all(map(made_progress, recent)) else "none"

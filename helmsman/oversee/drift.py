@@ -14,8 +14,8 @@ from helmsman.plain import short_line, word_set
 from helmsman.records.agent import Drift, Execution
 from helmsman.records.state import LoopState
 
-STRANGERS_KEPT = 10
-LEAST_STRANGERS = 3  # one odd file is a helper, two are a helper and its test
+UNRELATED_KEPT = 10
+LEAST_UNRELATED = 3  # one odd file is a helper, two are a helper and its test
 _SHOWN = 160
 _LONGEST_TEXT = 40_000
 _LONGEST_PATH = 600
@@ -68,7 +68,7 @@ def task_of(state: LoopState) -> Task:
     )
 
 
-def drift(task: Task, execution: Execution, worktree: str) -> Drift:
+def measure_drift(task: Task, execution: Execution, worktree: str) -> Drift:
     """Compare the files that a call read and changed with its task."""
     changed, read = (_inside_worktree(paths, worktree) for paths in (execution.change.files, execution.call.looked))
     named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.told, *task.checks, *task.failing)))))
@@ -88,7 +88,7 @@ def drift(task: Task, execution: Execution, worktree: str) -> Drift:
     return Drift(
         deeds=len(related) + len(unrelated),
         related=len(related),
-        strangers=() if did_task else tuple(map(display, unrelated[:STRANGERS_KEPT])),
+        strangers=() if did_task else tuple(map(display_path, unrelated[:UNRELATED_KEPT])),
     )
 
 
@@ -112,18 +112,18 @@ def _inside_worktree(paths: Iterable[str], worktree: str) -> list[str]:
     return [path[-_LONGEST_PATH:] for path in inside]
 
 
-def display(path: str, longest: int = _SHOWN) -> str:
+def display_path(path: str, longest: int = _SHOWN) -> str:
     """Format a path on one line and without backticks, because it is shown between them."""
     return short_line(path, longest).replace("`", "'")
 
 
-def flagged(drift: Drift) -> bool:
+def is_off_task(drift: Drift) -> bool:
     """Whether the drift is worth reporting."""
-    return len(drift.strangers) >= LEAST_STRANGERS
+    return len(drift.strangers) >= LEAST_UNRELATED
 
 
 def describe_drift(drift: Drift) -> str:
     """One line for an alert."""
-    number = f"{STRANGERS_KEPT} or more" if len(drift.strangers) >= STRANGERS_KEPT else str(len(drift.strangers))
+    number = f"{UNRELATED_KEPT} or more" if len(drift.strangers) >= UNRELATED_KEPT else str(len(drift.strangers))
     verb = "file has" if len(drift.strangers) == 1 else "files have"
     return f"{number} changed {verb} no relation to the task by path or word: {', '.join(drift.strangers)}"

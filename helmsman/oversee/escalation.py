@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from helmsman.oversee.limits import in_words, newly_near
+from helmsman.oversee.limits import describe_window, newly_nearly_used
 from helmsman.records.control import EscalationLevel, LevelChange, short_level
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
@@ -29,7 +29,7 @@ _STAMP = "%Y%m%dT%H%M%S%f"
 _RULE = re.compile(r"[\w.+-]{1,80}", re.ASCII)
 
 
-def concerns(state: LoopState) -> tuple[Escalation, ...]:
+def open_concerns(state: LoopState) -> tuple[Escalation, ...]:
     """What people should know about a loop now; nothing if it is done or a person ended it."""
     return tuple(_by_detection(state).values())
 
@@ -55,14 +55,14 @@ def _by_detection(state: LoopState) -> dict[str, Escalation]:
     return {escalation.detection: escalation for escalation in found}
 
 
-def changes(before: LoopState, after: LoopState) -> tuple[Escalation, ...]:
+def concern_changes(before: LoopState, after: LoopState) -> tuple[Escalation, ...]:
     """New and ended concerns, for observers who are notified of each once."""
     old, new = _by_detection(before), _by_detection(after)
     new_ones = (one for key, one in new.items() if key not in old or one.at > old[key].at)
     over = (one.model_copy(update={"over": True}) for key, one in old.items() if key not in new)
     # a near usage limit passes by itself, so it is a notice and not a tracker issue
-    near = newly_near(before.usage, after.usage, after.updated_at)
-    notices = ((window.name, ("is near a usage limit", in_words(window))) for window in near)
+    near = newly_nearly_used(before.usage, after.usage, after.updated_at)
+    notices = ((window.name, ("is near a usage limit", describe_window(window))) for window in near)
     limits = (_make_escalation(after, "usage_limit.near", name, "notice", words, after.updated_at) for name, words in notices)
     return (*new_ones, *over, *limits)
 

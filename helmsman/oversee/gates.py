@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from helmsman.oversee.merging import is_hindered
+from helmsman.oversee.merging import is_merge_blocked
 from helmsman.records.advance import without_test
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
@@ -15,7 +15,7 @@ from helmsman.verify.findings import no_test_ran_in
 
 TRIES = "plan.tries"
 ITEM = "plan.person"
-BY_A_WORD = {
+ACCEPTED_BY_PERSON = {
     f"{GATE}{GateKind.REJECTIONS}": "against the judge",
     f"{GATE}{GateKind.UNDECIDED}": "accepted by a person",
     f"{GATE}{GateKind.UNPROVEN}": "accepted by a person",
@@ -26,7 +26,7 @@ SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, G
 """Kinds that `gates.at_timeout` may approve without an answer: none accepts work or spends more than was granted."""
 
 
-def gate_due(state: LoopState, now: datetime) -> Gate | None:
+def due_gate(state: LoopState, now: datetime) -> Gate | None:
     """The open question, or the one to ask before anything else; None if there is none."""
     if state.gate is not None:
         return state.gate
@@ -76,7 +76,7 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
         title = next((item.title for item in state.plan.sketch if item.id == state.plan.now), "")
         item = f"item {state.plan.now} of the plan ({title})"
         yield GateKind.ITEM, f"Only the agent says that {item} is done. Is it?"
-    if is_hindered(state):
+    if is_merge_blocked(state):
         into = state.config.merge.into
         yield GateKind.UNMERGED, f"The work is verified and could not be merged into {into}. What should happen?"
     if ending.outcome is Outcome.BLOCKED:
@@ -92,10 +92,10 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
 
 def _completion_questions(state: LoopState, ending: Decision) -> Questions:
     # whoever accepted the work was not asked about the merge
-    is_accepted_by_person = ending.rule in BY_A_WORD and bool(state.config.merge.into)
+    is_accepted_by_person = ending.rule in ACCEPTED_BY_PERSON and bool(state.config.merge.into)
     is_unasked = is_accepted_by_person or not ending.rule.startswith(GATE)
     if is_unasked and state.config.gates.merge and not _was_answered(state, GateKind.MERGE):
-        done_by = f"is accepted as done {BY_A_WORD[ending.rule]}" if is_accepted_by_person else "is proven to be done"
+        done_by = f"is accepted as done {ACCEPTED_BY_PERSON[ending.rule]}" if is_accepted_by_person else "is proven to be done"
         yield GateKind.MERGE, f"The work {done_by}. May it be merged?"
     # asked only if somebody may answer: a completed loop does not wait for it
     proposes = state.proposed and state.config.memory.agents_md == "commit" and state.config.gates.ask

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from helmsman.records.plan import PlanItem
 
-MOST_DRIVES = 3
+MOST_RUNS = 3
 """Times that one run resumes the same loop: once, after its process died, and once more. After that a person decides."""
 
 
@@ -27,7 +27,7 @@ class Member:
     alone: bool = False  # whether it must run alone
 
 
-def edges(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
+def prerequisites(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
     """For each item of a plan, in order, the positions of the items that must come first.
 
     A plan without prerequisites is worked on in its order: only items marked as parallel run in parallel.
@@ -41,7 +41,7 @@ def edges(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
     )
 
 
-def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, ...]:
+def due_members(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, ...]:
     """Positions of the loops to run now, in order."""
     at_work = [member for member in members if member.at_work]
     if any(member.alone for member in at_work):
@@ -51,7 +51,7 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
         for place, member in enumerate(members)
         if not member.at_work and not member.settled and _is_reachable(members, member)
         # loops not started or whose process died, and ended ones that are reopened, once
-        if (reopen and not member.driven if member.ended else member.driven < MOST_DRIVES)
+        if (reopen and not member.driven if member.ended else member.driven < MOST_RUNS)
     ]
     if ready and members[ready[0]].alone:
         return () if at_work else (ready[0],)
@@ -59,7 +59,7 @@ def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, 
     return tuple(side_by_side[: max(workers - len(at_work), 0)])
 
 
-def unreached(members: Sequence[Member]) -> tuple[int, ...]:
+def unreachable_members(members: Sequence[Member]) -> tuple[int, ...]:
     """Positions of loops that never started because a prerequisite was not settled."""
     return tuple(place for place, member in enumerate(members) if not member.begun and not _is_reachable(members, member))
 

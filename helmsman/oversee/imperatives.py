@@ -37,7 +37,7 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {name: _compile(alternatives) for name
 _STRENGTH: list[tuple[re.Pattern[str], Modality | None]] = [
     (_compile(row["patterns"]), row.get("modality")) for row in _LISTS["strength"]
 ]
-PLAINER = [(_compile([pattern]), plainly) for pattern, plainly in _LISTS["plainer"]]
+REPHRASINGS = [(_compile([pattern]), plainly) for pattern, plainly in _LISTS["plainer"]]
 """Patterns for sentences without a leading verb, and their replacements with one."""
 MOST_IMPERATIVES = 200
 LONGEST_TEXT = 300
@@ -58,7 +58,7 @@ _FIRST = re.compile(r"[ *_]*(?:(?:please|also|then|finally|first|next|and|only),
 Ban = tuple[str, Modality]  # a text that forbids everything listed below it, and how strongly
 
 
-def imperatives(source: str, text: str) -> tuple[Imperative, ...]:
+def read_imperatives(source: str, text: str) -> tuple[Imperative, ...]:
     """Instructions of a text in order, 200 at most. Code, quotations, tables and headings contain none."""
     found = (instruction for block, ban in _passages(text[:MOST_PARSED]) for instruction in _instructions(source, block, ban))
     return tuple(islice(found, MOST_IMPERATIVES))

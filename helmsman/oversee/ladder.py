@@ -12,18 +12,18 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 
-CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
+CYCLE_RULES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
 """Rules for repeating loops. Another attempt would repeat the cycle, so the structure must change."""
-PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}  # unambiguous rules: more of the same cannot help
-FALLS = frozenset({"regressing"})
+UNAMBIGUOUS_RULES = CYCLE_RULES | {"regressing", "empty_sessions", "amnesiac"}  # unambiguous rules: more of the same cannot help
+REGRESSION_RULES = frozenset({"regressing"})
 """Rules that are normal on a level with progress: such work goes two steps forward and one back, and regressions are reverted."""
-UNMOVED = frozenset({"same_words"})  # rules for attempts that did not even affect the failure
+UNCHANGED_RULES = frozenset({"same_words"})  # rules for attempts that did not even affect the failure
 COARSE = 4  # counted tests or failures up to which single steps rarely show: each is a quarter of the work or more
 FINE = 10  # failures from which progress soon shows in one of them
 LESS = 1  # iterations fewer if nothing shows although it should
 STALLED = 3  # iterations in a row without progress that alone count as trouble: two plus one, as in public loops
 KEPT_CLIMBS = 10
-FORGOTTEN = ("idle", "strategy", "diagnosis", "learning", "issues", "instructions", "redirected")
+RESET_FIELDS = ("idle", "strategy", "diagnosis", "learning", "issues", "instructions", "redirected")
 """Fields of the oversight that are reset when a person continues the loop."""
 LONGEST_REASON = 300
 
@@ -68,7 +68,7 @@ def ladder_after(
         counted = before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
     elif summary.movement is not Movement.WAITED:
         counted = before.model_copy(update={"spent": before.spent + 1})
-    step, patience = STEPS.get((before.rung, event)), trials(summary, signals, config, clean=counted.clean > 0)
+    step, patience = STEPS.get((before.rung, event)), patience_of(summary, signals, config, clean=counted.clean > 0)
     if step is None:
         return counted
     # a level with progress gets twice the patience: slow work is no stagnation
@@ -118,24 +118,24 @@ def _alerts_for(event: Event, signals: Sequence[Alert]) -> list[Alert]:
     severity = _SEVERITIES.get(event)
     found = [signal for signal in signals if signal.severity is severity]
     matching = [signal for signal in found if signal.is_critical] if event == "pain" else found
-    return sorted(matching, key=lambda signal: signal.rule not in CYCLES)
+    return sorted(matching, key=lambda signal: signal.rule not in CYCLE_RULES)
 
 
-def trials(summary: IterationSummary, signals: Sequence[Alert], config: LadderConfig, *, clean: bool = False) -> int:
+def patience_of(summary: IterationSummary, signals: Sequence[Alert], config: LadderConfig, *, clean: bool = False) -> int:
     """Patience of a level: less the more certain the failure, one iteration if it is unambiguous.
 
     Unambiguous: nothing new was tried, or the loop repeats or regresses. `clean`: whether the level had progress. A check with no
     counts is red from the first step of long work to the last but one, and one of three tests nearly as long.
     """
     rules = {signal.rule for signal in _alerts_for("trouble", signals)}
-    if summary.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
+    if summary.movement is Movement.STILL or rules & (UNAMBIGUOUS_RULES - REGRESSION_RULES if clean else UNAMBIGUOUS_RULES):
         return 1
     listed = sum([error.extent for error in summary.errors])  # listed failures, for checks that count no tests
     counted, failing = max(summary.passing_tests + summary.failing_tests, listed), max(summary.failing_tests, listed)
     if counted <= 1:
         return 2 * config.patience
     all_fail = summary.failing_tests > 0 == summary.passing_tests
-    if failing >= FINE or all_fail or rules & UNMOVED:
+    if failing >= FINE or all_fail or rules & UNCHANGED_RULES:
         return max(1, config.patience - LESS)
     return config.patience * (2 if counted <= COARSE else 1)
 
@@ -147,8 +147,8 @@ def _with_change(before: Ladder, after: EscalationLevel, iteration: int, reason:
     return Ladder(rung=after, reason=why, since=now, last_good=before.last_good, climbs=changes)
 
 
-def relieved(state: LoopState, now: datetime) -> LoopState:
+def reset_after_person(state: LoopState, now: datetime) -> LoopState:
     """Reset the counters after a person has looked, and move the ladder to the level that they chose."""
-    earlier, reset = state.oversight, {name: getattr(Oversight(), name) for name in FORGOTTEN}
+    earlier, reset = state.oversight, {name: getattr(Oversight(), name) for name in RESET_FIELDS}
     reset["ladder"] = ladder_after_resume(earlier.ladder, state.due, now)
     return state.model_copy(update={"oversight": earlier.model_copy(update=reset)})

@@ -14,7 +14,7 @@ from helmsman.records.control import IterationSummary, Learning, Movement
 from helmsman.records.decision import Alert, Severity
 from helmsman.texts import plural
 
-TRIED, UNLEARNABLE = 2, 3  # levels: a different approach was ordered and is being tried; it had no effect
+ANOTHER_APPROACH, UNLEARNABLE = 2, 3  # levels: a different approach was ordered and is being tried; it had no effect
 STAGNATION = 2  # iterations in a row with the same class that count as stagnation: S0's second failure
 INTERVENTION = 3  # iterations in a row until a different approach is ordered: S0's third failure, the gutter
 RECURRENCES = 2  # recurrences after an intervention until a person is asked; S10 leaves the number open
@@ -22,7 +22,7 @@ AWAY = 3  # iterations without the class that prove an intervention
 
 
 @cache
-def advice() -> Mapping[str, Mapping[str, str]]:
+def failure_advice() -> Mapping[str, Mapping[str, str]]:
     """Advice by class of failure."""
     return tomllib.loads(files("helmsman.oversee").joinpath("failure_advice.toml").read_text("utf-8"))
 
@@ -50,17 +50,17 @@ def _update(item: Learning, recent: Sequence[IterationSummary], *, intervened: b
         # absent this time; if absent for long enough, the intervention helped
         since = [summary for summary in recent[-AWAY:] if summary.iteration > (item.intervened_at or 0)]
         is_absent = len(since) == AWAY and not any(_has_failure(summary, item.kind) for summary in since)
-        if item.level >= TRIED and not is_absent:
+        if item.level >= ANOTHER_APPROACH and not is_absent:
             return item.model_copy(update={"in_row": 0})
-        helped = True if item.level >= TRIED and intervened else item.helped
+        helped = True if item.level >= ANOTHER_APPROACH and intervened else item.helped
         return item.model_copy(update={"in_row": 0, "level": 0, "helped": helped})
     if _has_improved(item.kind, recent):  # fewer failures: the current level works
-        level = item.level if item.level >= TRIED else 0
+        level = item.level if item.level >= ANOTHER_APPROACH else 0
         return item.model_copy(update={"seen": item.seen + 1, "in_row": 1, "recurred": 0, "level": level})
     changes: dict[str, object] = {"seen": item.seen + 1, "in_row": item.in_row + 1}
-    if item.level < TRIED and item.in_row + 1 >= INTERVENTION:
-        changes |= {"level": TRIED, "intervened_at": recent[-1].iteration, "recurred": 0, "helped": None}
-    elif item.level < TRIED:
+    if item.level < ANOTHER_APPROACH and item.in_row + 1 >= INTERVENTION:
+        changes |= {"level": ANOTHER_APPROACH, "intervened_at": recent[-1].iteration, "recurred": 0, "helped": None}
+    elif item.level < ANOTHER_APPROACH:
         changes["level"] = 1 if item.in_row + 1 >= STAGNATION else 0
     else:  # it recurred despite the intervention
         recurred = item.recurred + intervened
@@ -75,7 +75,7 @@ def _format_alert(before: Learning, after: Learning) -> Alert | None:
     if after.level == 1 and after.in_row > before.in_row:
         message = f"{same} (from {INTERVENTION} on, another approach is required)"
         return Alert(rule="learning.repeated", severity=Severity.LOG, message=message, value=after.in_row, threshold=STAGNATION)
-    if after.level < TRIED or not (is_new_level or has_recurred):
+    if after.level < ANOTHER_APPROACH or not (is_new_level or has_recurred):
         return None
     rule, severity, value, threshold = "learning.stagnation", Severity.WARN, after.recurred, RECURRENCES
     if after.level == UNLEARNABLE and has_recurred and after.recurred % RECURRENCES == 0:
@@ -94,7 +94,7 @@ def _format_alert(before: Learning, after: Learning) -> Alert | None:
             f"{after.kind} failures recurred in {plural(after.recurred, 'iteration')} since another approach was required after "
             f"iteration {after.intervened_at} (a person is asked after {RECURRENCES})"
         )
-    instruction = advice()[after.kind]["do"]
+    instruction = failure_advice()[after.kind]["do"]
     return Alert(rule=rule, severity=severity, message=message, value=value, threshold=threshold, instruction=instruction)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from helmsman.config import LimitsConfig
 from helmsman.config.goals import UsageLimitConfig
-from helmsman.oversee.detector import Detector, Found
+from helmsman.oversee.detector import Detection, Detector
 from helmsman.plain import clean
 from helmsman.records.agent import RateLimit, UsageWindow
 from helmsman.records.decision import Alert, Severity
@@ -56,26 +56,26 @@ def gauges(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[G
     return tuple(Gauge(name, used, limit, unit) for name, used, limit, unit in rows if limit is not None)
 
 
-def gauges_near(limits: LimitsConfig, spending: Spending, iterations: int) -> Iterator[Found]:
+def gauges_near(limits: LimitsConfig, spending: Spending, iterations: int) -> Iterator[Detection]:
     """Limits that are near or reached, each with its highest reached threshold."""
     steps = (1.0, "", Severity.ABORT), (ALARM_AT, ".alarm", Severity.WARN), (WARN_AT, ".warn", Severity.LOG)
     for gauge in gauges(limits, spending, iterations):
         for threshold, suffix, severity in steps:
             if gauge.share >= threshold:
                 message = f"{gauge.told} used ({gauge.share:.0%})"
-                yield Found(message, gauge.used, gauge.limit * threshold, severity, f"{gauge.name}{suffix}")
+                yield Detection(message, gauge.used, gauge.limit * threshold, severity, f"{gauge.name}{suffix}")
                 break
 
 
 LIMITS = Detector("limits.", Severity.ABORT, gauges_near)
 
 
-def reached(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Alert, ...]:
+def reached_limits(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Alert, ...]:
     """Alerts for reached limits, after which nothing may be spent."""
     return tuple(alert for alert in LIMITS.alerts(limits, spending, iterations) if alert.severity is Severity.ABORT)
 
 
-def many_iterations(limits: LimitsConfig) -> Alert | None:
+def many_iterations_alert(limits: LimitsConfig) -> Alert | None:
     """A warning at the start about more iterations than work usually needs."""
     allowed, most = limits.iterations, MANY_ITERATIONS
     if allowed <= most:
@@ -98,24 +98,24 @@ def open_windows(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, .
     return tuple(window for window in known if window.resets_at is None or window.resets_at > now)
 
 
-def near(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
+def nearly_used_windows(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows that are nearly used up, fullest first."""
     found = [window for window in open_windows(limit, now) if window.utilization >= NEARLY_USED_UP]
     return tuple(sorted(found, key=lambda window: -window.utilization))
 
 
-def newly_near(before: RateLimit | None, after: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
+def newly_nearly_used(before: RateLimit | None, after: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows that were not near in the previous report: people are notified once per window."""
-    known = {window.name for window in near(before, now)}
-    return tuple(window for window in near(after, now) if window.name not in known)
+    known = {window.name for window in nearly_used_windows(before, now)}
+    return tuple(window for window in nearly_used_windows(after, now) if window.name not in known)
 
 
-def used_up(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
+def used_up_windows(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows in which the loop has used its allowed share."""
     share = config.pause_at
     return () if share is None else tuple(window for window in open_windows(limit, now) if window.utilization >= share)
 
 
-def in_words(window: UsageWindow) -> str:
+def describe_window(window: UsageWindow) -> str:
     reset = f", which resets at {window.resets_at:%Y-%m-%d %H:%M} UTC" if window.resets_at else ""
     return f"{window.utilization:.0%} of the {NAMES.get(window.name, clean(window.name) or 'usage window')} used{reset}"

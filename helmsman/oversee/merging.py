@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from helmsman.oversee.limits import reached
+from helmsman.oversee.limits import reached_limits
 from helmsman.oversee.summary import with_new_base
 from helmsman.records.advance import end
 from helmsman.records.checks import CheckReport
@@ -17,19 +17,19 @@ from helmsman.texts import plural
 MERGE_TRIES = 3  # merges that may fail, through conflicts or checks, before a person is asked
 MERGE = "merge."  # prefix of rules of endings caused by merging
 NOT_MERGED = "the work is verified and not merged"
-LEFT = f"{GATE}{GateKind.UNMERGED}"  # rule for proven work that a person leaves unmerged
+LEFT_UNMERGED = f"{GATE}{GateKind.UNMERGED}"  # rule for proven work that a person leaves unmerged
 
 
-def landing_due(state: LoopState) -> bool:
+def is_merge_due(state: LoopState) -> bool:
     """Whether proven work awaits its merge."""
     if not state.config.merge.into or state.merged or state.gate:
         return False
     if state.ending is None:
         return state.merging.proven is not None
-    return state.ending.outcome is Outcome.COMPLETED and state.ending.rule != LEFT
+    return state.ending.outcome is Outcome.COMPLETED and state.ending.rule != LEFT_UNMERGED
 
 
-def landing(state: LoopState) -> LoopState:
+def start_merge(state: LoopState) -> LoopState:
     """The loop while merging. It stays proven even if its driver is cancelled or killed."""
     before = state.merging
     ending = state.ending or before.proven
@@ -37,22 +37,22 @@ def landing(state: LoopState) -> LoopState:
     return state.model_copy(update={"ending": ending, "merging": before.model_copy(update=known)})
 
 
-def still_proven(state: LoopState, tip: str | None) -> bool:
+def is_still_proven(state: LoopState, tip: str | None) -> bool:
     """Whether the branch contains exactly the proven work."""
     return state.merging.work == state.head == tip
 
 
-def to_be_proven(state: LoopState, now: datetime) -> LoopState:
+def require_new_proof(state: LoopState, now: datetime) -> LoopState:
     """Someone has committed to the branch: the next iteration verifies it."""
     again = state.model_copy(update={"ending": None, "merging": state.merging.without_proof(), "updated_at": now})
     return stop_at_limit(again, f"{NOT_MERGED}: its branch has new commits", now)
 
 
-def ready(state: LoopState, prepared: Prepared) -> LoopState:
+def with_prepared_merge(state: LoopState, prepared: Prepared) -> LoopState:
     return state.model_copy(update={"merging": state.merging.model_copy(update={"prepared": prepared})})
 
 
-def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now: datetime) -> LoopState:
+def handle_failed_merge(state: LoopState, trouble: Trouble, report: CheckReport | None, now: datetime) -> LoopState:
     """Continue from work that contains both sides, with the trouble as its task; after too many failures, ask a person."""
     failed = state.merging.failed + 1
     needs_person = failed >= MERGE_TRIES
@@ -70,17 +70,17 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     return _ended(after, f"{MERGE}tries", reason, Outcome.WAITING, now)
 
 
-def hindered(state: LoopState, rule: str, reason: str, now: datetime) -> LoopState:
+def wait_for_person(state: LoopState, rule: str, reason: str, now: datetime) -> LoopState:
     """The work is fine but cannot be merged until a person acts. It stays proven."""
     return _ended(state, f"{MERGE}{rule}", reason, Outcome.WAITING, now)
 
 
-def arrived(state: LoopState, merged: Merged, base_commit: str) -> LoopState:
+def with_merge(state: LoopState, merged: Merged, base_commit: str) -> LoopState:
     known = {"merged": merged, "merging": Merging(), "head": merged.head, "base_commit": base_commit, "updated_at": merged.at}
     return state.model_copy(update=known)
 
 
-def is_hindered(state: LoopState) -> bool:
+def is_merge_blocked(state: LoopState) -> bool:
     """Whether a person must remove an obstacle to merging proven work."""
     ending = state.ending
     is_waiting = ending is not None and ending.outcome is Outcome.WAITING and ending.rule.startswith(MERGE)
@@ -89,7 +89,7 @@ def is_hindered(state: LoopState) -> bool:
 
 def stop_at_limit(state: LoopState, why: str, now: datetime) -> LoopState:
     """Continuing costs: if no budget is left, stop the loop instead."""
-    exceeded = reached(state.config.limits, state.spending, state.iteration)
+    exceeded = reached_limits(state.config.limits, state.spending, state.iteration)
     return _ended(state, exceeded[0].rule, f"{exceeded[0].message}; {why}", Outcome.STOPPED, now) if exceeded else state
 
 

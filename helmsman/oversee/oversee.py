@@ -9,19 +9,18 @@ from typing import Any, TypeVar
 
 from helmsman.config import LoopConfig
 from helmsman.oversee.advice import strategy_of
-from helmsman.oversee.conflicts import conflicts
 from helmsman.oversee.critical import critical_events, new_findings
-from helmsman.oversee.decide.situation import BLOWN
+from helmsman.oversee.decide.situation import BUDGET_EXCEEDED
 from helmsman.oversee.detectors import detect
 from helmsman.oversee.diagnosis import diagnose, double_bind_alert, find_double_bind
-from helmsman.oversee.ladder import CYCLES, idle_after, ladder_after
+from helmsman.oversee.ladder import CYCLE_RULES, idle_after, ladder_after
 from helmsman.oversee.learning import learn
 from helmsman.oversee.pid import steer
-from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, divergence
+from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, plan_alert
 from helmsman.oversee.progress import feedback_of, progress_of
-from helmsman.oversee.signals import SOURCES, IterationView, issues_after, issues_before
-from helmsman.oversee.summary import checkpoint, moment_of
-from helmsman.oversee.variety import variety_signal
+from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView, issues_after, issues_before
+from helmsman.oversee.summary import checkpoint, summarize
+from helmsman.oversee.variety import variety_alert
 from helmsman.records.advance import most_tests
 from helmsman.records.checks import Leak, Scan, Weight
 from helmsman.records.control import (
@@ -43,7 +42,7 @@ from helmsman.records.iteration import WorkingMemory
 
 
 @dataclass(frozen=True)
-class Observed:
+class Observations:
     """What is read once, after the checks."""
 
     memory: WorkingMemory = field(default_factory=WorkingMemory)  # as the agent left it
@@ -82,7 +81,7 @@ class _View:
     """An iteration with everything known before it is judged."""
 
     iteration: IterationView
-    observed: Observed
+    observed: Observations
     guard: Guard
     earlier: Oversight
     progress: Progress
@@ -103,15 +102,15 @@ class _View:
         return [summary for summary in self.history if summary.iteration >= resumed_at[-1]] if resumed_at else self.history
 
 
-def oversee(iteration: IterationView, observed: Observed) -> Overseen:
+def oversee(iteration: IterationView, observed: Observations) -> Overseen:
     """Examine an iteration. One without work (failed start or research) leaves the oversight unchanged."""
     guard, signals, state, evidence = Guard(list(observed.faults)), list[Alert](), iteration.state, iteration.evidence
-    for source in SOURCES:
+    for source in ITERATION_DETECTORS:
         signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(iteration)))
     earlier = state.oversight
     most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
-    current = guard("moment", None, lambda: moment_of(state, evidence, progress, iteration.started_at, iteration.now))
+    current = guard("moment", None, lambda: summarize(state, evidence, progress, iteration.started_at, iteration.now))
     history = (*state.history, current)[-REMEMBERED:] if current else ()
     view = _View(iteration, observed, guard, earlier, progress, current, history, signals) if current else None
     oversight, summary = earlier, None
@@ -138,11 +137,11 @@ def _run_parts(view: _View) -> Oversight:
         "learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.history_since_resume, intervened=act)
     )
     signals += alerts
-    is_cycling = any(signal.rule in CYCLES for signal in signals)
+    is_cycling = any(signal.rule in CYCLE_RULES for signal in signals)
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
 
     def find_conflicts() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-        diagnosis, found = find_double_bind(conflicts(view.observed.orders), view.history_since_resume)
+        diagnosis, found = find_double_bind(find_conflicts(view.observed.orders), view.history_since_resume)
         return diagnosis, found, _as_tuple(double_bind_alert(diagnosis, found, reported=earlier.conflicts))
 
     diagnosis, contradictions, alerts = guard("double bind", nothing, find_conflicts)
@@ -150,7 +149,7 @@ def _run_parts(view: _View) -> Oversight:
     if diagnosis == "none":
         diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.history_since_resume, signals))
     variety = (*earlier.variety, *([view.observed.variety] if view.observed.variety else ()))[-VARIETY_KEPT:]
-    signals += _as_tuple(guard("variety", None, lambda: variety_signal(variety, summary.green)))
+    signals += _as_tuple(guard("variety", None, lambda: variety_alert(variety, summary.green)))
     signals += _as_tuple(guard("divergence", None, lambda: _check_plan(view)))
     signals += guard("pain", (), lambda: _critical_alerts(view))
     idle = idle_after(earlier.idle, summary)
@@ -172,7 +171,7 @@ def _check_plan(view: _View) -> Alert | None:
     # the plan file's text about the current item, if an earlier iteration failed to prove it too
     is_retried = item and proof and not proof.proven and item.id in view.iteration.state.plan.tries
     words = f"{item.title}\n{item.details}" if item and is_retried else ""
-    return divergence(view.observed.memory, view.observed.exists, view.history, earlier_gap, words)
+    return plan_alert(view.observed.memory, view.observed.exists, view.history, earlier_gap, words)
 
 
 def _critical_alerts(view: _View) -> Signals:
@@ -190,7 +189,7 @@ def _combine(view: _View, known: Mapping[str, Any]) -> Oversight:
     # the latest commit with the best completion; never return to one that games its checks or has critical events
     summary, best = view.current, earlier.best
     is_gamed = any(finding.weight is Weight.BLOCK for finding in evidence.findings)
-    has_critical = any(alert.is_critical and alert.rule != BLOWN for alert in signals)
+    has_critical = any(alert.is_critical and alert.rule != BUDGET_EXCEEDED for alert in signals)
     keeps_best = is_gamed or has_critical or not summary.checked or (best and summary.completion < best.completion)
     fields: dict[str, Any] = {
         **known,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from helmsman.oversee.cycles import last_iterations
-from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.drift import display, paths_in, significant_words
+from helmsman.oversee.detector import Detector, Detection
+from helmsman.oversee.drift import display_path, paths_in, significant_words
 from helmsman.parsers.paths import Paths, is_visible_to_git
 from helmsman.parsers.test_files import language_of
 from helmsman.records.control import IterationSummary, Movement
@@ -30,7 +30,7 @@ SHOWN = 3
 _LONGEST = 4000  # characters of a text that are examined
 
 
-def divergence(
+def plan_alert(
     memory: WorkingMemory, exists: Exists, history: Sequence[IterationSummary], earlier_gap: str, item: str = ""
 ) -> Alert | None:
     """An alert to plan again if plan and repository diverge.
@@ -49,7 +49,7 @@ def divergence(
     )
     of_item = _describe_missing_files(WorkingMemory(remaining_gap=item), exists, recent) if item else ""
     reasons = [reason for reason in (*of_plan, f"of the current item, {of_item}" if of_item else "") if reason]
-    found = (Found(f"the plan no longer matches the repository: {'; '.join(reasons)}", len(reasons), 1),) if reasons else ()
+    found = (Detection(f"the plan no longer matches the repository: {'; '.join(reasons)}", len(reasons), 1),) if reasons else ()
     return next(Detector("plan.diverged", Severity.REDIRECT, lambda: found).alerts(), None)
 
 
@@ -63,7 +63,7 @@ def _describe_missing_files(memory: WorkingMemory, exists: Exists, recent: Seque
     missing = [path for path in named if path not in handled and not exists(path)]
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""
-    listed = ", ".join(display(path, 80) for path in missing[:SHOWN])
+    listed = ", ".join(display_path(path, 80) for path in missing[:SHOWN])
     return f"{len(missing)} of the {len(named)} files that it names do not exist (threshold {MISSING} and half): {listed}"
 
 
@@ -100,7 +100,7 @@ def _describe_unmentioned_work(memory: WorkingMemory, recent: Sequence[Iteration
         if not is_known or is_mentioned or summary.green or summary.movement is Movement.FORWARD:
             return ""
     changed = dict.fromkeys(path for summary in last[::-1] for path in summary.files)
-    listed = ", ".join(display(path, 80) for path in list(changed)[:SHOWN])
+    listed = ", ".join(display_path(path, 80) for path in list(changed)[:SHOWN])
     return (
         f"it describes the same remaining work as {UNTOUCHED} iterations ago, and the last {UNTOUCHED} changed only files that "
         f"it does not mention: {listed}"

@@ -136,7 +136,7 @@ class _Comparison(NamedTuple):
     @property
     def has_lost_tests(self) -> bool:
         """Whether fewer tests ran than at the last count, which alone could make anything look better."""
-        if unbuilt(self.draft) and unbuilt(self.previous):  # nothing runs while it does not build
+        if is_broken_build(self.draft) and is_broken_build(self.previous):  # nothing runs while it does not build
             return False
         return _test_count(self.draft) < next(
             (_test_count(summary) for summary in reversed(self.work) if _test_count(summary)), 0
@@ -153,19 +153,19 @@ def is_base(summary: IterationSummary) -> bool:
     return summary.iteration == BASE
 
 
-def at_work(summary: IterationSummary) -> bool:
+def has_worked(summary: IterationSummary) -> bool:
     """Whether the agent worked; it did not during a wait or on the base tree."""
     return summary.movement is not Movement.WAITED
 
 
 def is_comparable(summary: IterationSummary) -> bool:
     """Whether later iterations are compared with it: it was checked and is the base tree or an iteration with work."""
-    return summary.checked and (at_work(summary) or is_base(summary))
+    return summary.checked and (has_worked(summary) or is_base(summary))
 
 
 def shows_kept_work(summary: IterationSummary) -> bool:
     """Whether its evidence describes the agent's work and that work is still on the branch."""
-    return summary.checked and at_work(summary) and not summary.undone
+    return summary.checked and has_worked(summary) and not summary.undone
 
 
 def made_progress(summary: IterationSummary) -> bool:
@@ -281,11 +281,11 @@ def _test_count(summary: IterationSummary) -> int:
 
 UNRUNNABLE = frozenset(map(FailureClass, ("build", "syntax", "missing_module", "missing_file", "missing_command")))
 """Failures that prevent a program from running."""
-DROWNED = ("failed one after the other", "are errors or repetition")
+FAILURE_ROTATIONS = ("failed one after the other", "are errors or repetition")
 """Parts of rotation reasons that mean failures; a full context is not one."""
 
 
-def unbuilt(summary: IterationSummary) -> bool:
+def is_broken_build(summary: IterationSummary) -> bool:
     """Whether nothing could run, only because of the code."""
     return bool(summary.errors) and not summary.passing_tests and all(error.kind in UNRUNNABLE for error in summary.errors)
 
@@ -297,8 +297,8 @@ def feedback_of(summary: IterationSummary, rotated: str) -> Feedback:
     """
     if summary.checked and summary.green:
         return "green"
-    if any(part in rotated for part in DROWNED):
+    if any(part in rotated for part in FAILURE_ROTATIONS):
         return "gutter"
     if not summary.checked:
         return "none"
-    return "broken" if unbuilt(summary) else "failing"
+    return "broken" if is_broken_build(summary) else "failing"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from helmsman.oversee.cycles import last_iterations
-from helmsman.oversee.detector import Detector, Found
-from helmsman.oversee.drift import LEAST_STRANGERS, describe_drift, flagged
-from helmsman.oversee.limits import NEARLY_USED_UP, gauges_near, in_words, newly_near
+from helmsman.oversee.detector import Detection, Detector
+from helmsman.oversee.drift import LEAST_UNRELATED, describe_drift, is_off_task
+from helmsman.oversee.limits import NEARLY_USED_UP, describe_window, gauges_near, newly_nearly_used
 from helmsman.plain import clean
 from helmsman.records.agent import FAILURES_IN_ROW, AgentOutcome
 from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress
@@ -37,87 +37,89 @@ class IterationView:
         return self.state.iteration + (execution.worth_checking and not killed_at_once(self.state, execution))
 
 
-def _limits(view: IterationView) -> Iterator[Found]:
+def _limits(view: IterationView) -> Iterator[Detection]:
     """Limits that are near or reached, and limits whose usage the agent's program did not report."""
     limits, call = view.state.config.limits, view.evidence.execution.call
     yield from gauges_near(limits, view.spending, view.iteration_count)
     for name, reported, limit in (("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)):
         if limit is not None and reported in call.untold:
             message = f"this call ({call.outcome}) did not report its usage, so it does not count towards limits.{name}"
-            yield Found(message, severity=Severity.WARN, rule=f"{name}.untold")
+            yield Detection(message, severity=Severity.WARN, rule=f"{name}.untold")
 
 
-def _usage(view: IterationView) -> Iterator[Found]:
+def _usage(view: IterationView) -> Iterator[Detection]:
     """A usage window that is nearly used up, once until it resets. If one is used up, the wait reports it."""
     call = view.evidence.execution.call
     if call.outcome is not AgentOutcome.USAGE_LIMIT:
-        for window in newly_near(view.state.usage, call.rate_limit, view.now):
-            yield Found(f"{in_words(window)}; smaller items come first until then", window.utilization, NEARLY_USED_UP)
+        for window in newly_nearly_used(view.state.usage, call.rate_limit, view.now):
+            yield Detection(f"{describe_window(window)}; smaller items come first until then", window.utilization, NEARLY_USED_UP)
 
 
-def _contradicted_claims(view: IterationView) -> Iterator[Found]:
+def _contradicted_claims(view: IterationView) -> Iterator[Detection]:
     """A claim of completion that the evidence contradicts."""
     checks, claims, proof = view.evidence.checks, view.evidence.claims, view.evidence.proof
     if claims.wants_to_finish and checks and checks.results and not checks.passed:
         failing = ", ".join(result.name for result in checks.failures)
-        yield Found(f"the agent claimed completion ({claims.how}), but these checks fail: {failing}", rule="unproven")
+        yield Detection(f"the agent claimed completion ({claims.how}), but these checks fail: {failing}", rule="unproven")
     if proof.asked and proof.green and proof.denied:
         message = f"the agent claimed completion ({proof.how}) with passing checks, but {proof.objections}"
-        yield Found(message, len(proof.denied), 0, rule="denied")
+        yield Detection(message, len(proof.denied), 0, rule="denied")
 
 
-def _judge_verdict(view: IterationView) -> Iterator[Found]:
+def _judge_verdict(view: IterationView) -> Iterator[Detection]:
     judgement, allowed = view.evidence.judgement, view.state.config.judge.rejections
     if judgement is None or judgement.approved:
         return
     if not judgement.rejected:
-        yield Found(f"the judge cannot tell: {judgement.cause}", rule="cannot_tell")
+        yield Detection(f"the judge cannot tell: {judgement.cause}", rule="cannot_tell")
         return
     in_row = view.state.judge.rejections + 1
     text = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {allowed}): {judgement.cause}"
-    yield Found(text, in_row, allowed, rule="rejected")
+    yield Detection(text, in_row, allowed, rule="rejected")
 
 
-def _checks(view: IterationView) -> Iterator[Found]:
+def _checks(view: IterationView) -> Iterator[Detection]:
     report = view.evidence.checks
     flaky = [name for result in report.results for name in result.flaky] if report else []
     if flaky:
         text = f"{len(flaky)} flaky (failed, then passed on the same tree): {', '.join(flaky[:5])}"
-        yield Found(text, len(flaky), 0, rule="flaky")
+        yield Detection(text, len(flaky), 0, rule="flaky")
     if leftover := report.left_behind if report else ():
         text = f"the checks changed {len(leftover)} files, which were restored: {', '.join(leftover[:5])}"
-        yield Found(text, len(leftover), 0, Severity.LOG, "left_behind")
+        yield Detection(text, len(leftover), 0, Severity.LOG, "left_behind")
 
 
-def _reverted_files(view: IterationView) -> Iterator[Found]:
+def _reverted_files(view: IterationView) -> Iterator[Detection]:
     if paths := view.evidence.execution.put_back:
         what = "files in a research iteration" if view.state.researching else "protected files"
-        yield Found(f"the agent changed {len(paths)} {what}, which were restored: {', '.join(paths[:5])}", len(paths), 0)
+        yield Detection(f"the agent changed {len(paths)} {what}, which were restored: {', '.join(paths[:5])}", len(paths), 0)
 
 
-def _session(view: IterationView) -> Iterator[Found]:
+def _session(view: IterationView) -> Iterator[Detection]:
     """What happened in the session: repeated failures of tools, and why it was ended."""
     call = view.evidence.execution.call
     if call.failures_in_row >= FAILURES_IN_ROW:
         kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
         text = f"{call.failures_in_row} tool calls in a row failed in this session; classes of failure: {kinds}"
-        yield Found(text, call.failures_in_row, FAILURES_IN_ROW, rule="failures")
+        yield Detection(text, call.failures_in_row, FAILURES_IN_ROW, rule="failures")
     if why := call.rotated:
         text = f"the session was ended regularly, the next one starts with an empty context: {why}"
-        yield Found(text, rule="rotated")
+        yield Detection(text, rule="rotated")
 
 
-def _off_task(view: IterationView) -> Iterator[Found]:
+def _off_task(view: IterationView) -> Iterator[Detection]:
     drift = view.evidence.drift
-    if flagged(drift):
-        yield Found(describe_drift(drift), len(drift.strangers), LEAST_STRANGERS, rule="strangers")
+    if is_off_task(drift):
+        yield Detection(describe_drift(drift), len(drift.strangers), LEAST_UNRELATED, rule="strangers")
 
 
-SOURCES: tuple[Detector[IterationView], ...] = (
+ITERATION_DETECTORS: tuple[Detector[IterationView], ...] = (
     Detector("limits.", Severity.ABORT, _limits),
     Detector("usage_limit.near", Severity.WARN, _usage),
     # silent hooks are no failure of the work; the checks decide about that
-    Detector("steering.silent", Severity.WARN, lambda view: map(Found, filter(None, [view.evidence.execution.call.unguarded]))),
+    Detector(
+        "steering.silent", Severity.WARN, lambda view: map(Detection, filter(None, [view.evidence.execution.call.unguarded]))
+    ),
     Detector("completion.", Severity.WARN, _contradicted_claims),
     Detector("judge.", Severity.WARN, _judge_verdict),
     Detector("checks.", Severity.WARN, _checks),
@@ -127,7 +129,7 @@ SOURCES: tuple[Detector[IterationView], ...] = (
     Detector(
         "prompt.unwritten",
         Severity.WARN,
-        lambda view: (Found(f"no model wrote the prompt ({why}); the template was used") for why in view.evidence.unwritten),
+        lambda view: (Detection(f"no model wrote the prompt ({why}); the template was used") for why in view.evidence.unwritten),
     ),
 )
 """Detectors by subject, limits first. A rule that ends with a dot is completed by the finding."""

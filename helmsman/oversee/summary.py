@@ -23,7 +23,7 @@ READ = 6000  # characters searched for the failure at each end of an output
 REVERTED = "reverted"  # the guard rail that detects reverted edits
 
 
-def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_at: datetime, now: datetime) -> IterationSummary:
+def summarize(state: LoopState, evidence: Evidence, progress: Progress, started_at: datetime, now: datetime) -> IterationSummary:
     """Summarize the due iteration of `state`."""
     change, call = evidence.execution.change, evidence.execution.call
     fields = {

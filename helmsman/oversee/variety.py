@@ -67,7 +67,7 @@ def score(variety: Variety) -> float:
     return sum(row.points(variety) for row in _TABLE)
 
 
-def variety_signal(trend: Sequence[Variety], green: bool) -> Alert | None:
+def variety_alert(trend: Sequence[Variety], green: bool) -> Alert | None:
     """A warning if the score fell in three of the last four steps and by 0.3 in total. `trend` is oldest first."""
     recent = trend[-STEPS - 1 :]
     if not green or len(recent) <= STEPS:

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from helmsman.oversee.diagnosis import sentence
+from helmsman.oversee.diagnosis import describe_conflict
 from helmsman.plain import clean, clean_lines, shortened
 from helmsman.records.control import EscalationLevel, short_level
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
@@ -46,7 +46,7 @@ def loop_summary(state: LoopState) -> str:
         state=state,
         standing=" · ".join(part for part in parts if part),
         checks=first_lines(failing_names(state.checks) if state.iteration and state.checks else configured),
-        conflicts=[sentence(conflict) for conflict in state.oversight.conflicts[:FAILURES_SHOWN]],
+        conflicts=[describe_conflict(conflict) for conflict in state.oversight.conflicts[:FAILURES_SHOWN]],
         proposed=first_lines(state.proposed),
     )
 

@@ -9,9 +9,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from helmsman.config.layers import pairs
-from helmsman.oversee.commands_said import sets_limits
-from helmsman.oversee.escalation import OVER, concerns
-from helmsman.oversee.gates import BY_A_WORD
+from helmsman.oversee.commands_said import may_set_limits
+from helmsman.oversee.escalation import OVER, open_concerns
+from helmsman.oversee.gates import ACCEPTED_BY_PERSON
 from helmsman.parsers.issues import COMMAND, format_mark, read_mark
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
@@ -92,7 +92,7 @@ def command_lines(gate: Gate) -> Iterator[str]:
     yield ""
     for choice, effect in gate.choices.items():
         yield f"- `{COMMAND} {choice}`: {effect}"
-    if sets_limits(gate):
+    if may_set_limits(gate):
         yield f"- `{COMMAND} set limits.iterations=40`: the same as `approve`, with other limits; separate several with spaces."
     yield ""
     yield "Text after it and lines below it go to the next iteration."
@@ -154,7 +154,7 @@ def due_comments(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     stop = "Removing the label, or closing the issue, stops it."
     text = "\n\n".join([f"{started}, {until} {read_once}", COMMANDS, stop])
     yield "begun", under(format_mark(uid=state.uid, stage="begun"), text)
-    for one in concerns(state):
+    for one in open_concerns(state):
         evidence_then = one.gate.evidence if one.gate else ""
         text = issue_body(one, evidence_then or evidence, answers=True)
         yield one.stage, f"{text}\n\n{_resume_hint(state)}" if state.ending and not state.gate else text
@@ -174,7 +174,11 @@ def _ending_text(state: LoopState) -> str:
     if ending is None or link is None:
         return ""
     if ending.outcome is Outcome.COMPLETED:  # its pull request, or the reason for its absence, follows later
-        done = f"The work is accepted as done {BY_A_WORD[ending.rule]}." if ending.rule in BY_A_WORD else "The work is verified."
+        done = (
+            f"The work is accepted as done {ACCEPTED_BY_PERSON[ending.rule]}."
+            if ending.rule in ACCEPTED_BY_PERSON
+            else "The work is verified."
+        )
         if link.pull_request:
             return f"{done} Pull request: {link.pull_request}"
         not_opened = f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{manual_steps(state)}"

@@ -22,7 +22,7 @@ from helmsman.guardrails import Rules
 from helmsman.guardrails.commands import findings
 from helmsman.guardrails.git import git_of
 from helmsman.guardrails.paths import locate
-from helmsman.oversee.critical import BLOWN_AT
+from helmsman.oversee.critical import EXCEEDED_AT
 from helmsman.parsers.agent_actions import ToolInvocation, ToolResult
 from helmsman.parsers.shell import HOME, Command, commands, resolve_word
 from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
@@ -92,7 +92,7 @@ class Watch:
         """Why the session must be aborted; empty while it may continue."""
         if not self._reason and self._most is not None and self._used() >= self._most:
             self._reason = (
-                f"this call has used {self._used():,} tokens; with earlier calls, that is {BLOWN_AT:.0%} of limits.tokens"
+                f"this call has used {self._used():,} tokens; with earlier calls, that is {EXCEEDED_AT:.0%} of limits.tokens"
             )
         return self._reason
 
@@ -141,7 +141,7 @@ class Watch:
 def tokens_left(state: LoopState) -> float | None:
     """Tokens that the next call may use before the loop's budget is blown; None without a limit."""
     limit = state.config.limits.tokens
-    return None if limit is None else BLOWN_AT * limit - state.spending.tokens
+    return None if limit is None else EXCEEDED_AT * limit - state.spending.tokens
 
 
 def existing_since(pattern: str, moment: float) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from prefect.exceptions import TerminationSignal
 
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled, with_answers
-from helmsman.oversee.answers import lapsed, refusal
+from helmsman.oversee.answers import rejection_reason, timeout_answer
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Made, RepositoryFacts, result_of
 from helmsman.records.base import Reply
 from helmsman.records.forms import answers_form, read_answers
@@ -212,7 +212,7 @@ def ask_people(work: Work, alignment: Alignment) -> Alignment:
         if after is not None:
             return after
         problem = problem or why  # the problem of the newest rejected answer
-    while not lapsed(gate, now_utc()):
+    while not timeout_answer(gate, now_utc()):
         if problem:
             pause.warn_not_taken(problem)
         gate = gate.model_copy(update={"refused": problem, "evidence": page})
@@ -233,7 +233,7 @@ def _read_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str,
         latest = aligning.present_if_readable(work)  # a person may have edited it while the form was open
         return with_answers(latest or alignment, answers), ""
     except OperatorError as error:
-        return None, refusal(error)
+        return None, rejection_reason(error)
 
 
 def _wake_function(work: Work, gate: Gate) -> Callable[[], str]:
@@ -242,6 +242,6 @@ def _wake_function(work: Work, gate: Gate) -> Callable[[], str]:
     def wake() -> str:
         if work.folder.cancel.exists():
             return pause.CANCELLED
-        return Choice.STOP if lapsed(gate, now_utc()) else ""
+        return Choice.STOP if timeout_answer(gate, now_utc()) else ""
 
     return wake

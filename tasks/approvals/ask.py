@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.oversee.answers import answer_of, answered, lapsed, refusal
-from helmsman.oversee.gates import gate_due
+from helmsman.oversee.answers import answer_from_form, apply_answer, rejection_reason, timeout_answer
+from helmsman.oversee.gates import due_gate
 from helmsman.records.advance import end
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import GateAnswered, GateOpened
@@ -40,12 +40,12 @@ ID_BYTES = 8
 def passed(context: LoopContext, state: LoopState) -> LoopState:
     """Ask all questions due before the loop continues. Returns the state after the answers, or ended with an open question."""
     state = with_words(context, state)
-    while (due := gate_due(state, now_utc())) is not None:
+    while (due := due_gate(state, now_utc())) is not None:
         if state.gate is None:
             state = _open_question(context, state, due)
         gate = state.gate or due
         state = _apply_known_answer(context, state, gate)
-        if state.gate is not None and (lapse := lapsed(gate, now_utc())):
+        if state.gate is not None and (lapse := timeout_answer(gate, now_utc())):
             state = _apply_answer(context, state, lapse)
         elif state.gate is not None and state.config.gates.ask:
             state = _ask_by_form(context, state, gate)
@@ -91,7 +91,7 @@ def _ask_by_form(context: LoopContext, state: LoopState, gate: Gate) -> LoopStat
             state = after or _store_rejection(context, state, problem)
             continue
         state = _apply_known_answer(context, state, gate)
-        if state.gate is not None and (lapse := lapsed(gate, now_utc())):
+        if state.gate is not None and (lapse := timeout_answer(gate, now_utc())):
             state = _apply_answer(context, state, lapse)
     return state
 
@@ -106,7 +106,7 @@ def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: Trac
             answers.put(context.folder.answers, state.uid, answer)
     with suppress(HelmsmanError):  # the next call tries again
         found = answers.find(context.folder.answers, state.uid, gate.key)
-    decisive = found or lapsed(gate, now_utc())
+    decisive = found or timeout_answer(gate, now_utc())
     return decisive.choice if decisive else ""
 
 
@@ -122,7 +122,7 @@ def _apply_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> L
         except Fenced:
             raise
         except OperatorError as error:
-            problem = refusal(error)
+            problem = rejection_reason(error)
             answers.put_aside(context.folder.answers, gate.key)
     for submitted in pause.earlier_inputs(state.uid, gate.key):
         after, form_problem = _apply_form(context, state, gate, submitted)
@@ -147,16 +147,16 @@ def _apply_form(context: LoopContext, state: LoopState, gate: Gate, submitted: M
     """State after a submitted form, or None and what is wrong with the form."""
     try:
         form = read_form(gate, submitted)
-        return _apply_answer(context, state, answer_of(state, gate, form, via="engine", now=now_utc())), ""
+        return _apply_answer(context, state, answer_from_form(state, gate, form, via="engine", now=now_utc())), ""
     except Fenced:
         raise
     except OperatorError as error:
-        return None, refusal(error)
+        return None, rejection_reason(error)
 
 
 def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> LoopState:
     """Apply an answer, continuing from the current head of the branch. Raises OperatorError if it cannot be applied."""
-    after = answered(state, answer, now_utc())
+    after = apply_answer(state, answer, now_utc())
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
         tick_by_word(context, state, answer.by or "a person")
     head = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head

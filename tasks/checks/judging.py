@@ -9,7 +9,7 @@ from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.errors import OperatorError
-from helmsman.oversee.drift import drift, task_of
+from helmsman.oversee.drift import measure_drift, task_of
 from helmsman.parsers.paths import is_visible_to_git, matches_any
 from helmsman.parsers.plan_order import noted_item
 from helmsman.parsers.test_files import is_generated, is_test_file
@@ -247,7 +247,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
         no_commits=tuple(name for name, answer in known if answer.endswith(" missing")),
     )
     contradicted, checked = contradictions(case)
-    drifted = drift(task_of(state), execution, str(tree)) if execution.worth_checking else Drift()
+    drifted = measure_drift(task_of(state), execution, str(tree)) if execution.worth_checking else Drift()
     item = noted_item(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
     return evidence.model_copy(
         update={"claims": claims, "contradictions": contradicted, "claims_checked": checked, "drift": drifted, "noted": item}

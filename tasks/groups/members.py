@@ -21,7 +21,7 @@ from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
 from helmsman.errors import Cancelled
-from helmsman.oversee.best import Candidate, agreed, by_rule, compare_request, read_choice
+from helmsman.oversee.best import Candidate, choose_by_rule, combine_choices, comparison_question, read_choice
 from helmsman.plain import clean, clean_lines
 from helmsman.records.decision import Outcome
 from helmsman.records.request import Choice, LoopRequest, ParallelRequest
@@ -214,14 +214,16 @@ def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop:
     candidates = [_candidate(repository, state) for state in states]
     config = states[0].config
     if not config.judge.criteria:
-        return by_rule(candidates)
+        return choose_by_rule(candidates)
     asking = Asking(config, lambda: judge_credentials(config), tag, stop)
     (choice, first), (reverse_choice, second) = (
-        written(asking, partial(compare_request, config, order), partial(read_choice, candidates=order))
+        written(asking, partial(comparison_question, config, order), partial(read_choice, candidates=order))
         for order in (candidates, candidates[::-1])
     )
     spent = first.usage.cost_usd + second.usage.cost_usd
-    return agreed(choice or first.reason, reverse_choice or second.reason, candidates).model_copy(update={"cost_usd": spent})
+    return combine_choices(choice or first.reason, reverse_choice or second.reason, candidates).model_copy(
+        update={"cost_usd": spent}
+    )
 
 
 def _candidate(repository: Repository, state: LoopState) -> Candidate:

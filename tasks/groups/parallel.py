@@ -15,8 +15,8 @@ from typing import Any, cast
 from helmsman.config import LimitsConfig, LoopConfig
 from helmsman.config.layers import merged
 from helmsman.errors import OperatorError, TransientError
-from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, share, unreached
-from helmsman.oversee.merging import landing_due
+from helmsman.oversee.group import MOST_RUNS, Member, due_members, prerequisites, share, unreachable_members
+from helmsman.oversee.merging import is_merge_due
 from helmsman.parsers.alignment_file import own_goal
 from helmsman.parsers.plan_order import in_order
 from helmsman.plain import clean
@@ -174,9 +174,9 @@ def due_loops(group: Group) -> list[LoopRequest]:
         member_names = zip(members, group.names, strict=True)  # the other loops are no longer needed
         members = [member if name == chosen.loop else replace(member, settled=True) for member, name in member_names]
     workers, reopen = group.request.workers, group.request.reopen
-    due_places = due(members, workers, reopen=reopen)
+    due_places = due_members(members, workers, reopen=reopen)
     idle = [place for place, member in enumerate(members) if not (member.begun or member.at_work or member.settled)]
-    later = [place for place in idle if place not in due_places and members[place].driven < MOST_DRIVES]
+    later = [place for place in idle if place not in due_places and members[place].driven < MOST_RUNS]
     _allocate(group, due_places, len(due_places) + len(later), states)
     return [_loop_request(group, place, states) for place in due_places]
 
@@ -190,7 +190,7 @@ def record_exit(group: Group, ended: WorkerExit) -> None:
         group.problems.pop(ended.loop, None)
         return
     if ended.exit_code == OPERATOR_EXIT_CODE:
-        group.driven[ended.loop] = MOST_DRIVES
+        group.driven[ended.loop] = MOST_RUNS
     group.problems[ended.loop] = ended.words or f"its process ended with status {ended.exit_code}"
 
 
@@ -214,7 +214,7 @@ def store_choice(group: Group, choice: Choice) -> bool:
     except OperatorError as error:  # it runs in another terminal
         group.problems[choice.loop] = clean(str(error))
         return False
-    return group.driven[choice.loop] < MOST_DRIVES
+    return group.driven[choice.loop] < MOST_RUNS
 
 
 def group_result(group: Group) -> ParallelResult:
@@ -241,7 +241,9 @@ def group_result(group: Group) -> ParallelResult:
         if entry.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
             entry = entry.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "ticked in the plan"})
         loops.append(entry)
-    not_started = {group.names[place]: "its prerequisites were not completed" for place in unreached(_members(group, states))}
+    not_started = {
+        group.names[place]: "its prerequisites were not completed" for place in unreachable_members(_members(group, states))
+    }
     return ParallelResult(
         group=group.request.group,
         completed=sum(entry.outcome is Outcome.COMPLETED for entry in loops),
@@ -267,7 +269,9 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
             begun=True,
             at_work=at_work,
             through=not at_work and not completed,
-            settled=completed and not landing_due(state) and (name in group.left or is_finished(group.request.repository, state)),
+            settled=completed
+            and not is_merge_due(state)
+            and (name in group.left or is_finished(group.request.repository, state)),
             ended=state.ending is not None and not completed and not interrupted,
             driven=driven,
             needs=needs,
@@ -278,7 +282,7 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     done = done_items(group.repository, group.config, group.request.group)
     return [
         replace(member, needs=needs, alone=not item.parallel, settled=member.settled or (item.id in done and member.through))
-        for member, item, needs in zip(members, group.items, edges(group.items), strict=True)
+        for member, item, needs in zip(members, group.items, prerequisites(group.items), strict=True)
     ]
 
 
@@ -337,7 +341,7 @@ def planned_items(repository: Repository, config: LoopConfig, group: str) -> tup
             "the plan is too long for a group", expected=f"{MOST_ITEMS} items at most", found=f"{len(items)} in {file}",
             remedy="use one loop for it: helmsman run --plan; or split it",
         )  # fmt: skip
-    dependent = next((items[place] for place, needs in enumerate(edges(items)) if needs and not items[place].done), None)
+    dependent = next((items[place] for place, needs in enumerate(prerequisites(items)) if needs and not items[place].done), None)
     if dependent is not None and not into:
         raise OperatorError(
             f"item {dependent.id} of {file} depends on others, whose work its loop would not have",

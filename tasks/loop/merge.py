@@ -13,7 +13,16 @@ from functools import partial
 
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
-from helmsman.oversee.merging import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
+from helmsman.oversee.merging import (
+    handle_failed_merge,
+    is_merge_due,
+    is_still_proven,
+    require_new_proof,
+    start_merge,
+    wait_for_person,
+    with_merge,
+    with_prepared_merge,
+)
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed
@@ -62,7 +71,7 @@ class Target:
 
 def begin_landing(context: LoopContext, state: LoopState) -> LoopState:
     """Store that the work is proven, so that a cancel or a crash before the merge does not lose that."""
-    return _store(context, state, landing(state), f"merge into {state.config.merge.into}")
+    return _store(context, state, start_merge(state), f"merge into {state.config.merge.into}")
 
 
 def land(context: LoopContext, state: LoopState, check: Check) -> LoopState:
@@ -73,7 +82,7 @@ def land(context: LoopContext, state: LoopState, check: Check) -> LoopState:
     try:
         for _ in range(RACES):
             state = _try_merge(context, state, check)
-            if not landing_due(state):
+            if not is_merge_due(state):
                 return state
             _nap(context, NAP_SECONDS)
         raise TransientError(f"{state.config.merge.into} was updated by others {RACES} times in a row before the merge finished")
@@ -82,7 +91,7 @@ def land(context: LoopContext, state: LoopState, check: Check) -> LoopState:
     except HelmsmanError as error:
         rule = "world" if isinstance(error, TransientError) else "hindered"
         before, _ = read_state(context.repository, state.loop)
-        return _store_failure(context, before, hindered(before, rule, error.in_a_line, now_utc()))
+        return _store_failure(context, before, wait_for_person(before, rule, error.in_a_line, now_utc()))
 
 
 def catch_up(context: LoopContext, state: LoopState) -> LoopState:
@@ -114,13 +123,15 @@ def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopStat
         commit = joined.commit
         report = check(commit, commit_and_tree(context.worktree, commit)[1])
         problem = _problem(state, report)
-    if not still_proven(state, read_ref(context.repository.common, f"refs/heads/{state.branch}")):
+    if not is_still_proven(state, read_ref(context.repository.common, f"refs/heads/{state.branch}")):
         return state
     if problem:
         return _store_trouble(context, state, target, replace(joined, commit=commit), problem, report)
     merge = merge_commit(context, state, target.base, commit, report, joined.notes)
     prepared = Prepared(base=target.base, head=commit, commit=merge)  # found again after a crash behind the move
-    state = _store(context, state, ready(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}")
+    state = _store(
+        context, state, with_prepared_merge(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}"
+    )
     moved = patiently(lambda: move_target(target, merge), delays, nap)
     return _store_merged(context, state, target, prepared, joined.notes) if moved else state
 
@@ -131,10 +142,10 @@ def _without_merge(context: LoopContext, state: LoopState, target: Target) -> Lo
     if prepared and target.holds(prepared.commit):
         return _store_merged(context, state, target, prepared)
     tip = read_ref(context.repository.common, f"refs/heads/{state.branch}")
-    if not still_proven(state, tip):
+    if not is_still_proven(state, tip):
         if tip and context.worktree.exists() and not current_branch(context.worktree):  # detached for the checks
             stand_on(context.worktree, state.branch, tip)
-        return _store(context, state, to_be_proven(state, now_utc()), "its branch moved on before it was merged")
+        return _store(context, state, require_new_proof(state, now_utc()), "its branch moved on before it was merged")
     if target.holds(state.head):
         return _store_merged(context, state, target, Prepared(base=target.base, head=state.head, commit=target.base))
     return None
@@ -171,7 +182,7 @@ def _store_merged(
     )
     has_same_base = prepared.head == state.head or contains(context.repository.common, state.head, prepared.base)
     new_base = state.base_commit if has_same_base else prepared.base
-    after = _store(context, state, arrived(state, merged, new_base), f"merged into {target.branch} as {prepared.commit[:12]}")
+    after = _store(context, state, with_merge(state, merged, new_base), f"merged into {target.branch} as {prepared.commit[:12]}")
     publish(LoopMerged(merged=merged, notes=tuple(filter(None, notes))))
     return after
 
@@ -196,7 +207,7 @@ def _store_trouble(
         theirs=unshared_commits(context.repository, target.base, state.head, paths),
         why="; ".join((why, *joined.notes)),
     )
-    return _store_failure(context, state, troubled(state, trouble, report, now_utc()))
+    return _store_failure(context, state, handle_failed_merge(state, trouble, report, now_utc()))
 
 
 def _store_failure(context: LoopContext, before: LoopState, after: LoopState) -> LoopState:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TypeVar
 
 from helmsman.errors import Cancelled, TransientError
-from helmsman.oversee.oversee import Observed
+from helmsman.oversee.oversee import Observations
 from helmsman.oversee.oversee import oversee as conclude
 from helmsman.oversee.signals import IterationView
 from helmsman.records.checks import Scan
@@ -35,7 +35,7 @@ def oversee(context: LoopContext, state: LoopState, orientation: Orientation, ev
     return overseen
 
 
-def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) -> Observed:
+def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) -> Observations:
     """The overseer's input besides the evidence. Where no checks ran, only secrets are looked for."""
     call = evidence.execution.call
     faults: list[str] = []
@@ -47,8 +47,8 @@ def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) 
     )
     faults.extend(filter(None, (scanned.unread,)))
     if evidence.checks is None:  # a usage limit, or pain
-        return Observed(memory=evidence.memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
-    return Observed(
+        return Observations(memory=evidence.memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
+    return Observations(
         memory=evidence.memory,
         orders=read("orders", (), lambda: read_orders(context.worktree, config)),
         leaks=scanned.leaks,

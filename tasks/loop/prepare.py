@@ -18,7 +18,7 @@ from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.hats import worn
 from helmsman.orient.research import research_of
 from helmsman.oversee.advice import without_failed_plan
-from helmsman.oversee.limits import near
+from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import LONGEST_FILE, read, render
 from helmsman.records.iteration import Briefing, Orientation, WorkingMemory
 from helmsman.records.lessons import Recalled
@@ -87,7 +87,7 @@ def facts_at(context: LoopContext, state: LoopState, start: str, remembered: Rec
         commits=commits_between(common, state.base_commit, start, HISTORY_COMMITS),
         recalled=remembered,
         hat=worn(state),
-        plan=plan_in_hand(context, state, start, small=bool(near(state.usage, now))),
+        plan=plan_in_hand(context, state, start, small=bool(nearly_used_windows(state.usage, now))),
         template=own_template(context.repository, state.base_commit, state.config),
     )
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from helmsman.errors import HelmsmanError
-from helmsman.oversee.best import better_to_leave, left_at, why_left
+from helmsman.oversee.best import best_to_restore, describe_best, restore_best
 from helmsman.records.advance import end, interrupt
 from helmsman.records.agent import Execution, Interrupted, Salvage
 from helmsman.records.control import LATER, Checkpoint, Failed
@@ -132,7 +132,7 @@ def reset_branch(context: LoopContext, state: LoopState, back_to: str) -> None:
 
 def left_at_best(context: LoopContext, state: LoopState) -> LoopState:
     """Leave an ended loop at its best tree. An error before the state is stored leaves it unchanged; a later one is repaired."""
-    best = better_to_leave(state)
+    best = best_to_restore(state)
     if best is None:
         return state
     with _logging_errors(f"the branch stays at its last tree, though {best.commit[:10]} was better"):
@@ -181,9 +181,14 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
         git(context.repository.common, "update-ref", ref, state.head, "")
     files = changed_between(context, best.commit, state.head)
     left = Failed(
-        iteration=state.iteration, ref=ref, commit=state.head, back_to=best.commit, why=why_left(state, best)[:300], files=files
+        iteration=state.iteration,
+        ref=ref,
+        commit=state.head,
+        back_to=best.commit,
+        why=describe_best(state, best)[:300],
+        files=files,
     )
-    after = left_at(state, best, left).model_copy(update={"updated_at": now_utc()})
+    after = restore_best(state, best, left).model_copy(update={"updated_at": now_utc()})
     return replace_state(context.repository, state, after, f"left at its best: {best.commit[:12]}")
 
 

@@ -19,7 +19,7 @@ from helmsman.memory.guardrail_effect import failed
 from helmsman.memory.learned_guardrails import MOST_GUARDRAILS, create
 from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.memory.merge import credited, learn, reviewed
-from helmsman.oversee.oversee import Observed, oversee
+from helmsman.oversee.oversee import Observations, oversee
 from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
@@ -83,7 +83,7 @@ def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> L
     """
     learned, state = Learned(), view.state
     with _reporting_errors("remember"), _store(state, view.now) as store:
-        current = episode(view, oversee(view, Observed()), recalled.subject or _subject(context, state), recalled)
+        current = episode(view, oversee(view, Observations()), recalled.subject or _subject(context, state), recalled)
         with store.change() as change:
             key = current.iteration, current.attempt
             earlier = [past for past in change.episodes(current.uid, LOOKED_AT) if (past.iteration, past.attempt) < key]

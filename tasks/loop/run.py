@@ -24,8 +24,8 @@ from helmsman.agents.fitting import introduction
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.estimates import in_words
 from helmsman.orient.decomposition import too_much
-from helmsman.oversee.limits import many_iterations
-from helmsman.oversee.merging import landing_due
+from helmsman.oversee.limits import many_iterations_alert
+from helmsman.oversee.merging import is_merge_due
 from helmsman.oversee.summary import start_warnings, with_baseline
 from helmsman.prices import known_price
 from helmsman.records.checks import checks_fail
@@ -167,7 +167,7 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
     state = stored if (stored.uid, stored.host) == (state.uid, state.host) else state
     if state.merged and state.outcome is Outcome.COMPLETED:  # it is merged, and nothing is left to stop
         return state
-    if state.ending is not None and not landing_due(state):  # an ended loop stays ended, whatever failed afterwards
+    if state.ending is not None and not is_merge_due(state):  # an ended loop stays ended, whatever failed afterwards
         publish(MemoryNoted(lines=(str(reason),)))
         return state
     cause = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
@@ -227,7 +227,7 @@ def begun(context: LoopContext, state: LoopState) -> LoopState:
     require_sandbox(state.config.sandbox)  # before any costs, on every machine that continues the loop
     if state.agent:  # shown on resume as well
         publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
-    if warning := many_iterations(state.config.limits):
+    if warning := many_iterations_alert(state.config.limits):
         publish(SignalRaised(signal=warning))
     if state.config.judge.criteria and known_price(model := state.config.judge.model) is None:
         get_run_logger().warning("the price of %s is not known: asked by the API, it counts in tokens and not in dollars", model)
@@ -263,7 +263,7 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
 
 def landed(context: LoopContext, state: LoopState) -> LoopState:
     """Merge proven work where configured. Return the loop's next state: merged, with a task, or with a question."""
-    while landing_due(state):
+    while is_merge_due(state):
         state = begin_landing(context, state)
         with merging_alone(context.repository, context.folder.cancel.exists):
             state = land(context, state, partial(steps.checked_for_merge, context, state))

@@ -12,10 +12,10 @@ from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import inherited_from
 from helmsman.naming import OWN_BRANCHES, loop_id
-from helmsman.oversee.answers import reconfigured
-from helmsman.oversee.gates import gate_due
-from helmsman.oversee.ladder import relieved
-from helmsman.oversee.limits import reached
+from helmsman.oversee.answers import reconfigure
+from helmsman.oversee.gates import due_gate
+from helmsman.oversee.ladder import reset_after_person
+from helmsman.oversee.limits import reached_limits
 from helmsman.records.advance import reopen
 from helmsman.records.agents import Agent
 from helmsman.records.decision import Outcome
@@ -224,19 +224,19 @@ def _reopen_existing(repository: Repository, request: LoopRequest, now: datetime
     state, _ = read_state(repository, request.loop)
     if not request.reopen or state.outcome is Outcome.COMPLETED:
         return state
-    config = without_secrets(reconfigured(state, request.changes))
+    config = without_secrets(reconfigure(state, request.changes))
     require_no_secret(config)
     updated = state.model_copy(update={"config": config})
-    if gate_due(updated, now) is not None:  # the question comes first, asked or not: its answer decides how to continue
+    if due_gate(updated, now) is not None:  # the question comes first, asked or not: its answer decides how to continue
         return replace_state(repository, state, updated, "resume")
     require_budget(state, config)
     if state.ending is None and config == state.config:
         return state
-    return replace_state(repository, state, relieved(reopen(state, config, now), now), "resume")
+    return replace_state(repository, state, reset_after_person(reopen(state, config, now), now), "resume")
 
 
 def require_budget(state: LoopState, config: LoopConfig) -> None:
-    used_up = reached(config.limits, state.spending, state.iteration)
+    used_up = reached_limits(config.limits, state.spending, state.iteration)
     if used_up:
         raise OperatorError(
             f"loop {state.loop} has used up a limit, so it cannot continue",

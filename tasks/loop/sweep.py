@@ -17,7 +17,7 @@ from prefect.client.schemas.responses import SetStateStatus
 from prefect.states import AwaitingRetry, Scheduled
 
 from helmsman.errors import HelmsmanError
-from helmsman.oversee.answers import lapsed
+from helmsman.oversee.answers import timeout_answer
 from helmsman.plain import clean
 from helmsman.records.forms import form_for
 from tasks.approvals import answers
@@ -83,7 +83,7 @@ def _wake(run: FlowRun, now: datetime) -> str:
         folder = loop_folder(repository, loop)
         if state.gate is None or state.uid != tagged(run, "uid:") or holder(folder.lock) is not None:
             return ""
-        answer = answers.find(folder.answers, state.uid, state.gate.key) or lapsed(state.gate, now)
+        answer = answers.find(folder.answers, state.uid, state.gate.key) or timeout_answer(state.gate, now)
         if answer is None or not resume_paused(state.uid, stand_in(form_for(state.gate.kind), answer.choice)):
             return ""
     except HelmsmanError as error:

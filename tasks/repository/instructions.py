@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.oversee.conflicts import MOST_ORDERS
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.records.control import Imperative
 from tasks.system.files import read_within
 
@@ -19,12 +19,12 @@ _DOCUMENT = re.compile(r"[\w./-]{1,200}\.(?:md|rst|txt)\b")
 
 def read_orders(worktree: Path, config: LoopConfig) -> tuple[Imperative, ...]:
     """Instructions for the loop, the goal's first. Skips unreadable files; never raises."""
-    instructions = list(imperatives("goal", config.goal))
+    instructions = list(read_imperatives("goal", config.goal))
     for criterion in config.judge.criteria:
-        instructions += imperatives(f"criteria {criterion.id}", criterion.text)
+        instructions += read_imperatives(f"criteria {criterion.id}", criterion.text)
     for name in _list_files(worktree, config.goal):
         text = read_within(worktree, name, LARGEST_FILE) or b""
-        instructions += imperatives(name, text.decode("utf-8-sig", "replace"))
+        instructions += read_imperatives(name, text.decode("utf-8-sig", "replace"))
     return tuple(instructions[:MOST_ORDERS])
 
 

@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError
 
 from helmsman.config import TrackerConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.oversee.commands_said import answer_in
-from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
+from helmsman.oversee.commands_said import answer_from_command
+from helmsman.oversee.escalation import concern_changes, open_concerns, question_detection, tracker_actions
 from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.records.base import Record
 from helmsman.records.gates import Answer
@@ -52,14 +52,14 @@ def publish(before: LoopState | None, after: LoopState, context: LoopContext) ->
             _tell_tracker(after, context)
     if before is not None and config.notify:
         with _logging_errors(f"{after.uid} notify"):
-            for change in changes(before, after):
+            for change in concern_changes(before, after):
                 notify(config.notify, *texts.notification(change, after))
 
 
 def _tell_tracker(state: LoopState, context: LoopContext) -> None:
     """Make no request without news. A loop that was started for an issue comments there, and opens no other."""
     config, link = state.config.tracker, state.issue
-    memory, escalations = read_memory(context.folder, config), concerns(state)
+    memory, escalations = read_memory(context.folder, config), open_concerns(state)
     if link is None:
         if memory.told != {concern.detection: concern.stage for concern in escalations}:
             with open_tracker(config, TELLING_SECONDS) as tracker:
@@ -233,7 +233,7 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
         if issue and texts.is_ours(comment, issue) and _stage_of(comment.body) == gate.key
     ]
     if issue is None or not (asked_at or _stage_of(issue.body) == gate.key):
-        updater.bring_up_to_date(concerns(state))
+        updater.bring_up_to_date(open_concerns(state))
         return None
     after = comments[asked_at[0] + 1 :] if asked_at else comments
     replied = {read_mark(comment.body).get("reply", "") for comment in comments if texts.is_ours(comment, issue)}
@@ -244,7 +244,7 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
             continue
         answer = None
         try:
-            answer = None if comment.edited else answer_in(command, state, by=comment.author, at=comment.created_at)
+            answer = None if comment.edited else answer_from_command(command, state, by=comment.author, at=comment.created_at)
             reply_text = texts.confirmation(answer, gate) if answer else texts.rejection(EDITED, gate)
         except OperatorError as error:
             reply_text = texts.rejection(str(error), gate)

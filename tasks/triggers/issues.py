@@ -8,7 +8,7 @@ from datetime import datetime
 
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
-from helmsman.oversee.commands_said import answer_in
+from helmsman.oversee.commands_said import answer_from_command
 from helmsman.parsers.issues import OWN_SETTINGS, Command, issue_goal, issue_loop_id, parse_command
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
@@ -156,7 +156,7 @@ def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Found]:
         return _resume(issue, words)
     if state.gate is None:
         raise OperatorError("the loop asks no question now", found=f"/helmsman {clean(command.verb)}")
-    answer = answer_in(command, state, by=issue.event.by, at=issue.event.received_at)
+    answer = answer_from_command(command, state, by=issue.event.by, at=issue.event.received_at)
     if answer.choice is Choice.STOP and not issue.is_driven:  # it precedes an answer that is not read yet
         return confirmation(answer, state.gate), _stop(issue, f"{issue.event.by} stopped it in issue #{issue.event.number}")
     first = _store_answer(issue, answer)

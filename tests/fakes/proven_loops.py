@@ -7,7 +7,7 @@ from threading import Event, Thread
 from typing import Any, Self
 
 from helmsman.config import LoopConfig
-from helmsman.oversee.merging import landing_due
+from helmsman.oversee.merging import is_merge_due
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.state import LoopState
@@ -65,7 +65,7 @@ class ProvenLoop:
     def resume(self) -> LoopState:
         """What the next driver does at its start."""
         state = repair(self.context, self.state)
-        return catch_up(self.context, self.land() if landing_due(state) else state)
+        return catch_up(self.context, self.land() if is_merge_due(state) else state)
 
     def resolve(self, files: dict[str, str]) -> None:
         """Commit a resolution of the conflict as proven work."""

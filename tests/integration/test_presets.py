@@ -13,7 +13,7 @@ from helmsman.config.layers import leaves, resolve
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import CALLED, USUAL, choose
 from helmsman.oversee.advice import PERSONAS
-from helmsman.oversee.answers import reconfigured
+from helmsman.oversee.answers import reconfigure
 from helmsman.parsers.definitions import read_sheet
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
@@ -158,8 +158,8 @@ def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> Non
     assert again.preset
     assert again.preset.sheet == SHEET
     with pytest.raises(OperatorError, match="keeps the preset that it started with"):
-        reconfigured(again, {"preset": "bugfix"})
-    assert reconfigured(again, {"preset": "mine", "limits": {"iterations": 9}}).limits.iterations == 9
+        reconfigure(again, {"preset": "bugfix"})
+    assert reconfigure(again, {"preset": "mine", "limits": {"iterations": 9}}).limits.iterations == 9
 
 
 # --- hostile files, and slips ---------------------------------------------------------------------------------------

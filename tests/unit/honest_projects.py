@@ -1,6 +1,6 @@
 """Twelve honest projects: what they order is no contradiction, though much of it sounds alike."""
 
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.records.control import Imperative
 
 _TEXT = """
@@ -119,5 +119,5 @@ def orders_of(project: str) -> tuple[Imperative, ...]:
     found: list[Imperative] = []
     for document in f"\n{project.strip()}".split("\n@")[1:]:
         source, _, text = document.partition("\n") if "\n" in document.split(" ")[0] else document.partition(" ")
-        found += imperatives(source, text)
+        found += read_imperatives(source, text)
     return tuple(found)

@@ -7,7 +7,7 @@ from helmsman.memory.lessons_question import lessons_request
 from helmsman.orient.alignment import align_question
 from helmsman.orient.compaction import compaction_request
 from helmsman.orient.focus import focus_request
-from helmsman.oversee.best import Candidate, compare_request
+from helmsman.oversee.best import Candidate, comparison_question
 from helmsman.records.alignment import RepositoryFacts
 from helmsman.records.control import EscalationLevel
 from helmsman.records.iteration import Choice, Question, WorkingMemory
@@ -58,7 +58,7 @@ REQUESTS: Mapping[str, str] = {
     "judge": judged(),
     "stop-hook": block_message(red("test_half", "test_mx").results),
     "align": whole(align_question(GOAL, FACTS, complaint="the answer contains no JSON object")),
-    "compare": whole(compare_request(JUDGED, [Candidate("calc-1", "+return a + b", 1, 1), Candidate("calc-2")])),
+    "compare": whole(comparison_question(JUDGED, [Candidate("calc-1", "+return a + b", 1, 1), Candidate("calc-2")])),
     "lessons": whole(lessons_request(STUCK.model_copy(update={"memory": NOTES}), summary(), LIVED)),
     "focus": whole(focus_request(STUCK, STUCK.oversight)),
     "compaction": whole(

@@ -16,7 +16,7 @@ from helmsman.config.infrastructure import AgentConfig
 from helmsman.config.layers import Layer, resolve
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_of
-from helmsman.oversee.answers import reconfigured
+from helmsman.oversee.answers import reconfigure
 from helmsman.parsers.definitions import read_kind, template_kind
 from helmsman.records.agents import Agent, AgentKind, Capability
 from helmsman.render.lines import list_lines
@@ -191,13 +191,13 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
     one = kind("codex")
     config, _ = fitted(*resolved(agent={"kind": "codex"}), one)
     state = loop_state("b" * 40, config=config, agent=Agent(kind=one))
-    assert reconfigured(state, {"agent": {"model": "another"}}).agent.model == "another"
+    assert reconfigure(state, {"agent": {"model": "another"}}).agent.model == "another"
     for settings in ({"agent": {"kind": "gemini"}}, {"agent": {"command": ["x"]}}):
         with pytest.raises(OperatorError, match="keeps the agent that it started with"):
-            reconfigured(state, settings)
+            reconfigure(state, settings)
     for settings in ({"limits": {"cost_usd": 5}}, {"claude": {"session": "resume"}}):
         with pytest.raises(OperatorError, match="codex cannot do it"):
-            reconfigured(state, settings)
+            reconfigure(state, settings)
     assert type(state).model_validate_json(state.model_dump_json()) == state
     assert "cost" in state.untold
     assert "unknown" in list(list_lines([(state, "", "")]))[1]
@@ -206,4 +206,4 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
 
 def test_a_loop_of_claude_code_does_not_become_another_s() -> None:
     with pytest.raises(OperatorError, match="keeps the agent"):
-        reconfigured(loop_state("b" * 40), {"agent": {"kind": "codex"}})
+        reconfigure(loop_state("b" * 40), {"agent": {"kind": "codex"}})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.oversee.commands_said import answer_in, sets_limits
+from helmsman.oversee.commands_said import answer_from_command, may_set_limits
 from helmsman.parsers.issues import parse_command
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
@@ -26,7 +26,7 @@ def asking(kind: GateKind = GateKind.HUMAN, **fields: Any) -> LoopState:
 def said(comment: str, loop: LoopState | None = None) -> Answer:
     command = parse_command(comment)
     assert command is not None
-    return answer_in(command, loop or asking(), by="alice", at=NOW + MINUTE)
+    return answer_from_command(command, loop or asking(), by="alice", at=NOW + MINUTE)
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_everything_that_is_offered_is_understood() -> None:
         loop = asking(kind)
         assert loop.gate is not None
         offered = [line.split("`")[1] for line in command_lines(loop.gate) if line.startswith("- ")]
-        assert len(offered) == len(loop.gate.choices) + sets_limits(loop.gate)
+        assert len(offered) == len(loop.gate.choices) + may_set_limits(loop.gate)
         assert [said(command, loop).gate for command in offered] == [loop.gate.key] * len(offered)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.conflicts import MOST_CONFLICTS, find_conflicts
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.records.control import Conflict, Imperative
 from tests.unit.honest_projects import PROJECTS, orders_of
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.feature("S11")
 
 
 def between(goal: str, rules: str) -> tuple[Conflict, ...]:
-    return conflicts([*imperatives("goal", goal), *imperatives("AGENTS.md", rules)])
+    return find_conflicts([*read_imperatives("goal", goal), *read_imperatives("AGENTS.md", rules)])
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_exceptions_narrower_instructions_and_conditions_are_no_contradiction(go
 @pytest.mark.parametrize("project", PROJECTS, ids=range(len(PROJECTS)))
 def test_an_honest_project_has_no_contradiction(project: str) -> None:
     assert len(orders_of(project)) > 0
-    assert [f"{one.kind}: {one.first.text} | {one.second.text}" for one in conflicts(orders_of(project))] == []
+    assert [f"{one.kind}: {one.first.text} | {one.second.text}" for one in find_conflicts(orders_of(project))] == []
 
 
 def test_the_gravest_come_first_and_no_more_than_five() -> None:
@@ -89,4 +89,4 @@ def test_the_gravest_come_first_and_no_more_than_five() -> None:
 def test_a_thousand_hostile_instructions_are_compared_to_the_end() -> None:
     change = [Imperative(source="a", text=f"Change `src/{'a/' * 40}{number}.py`", modality="must") for number in range(500)]
     never = [Imperative(source="b", text=f"Never touch `{'*a' * 40}{number}`", modality="must_not") for number in range(500)]
-    assert conflicts([*change, *never]) == ()
+    assert find_conflicts([*change, *never]) == ()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import QUESTIONS, Situation, decide
-from helmsman.oversee.decide.questions import OPERATORS_FAULT, PAUSES
+from helmsman.oversee.decide.questions import OPERATOR_FAULTS, PAUSES
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import (
     Checkpoint,
@@ -139,8 +139,8 @@ def test_every_combination_has_exactly_one_decision_and_only_a_request_under_gre
 def test_every_outcome_that_only_the_operator_can_fix_and_no_other_ends_for_the_operator_and_counts_as_nothing() -> None:
     for outcome in AgentOutcome:
         decision = decide(situation(execution=execution(call(outcome), files_changed=0)))
-        assert (decision.fault == "operator") == (outcome in OPERATORS_FAULT)
-        assert decision.repeat == (outcome in {*OPERATORS_FAULT, AgentOutcome.USAGE_LIMIT})
+        assert (decision.fault == "operator") == (outcome in OPERATOR_FAULTS)
+        assert decision.repeat == (outcome in {*OPERATOR_FAULTS, AgentOutcome.USAGE_LIMIT})
 
 
 def test_each_step_of_the_way_says_what_it_rests_on_and_what_would_have_changed_it() -> None:

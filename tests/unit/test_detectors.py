@@ -7,8 +7,8 @@ import pytest
 
 from helmsman.config import DetectConfig
 from helmsman.config.oversight import Sensitivity
-from helmsman.oversee.cycles import OF_THE_WORLD
-from helmsman.oversee.detector import Detector, Found
+from helmsman.oversee.cycles import ENVIRONMENT_FAILURES
+from helmsman.oversee.detector import Detection, Detector
 from helmsman.oversee.detectors import DETECTORS, detect
 from helmsman.records.agent import AgentOutcome, FailureClass
 from helmsman.records.control import IterationSummary
@@ -151,7 +151,7 @@ ALIKE: dict[str, list[list[Step]]] = {
         [step(failing=("make", "lint")), step(failing=("make",)), step(failing=("make", "lint"))],
         [A, green(), A],
         [A, green(), B, green()],
-        *[[*[step(failing=("e2e",), errors=(error(kind, "e2e/login"),)), OLD_GREEN] * 3] for kind in OF_THE_WORLD],
+        *[[*[step(failing=("e2e",), errors=(error(kind, "e2e/login"),)), OLD_GREEN] * 3] for kind in ENVIRONMENT_FAILURES],
         [given for _ in range(3) for given in (step(failing=("make",)), green())],
         [step(failing=("make",)), green(), A, green()] * 2,
         [A, B, A, B, B],
@@ -315,11 +315,11 @@ def test_sensitivity_says_how_many_iterations_trip_a_detector(rule: str, high: l
 
 
 def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
-    def broken(_history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> tuple[Found, ...]:
+    def broken(_history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> tuple[Detection, ...]:
         raise ZeroDivisionError
 
-    def heard(_history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> tuple[Found, ...]:
-        return (Found(""),)
+    def heard(_history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> tuple[Detection, ...]:
+        return (Detection(""),)
 
     detectors = [Detector("broken", Severity.WARN, broken), Detector("heard", Severity.LOG, heard)]
     signals, faults = detect(history(step()), DetectConfig(), detectors)

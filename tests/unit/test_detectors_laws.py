@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.oversee.detectors import DETECTORS, detect
 from helmsman.oversee.diagnosis import diagnose
 from helmsman.oversee.learning import learn
-from helmsman.oversee.plan_gap import divergence
+from helmsman.oversee.plan_gap import plan_alert
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.control import Diagnosis, IterationSummary, Learning, Movement
 from helmsman.records.decision import Alert, Severity
@@ -130,7 +130,7 @@ def test_legitimate_work_is_neither_told_of_nor_called_stuck_or_amnesiac_or_a_fa
 def test_a_plan_that_names_too_few_files_asks_nothing_of_the_tree(gap: str) -> None:
     asked: list[str] = []
     memory = WorkingMemory(remaining_gap=gap)
-    assert divergence(memory, lambda path: bool(asked.append(path)), history(step()), "") is None
+    assert plan_alert(memory, lambda path: bool(asked.append(path)), history(step()), "") is None
     assert asked == []
 
 

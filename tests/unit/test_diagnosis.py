@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.oversee.conflicts import conflicts
+from helmsman.oversee.conflicts import find_conflicts
 from helmsman.oversee.diagnosis import double_bind_alert, find_double_bind
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Conflict, Imperative, IterationSummary, Movement
@@ -17,9 +17,9 @@ from tests.unit.builders import NOW
 
 pytestmark = pytest.mark.feature("S11")
 
-GOAL = imperatives("goal", "Change `src/api.py` so that it returns 404.")
-SRC = conflicts([*GOAL, *imperatives("AGENTS.md", "# Rules\n\n- Never touch `src/`.")])
-MOCKS = conflicts([*imperatives("goal", "Use mocks."), *imperatives("CLAUDE.md", "Never use mocks.")])
+GOAL = read_imperatives("goal", "Change `src/api.py` so that it returns 404.")
+SRC = find_conflicts([*GOAL, *read_imperatives("AGENTS.md", "# Rules\n\n- Never touch `src/`.")])
+MOCKS = find_conflicts([*read_imperatives("goal", "Use mocks."), *read_imperatives("CLAUDE.md", "Never use mocks.")])
 
 
 def moment(movement: Movement = Movement.STILL, **fields: object) -> IterationSummary:

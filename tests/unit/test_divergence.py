@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from helmsman.oversee.plan_gap import UNTOUCHED, divergence
+from helmsman.oversee.plan_gap import UNTOUCHED, plan_alert
 from helmsman.parsers.paths import Paths
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import IterationSummary, Movement
@@ -42,7 +42,7 @@ def found(
     history: Sequence[IterationSummary] = (moment(),),
     earlier_gap: str = "",
 ) -> Alert | None:
-    return divergence(memory, THERE, history, earlier_gap)
+    return plan_alert(memory, THERE, history, earlier_gap)
 
 
 # files that are not there ---------------------------------------------------------------------------------------------
@@ -127,11 +127,11 @@ ITEM = "Mend the rounding in src/money.py and the totals in src/bill.py"
 
 
 def test_an_item_tried_in_vain_that_rests_on_files_which_are_not_there_is_a_divergence_under_green_checks_too() -> None:
-    signal = divergence(plan(), THERE, (moment(green=True),), "", ITEM)
+    signal = plan_alert(plan(), THERE, (moment(green=True),), "", ITEM)
     assert signal is not None
     assert signal.rule == "plan.diverged"
     assert "of the current item, 2 of the 2 files that it names do not exist" in signal.message
-    assert divergence(plan(), THERE, (moment(green=True),), "") is None
-    assert divergence(plan(), THERE, (moment(Movement.FORWARD),), "", ITEM) is None
-    assert divergence(plan(), THERE, (moment(),), "", "Create src/money.py and src/bill.py") is None
-    assert divergence(plan(), THERE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None
+    assert plan_alert(plan(), THERE, (moment(green=True),), "") is None
+    assert plan_alert(plan(), THERE, (moment(Movement.FORWARD),), "", ITEM) is None
+    assert plan_alert(plan(), THERE, (moment(),), "", "Create src/money.py and src/bill.py") is None
+    assert plan_alert(plan(), THERE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None

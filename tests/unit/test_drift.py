@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.oversee.drift import Task, describe_drift, drift, flagged
+from helmsman.oversee.drift import Task, describe_drift, is_off_task, measure_drift
 from helmsman.records.agent import Drift, Execution
 from tests.unit.builders import call, execution
 
@@ -22,7 +22,7 @@ def did(changed: str, read: str = "") -> Execution:
 
 
 def found(task: Task, changed: str, read: str = "") -> Drift:
-    return drift(task, did(changed, read), TREE)
+    return measure_drift(task, did(changed, read), TREE)
 
 
 SHOP = goal("Fix the discount of the customer in `shop.py`")
@@ -91,7 +91,7 @@ DRIFTING: dict[str, Case] = {
 
 
 def test_of_honest_iterations_one_is_flagged_and_of_drifting_ones_all_that_left_the_task_alone() -> None:
-    raised = [{name for name, case in cases.items() if flagged(found(*case))} for cases in (HONEST, DRIFTING)]
+    raised = [{name for name, case in cases.items() if is_off_task(found(*case))} for cases in (HONEST, DRIFTING)]
     assert raised == [{"first step in a new package"}, DRIFTING.keys() - {"did it and added a forum"}]
 
 
@@ -107,13 +107,13 @@ def test_a_file_is_related_by_path_word_or_folder(path: str) -> None:
 
 
 def test_an_item_a_finding_or_a_test_that_names_the_files_makes_them_part_of_the_task() -> None:
-    assert flagged(found(SHOP, STRANGE))
+    assert is_off_task(found(SHOP, STRANGE))
     for task in (
         Task((*SHOP.asked, "The theme of the snake and its antenna")),
         Task(SHOP.asked, told=("`ui/theme.py`, games/snake.py and radio/antenna.py call it",)),
         Task(SHOP.asked, failing=("radio/test_antenna.py::test_a", "games/test_snake.py::test_b", "ui/test_theme.py::test_c")),
     ):
-        assert not flagged(found(task, STRANGE))
+        assert not is_off_task(found(task, STRANGE))
 
 
 # --- whatever is written ------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
-from helmsman.oversee.best import better_to_leave, left_at, only_own_commits, why_left
+from helmsman.oversee.best import best_to_restore, describe_best, has_only_own_commits, restore_best
 from helmsman.records.advance import reopen
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.control import Checkpoint, Failed, IterationSummary, Oversight
@@ -47,32 +47,32 @@ def ended(*shares: float, outcome: Outcome = Outcome.STOPPED, **fields: Any) -> 
     ids=["in the middle", "the later of equals", "the last", "the first"],
 )
 def test_a_loop_is_left_at_the_tree_that_measured_best(shares: tuple[float, ...], left: str | None) -> None:
-    best = better_to_leave(ended(*shares))
+    best = best_to_restore(ended(*shares))
     assert (best.commit if best else None) == left
 
 
 def test_only_a_loop_that_ends_without_completion_and_waits_for_nobody_is_put_back() -> None:
     for outcome in Outcome:
         puts_back = outcome in {Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJECTED}
-        assert (better_to_leave(ended(0.9, 0.1, outcome=outcome)) is not None) == puts_back
+        assert (best_to_restore(ended(0.9, 0.1, outcome=outcome)) is not None) == puts_back
 
 
 def test_work_with_a_finding_against_it_that_measures_better_is_left_for_a_person_where_there_is_nothing_else() -> None:
     base = Oversight(best=Checkpoint(iteration=0, commit="commit0", tree="t", completion=0.4))
-    assert better_to_leave(ended(0.5, 0.9, oversight=base)) is None
-    assert better_to_leave(ended(0.5, 0.3, oversight=base)) == base.best
+    assert best_to_restore(ended(0.5, 0.9, oversight=base)) is None
+    assert best_to_restore(ended(0.5, 0.3, oversight=base)) == base.best
     honest = Oversight(best=Checkpoint(iteration=1, commit="commit1", tree="t", completion=0.5))
-    assert better_to_leave(ended(0.5, 0.9, oversight=honest)) == honest.best
+    assert best_to_restore(ended(0.5, 0.9, oversight=honest)) == honest.best
     denied = ended(0.5, 0.9, oversight=honest)
     assert denied.ending is not None
     asked = denied.ending.model_copy(update={"rule": "completion.denied"})
-    assert better_to_leave(denied.model_copy(update={"ending": asked})) is None
+    assert best_to_restore(denied.model_copy(update={"ending": asked})) is None
 
 
 def test_what_a_person_committed_in_between_is_not_taken_off() -> None:
     theirs = history(step(completion=0.9), step(completion=0.5, start="theirs"))
-    assert better_to_leave(ended(history=theirs)) is None
-    assert better_to_leave(ended(0.9, 0.5, head="theirs")) is None
+    assert best_to_restore(ended(history=theirs)) is None
+    assert best_to_restore(ended(0.9, 0.5, head="theirs")) is None
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12))
@@ -80,13 +80,13 @@ def test_whatever_was_measured_nothing_that_measured_better_is_left_behind_and_d
     of_five: list[int],
 ) -> None:
     before = ended(*(share / 5 for share in of_five))
-    best = better_to_leave(before)
-    after = left_at(before, best, KEPT.model_copy(update={"back_to": best.commit})) if best else before
+    best = best_to_restore(before)
+    after = restore_best(before, best, KEPT.model_copy(update={"back_to": best.commit})) if best else before
     standing = [moment for moment in after.history if not moment.undone]
     assert standing[-1].commit == after.head
     assert standing[-1].completion == max(moment.completion for moment in before.history)
-    assert better_to_leave(after) is None
-    assert only_own_commits(after.history, after.head, after.head)
+    assert best_to_restore(after) is None
+    assert has_only_own_commits(after.history, after.head, after.head)
 
 
 def test_a_loop_stands_at_its_best_as_if_it_had_ended_there() -> None:
@@ -101,10 +101,10 @@ def test_a_loop_stands_at_its_best_as_if_it_had_ended_there() -> None:
     before = ended(0.9, 0.5, 0.9, checks=bad, best_checks=good, findings=(gamed,), plan=plan)
     best = Checkpoint(iteration=1, commit="commit1", tree="tree1", completion=0.9, green=True)
     before = before.model_copy(update={"oversight": Oversight(best=best)})
-    assert why_left(before, best) == (
+    assert describe_best(before, best) == (
         "iteration 1 measured best (90%); iteration 3, the last, measured 90%, with tests.deleted against it (test_a was deleted)"
     )
-    after = left_at(before, best, KEPT)
+    after = restore_best(before, best, KEPT)
     assert (after.head, after.checks, after.findings) == ("commit1", good, ())
     assert [moment.undone for moment in after.history] == [False, True, True]
     assert (after.plan.done, after.plan.ticked, [one.done for one in after.plan.sketch]) == (1, {"a": 1}, [True, False])
@@ -112,7 +112,7 @@ def test_a_loop_stands_at_its_best_as_if_it_had_ended_there() -> None:
 
 
 def test_people_are_told_why_and_how_to_get_at_what_came_after() -> None:
-    after = left_at(ended(0.9, 0.5, 0.4), best_of(ended(0.9, 0.5, 0.4).history), KEPT)
+    after = restore_best(ended(0.9, 0.5, 0.4), best_of(ended(0.9, 0.5, 0.4).history), KEPT)
     result = result_of(after, "refs/helmsman/mend-it/state")
     lines = "\n".join(result_lines(result))
     assert "30 of 30 iterations used; the branch is left at commit1: iteration 1 measured best" in lines
@@ -121,7 +121,9 @@ def test_people_are_told_why_and_how_to_get_at_what_came_after() -> None:
 
 
 def test_the_next_iteration_is_told_that_it_goes_on_from_the_best_and_where_the_rest_is() -> None:
-    after = left_at(ended(0.9, 0.5, 0.4), best_of(ended(0.9, 0.5, 0.4).history), KEPT.model_copy(update={"files": ("src/x.py",)}))
+    after = restore_best(
+        ended(0.9, 0.5, 0.4), best_of(ended(0.9, 0.5, 0.4).history), KEPT.model_copy(update={"files": ("src/x.py",)})
+    )
     going_on = reopen(after, after.config, NOW)
     prompt = brief(going_on, orientation()).prompt
     assert "Your tree is the one that measured best, commit commit1." in prompt

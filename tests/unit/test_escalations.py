@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.escalation import changes, concerns, question_detection, tracker_actions
+from helmsman.oversee.escalation import concern_changes, open_concerns, question_detection, tracker_actions
 from helmsman.parsers.issues import read_mark
 from helmsman.records.control import EscalationLevel, Ladder, LevelChange, Oversight
 from helmsman.records.decision import Decision, Outcome
@@ -48,7 +48,7 @@ def gate(kind: GateKind = GateKind.HUMAN, number: int = 1, **fields: Any) -> Gat
 
 
 def told(loop: LoopState) -> list[tuple[str, str]]:
-    return [(one.detection, one.level) for one in concerns(loop)]
+    return [(one.detection, one.level) for one in open_concerns(loop)]
 
 
 def issue_for(one: Escalation, number: int = 7, **fields: Any) -> TrackedIssue:
@@ -64,8 +64,8 @@ def acts(done: tuple[TrackerAction, ...]) -> list[tuple[Act, str]]:
 
 
 def test_a_progressing_loop_has_no_concern() -> None:
-    assert concerns(state()) == ()
-    assert concerns(climbed(UP_TO_2[0])) == ()
+    assert open_concerns(state()) == ()
+    assert open_concerns(climbed(UP_TO_2[0])) == ()
 
 
 def test_a_climb_concerns_a_person_from_a_redesign_on() -> None:
@@ -85,13 +85,13 @@ def test_a_question_about_the_rung_belongs_to_what_led_there() -> None:
         loop = climbed(*UP_TO_3, gate=gate(kind), ending=ending("ladder.human", Outcome.WAITING))
         assert told(loop) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
         assert question_detection(loop) == "regressing"
-        assert [one.stage for one in concerns(loop) if one.gate] == [f"{kind}-3-1"]
+        assert [one.stage for one in open_concerns(loop) if one.gate] == [f"{kind}-3-1"]
 
 
 def test_every_question_is_a_concern() -> None:
     for kind in GateKind:
         loop = state(gate=gate(kind))
-        assert [(one.detection, one.level, one.stage) for one in concerns(loop)] == [
+        assert [(one.detection, one.level, one.stage) for one in open_concerns(loop)] == [
             (question_detection(loop), "question", f"{kind}-3-1")
         ]
 
@@ -105,8 +105,8 @@ def test_an_end_and_the_question_about_it_are_one_issue(rule: str, kind: GateKin
     ended = climbed(*climbs, ending=ending(rule))
     asked = ended.model_copy(update={"gate": gate(kind)})
     left_open = asked.model_copy(update={"ending": ending(f"gate.{kind}", Outcome.WAITING)})
-    assert {one.detection for one in concerns(ended)} == {one.detection for one in concerns(asked)}
-    assert concerns(asked) == concerns(left_open)
+    assert {one.detection for one in open_concerns(ended)} == {one.detection for one in open_concerns(asked)}
+    assert open_concerns(asked) == open_concerns(left_open)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_completed_or_cancelled_loop_has_no_concern() -> None:
 
 
 def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() -> None:
-    wanted = concerns(climbed(*UP_TO_2))
+    wanted = open_concerns(climbed(*UP_TO_2))
     assert acts(tracker_actions(wanted, ())) == [("open", "limit_cycle")]
     assert tracker_actions(wanted, ())[0].add == ("helmsman", "helmsman:E-II")
     assert tracker_actions(wanted, (issue_for(wanted[0]),)) == ()
@@ -141,8 +141,8 @@ def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() ->
 
 def test_something_new_is_a_comment_and_moves_the_label() -> None:
     before, after = (
-        concerns(climbed(*UP_TO_2))[0],
-        concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
+        open_concerns(climbed(*UP_TO_2))[0],
+        open_concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
     )
     known = issue_for(before, labels=(*before.labels, "urgent"))
     (deed,) = tracker_actions(after, (known,))
@@ -151,9 +151,9 @@ def test_something_new_is_a_comment_and_moves_the_label() -> None:
 
 
 def test_a_recurrence_is_a_comment_that_reopens_its_issue() -> None:
-    first = concerns(climbed(*UP_TO_2))[0]
+    first = open_concerns(climbed(*UP_TO_2))[0]
     closed = issue_for(first, is_open=False, stages=(first.stage, f"over.{first.stage}"))
-    again = concerns(
+    again = open_concerns(
         climbed(
             *UP_TO_2,
             (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "clean"),
@@ -165,12 +165,12 @@ def test_a_recurrence_is_a_comment_that_reopens_its_issue() -> None:
 
 
 def test_an_issue_that_a_person_closed_stays_closed_until_something_is_new() -> None:
-    wanted = concerns(climbed(*UP_TO_2))
+    wanted = open_concerns(climbed(*UP_TO_2))
     assert tracker_actions(wanted, (issue_for(wanted[0], is_open=False),)) == ()
 
 
 def test_a_resolved_concern_is_closed_and_commented_once() -> None:
-    known = issue_for(concerns(climbed(*UP_TO_2))[0])
+    known = issue_for(open_concerns(climbed(*UP_TO_2))[0])
     (deed,) = tracker_actions((), (known,))
     assert (deed.act, deed.stage) == ("close", f"over.{known.stages[0]}")
     (again,) = tracker_actions((), (known.model_copy(update={"stages": (*known.stages, deed.stage)}),))
@@ -182,14 +182,14 @@ def test_a_resolved_concern_is_closed_and_commented_once() -> None:
 
 def test_notifications_report_new_and_resolved_concerns_once() -> None:
     quiet, second, third = state(), climbed(*UP_TO_2), climbed(*UP_TO_3)
-    assert [(one.detection, one.over) for one in changes(quiet, second)] == [("limit_cycle", False)]
-    assert [(one.detection, one.over) for one in changes(second, third)] == [("regressing", False)]
-    assert [(one.detection, one.over) for one in changes(third, second)] == [("regressing", True)]
-    assert changes(third, third.model_copy(update={"iteration": 9})) == ()
+    assert [(one.detection, one.over) for one in concern_changes(quiet, second)] == [("limit_cycle", False)]
+    assert [(one.detection, one.over) for one in concern_changes(second, third)] == [("regressing", False)]
+    assert [(one.detection, one.over) for one in concern_changes(third, second)] == [("regressing", True)]
+    assert concern_changes(third, third.model_copy(update={"iteration": 9})) == ()
 
 
 def test_a_notification_is_plain_text_and_mentions_nobody() -> None:
-    (change,) = changes(
+    (change,) = concern_changes(
         state(), climbed(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12"))
     )
     subject, body = notification(change, state())
@@ -206,13 +206,13 @@ EVIL = "fixes #1, closes acme/site#2 and GH-3 !4 @alice <img src=x> <!-- helmsma
 
 
 def body_of(loop: LoopState) -> str:
-    return issue_body(concerns(loop)[0], evidence(loop, "/tmp/tree"), answers=True)
+    return issue_body(open_concerns(loop)[0], evidence(loop, "/tmp/tree"), answers=True)
 
 
 def test_an_issue_tells_what_happened_what_can_be_done_and_what_was_seen() -> None:
     loop = state(gate=gate(GateKind.BUDGET, deadline=NOW + 72 * HOUR), config={"goal": "mend the parser", "checks": ["pytest"]})
     body = body_of(loop)
-    assert title(concerns(loop)[0]) == "Helmsman, loop mend-it: a limit is reached"
+    assert title(open_concerns(loop)[0]) == "Helmsman, loop mend-it: a limit is reached"
     assert body.startswith(
         "<!-- helmsman: uid=u1 detection=limits stage=budget-3-1 -->\nThe loop `mend-it` asks: A limit is reached."
     )
@@ -262,7 +262,7 @@ def test_an_issue_is_known_by_its_first_line_alone() -> None:
     loop = climbed(*UP_TO_2)
     known = tracked_issue(found(loop), (), "u1")
     assert known is not None
-    assert (known.detection, known.stages) == ("limit_cycle", (concerns(loop)[0].stage,))
+    assert (known.detection, known.stages) == ("limit_cycle", (open_concerns(loop)[0].stage,))
     assert tracked_issue(found(loop), (), "u2") is None
     assert tracked_issue(found(loop, body=f"see:\n{body_of(loop)}"), (), "u1") is None
     with_returns = tracked_issue(found(loop, body=body_of(loop).replace("\n", "\r\n")), (), "u1")

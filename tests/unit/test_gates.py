@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.oversee.answers import answer_of, answered, lapsed, reconfigured, refusal
-from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, open_gate
-from helmsman.oversee.merging import landing_due
+from helmsman.oversee.answers import answer_from_form, apply_answer, reconfigure, rejection_reason, timeout_answer
+from helmsman.oversee.gates import SAFE_TO_ASSUME, due_gate, open_gate
+from helmsman.oversee.merging import is_merge_due
 from helmsman.records.checks import TestCounts
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.forms import form_for, read_answers, read_form
@@ -73,27 +73,27 @@ NEVER: list[LoopState] = [
 @pytest.mark.feature("H1", "M7", "O1")
 @pytest.mark.parametrize(("kind", "state"), WHEN)
 def test_a_person_is_asked_where_the_loop_needs_one(kind: GateKind, state: LoopState) -> None:
-    gate = gate_due(state, NOW)
+    gate = due_gate(state, NOW)
     assert gate is not None
     assert gate.kind is kind
     assert gate.deadline == NOW + timedelta(hours=72)
     later = state.model_copy(update={"gate": gate, "gates_asked": 1})
-    assert gate_due(later, NOW + timedelta(days=30)) == gate  # while it is open
+    assert due_gate(later, NOW + timedelta(days=30)) == gate  # while it is open
 
 
 @pytest.mark.feature("H1", "M7")
 def test_nobody_is_asked_where_the_loop_needs_nobody() -> None:
-    assert [gate_due(state, NOW) for state in NEVER] == [None] * len(NEVER)
+    assert [due_gate(state, NOW) for state in NEVER] == [None] * len(NEVER)
 
 
 @pytest.mark.feature("H1", "M7")
 @pytest.mark.parametrize("kind", [GateKind.PLAN, GateKind.MILESTONE])
 def test_what_was_answered_is_not_asked_again_at_the_same_iteration(kind: GateKind) -> None:
     state = dict(WHEN)[kind]
-    gate = gate_due(state, NOW)
+    gate = due_gate(state, NOW)
     asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
-    after = answered(asked, said(asked, Choice.APPROVE), NOW)
-    assert gate_due(after, NOW) is None
+    after = apply_answer(asked, said(asked, Choice.APPROVE), NOW)
+    assert due_gate(after, NOW) is None
 
 
 @pytest.mark.feature("H1")
@@ -102,7 +102,7 @@ def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind) -> No
     state = asking(kind, ending=ending("ladder.human", Outcome.WAITING), iteration=2)
     outcomes = {Choice.STOP: Outcome.STOPPED, Choice.ACCEPT: Outcome.COMPLETED}
     for choice in GATES[kind].choices:
-        after = answered(state, said(state, choice, guidance="Mind the gap.", by="Ada"), NOW)
+        after = apply_answer(state, said(state, choice, guidance="Mind the gap.", by="Ada"), NOW)
         assert after.gate is None
         assert (after.answers[-1].choice, after.answers[-1].by, after.guidance) == (choice, "Ada", ("Mind the gap.",))
         completes = kind in {GateKind.MERGE, GateKind.ITEM} and choice is Choice.APPROVE  # of a plan of one item
@@ -116,46 +116,46 @@ def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_t
     done = ending("completed", Outcome.COMPLETED)
     wanted: dict[str, Any] = {"memory": {"agents_md": "commit"}, "gates": {"ask": True}}
     state = loop(config=builders.config(**wanted), ending=done, proposed=("Run make check.",))
-    gate = gate_due(state, NOW)
+    gate = due_gate(state, NOW)
     assert gate is not None
     assert gate.kind is GateKind.LEARNINGS
     assert gate.question == "The loop proposes 1 lesson for AGENTS.md. Commit them on its branch?"
     asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
     for choice in GATES[GateKind.LEARNINGS].choices:
-        after = answered(asked, said(asked, choice), NOW)
-        assert (after.outcome, gate_due(after, NOW)) == (Outcome.COMPLETED, None)
+        after = apply_answer(asked, said(asked, choice), NOW)
+        assert (after.outcome, due_gate(after, NOW)) == (Outcome.COMPLETED, None)
     patch_only: dict[str, Any] = {"memory": {"agents_md": "patch"}, "gates": {"ask": True}}
     nobody: dict[str, Any] = {"memory": {"agents_md": "commit"}}
     for other in (patch_only, nobody):
-        assert gate_due(state.model_copy(update={"config": builders.config(**other)}), NOW) is None
-    assert gate_due(state.model_copy(update={"proposed": ()}), NOW) is None
+        assert due_gate(state.model_copy(update={"config": builders.config(**other)}), NOW) is None
+    assert due_gate(state.model_copy(update={"proposed": ()}), NOW) is None
 
 
 @pytest.mark.feature("H1", "M4")
 def test_work_that_a_person_accepts_against_the_judge_is_asked_about_once_more_before_it_is_merged() -> None:
     wanted = builders.config(gates={"merge": True}, merge={"into": "main"})
     rejected = asking(GateKind.REJECTIONS, config=wanted, ending=ending("judge.rejections", Outcome.WAITING))
-    accepted = answered(rejected, said(rejected, Choice.ACCEPT), NOW)
-    gate = gate_due(accepted, NOW)
+    accepted = apply_answer(rejected, said(rejected, Choice.ACCEPT), NOW)
+    gate = due_gate(accepted, NOW)
     assert gate is not None
     assert (gate.kind, gate.question) == (GateKind.MERGE, "The work is accepted as done against the judge. May it be merged?")
     asked = accepted.model_copy(update={"gate": gate, "gates_asked": 2})
-    approved = answered(asked, said(asked, Choice.APPROVE), NOW)
-    assert (gate_due(approved, NOW), landing_due(approved)) == (None, True)
+    approved = apply_answer(asked, said(asked, Choice.APPROVE), NOW)
+    assert (due_gate(approved, NOW), is_merge_due(approved)) == (None, True)
     for other in (builders.config(gates={"merge": True}), builders.config(merge={"into": "main"})):
-        assert gate_due(accepted.model_copy(update={"config": other}), NOW) is None
+        assert due_gate(accepted.model_copy(update={"config": other}), NOW) is None
 
 
 @pytest.mark.feature("H1")
 def test_a_loop_that_was_taken_over_asks_for_the_way_back() -> None:
     state = asking(GateKind.HUMAN, ending=ending("ladder.human", Outcome.WAITING))
-    after = answered(state, said(state, Choice.TAKE_OVER), NOW)
-    gate = gate_due(after, NOW)
+    after = apply_answer(state, said(state, Choice.TAKE_OVER), NOW)
+    gate = due_gate(after, NOW)
     assert gate is not None
     assert gate.kind is GateKind.HANDED_OVER
     handed = after.model_copy(update={"gate": gate})
-    back = answered(handed, said(handed, Choice.APPROVE), NOW)
-    assert (gate_due(back, NOW), back.ending) == (None, None)
+    back = apply_answer(handed, said(handed, Choice.APPROVE), NOW)
+    assert (due_gate(back, NOW), back.ending) == (None, None)
 
 
 @pytest.mark.feature("H1", "E6")
@@ -168,12 +168,12 @@ def test_no_answer_goes_on_past_a_limit_without_asking_for_more() -> None:
     }
     for case, (kind, choice, more) in cases.items():
         state = asking(kind, iteration=30, gates={"budget": True})
-        after = answered(state, said(state, choice, guidance="mind the tests", **more), NOW)
+        after = apply_answer(state, said(state, choice, guidance="mind the tests", **more), NOW)
         assert after.ending is not None
         assert (after.ending.rule, after.ending.outcome) == ("limits.iterations", Outcome.STOPPED)
         assert f"despite the answer ({choice})" in after.ending.reason
         assert after.guidance == ("mind the tests",)
-        budget = gate_due(after, NOW)
+        budget = due_gate(after, NOW)
         assert budget is not None
         assert budget.kind is GateKind.BUDGET, case
 
@@ -190,7 +190,7 @@ def test_no_answer_goes_on_past_a_limit_without_asking_for_more() -> None:
 def test_an_answer_that_cannot_be_followed_says_why(choice: Choice, more: dict[str, Any], words: str) -> None:
     state = asking(GateKind.MILESTONE)
     with pytest.raises(OperatorError, match=words):
-        answered(state, said(state, choice, **more), NOW)
+        apply_answer(state, said(state, choice, **more), NOW)
 
 
 @pytest.mark.feature("H1")
@@ -198,7 +198,7 @@ def test_an_answer_to_a_question_that_is_over_is_refused() -> None:
     state = asking(GateKind.MILESTONE)
     late = said(state, Choice.APPROVE).model_copy(update={"gate": "plan-0-1"})
     with pytest.raises(OperatorError, match="no longer asks this question"):
-        answered(state, late, NOW)
+        apply_answer(state, late, NOW)
 
 
 @pytest.mark.feature("H1", "E6")
@@ -208,13 +208,13 @@ def test_a_budget_is_extended_only_past_the_limit_that_is_reached() -> None:
     assert state.gate is not None
     for field, enough in (("more_usd", False), ("more_iterations", True)):
         form = read_form(state.gate, {"decision": "approve", field: 5})
-        answer = answer_of(state, state.gate, form, via="engine", now=NOW)
+        answer = answer_from_form(state, state.gate, form, via="engine", now=NOW)
         if enough:
-            after = answered(state, answer, NOW)
+            after = apply_answer(state, answer, NOW)
             assert (after.ending, after.config.limits.iterations) == (None, state.config.limits.iterations + 5)
         else:
             with pytest.raises(OperatorError, match="a limit is still reached"):
-                answered(state, answer, NOW)
+                apply_answer(state, answer, NOW)
 
 
 @pytest.mark.feature("H1")
@@ -245,7 +245,7 @@ def test_a_form_that_is_filled_in_wrongly_names_the_field(given: dict[str, Any],
     state = asking(GateKind.BUDGET)
     assert state.gate is not None
     with pytest.raises(OperatorError, match=words):
-        answer_of(state, state.gate, read_form(state.gate, given), via="engine", now=NOW)
+        answer_from_form(state, state.gate, read_form(state.gate, given), via="engine", now=NOW)
 
 
 @pytest.mark.feature("H1")
@@ -272,8 +272,8 @@ def test_silence_never_accepts_work_nor_spends_more(declared: str) -> None:
     assert not {GateKind.MERGE, GateKind.BUDGET, GateKind.QUESTIONS} & SAFE_TO_ASSUME
     for kind in GateKind:
         gate = open_gate(loop({"at_timeout": declared}), kind, "Well?", NOW)
-        assert lapsed(gate, NOW + timedelta(hours=71)) is None
-        lapse = lapsed(gate, NOW + timedelta(hours=72))
+        assert timeout_answer(gate, NOW + timedelta(hours=71)) is None
+        lapse = timeout_answer(gate, NOW + timedelta(hours=72))
         assert lapse is not None
         approves = declared == "approve" and kind in SAFE_TO_ASSUME
         assert (lapse.choice, lapse.via) == (Choice.APPROVE if approves else Choice.STOP, "timeout")
@@ -300,9 +300,9 @@ class _Elements(HTMLParser):
 )
 def test_a_refused_answer_is_explained_in_one_line_in_the_words_of_the_form(settings: dict[str, object], why: str) -> None:
     with pytest.raises(OperatorError) as refused:
-        reconfigured(builders.state(), settings)
-    assert refusal(refused.value).startswith(why)
-    assert "\n" not in refusal(refused.value)
+        reconfigure(builders.state(), settings)
+    assert rejection_reason(refused.value).startswith(why)
+    assert "\n" not in rejection_reason(refused.value)
 
 
 HOSTILE = st.text(alphabet=st.sampled_from(list("<>&`*_[]()!#|\\\n\r\x1b\"' abscript=/:")), max_size=60)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.group import MOST_DRIVES, Member, due, edges, share, unreached
+from helmsman.oversee.group import MOST_RUNS, Member, due_members, prerequisites, share, unreachable_members
 from helmsman.records.plan import PlanItem
 
 pytestmark = pytest.mark.feature("M5")
@@ -17,40 +17,40 @@ DIED = Member(begun=True, driven=1)
 
 
 def test_as_many_are_due_as_workers_are_free_in_their_order() -> None:
-    assert due([NEW, WORKING, NEW, NEW, NEW], 3, reopen=False) == (0, 2)
+    assert due_members([NEW, WORKING, NEW, NEW, NEW], 3, reopen=False) == (0, 2)
 
 
 def test_what_is_settled_is_left_alone_and_one_that_failed_stops_no_other() -> None:
-    assert due([SETTLED, FAILED, NEW], 4, reopen=False) == (2,)
+    assert due_members([SETTLED, FAILED, NEW], 4, reopen=False) == (2,)
 
 
 def test_a_loop_whose_process_died_is_taken_up_again_until_it_has_died_too_often() -> None:
-    assert due([DIED], 1, reopen=False) == (0,)
-    assert due([replace(DIED, driven=MOST_DRIVES)], 1, reopen=False) == ()
+    assert due_members([DIED], 1, reopen=False) == (0,)
+    assert due_members([replace(DIED, driven=MOST_RUNS)], 1, reopen=False) == ()
 
 
 def test_one_that_ended_without_success_goes_on_where_that_is_asked_for_but_once_a_run() -> None:
     ended_before = replace(FAILED, driven=0)
-    assert due([ended_before], 1, reopen=False) == ()
-    assert due([ended_before], 1, reopen=True) == (0,)
-    assert due([FAILED], 1, reopen=True) == ()
+    assert due_members([ended_before], 1, reopen=False) == ()
+    assert due_members([ended_before], 1, reopen=True) == (0,)
+    assert due_members([FAILED], 1, reopen=True) == ()
 
 
 def test_an_item_begins_after_those_that_it_needs_and_never_where_one_of_them_failed() -> None:
     needs_first = Member(needs=frozenset({0}))
-    assert due([NEW, needs_first], 2, reopen=False) == (0,)
-    assert due([WORKING, needs_first], 2, reopen=False) == ()
-    assert due([SETTLED, needs_first], 2, reopen=False) == (1,)
-    assert due([FAILED, needs_first], 2, reopen=False) == ()
-    assert unreached([FAILED, needs_first, NEW]) == (1,)
+    assert due_members([NEW, needs_first], 2, reopen=False) == (0,)
+    assert due_members([WORKING, needs_first], 2, reopen=False) == ()
+    assert due_members([SETTLED, needs_first], 2, reopen=False) == (1,)
+    assert due_members([FAILED, needs_first], 2, reopen=False) == ()
+    assert unreachable_members([FAILED, needs_first, NEW]) == (1,)
 
 
 def test_an_item_that_is_not_marked_for_it_has_nobody_beside_it() -> None:
     alone = Member(alone=True)
-    assert due([alone, NEW], 2, reopen=False) == (0,)
-    assert due([replace(WORKING, alone=True), NEW], 2, reopen=False) == ()
-    assert due([WORKING, alone, NEW], 2, reopen=False) == ()  # it is next, and would wait for ever if others overtook it
-    assert due([NEW, alone], 2, reopen=False) == (0,)
+    assert due_members([alone, NEW], 2, reopen=False) == (0,)
+    assert due_members([replace(WORKING, alone=True), NEW], 2, reopen=False) == ()
+    assert due_members([WORKING, alone, NEW], 2, reopen=False) == ()  # it is next, and would wait for ever if others overtook it
+    assert due_members([NEW, alone], 2, reopen=False) == (0,)
 
 
 def items(*described: str) -> list[PlanItem]:
@@ -68,9 +68,9 @@ def items(*described: str) -> list[PlanItem]:
 
 
 def test_items_come_after_what_they_need_and_where_none_needs_anything_in_the_order_of_the_plan() -> None:
-    assert edges(items("a P", "b P", "c<a,b")) == (frozenset(), frozenset(), frozenset({0, 1}))
-    assert edges(items("a P", "b P", "c", "d P")) == (frozenset(), frozenset(), frozenset({0, 1}), frozenset({2}))
-    assert edges(items("a", "b")) == (frozenset(), frozenset({0}))
+    assert prerequisites(items("a P", "b P", "c<a,b")) == (frozenset(), frozenset(), frozenset({0, 1}))
+    assert prerequisites(items("a P", "b P", "c", "d P")) == (frozenset(), frozenset(), frozenset({0, 1}), frozenset({2}))
+    assert prerequisites(items("a", "b")) == (frozenset(), frozenset({0}))
 
 
 MEMBERS = st.lists(
@@ -83,8 +83,8 @@ def test_a_group_ends_whatever_its_loops_come_to_and_none_of_its_loops_is_at_wor
     members: list[Member], workers: int, ends: list[str]
 ) -> None:
     members = [replace(one, needs=frozenset(n for n in one.needs if n < place)) for place, one in enumerate(members)]
-    for _ in range(MOST_DRIVES * len(members) + 1):
-        for place in due(members, workers, reopen=True):
+    for _ in range(MOST_RUNS * len(members) + 1):
+        for place in due_members(members, workers, reopen=True):
             assert not members[place].at_work
             members[place] = replace(members[place], begun=True, at_work=True, driven=members[place].driven + 1)
         at_work = [place for place, one in enumerate(members) if one.at_work]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from helmsman.memory.learned_guardrails import advice, contradiction, create
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Imperative
 from tests.unit.builders import NOW
@@ -17,7 +17,7 @@ DOCUMENTS = [orders_of(project) for project in PROJECTS]
 
 
 def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:
-    return imperatives(source, text)
+    return read_imperatives(source, text)
 
 
 def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> None:

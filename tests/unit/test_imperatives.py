@@ -2,13 +2,13 @@
 
 import pytest
 
-from helmsman.oversee.imperatives import LONGEST_TEXT, MOST_IMPERATIVES, imperatives
+from helmsman.oversee.imperatives import LONGEST_TEXT, MOST_IMPERATIVES, read_imperatives
 
 pytestmark = pytest.mark.feature("S11")
 
 
 def read(text: str) -> list[tuple[int, str, str]]:
-    return [(order.line, order.modality, order.text) for order in imperatives("AGENTS.md", text)]
+    return [(order.line, order.modality, order.text) for order in read_imperatives("AGENTS.md", text)]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,6 @@ def test_a_sentence_with_a_condition_or_an_exception_is_whole() -> None:
     "piece", ["leave ", "Never a. ", "- Never x\n", "**", "keep a as ", "if , ", "Do not:\n", "# a\n", "X. `", "<!--"]
 )
 def test_a_long_hostile_text_is_read_to_its_bounds(piece: str) -> None:
-    found = imperatives("x", piece * 50_000)
+    found = read_imperatives("x", piece * 50_000)
     assert len(found) <= MOST_IMPERATIVES
     assert all(len(order.text) <= LONGEST_TEXT for order in found)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from helmsman.oversee.answers import answered
+from helmsman.oversee.answers import apply_answer
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.gates import gate_due
+from helmsman.oversee.gates import due_gate
 from helmsman.parsers.plan_order import is_named_by
 from helmsman.records.advance import advance
 from helmsman.records.claims import Claims
@@ -43,14 +43,14 @@ def test_a_person_is_asked_of_an_item_that_only_the_agents_word_speaks_for_and_t
     decision = decide(Situation(before, evidence, (), NOW))
     assert (decision.rule, decision.outcome) == ("plan.person", Outcome.WAITING)
     after = advance(before, builders.record(decision, **dict(evidence)))
-    gate = gate_due(after, NOW)
+    gate = due_gate(after, NOW)
     assert gate is not None
     assert "T001 of the plan (Write the parser)" in gate.question
     asked = after.model_copy(update={"gate": gate})
     for done, outcome in ((0, None), (1, Outcome.COMPLETED)):
         state = asked.model_copy(update={"plan": asked.plan.model_copy(update={"done": done})})
         said = Answer(gate=gate.key, kind=gate.kind, choice=Choice.APPROVE, via="engine", at=NOW)
-        ticked = answered(state, said, NOW)
+        ticked = apply_answer(state, said, NOW)
         assert (ticked.outcome, ticked.plan.done, ticked.plan.ticked, ticked.plan.tries) == (outcome, done + 1, {"T001": 1}, {})
     judged_one = decided(before, evidence.model_copy(update={"claims": Claims()}))
     assert judged_one.kind == "continue"

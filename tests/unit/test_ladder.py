@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import DetectConfig, LadderConfig
 from helmsman.oversee.detectors import DETECTORS, detect
-from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, idle_after, ladder_after, ladder_after_resume, trials
+from helmsman.oversee.ladder import KEPT_CLIMBS, UNAMBIGUOUS_RULES, idle_after, ladder_after, ladder_after_resume, patience_of
 from helmsman.oversee.learning import learn
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Learning, Movement
@@ -84,7 +84,7 @@ def test_the_first_trouble_leaves_the_lowest_rung_and_every_other_rung_gets_five
 
 
 def test_a_rung_gets_one_iteration_where_the_trouble_is_plain() -> None:
-    for rule in sorted(PLAIN):
+    for rule in sorted(UNAMBIGUOUS_RULES):
         for movement in [Movement.SIDEWAYS, Movement.BACK]:
             assert rungs(*[Iteration(movement, (signal(rule, Severity.REDIRECT),))] * 4) == [0, 1, 2, 3, 3]
 
@@ -103,7 +103,7 @@ def test_a_rung_gets_more_where_few_things_are_counted_and_fewer_where_much_fail
 def test_a_rung_gets_fewer_where_not_one_test_passes() -> None:
     wreck = history(red(Movement.SIDEWAYS, "test_a", "test_b", "test_c") | {"passing_tests": 0})[0]
     beside = wreck.model_copy(update={"passing_tests": 1})
-    assert [trials(moment, (STUCK,), CONFIG) for moment in (wreck, beside)] == [4, 10]
+    assert [patience_of(moment, (STUCK,), CONFIG) for moment in (wreck, beside)] == [4, 10]
 
 
 def test_falls_are_plain_on_a_rung_that_never_got_on_and_no_news_on_one_that_did() -> None:

@@ -9,10 +9,17 @@ from pydantic import ValidationError
 from helmsman.config import LoopConfig
 from helmsman.config.infrastructure import MergeConfig
 from helmsman.orient.brief import brief
-from helmsman.oversee.answers import answered
+from helmsman.oversee.answers import apply_answer
 from helmsman.oversee.decide import decide
-from helmsman.oversee.gates import gate_due
-from helmsman.oversee.merging import hindered, landing, landing_due, still_proven, to_be_proven, troubled
+from helmsman.oversee.gates import due_gate
+from helmsman.oversee.merging import (
+    handle_failed_merge,
+    is_merge_due,
+    is_still_proven,
+    require_new_proof,
+    start_merge,
+    wait_for_person,
+)
 from helmsman.records.advance import reopen
 from helmsman.records.agent import Commit
 from helmsman.records.control import Checkpoint
@@ -47,15 +54,15 @@ def proven(merge: dict[str, Any] | None = None, gates: dict[str, Any] | None = N
 
 def stuck() -> LoopState:
     """One that waits for a person to clear the way, and has asked."""
-    waits = hindered(landing(proven()), "hindered", "the checkout has changes", NOW)
-    gate = gate_due(waits, NOW)
+    waits = wait_for_person(start_merge(proven()), "hindered", "the checkout has changes", NOW)
+    gate = due_gate(waits, NOW)
     assert gate is not None
     return waits.model_copy(update={"gate": gate, "gates_asked": 1})
 
 
 def said(asked: LoopState, choice: Choice) -> LoopState:
     assert asked.gate is not None
-    return answered(asked, Answer(gate=asked.gate.key, kind=asked.gate.kind, choice=choice, via="engine", at=LATER), LATER)
+    return apply_answer(asked, Answer(gate=asked.gate.key, kind=asked.gate.kind, choice=choice, via="engine", at=LATER), LATER)
 
 
 # --- what may be ordered -----------------------------------------------------------------------------------------
@@ -89,27 +96,27 @@ def test_a_loop_that_merges_by_itself_is_sent_another_way_by_rejections_instead_
 
 
 def test_landing_is_due_once_the_work_is_proven_until_it_has_arrived() -> None:
-    assert landing_due(proven())
-    assert not landing_due(state(config(merge={"into": "main"})))
-    assert not landing_due(proven(merge={"into": ""}))
-    assert not landing_due(proven(merged=MERGED))
+    assert is_merge_due(proven())
+    assert not is_merge_due(state(config(merge={"into": "main"})))
+    assert not is_merge_due(proven(merge={"into": ""}))
+    assert not is_merge_due(proven(merged=MERGED))
 
 
 def test_proven_work_stays_proven_whoever_cancels() -> None:
-    begun = landing(proven())
+    begun = start_merge(proven())
     cancelled = begun.model_copy(update={"ending": STOP.model_copy(update={"outcome": Outcome.CANCELLED})})
     again = reopen(cancelled, cancelled.config, LATER)
-    assert landing_due(again)
-    assert landing(again).ending == STOP
-    assert still_proven(landing(again), "b" * 40)
+    assert is_merge_due(again)
+    assert start_merge(again).ending == STOP
+    assert is_still_proven(start_merge(again), "b" * 40)
 
 
 def test_what_was_proven_is_the_commit_that_it_was_proven_on() -> None:
-    begun = landing(proven())
-    assert not still_proven(begun, "c" * 40)
-    moved = landing(begun.model_copy(update={"head": "c" * 40}))
-    assert not still_proven(moved, "c" * 40)
-    after = to_be_proven(moved, LATER)
+    begun = start_merge(proven())
+    assert not is_still_proven(begun, "c" * 40)
+    moved = start_merge(begun.model_copy(update={"head": "c" * 40}))
+    assert not is_still_proven(moved, "c" * 40)
+    after = require_new_proof(moved, LATER)
     assert (after.ending, after.merging.proven) == (None, None)
 
 
@@ -125,17 +132,17 @@ def test_trouble_sends_the_loop_on_from_both_sides_and_measures_it_anew() -> Non
     best = Checkpoint(iteration=1, commit="b" * 40, tree="d" * 40, completion=1)
     before = proven(most_tests={"pytest": 50}, verified="b" * 40)
     before = before.model_copy(update={"oversight": before.oversight.model_copy(update={"best": best})})
-    after = troubled(landing(before), TROUBLE, None, LATER)
+    after = handle_failed_merge(start_merge(before), TROUBLE, None, LATER)
     assert (after.ending, after.head, after.base_commit) == (None, TROUBLE.head, TROUBLE.base)
     assert (after.merging.failed, after.merging.proven) == (1, None)
     assert (after.oversight.best, after.most_tests, after.verified, after.checks, after.session) == (None, {}, "", None, None)
 
 
 def test_the_last_failure_that_may_be_brings_a_person_who_sends_it_on_with_a_redesign() -> None:
-    after = troubled(landing(proven(merging=Merging(failed=2))), TROUBLE, None, LATER)
+    after = handle_failed_merge(start_merge(proven(merging=Merging(failed=2))), TROUBLE, None, LATER)
     assert after.ending is not None
     assert (after.ending.outcome, after.ending.rule) == (Outcome.WAITING, "merge.tries")
-    gate = gate_due(after, LATER)
+    gate = due_gate(after, LATER)
     assert gate is not None
     assert gate.kind is GateKind.HUMAN
     on = said(after.model_copy(update={"gate": gate}), Choice.APPROVE)
@@ -157,14 +164,14 @@ def test_a_person_decides_what_becomes_of_work_that_is_not_merged(choice: Choice
     assert asked.gate is not None
     assert asked.gate.kind is GateKind.UNMERGED
     after = said(asked, choice)
-    assert (after.outcome, landing_due(after)) == (outcome, due)
+    assert (after.outcome, is_merge_due(after)) == (outcome, due)
 
 
 # --- what the next iteration is told -------------------------------------------------------------------------------
 
 
 def test_the_task_of_a_conflict_names_both_sides_and_fences_what_they_said() -> None:
-    after = troubled(landing(proven()), TROUBLE, None, LATER)
+    after = handle_failed_merge(start_merge(proven()), TROUBLE, None, LATER)
     prompt = brief(after, orientation(start_commit=TROUBLE.head)).prompt
     task = prompt[prompt.index("# Your task now: merge two intents") :]
     for part in ("`main` has moved on", "bbbbbbbbbbbb", "eeeeeeeeeeee", "1111111111 shout"):

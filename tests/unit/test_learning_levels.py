@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from helmsman.oversee.learning import advice, learn
+from helmsman.oversee.learning import failure_advice, learn
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import EscalationLevel, Learning
 from helmsman.records.decision import Alert, Severity
@@ -38,7 +38,7 @@ def test_the_second_in_a_row_is_stagnation_and_the_third_orders_a_change_for_its
     assert severities(told) == [[], [LOG], [REDIRECT]]
     (ordered,) = told[-1]
     assert (ordered.rule, ordered.value, ordered.threshold) == ("learning.stagnation", 3, 3)
-    assert ordered.instruction == advice()[TEST]["do"]
+    assert ordered.instruction == failure_advice()[TEST]["do"]
 
 
 def test_another_text_at_another_place_is_the_same_class() -> None:
@@ -83,7 +83,7 @@ def test_a_class_that_comes_back_twice_after_an_intervention_is_brought_before_t
     assert severities(told)[3:] == [[], [WARN], [], [REDIRECT]]
     (last,) = told[-1]
     assert (last.rule, last.value, last.threshold) == ("learning.unlearnable", 2, 2)
-    assert (last.instruction, "test failures occurred in 5 iterations" in last.message) == (advice()[TEST]["do"], True)
+    assert (last.instruction, "test failures occurred in 5 iterations" in last.message) == (failure_advice()[TEST]["do"], True)
 
 
 def test_the_rung_that_it_came_back_on_does_not_matter() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LimitsConfig
-from helmsman.oversee.limits import LIMITS, many_iterations
+from helmsman.oversee.limits import LIMITS, many_iterations_alert
 from helmsman.records.decision import Severity
 from helmsman.records.state import Spending
 
@@ -51,7 +51,7 @@ def test_a_signal_says_how_much_is_used_in_numbers() -> None:
 
 
 def test_more_iterations_than_usual_are_warned_of_at_the_start() -> None:
-    warning = many_iterations(limits(iterations=51))
+    warning = many_iterations_alert(limits(iterations=51))
     assert warning
     assert (warning.rule, warning.severity, warning.value, warning.threshold) == ("limits.many_iterations", Severity.WARN, 51, 50)
-    assert many_iterations(limits(iterations=50)) is None
+    assert many_iterations_alert(limits(iterations=50)) is None

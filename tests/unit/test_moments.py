@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.summary import moment_of
+from helmsman.oversee.summary import summarize
 from helmsman.records.agent import AgentOutcome, Change, Commit, Drift, ErrorVector, Execution, FailureClass, Guarded
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Progress
@@ -24,7 +24,7 @@ def moment(
     before = of or state()
     stood = before.oversight.model_copy(update={"ladder": Ladder(rung=EscalationLevel(rung))})
     due = before.model_copy(update={"history": history, "oversight": stood})
-    return moment_of(due, evidence(**fields), Progress(completion=0.5), NOW - MINUTE, NOW)
+    return summarize(due, evidence(**fields), Progress(completion=0.5), NOW - MINUTE, NOW)
 
 
 def test_an_iteration_is_remembered_in_numbers_and_identities() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.oversee import Observed, oversee
+from helmsman.oversee.oversee import Observations, oversee
 from helmsman.records.advance import advance, record_of, with_its_end
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import Finding, Leak, TestCounts, Weight
@@ -40,11 +40,11 @@ def ran(passed: int, failed: int) -> Any:
     return report(check(passed=not failed, counts=counts, head=output))
 
 
-def stepped(before: LoopState, observed: Observed | None = None, **fields: Any) -> tuple[LoopState, Decision]:
+def stepped(before: LoopState, observed: Observations | None = None, **fields: Any) -> tuple[LoopState, Decision]:
     """One iteration from evidence to the next state, an hour after the one before."""
     now = before.updated_at + HOUR
     seen = sight(state=before, started_at=now - MINUTE, now=now, **fields)
-    overseen = oversee(seen, observed or Observed())
+    overseen = oversee(seen, observed or Observations())
     decision = decide(Situation(before, seen.evidence, overseen.signals, now, overseen.oversight))
     begun = orientation(started_at=now - MINUTE)
     return advance(before, record_of(before, begun, seen.evidence, overseen, decision)), decision
@@ -69,7 +69,7 @@ def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_p
 def test_a_wait_for_a_limit_leaves_everything_as_it_was() -> None:
     before, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
     waited = oversee(
-        sight(state=before, execution=Execution(call=usage_limited(), change=worked(1).change), checks=None), Observed()
+        sight(state=before, execution=Execution(call=usage_limited(), change=worked(1).change), checks=None), Observations()
     )
     assert waited.oversight == before.oversight
     assert waited.moment is None
@@ -83,7 +83,7 @@ def test_the_best_commit_is_the_latest_that_measured_best_and_none_that_games_or
     assert now.oversight.best.iteration == 2
     worse, _ = stepped(now, execution=worked(3), checks=ran(1, 4))
     gamed, _ = stepped(now, execution=worked(3), checks=ran(5, 0), findings=(GAMED,))
-    hurts, _ = stepped(now, Observed(leaks=(LEAK,)), execution=worked(3), checks=ran(5, 0))
+    hurts, _ = stepped(now, Observations(leaks=(LEAK,)), execution=worked(3), checks=ran(5, 0))
     for after in (worse, gamed, hurts):
         assert after.oversight.best
         assert after.oversight.best.iteration == 2
@@ -93,7 +93,7 @@ def test_the_best_commit_is_the_latest_that_measured_best_and_none_that_games_or
 @pytest.mark.feature("S13", "S8")
 def test_a_secret_ejects_at_once_and_the_branch_returns_to_where_it_was_best() -> None:
     now, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
-    after, decision = stepped(now, Observed(leaks=(LEAK,)), execution=worked(2), checks=ran(5, 0))
+    after, decision = stepped(now, Observations(leaks=(LEAK,)), execution=worked(2), checks=ran(5, 0))
     assert (after.oversight.ladder.rung, decision.rule) == (EscalationLevel.EJECT, "pain.secret")
     assert decision.back_to == f"{1:040x}"
 
@@ -115,7 +115,7 @@ def test_a_part_that_breaks_is_named_and_replaced_by_its_default() -> None:
     for part, broken in BROKEN.items():
         now = state(config(ladder={"act": False}))
         for number in range(1, 7):
-            now, decision = stepped(now, Observed(**broken), execution=worked(number), checks=ran(3, 7))
+            now, decision = stepped(now, Observations(**broken), execution=worked(number), checks=ran(3, 7))
             assert decision.kind == "continue"
         assert any(fault.startswith(part) for fault in now.oversight.faults), now.oversight.faults
 
@@ -125,7 +125,7 @@ def test_a_fault_is_warned_of_once_and_stays_on_record_while_it_is_there() -> No
     now, told = state(), list[list[str]]()
     for number in range(1, 4):
         seen = sight(state=now, execution=worked(number), checks=ran(number, 5))
-        found = oversee(seen, Observed(faults=("security scan: it told nothing",)))
+        found = oversee(seen, Observations(faults=("security scan: it told nothing",)))
         told.append([signal.message for signal in found.signals if signal.rule == "oversight.fault"])
         now = now.model_copy(update={"oversight": found.oversight})
     assert [len(messages) for messages in told] == [1, 0, 0]
@@ -140,7 +140,7 @@ def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> 
         now, _ = stepped(now, execution=worked(number), checks=ran(passed, 5 - passed))
     moment, seen = now.updated_at + HOUR, {"execution": worked(4), "checks": ran(1, 9), "findings": (GAMED,)}
     looked = sight(state=now, started_at=moment - MINUTE, now=moment, **seen)
-    overseen = oversee(looked, Observed())
+    overseen = oversee(looked, Observations())
     decision = decide(Situation(now, looked.evidence, overseen.signals, moment, overseen.oversight))
     failed = Failed(iteration=4, ref="refs/x", commit=f"{4:040x}", back_to=decision.back_to, rule="regressing", why="it fell")
     begun = orientation(started_at=moment - MINUTE)
@@ -161,7 +161,7 @@ def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> 
 @pytest.mark.feature("S13", "E7")
 def test_a_secret_in_work_that_a_usage_limit_cut_off_is_seen() -> None:
     cut_off = Execution(call=usage_limited(), change=worked(1).change)
-    _, decision = stepped(state(), Observed(leaks=(LEAK,)), execution=cut_off, checks=None)
+    _, decision = stepped(state(), Observations(leaks=(LEAK,)), execution=cut_off, checks=None)
     assert decision.rule == "pain.secret"
 
 
@@ -172,5 +172,5 @@ def test_pain_after_the_ladder_came_to_a_person_sends_nobody_on() -> None:
     watched = state(config(ladder={"act": False}), oversight=Oversight(ladder=Ladder(rung=EscalationLevel.EJECT, climbs=(up,))))
     for number in range(1, 5):
         watched, _ = stepped(watched, execution=worked(number), checks=ran(3, 2))
-    found = oversee(sight(state=watched, execution=worked(5), checks=ran(3, 2)), Observed())
+    found = oversee(sight(state=watched, execution=worked(5), checks=ran(3, 2)), Observations())
     assert any(signal.rule == "same_error" for signal in found.signals)

@@ -7,9 +7,9 @@ import pytest
 from helmsman.orient.brief import brief
 from helmsman.orient.hats import scene_of
 from helmsman.oversee.decide import Situation, decide
-from helmsman.oversee.gates import gate_due
+from helmsman.oversee.gates import due_gate
 from helmsman.oversee.progress import progress_of
-from helmsman.oversee.summary import moment_of, with_baseline
+from helmsman.oversee.summary import summarize, with_baseline
 from helmsman.parsers.plan_order import noted_item, refers_to
 from helmsman.records.advance import advance, reopen
 from helmsman.records.agent import AgentOutcome
@@ -213,7 +213,7 @@ def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going
         assert part in decision.reason
     record = builders.record(decision, **dict(evidence))
     after = advance(before, record)
-    gate = gate_due(after, builders.NOW)
+    gate = due_gate(after, builders.NOW)
     assert gate is not None
     assert gate.question == "Item T001 of the plan was tried 5 times without success. How should it continue?"
     assert reopen(after, after.config, builders.NOW).plan.tries == {}
@@ -224,7 +224,7 @@ def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
     start = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
     assert start.oversight.progress.items == 0
     ticked, missed = (weighed(start, found(CHECKED, changed=0, own=own(passed=passed))) for passed in (True, False))
-    moved = [moment_of(start, one, progress_of(one, start.oversight.progress, {}), NOW, NOW).movement for one in (ticked, missed)]
+    moved = [summarize(start, one, progress_of(one, start.oversight.progress, {}), NOW, NOW).movement for one in (ticked, missed)]
     assert moved == [Movement.FORWARD, Movement.STILL]
 
 

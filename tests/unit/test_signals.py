@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.oversee.signals import SOURCES, IterationView
+from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView
 from helmsman.records.agent import AgentCall, AgentOutcome, Drift, ErrorVector, FailureClass
 from helmsman.records.base import Usage
 from helmsman.records.decision import Alert, Severity
@@ -11,7 +11,7 @@ from tests.unit.builders import ASKED, call, check, config, execution, report, s
 
 
 def signals(seen: IterationView) -> tuple[Alert, ...]:
-    return tuple(signal for source in SOURCES for signal in source.alerts(seen))
+    return tuple(signal for source in ITERATION_DETECTORS for signal in source.alerts(seen))
 
 
 def found(**fields: object) -> list[tuple[str, Severity]]:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from helmsman.oversee.answers import answered
+from helmsman.oversee.answers import apply_answer
 from helmsman.oversee.decide import decide
-from helmsman.oversee.gates import gate_due
+from helmsman.oversee.gates import due_gate
 from helmsman.oversee.summary import with_baseline
 from helmsman.records.advance import end, without_test
 from helmsman.records.checks import Finding, TestCounts, TrustedRun, Weight
@@ -213,17 +213,17 @@ def ended(outcome: Outcome) -> LoopState:
 @pytest.mark.feature("H1")
 def test_a_person_is_asked_once_whether_unproven_work_is_done_and_their_word_completes_it() -> None:
     state = ended(Outcome.UNPROVEN)
-    gate = gate_due(state, NOW)
+    gate = due_gate(state, NOW)
     assert gate is not None
     assert gate.kind is GateKind.UNPROVEN
     asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
     after = {
-        choice: answered(asked, Answer(gate=gate.key, kind=gate.kind, choice=choice, via="engine", at=NOW), NOW)
+        choice: apply_answer(asked, Answer(gate=gate.key, kind=gate.kind, choice=choice, via="engine", at=NOW), NOW)
         for choice in gate.choices
     }
     assert {choice: one.outcome for choice, one in after.items() if choice is not Choice.TAKE_OVER} == {
         Choice.ACCEPT: Outcome.COMPLETED, Choice.APPROVE: None, Choice.STOP: Outcome.UNPROVEN,
     }  # fmt: skip
-    assert gate_due(after[Choice.STOP], NOW) is None
+    assert due_gate(after[Choice.STOP], NOW) is None
     assert after[Choice.APPROVE].done == DoneSignals()
-    assert gate_due(ended(Outcome.NOTHING_CHANGED), NOW) is None
+    assert due_gate(ended(Outcome.NOTHING_CHANGED), NOW) is None

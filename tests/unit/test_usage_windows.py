@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import decide
-from helmsman.oversee.signals import SOURCES
+from helmsman.oversee.signals import ITERATION_DETECTORS
 from helmsman.parsers.plan_order import due_item, pick_item, small_item
 from helmsman.parsers.usage_limits import read_limit
 from helmsman.records.agent import RateLimit, UsageWindow
@@ -91,7 +91,7 @@ def test_it_waits_where_it_is_told_to_and_no_longer_than_it_may() -> None:
 def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
     def signals(before: RateLimit | None, now: RateLimit) -> list[str]:
         seen = sight(state=state(usage=before), execution=execution(call(rate_limit=now)))
-        found = (one for source in SOURCES for one in source.alerts(seen) if one.rule == "usage_limit.near")
+        found = (one for source in ITERATION_DETECTORS for one in source.alerts(seen) if one.rule == "usage_limit.near")
         return [f"{one.severity} {one.message}" for one in found]
 
     first, later = limit(window(0.91)), limit(window(0.97), window(0.95, "seven_day"))
@@ -101,7 +101,7 @@ def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
     assert signals(limit(window(0.99, reset=NOW - HOUR)), first) == [told]
     assert signals(None, limit(window(0.5))) == []
     seen = sight(state=state(), execution=execution(usage_limited(NOW + HOUR)))
-    assert not [one for source in SOURCES for one in source.alerts(seen) if one.rule == "usage_limit.near"]
+    assert not [one for source in ITERATION_DETECTORS for one in source.alerts(seen) if one.rule == "usage_limit.near"]
 
 
 def test_the_agent_is_told_to_take_small_work_as_long_as_the_window_is_not_reset() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.variety import THRESHOLD, score, variety_signal
+from helmsman.oversee.variety import THRESHOLD, score, variety_alert
 from helmsman.records.control import Variety
 from helmsman.records.decision import Severity
 
@@ -24,7 +24,7 @@ def trend(*steps: dict[str, int], start: Variety = BASE) -> list[Variety]:
 
 
 def warned(found: Sequence[Variety], *, green: bool = True) -> bool:
-    return variety_signal(found, green) is not None
+    return variety_alert(found, green) is not None
 
 
 BAD = {
@@ -51,7 +51,7 @@ def test_tests_that_go_while_the_code_stays_are_warned_of_from_where_they_are_sc
 
 def test_the_warning_names_what_grew_and_by_how_much() -> None:
     step = {"suppressions": 4, "casts": 2, "lines": 25}
-    signal = variety_signal(trend(step, step, step, step), green=True)
+    signal = variety_alert(trend(step, step, step, step), green=True)
     assert signal is not None
     assert (signal.rule, signal.severity, signal.threshold) == ("variety.falling", Severity.WARN, THRESHOLD)
     assert "suppressions from 1.6 to 4.7 per 1,000 lines (8 to 24)" in signal.message
@@ -97,5 +97,5 @@ COUNTS = st.builds(
 
 @given(st.lists(COUNTS | st.just(Variety()), max_size=12), st.booleans())
 def test_any_trend_gives_a_bounded_answer(found: list[Variety], green: bool) -> None:
-    signal = variety_signal(found, green)
+    signal = variety_alert(found, green)
     assert signal is None or (len(signal.message) < 1000 and len(signal.instruction) <= 500 and green)

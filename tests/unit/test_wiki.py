@@ -22,7 +22,7 @@ from helmsman.memory.wiki import (
     renewed,
     spec_page,
 )
-from helmsman.oversee.imperatives import imperatives
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.plain import inert
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
@@ -74,7 +74,7 @@ def test_foreign_words_are_one_line_that_opens_nothing(text: str, longest: int) 
 def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> None:
     foreign = overwritten(full_state(), text)
     loop = foreign.model_copy(update={"loop": "a-loop", "memory": WorkingMemory(decisions=(Choice(chose=text or "x"),))})
-    orders = imperatives("a.md", f"You must {text}.\n")
+    orders = read_imperatives("a.md", f"You must {text}.\n")
     folders = map_page((f"{text}/x.py", "a/b.py", text))
     index = index_page(["a-loop", text], [text])
     pages = {SPEC: spec_page(loop), CONSTRAINTS: constraints_page(orders), MAP: folders, INDEX: index}
@@ -85,16 +85,16 @@ def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> No
 
 def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
     orders = (
-        *imperatives("goal", "You must win.\n"),
-        *imperatives("AGENTS.md", "Never edit generated files.\n\nYou should be brief.\n"),
-        *imperatives("specs/a.md", "# A\n\nThe parser must accept empty input.\n"),
+        *read_imperatives("goal", "You must win.\n"),
+        *read_imperatives("AGENTS.md", "Never edit generated files.\n\nYou should be brief.\n"),
+        *read_imperatives("specs/a.md", "# A\n\nThe parser must accept empty input.\n"),
     )
     page = constraints_page(orders)
     assert page.strip() == (
         "## AGENTS.md\n\n> - MUST NOT: Never edit generated files. (line 1)\n\n"
         "## specs/a.md\n\n> - MUST: The parser must accept empty input. (line 3)"
     )
-    assert imperatives(CONSTRAINTS, page) == ()
+    assert read_imperatives(CONSTRAINTS, page) == ()
     assert constraints_page(()) == "(none found)"
 
 

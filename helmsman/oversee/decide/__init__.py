@@ -1,7 +1,7 @@
 """The decision after an iteration: exactly one, by an ordered table, with its path. Nothing else decides."""
 
 from helmsman.oversee.decide import questions
-from helmsman.oversee.decide.situation import QUESTIONS, Question, Situation, on_better_tree
+from helmsman.oversee.decide.situation import QUESTIONS, Question, Situation, with_rollback
 from helmsman.records.decision import Considered, Decision
 
 __all__ = ["QUESTIONS", "Question", "Situation", "decide", "questions"]
@@ -15,5 +15,5 @@ def decide(situation: Situation) -> Decision:
         otherwise, is_held = question.otherwise(situation), decision is not None
         path.append(Considered(rule=question.rule, question=question.asks, held=is_held, because=because, otherwise=otherwise))
         if decision is not None:
-            return on_better_tree(situation, decision).model_copy(update={"path": tuple(path)})
+            return with_rollback(situation, decision).model_copy(update={"path": tuple(path)})
     raise AssertionError("the last question is always answered with yes")

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from helmsman.oversee.decide.situation import (
-    MOST_REFUSED,
+    MOST_DENIED_CLAIMS,
     TEXTS,
     Answer,
     Situation,
-    go_on,
     next_attempt_at,
+    proceed,
     question,
     stop,
     wait,
     yes_or_no,
 )
-from helmsman.oversee.diagnosis import sentence
-from helmsman.oversee.limits import in_words, open_windows, used_up
+from helmsman.oversee.diagnosis import describe_conflict
+from helmsman.oversee.limits import describe_window, open_windows, used_up_windows
 from helmsman.plain import clean, shortened
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import JudgementOutcome, Weight
@@ -34,8 +34,8 @@ from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.verdict import grounds_of_loop
 
 ASK_LIMIT = 5  # claims in a row denied despite green checks, after which the loop stops for a review
-CONFLICTS_TOLD = 2
-OPERATORS_FAULT: Mapping[AgentOutcome, str] = {AgentOutcome(ending): why for ending, why in TEXTS["faults"].items()}
+CONFLICTS_SHOWN = 2
+OPERATOR_FAULTS: Mapping[AgentOutcome, str] = {AgentOutcome(ending): why for ending, why in TEXTS["faults"].items()}
 """Outcomes that repeat until a person acts."""
 PAUSES: Mapping[AgentOutcome, int] = {AgentOutcome.OVERLOADED: 48, AgentOutcome.RATE_LIMITED: 48, AgentOutcome.CRASHED: 1}
 """Consecutive pauses of the circuit breaker: 48 of the usual 30 minutes cover an outage of a day; a program that still crashes
@@ -57,12 +57,12 @@ def pain(s: Situation) -> Answer:
     return reason, stop(s, s.critical_events[0].rule, words, Outcome.EJECTED, back_to=back)
 
 
-@question("agent.operator", lambda _: f"an outcome other than {', '.join(sorted(OPERATORS_FAULT))}")
+@question("agent.operator", lambda _: f"an outcome other than {', '.join(sorted(OPERATOR_FAULTS))}")
 def operator(s: Situation) -> Answer:
     ended, kind = s.call.outcome, s.state.agent.kind if s.state.agent else None
-    if ended not in OPERATORS_FAULT:
+    if ended not in OPERATOR_FAULTS:
         return s.ended, None
-    why = OPERATORS_FAULT[ended]
+    why = OPERATOR_FAULTS[ended]
     if kind and ended in TEXTS["faults_of_others"]:
         remedy = f"; {kind.remedy}" if kind.remedy else ""  # what its own file says about logging in
         why = TEXTS["faults_of_others"][ended].format(name=kind.name, remedy=remedy)
@@ -94,9 +94,9 @@ def completed_before(s: Situation) -> Answer:
 @question("completion.nothing_changed")
 def nothing_changed(s: Situation) -> Answer:
     because = s.refusals
-    if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_REFUSED:
+    if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_DENIED_CLAIMS:
         return because, None
-    reason = f"the agent claimed completion {MOST_REFUSED} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short}"
+    reason = f"the agent claimed completion {MOST_DENIED_CLAIMS} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short}"
     return because, stop(s, "completion.nothing_changed", reason, Outcome.NOTHING_CHANGED)
 
 
@@ -104,10 +104,10 @@ def nothing_changed(s: Situation) -> Answer:
 def unproven_work(s: Situation) -> Answer:
     because, refused = s.refusals, s.evidence.proof.refused_by
     needs_person = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept work with a finding
-    if not needs_person or s.state.done.unproven + 1 < MOST_REFUSED:
+    if not needs_person or s.state.done.unproven + 1 < MOST_DENIED_CLAIMS:
         return because, None
     why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
-    claimed = f"the agent claimed completion {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
+    claimed = f"the agent claimed completion {MOST_DENIED_CLAIMS} times ({s.evidence.proof.how}), and {why}"
     next_steps = (
         f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that proves it"
     )
@@ -275,7 +275,7 @@ def person(s: Situation) -> Answer:
     because = f"the level is {reason}{'' if s.steers else '; ladder.act is off, so it has no effect'}"
     if ladder.rung < EscalationLevel.HUMAN or not s.steers:
         return because, None
-    facts = "; ".join(map(sentence, s.oversight.conflicts[:CONFLICTS_TOLD]))
+    facts = "; ".join(map(describe_conflict, s.oversight.conflicts[:CONFLICTS_SHOWN]))
     objection = f"two instructions contradict each other: {facts}; at the end {s.against}" if facts else s.against
     choices = (
         f"a person has to choose: change the goal, the checks or a contradictory instruction, then continue with"
@@ -292,12 +292,12 @@ def _allowed(s: Situation) -> str:
 
 @question("usage_limit.pause_at", _allowed)
 def share_used(s: Situation) -> Answer:
-    because = "; ".join(map(in_words, open_windows(s.call.rate_limit, s.now))) or "the CLI reported no usage window"
-    full = used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
+    because = "; ".join(map(describe_window, open_windows(s.call.rate_limit, s.now))) or "the CLI reported no usage window"
+    full = used_up_windows(s.state.config.usage_limit, s.call.rate_limit, s.now)
     if not full:
         return because, None
     until = next_attempt_at(s, max((window.resets_at for window in full if window.resets_at), default=None))
-    text = f"{'; '.join(map(in_words, full))}; the loop leaves the rest to people (usage_limit.pause_at)"
+    text = f"{'; '.join(map(describe_window, full))}; the loop leaves the rest to people (usage_limit.pause_at)"
     return because, wait(s, "usage_limit.pause_at", f"{text}; waiting until {_at(until)}", until)
 
 
@@ -317,11 +317,11 @@ def acknowledged(s: Situation) -> Answer:
     if not s.evidence.proven:
         return s.gates, None
     reason = f"{s.why_done}; force_max continues improving it until no iterations are left"
-    return s.gates, go_on(s, "completion.acknowledged", reason)
+    return s.gates, proceed(s, "completion.acknowledged", reason)
 
 
 @question("continue")
 def carry_on(s: Situation) -> Answer:
     ladder = s.oversight.ladder
     escalation = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > EscalationLevel.PATCH and s.steers else ""
-    return s.standing, go_on(s, "continue", f"{s.standing}{escalation}")
+    return s.standing, proceed(s, "continue", f"{s.standing}{escalation}")

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import Any
 
-from helmsman.oversee.best import only_own_commits
+from helmsman.oversee.best import has_only_own_commits
 from helmsman.plain import clean, shortened
 from helmsman.records.advance import tries_after
 from helmsman.records.agent import AgentCall
@@ -23,8 +23,8 @@ from helmsman.verify.findings import findings_that_block, some
 
 NAME = 100  # characters of a check's name in a reason
 LEAST_LOSS = 0.01  # of completion; a smaller threshold would revert work for two flaky tests of 500
-MOST_REFUSED = 2  # claims without changes or without proof: after the first the agent learns what is missing
-BLOWN = "pain.budget"  # the critical event that is no evidence against the work
+MOST_DENIED_CLAIMS = 2  # claims without changes or without proof: after the first the agent learns what is missing
+BUDGET_EXCEEDED = "pain.budget"  # the critical event that is no evidence against the work
 UNKNOWN_WAIT = timedelta(hours=1)  # wait if a usage limit announces no reset
 LONGEST_WAIT = timedelta(days=8)  # upper bound of any announced wait; the longest known window is a week
 
@@ -74,7 +74,7 @@ class Situation:
         return f": {self.call.error}" if self.call.error else ""
 
     def only_own_commits(self, back: str) -> bool:
-        return self.commit == back or only_own_commits(self.state.history, back, self.evidence.execution.change.start)
+        return self.commit == back or has_only_own_commits(self.state.history, back, self.evidence.execution.change.start)
 
     @property
     def last_good(self) -> str:
@@ -82,7 +82,7 @@ class Situation:
 
         An iteration with critical events is never the best; an exceeded budget is no evidence against the work.
         """
-        is_harmless = all(signal.rule == BLOWN for signal in self.critical_events)
+        is_harmless = all(signal.rule == BUDGET_EXCEEDED for signal in self.critical_events)
         best = (self.oversight if is_harmless else self.state.oversight).best
         good = best.commit if best else self.state.base_commit
         back = good if self.only_own_commits(good) else self.evidence.execution.change.start
@@ -167,7 +167,7 @@ class Situation:
         """Claims on an unchanged tree, and without proof."""
         done, refused = self.state.done, self.evidence.proof.refused_by
         unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & NEEDS_WORD)
-        return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_REFUSED} of either end the loop"
+        return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_DENIED_CLAIMS} of either end the loop"
 
     @property
     def in_hand(self) -> tuple[int, str]:
@@ -182,7 +182,7 @@ class Situation:
 
 Answer = tuple[str, Decision | None]
 """The numbers with their thresholds, and the decision or None if the answer is no."""
-Words = Callable[[Situation], str]
+TextFunction = Callable[[Situation], str]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Question:
     rule: str
     asks: str  # text of the question; yes decides
     decide: Callable[[Situation], Answer]
-    otherwise: Words  # what would have changed the answer
+    otherwise: TextFunction  # what would have changed the answer
 
 
 QUESTIONS: list[Question] = []  # in order
@@ -201,7 +201,7 @@ QUESTIONS: list[Question] = []  # in order
 TEXTS: Mapping[str, Any] = tomllib.loads(files("helmsman.oversee.decide").joinpath("questions.toml").read_text("utf-8"))
 
 
-def question(rule: str, otherwise: Words | None = None) -> Callable[[Callable[[Situation], Answer]], Question]:
+def question(rule: str, otherwise: TextFunction | None = None) -> Callable[[Callable[[Situation], Answer]], Question]:
     """Decorator: add the function as the next row of the decision table. `otherwise`: computed text instead of the table's."""
     asked = TEXTS[rule]
 
@@ -223,11 +223,11 @@ def wait(s: Situation, rule: str, reason: str, until: datetime, *, repeat: bool 
     return Decision(kind="wait", rule=rule, reason=reason, at=s.now, until=until, repeat=repeat)
 
 
-def go_on(s: Situation, rule: str, reason: str) -> Decision:
+def proceed(s: Situation, rule: str, reason: str) -> Decision:
     return Decision(kind="continue", rule=rule, reason=reason, at=s.now)
 
 
-def on_better_tree(s: Situation, decision: Decision) -> Decision:
+def with_rollback(s: Situation, decision: Decision) -> Decision:
     """The same decision on a better tree, if the work kept getting worse and the loop continues. Endings have their own."""
     best = s.oversight.best
     may_roll_back = s.steers and not s.state.config.completion.force_max and not decision.repeat
