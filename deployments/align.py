@@ -24,7 +24,7 @@ from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignReques
 from helmsman.records.forms import LEFT
 from helmsman.render.lines import alignment_lines
 from helmsman.texts import plural
-from tasks.alignment.aligning import Work, configured, present, put, with_checkout
+from tasks.alignment.aligning import Work, configure_alignment, current_alignment, replace_alignment, require_worktree
 from tasks.loop.configure import resolve_goal_file
 from tasks.repository.git import open_repository
 from tasks.system.secrets import without_secrets
@@ -35,7 +35,7 @@ Drive = Callable[[str, Any], Any]
 
 def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
     """Align a goal, or continue an existing file. Returns 0, or 4 while questions are open."""
-    repository = with_checkout(open_repository(repo))
+    repository = require_worktree(open_repository(repo))
     can_ask = require_consent(repository, yes=yes, as_json=as_json)
     text = resolve_goal_file(Layer("command line", goal_settings(goal, goal_file)), start_directory()).values.get("goal", "")
     if (goal is not None or goal_file) and not text.strip():
@@ -48,7 +48,7 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
         first = error.errors(include_url=False)[0]
         subject, found = "--out" if first["loc"] == ("out",) else "the goal", display(first["input"])
         raise OperatorError(f"{subject} cannot be used", expected=first["msg"], found=found, remedy="give another one") from error
-    config = with_consent(repository, lambda: configured(request), ask=can_ask)
+    config = with_consent(repository, lambda: configure_alignment(request), ask=can_ask)
     work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
     result = _align(work, request, console, asks=can_ask)
@@ -62,7 +62,7 @@ def _align(work: Work, request: AlignRequest, console: Console, *, asks: bool) -
     with ExitStack() as stack:
         drive: Drive | None = None
         while True:
-            alignment = present(work)
+            alignment = current_alignment(work)
             if alignment is None or alignment.due == "folding":
                 drive = drive or stack.enter_context(engine_here())
                 if (rounds := alignment.made.round if alignment else 0) < ROUNDS:
@@ -74,7 +74,7 @@ def _align(work: Work, request: AlignRequest, console: Console, *, asks: bool) -
                 if state.name not in {"Aligned", "Waiting"}:
                     state.result(raise_on_failure=True)
             elif not (alignment.due and asks and _ask_questions(work, alignment)):
-                return result_of(present(work) or alignment, work.file)
+                return result_of(current_alignment(work) or alignment, work.file)
 
 
 def _ask_questions(work: Work, alignment: Alignment) -> bool:
@@ -89,7 +89,7 @@ def _ask_questions(work: Work, alignment: Alignment) -> bool:
             break
         if reply:
             after = with_answers(alignment, {question: "" if reply == LEFT else reply})
-            put(work, after, over=alignment)
+            replace_alignment(work, after, over=alignment)
             alignment = after
     return not alignment.open
 

@@ -59,7 +59,7 @@ def answer(
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
     reply = answer_from_form(state, gate, read_form(gate, given), via="command line", now=now_utc())
     apply_answer(state, reply, now_utc())
-    first = answers.put(loop_folder(repository, loop).answers, state.uid, reply)
+    first = answers.store_answer(loop_folder(repository, loop).answers, state.uid, reply)
     if first != reply:
         problem, remedy = f"the question of loop {loop} has already been answered", f"helmsman status {loop}"
         existing = f"{first.choice} by {first.by or first.via} at {first.at:%Y-%m-%d %H:%M} UTC" if first else ""
@@ -78,7 +78,7 @@ def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfi
     gate = state.gate
     if gate is None or config.gates.ask or config.tracker.kind:
         return False
-    reply = answers.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
+    reply = answers.find_answer(loop_folder(repository, state.loop).answers, state.uid, gate.key)
     return reply is None and timeout_answer(gate, now_utc()) is None
 
 
@@ -94,9 +94,9 @@ def _who_continues(repository: Repository, state: LoopState, gate: Gate, answer:
         return f"Its driver continues with it within seconds; watch it: helmsman watch {state.loop}"
     try:
         if configured_api(ours()) is not None:
-            from tasks.approvals.pause import resume_paused, stand_in
+            from tasks.approvals.pause import placeholder_input, resume_paused
 
-            if resume_paused(state.uid, stand_in(form_for(gate.kind), answer.choice), answer.at):
+            if resume_paused(state.uid, placeholder_input(form_for(gate.kind), answer.choice), answer.at):
                 return f"A worker continues with it; watch it: helmsman watch {state.loop}"
     except TransientError as error:
         again = f"The loop uses it once it is resumed: helmsman resume {state.loop}"

@@ -33,7 +33,7 @@ from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE, exit_code
 from helmsman.render.lines import group_lines
 from helmsman.toml_of import toml_of
 from tasks.agents.catalogue import find_agent
-from tasks.groups.parallel import opened
+from tasks.groups.parallel import open_group
 from tasks.loop.configure import configure
 from tasks.loop.start import require_checks, require_no_secret
 from tasks.repository.git import Repository, open_repository
@@ -75,7 +75,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
     """Drive a group to its end. User errors are reported before anything starts."""
     repository = open_repository(repo)
     require_consent(repository, yes=yes, as_json=as_json)
-    group = opened(parallel_request(repository, options), repository)
+    group = open_group(parallel_request(repository, options), repository)
     for link in group.links:  # if one of them cannot start, none starts
         own = merged(group.request.settings, link.settings)
         request = LoopRequest(repository=str(repository.top), goal=link.goal, checks=link.checks, settings=own)

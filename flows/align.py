@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from helmsman.records.alignment import AlignRequest
-from tasks.alignment.run import STOPPED, advanced, concluded, making, started
+from tasks.alignment.run import STOPPED, advance_alignment, exclusive_alignment, final_state, start_alignment
 from tasks.engine.runs import ending_with_reason
 
 
@@ -14,11 +14,11 @@ from tasks.engine.runs import ending_with_reason
 @ending_with_reason
 def align(request: AlignRequest) -> State[dict[str, Any]]:
     """Find gaps between intent, request and verification, and ask what only a person can answer."""
-    with making(request) as work:
+    with exclusive_alignment(request) as work:
         try:
-            alignment = started(work)
+            alignment = start_alignment(work)
             while alignment.due and (request.ask or alignment.due == "folding"):
-                alignment = advanced(work, alignment)
+                alignment = advance_alignment(work, alignment)
         except STOPPED as reason:
-            return concluded(work, reason)
-        return concluded(work)
+            return final_state(work, reason)
+        return final_state(work)

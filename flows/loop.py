@@ -8,7 +8,7 @@ from prefect.client.schemas.objects import State
 from flows.iteration import iteration
 from helmsman.records.advance import advance
 from helmsman.records.request import LoopRequest
-from tasks.approvals.ask import passed
+from tasks.approvals.ask import ask_due_questions
 from tasks.engine.runs import ending_with_reason
 from tasks.loop.finish import finish
 from tasks.loop.recover import left_at_best
@@ -24,7 +24,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
         state = initial
         try:
             state = begun(context, state)
-            while (state := landed(context, passed(context, state))).ending is None:
+            while (state := landed(context, ask_due_questions(context, state))).ending is None:
                 wait_if_due(context, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)

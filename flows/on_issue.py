@@ -10,13 +10,13 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import IssueEvent
 from tasks.engine.runs import driven_loop, ending_with_reason
 from tasks.system.clock import now_utc
-from tasks.triggers.issues import handle
-from tasks.triggers.push_runs import nothing_to_do
+from tasks.triggers.issues import handle_issue_event
+from tasks.triggers.push_runs import completed_without_loop
 
 
 @flow(name="on_issue", persist_result=False)
 @ending_with_reason
 def on_issue(event: IssueEvent) -> State[dict[str, Any]]:
     """Check the event again, and drive the loop that it starts or resumes in this run."""
-    result = handle(event, now_utc(), driven_loop())
-    return loop.fn(result) if isinstance(result, LoopRequest) else nothing_to_do(result)
+    result = handle_issue_event(event, now_utc(), driven_loop())
+    return loop.fn(result) if isinstance(result, LoopRequest) else completed_without_loop(result)

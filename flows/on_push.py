@@ -9,13 +9,13 @@ from flows.loop import loop
 from helmsman.records.triggers import Ignored, Push
 from tasks.engine.runs import ending_with_reason
 from tasks.system.clock import now_utc
-from tasks.triggers.push_runs import nothing_to_do
-from tasks.triggers.pushes import begin
+from tasks.triggers.push_runs import completed_without_loop
+from tasks.triggers.pushes import handle_push
 
 
 @flow(name="on_push", persist_result=False)
 @ending_with_reason
 def on_push(push: Push) -> State[dict[str, Any]]:
     """Check the push again, and drive its loop in this run, so that cancel and retry apply to it."""
-    result = begin(push, now_utc())
-    return nothing_to_do(result) if isinstance(result, Ignored) else loop.fn(result)
+    result = handle_push(push, now_utc())
+    return completed_without_loop(result) if isinstance(result, Ignored) else loop.fn(result)

@@ -7,7 +7,7 @@ from prefect.client.schemas.objects import State
 
 from helmsman.records.request import ParallelRequest
 from tasks.engine.runs import ending_with_reason
-from tasks.groups.members import chosen, concluded, running_group, work
+from tasks.groups.members import choose_best, final_state, run_due_loops, running_group
 from tasks.groups.parallel import group_result
 from tasks.observers.artifacts import publish_group
 
@@ -17,6 +17,6 @@ from tasks.observers.artifacts import publish_group
 def parallel(request: ParallelRequest) -> State[dict[str, Any]]:
     """Drive loops in parallel, each in its own process and worktree; a failed one does not stop the others."""
     with running_group(request) as group:
-        while work(group) or chosen(group):
+        while run_due_loops(group) or choose_best(group):
             publish_group(group_result(group))
-        return concluded(group)
+        return final_state(group)

@@ -80,7 +80,7 @@ def attempt_id(folder: AlignFolder, goal: str) -> str:
     return uid
 
 
-def with_checkout(repository: Repository) -> Repository:
+def require_worktree(repository: Repository) -> Repository:
     if repository.bare:
         raise OperatorError(
             "a bare repository has no worktree for an alignment file", found=str(repository.top), remedy="use a clone"
@@ -88,7 +88,7 @@ def with_checkout(repository: Repository) -> Repository:
     return repository
 
 
-def present(work: Work) -> Alignment | None:
+def current_alignment(work: Work) -> Alignment | None:
     """The alignment in the file; None without a file. Raises OperatorError for another document or another goal."""
     alignment = read_alignment(work.path)
     if alignment is not None and not is_same_goal(alignment.goal, work.goal):
@@ -100,15 +100,15 @@ def present(work: Work) -> Alignment | None:
     return alignment
 
 
-def present_if_readable(work: Work) -> Alignment | None:
+def current_alignment_if_readable(work: Work) -> Alignment | None:
     """The alignment in the file; None also while a person's edit makes it unreadable."""
     try:
-        return present(work)
+        return current_alignment(work)
     except OperatorError:
         return None
 
 
-def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None:
+def replace_alignment(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None:
     """Write the file. Return the path of a backup where the file's content is neither `over` nor `alignment`."""
     text, is_expected = read_text(work.path), False
     with suppress(OperatorError):  # text that is not an alignment is a person's
@@ -143,7 +143,7 @@ def propose(
         return Reply(text="", stop="late", usage=late.usage)
 
 
-def configured(request: AlignRequest) -> LoopConfig:
+def configure_alignment(request: AlignRequest) -> LoopConfig:
     """The configuration for an alignment. Without a goal in the request, that of the existing file is used."""
     repository = open_repository(Path(request.repository))
     alignment = None if request.goal else read_alignment(alignment_path(repository.top, request.out))

@@ -29,7 +29,7 @@ from helmsman.render.gate import form_text
 from helmsman.render.lines import alignment_lines
 from helmsman.render.templating import render_markdown
 from tasks.alignment import aligning
-from tasks.alignment.aligning import Work, configured
+from tasks.alignment.aligning import Work, configure_alignment
 from tasks.approvals import pause
 from tasks.checks.project import gather_facts
 from tasks.credentials import judge_credentials
@@ -49,7 +49,7 @@ RETRIES_BEFORE_A_PERSON = 2
 """Retries of a run that does not pause for people: a person waits for it, so it does not wait out a long outage."""
 
 
-class LeftOpen(Exception):  # noqa: N818 - a person's choice, not a failure
+class QuestionsLeftOpen(Exception):  # noqa: N818 - a person's choice, not a failure
     """A person left questions open in a form: the run ends, and asks them again when it is retried."""
 
 
@@ -57,7 +57,7 @@ class UnansweredError(Exception):
     """No answer came in time."""
 
 
-STOPPED = (LeftOpen, UnansweredError, Cancelled, KeyboardInterrupt, TerminationSignal)
+STOPPED = (QuestionsLeftOpen, UnansweredError, Cancelled, KeyboardInterrupt, TerminationSignal)
 """Exceptions that end the flow without being an error."""
 
 _log = logging.getLogger(__name__)
@@ -108,11 +108,11 @@ def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
 
 
 @contextmanager
-def making(request: AlignRequest) -> Generator[Work]:
+def exclusive_alignment(request: AlignRequest) -> Generator[Work]:
     """Lock the alignment while the block runs. Raises OperatorError where it cannot run, or already runs."""
     refuse_nested()
-    repository = aligning.with_checkout(open_repository(Path(request.repository)))
-    config = configured(request)
+    repository = aligning.require_worktree(open_repository(Path(request.repository)))
+    config = configure_alignment(request)
     folder = aligning.align_folder(repository, request.out)
     with ExitStack() as stack:
         stack.enter_context(exclusive_folder(folder, f"the alignment {request.out}", "wait for it, or end that process"))
@@ -123,10 +123,10 @@ def making(request: AlignRequest) -> Generator[Work]:
         yield work
 
 
-def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, Any]]:
+def final_state(work: Work, why: BaseException | None = None) -> State[dict[str, Any]]:
     """The final state of the flow run. After a cancel the next run reuses paid answers; every other end is final."""
-    why = None if isinstance(why, LeftOpen) else why
-    alignment_in_file = aligning.present(work) if why is None else aligning.present_if_readable(work)
+    why = None if isinstance(why, QuestionsLeftOpen) else why
+    alignment_in_file = aligning.current_alignment(work) if why is None else aligning.current_alignment_if_readable(work)
     alignment = alignment_in_file or Alignment(goal=work.goal)
     if why is None:
         result = result_of(alignment, work.file)
@@ -141,9 +141,9 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
     return EndState(type=kind, name=name, message=" ".join(alignment_lines(result)), data=result.model_dump(mode="json"))
 
 
-def started(work: Work) -> Alignment:
+def start_alignment(work: Work) -> Alignment:
     """The alignment in the file, or a model's first draft, with the handoffs of an alignment that it replaces."""
-    present = aligning.present(work)
+    present = aligning.current_alignment(work)
     if present is not None:
         return present
     draft, replaced = _draft(work, None), read_alignment(work.path)
@@ -152,7 +152,7 @@ def started(work: Work) -> Alignment:
     return _write(work, draft, over=None)
 
 
-def advanced(work: Work, alignment: Alignment) -> Alignment:
+def advance_alignment(work: Work, alignment: Alignment) -> Alignment:
     """The alignment after the next step: asking people, or a draft with their answers.
 
     Raises LeftOpen, UnansweredError, Cancelled.
@@ -160,7 +160,7 @@ def advanced(work: Work, alignment: Alignment) -> Alignment:
     if alignment.due == "answers":
         after = _write(work, ask_people(work, alignment), over=alignment)
         if after.open:
-            raise LeftOpen
+            raise QuestionsLeftOpen
         return after
     is_last_round = alignment.made.round >= ROUNDS
     revised = settled(alignment, f"a model has been asked {ROUNDS} times") if is_last_round else _draft(work, alignment)
@@ -194,7 +194,7 @@ def _draft(work: Work, before: Alignment | None) -> Alignment:
 
 def _write(work: Work, alignment: Alignment, over: Alignment | None) -> Alignment:
     """Write the file, logging where an unexpected earlier content is stored."""
-    backup = aligning.put(work, alignment, over)
+    backup = aligning.replace_alignment(work, alignment, over)
     if backup is not None:
         _log.warning("%s was changed in the meantime; its earlier content is kept in %s", work.file, backup)
     return alignment
@@ -214,7 +214,7 @@ def ask_people(work: Work, alignment: Alignment) -> Alignment:
         problem = problem or why  # the problem of the newest rejected answer
     while not timeout_answer(gate, now_utc()):
         if problem:
-            pause.warn_not_taken(problem)
+            pause.warn_rejected(problem)
         gate = gate.model_copy(update={"refused": problem, "evidence": page})
         description = form_text(gate, page)
         if is_under_a_worker():
@@ -230,7 +230,7 @@ def _read_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str,
     """The alignment with a form's answers, or None and the problem with the form."""
     try:
         answers = read_answers(gate.questions, given)
-        latest = aligning.present_if_readable(work)  # a person may have edited it while the form was open
+        latest = aligning.current_alignment_if_readable(work)  # a person may have edited it while the form was open
         return with_answers(latest or alignment, answers), ""
     except OperatorError as error:
         return None, rejection_reason(error)

@@ -34,7 +34,7 @@ WORDS_PURPOSE = "helmsman words 1"
 _log = logging.getLogger(__name__)
 
 
-def put(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
+def store_answer(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
     """Store an answer. Returns the one that counts: the first to its question, which a later one does not change.
 
     An empty or unsigned file is moved away, since it would block every answer. Raises like `find`.
@@ -44,19 +44,19 @@ def put(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
     with drafted(file, signed_answer(uid, without_secrets(answer))) as draft:
         if _link_new(draft, file):
             return answer
-        if (first := find(mailbox, uid, answer.gate)) is not None:
+        if (first := find_answer(mailbox, uid, answer.gate)) is not None:
             return first
-        put_aside(mailbox, answer.gate)
-        return answer if _link_new(draft, file) else find(mailbox, uid, answer.gate)
+        move_answer_aside(mailbox, answer.gate)
+        return answer if _link_new(draft, file) else find_answer(mailbox, uid, answer.gate)
 
 
-def replace(mailbox: Path, uid: str, answer: Answer) -> None:
+def replace_answer(mailbox: Path, uid: str, answer: Answer) -> None:
     """Replace an unread answer. The caller holds the lock of the asking driver."""
     mailbox.mkdir(parents=True, exist_ok=True)
     write_atomic(_answer_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
 
 
-def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
+def find_answer(mailbox: Path, uid: str, gate: str) -> Answer | None:
     """Answer to a gate; None if there is none, or if it is invalid or unsigned.
 
     Raises TransientError if it cannot be read now, and OperatorError if permissions forbid it: it counts all the same.
@@ -74,7 +74,7 @@ def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
         ) from error
 
 
-def put_aside(mailbox: Path, gate: str) -> None:
+def move_answer_aside(mailbox: Path, gate: str) -> None:
     """Move a rejected answer away, so that the next one can be stored."""
     with suppress(FileNotFoundError):  # another process was faster
         _answer_file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
@@ -97,7 +97,7 @@ def _answer_file(mailbox: Path, gate: str) -> Path:
     return mailbox / f"{gate}.json"
 
 
-def put_words(box: Path, uid: str, identity: int, words: str) -> None:
+def store_message(box: Path, uid: str, identity: int, words: str) -> None:
     """Store a message for the next iteration. The same `identity` stored twice counts once.
 
     It is signed with the loop's key, so a file written by the agent is ignored.
@@ -106,7 +106,7 @@ def put_words(box: Path, uid: str, identity: int, words: str) -> None:
     write_atomic(box / f"{identity:020d}.txt", signed(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 
-def with_words(context: LoopContext, state: LoopState) -> LoopState:
+def with_messages(context: LoopContext, state: LoopState) -> LoopState:
     """Add new messages to the loop's guidance. If the loop has ended, messages wait until it is resumed.
 
     Files are removed after the state is written: after a crash in between, messages found in both count once.

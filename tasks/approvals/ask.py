@@ -21,7 +21,7 @@ from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.render.gate import evidence, form_text, loop_summary
 from tasks.approvals import answers, pause
-from tasks.approvals.answers import with_words
+from tasks.approvals.answers import with_messages
 from tasks.engine.runs import is_under_a_worker
 from tasks.observers.artifacts import publish_artifacts
 from tasks.repository.git import read_ref
@@ -37,9 +37,9 @@ ID_BYTES = 8
 """Random bytes in a question's key, so that nobody can answer it in advance."""
 
 
-def passed(context: LoopContext, state: LoopState) -> LoopState:
+def ask_due_questions(context: LoopContext, state: LoopState) -> LoopState:
     """Ask all questions due before the loop continues. Returns the state after the answers, or ended with an open question."""
-    state = with_words(context, state)
+    state = with_messages(context, state)
     while (due := due_gate(state, now_utc())) is not None:
         if state.gate is None:
             state = _open_question(context, state, due)
@@ -103,9 +103,9 @@ def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: Trac
     found = None
     with suppress(HelmsmanError, OSError):  # the next call reads it again, and a crashed watch would miss a cancel
         if answer := from_tracker():
-            answers.put(context.folder.answers, state.uid, answer)
+            answers.store_answer(context.folder.answers, state.uid, answer)
     with suppress(HelmsmanError):  # the next call tries again
-        found = answers.find(context.folder.answers, state.uid, gate.key)
+        found = answers.find_answer(context.folder.answers, state.uid, gate.key)
     decisive = found or timeout_answer(gate, now_utc())
     return decisive.choice if decisive else ""
 
@@ -114,8 +114,8 @@ def _apply_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> L
     """Apply an answer that came while nobody drove the loop. The question stays open if there is none, or none is valid."""
     problem = ""
     if answer := answer_from_tracker(state, context):  # stored with all other answers: the first one counts
-        answers.put(context.folder.answers, state.uid, answer)
-    found = answers.find(context.folder.answers, state.uid, gate.key)
+        answers.store_answer(context.folder.answers, state.uid, answer)
+    found = answers.find_answer(context.folder.answers, state.uid, gate.key)
     if found is not None:
         try:
             return _apply_answer(context, state, found)
@@ -123,7 +123,7 @@ def _apply_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> L
             raise
         except OperatorError as error:
             problem = rejection_reason(error)
-            answers.put_aside(context.folder.answers, gate.key)
+            answers.move_answer_aside(context.folder.answers, gate.key)
     for submitted in pause.earlier_inputs(state.uid, gate.key):
         after, form_problem = _apply_form(context, state, gate, submitted)
         if after is not None:
@@ -134,7 +134,7 @@ def _apply_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> L
 
 def _store_rejection(context: LoopContext, state: LoopState, problem: str) -> LoopState:
     """Store why an answer is rejected, so that the next prompt shows it, even if another process asks."""
-    pause.warn_not_taken(problem)
+    pause.warn_rejected(problem)
     if state.gate is None or state.gate.refused == problem:
         return state
     asking = state.model_copy(update={"gate": state.gate.model_copy(update={"refused": problem}), "updated_at": now_utc()})

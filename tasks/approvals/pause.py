@@ -36,7 +36,7 @@ POLL_SECONDS = 2
 LONGEST_PAUSE = 3 * 365 * 24 * 3600
 """Seconds. The engine fails a run whose pause times out; the gate decides what a timeout means."""
 RUNS_LOOKED_AT = 20
-ENGINE_AWAY = (httpx.HTTPError, PrefectHTTPStatusError)
+ENGINE_ERRORS = (httpx.HTTPError, PrefectHTTPStatusError)
 
 CANCELLED = "cancelled"
 AWAKE = [StateType.SCHEDULED, StateType.PENDING, StateType.RUNNING]
@@ -57,7 +57,7 @@ def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
             newest = FlowRunSort.EXPECTED_START_TIME_DESC
             runs = client.read_flow_runs(flow_run_filter=run_filter, sort=newest, limit=RUNS_LOOKED_AT)
             return [values for run in runs for values in _inputs_of(client, run.id, f"{gate}-p")]
-    except ENGINE_AWAY:
+    except ENGINE_ERRORS:
         _log.warning("earlier answers cannot be read from the engine", exc_info=True)
         return []
 
@@ -69,7 +69,7 @@ def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Map
     with _polling(run, form, wake) as cancelled:
         try:
             pause_flow_run(wait_for_input=_form_of(form, description), timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
-        except ENGINE_AWAY:
+        except ENGINE_ERRORS:
             _wait_for_engine(run)
         except ValidationError:
             _log.info("the form was filled in with an invalid value")
@@ -92,8 +92,8 @@ def _polling(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[threadin
                 pthread_kill(main, SIGINT)
                 return
             if decision:
-                with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
-                    _submit(client, run, stand_in(form, decision))
+                with suppress(*ENGINE_ERRORS), get_client(sync_client=True) as client:
+                    _submit(client, run, placeholder_input(form, decision))
 
     thread = threading.Thread(target=watch, name="gate-watch", daemon=True)
     thread.start()
@@ -108,7 +108,7 @@ def _wait_for_engine(run: UUID) -> None:
     """After the engine failed during the wait, poll until it is back and the run is no longer paused."""
     while True:
         time.sleep(POLL_SECONDS)
-        with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
+        with suppress(*ENGINE_ERRORS), get_client(sync_client=True) as client:
             state = client.read_flow_run(run).state
             if state is None or not state.is_paused():
                 return
@@ -132,7 +132,7 @@ def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
     raise Pause(state=suspended)
 
 
-def warn_not_taken(problem: str) -> None:
+def warn_rejected(problem: str) -> None:
     """Log in the run why an answer was rejected."""
     get_run_logger().warning("your answer was rejected: %s", problem)
 
@@ -149,14 +149,14 @@ def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | N
             if any(_submit(client, run.id, filled_in) for run in paused):
                 return True
             awake = runs_where(client, tags=of_loop, state={"type": {"any_": AWAKE}}) if answered else []
-    except ENGINE_AWAY as error:
+    except ENGINE_ERRORS as error:
         raise TransientError(
             "the Prefect server does not answer", found=str(error), remedy="start it, then answer again"
         ) from error
     return any(answered is not None and run.state is not None and run.state.timestamp >= answered for run in awake)
 
 
-def stand_in(form: type[BaseModel], decision: str) -> dict[str, str]:
+def placeholder_input(form: type[BaseModel], decision: str) -> dict[str, str]:
     """Form input with only a decision, if the form has one, for an answer that came from elsewhere."""
     return {"by": STAND_IN} | ({"decision": decision} if "decision" in form.model_fields else {})
 

@@ -30,7 +30,7 @@ from helmsman.texts import plural
 from tasks.credentials import judge_credentials
 from tasks.engine.embedded import FOREVER, is_embedded
 from tasks.engine.runs import EndState, driving_run
-from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, opened, record_exit, store_choice
+from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit, store_choice
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.models.asking import Asking, written
 from tasks.observers.follow import newest_record
@@ -43,7 +43,7 @@ from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG, run
 from tasks.system.secrets import redact
 
-HEAR_SECONDS = 0.5  # between two polls of the engine's tasks
+POLL_SECONDS = 0.5  # between two polls of the engine's tasks
 ENDING_SECONDS = 40.0
 """Time for a loop of a killed group to end its agent and store its state; a hanging driver is killed earlier."""
 MODULE = "deployments.driver"  # what the process runs, by name: the layer that starts flows is above this one
@@ -62,7 +62,7 @@ def running_group(request: ParallelRequest) -> Generator[Group]:
     """Lock the group while the block runs. Raises OperatorError where it already runs, or cannot run."""
     refuse_nested()
     repository = open_repository(Path(request.repository))
-    group = opened(request, repository)
+    group = open_group(request, repository)
     uid = _uid(repository, request.group)
     with ExitStack() as stack:
         name = request.group
@@ -70,7 +70,7 @@ def running_group(request: ParallelRequest) -> Generator[Group]:
         stack.enter_context(exclusive_folder(group.folder, f"group {name}", remedy))
         until = time.monotonic() + ENDING_SECONDS  # loops of a run that was just killed still store how they end
         while time.monotonic() < until and any(holder(loop_folder(repository, loop).lock) for loop in group.names):
-            time.sleep(HEAR_SECONDS)
+            time.sleep(POLL_SECONDS)
         stack.enter_context(driving_run(name, uid, {"helmsman", f"group:{name}", f"uid:{uid}"}, group.folder.cancel))
         try:
             yield group
@@ -96,13 +96,13 @@ def next_exit(group: Group) -> WorkerExit:
     while True:
         done = [loop for loop, future in group.futures.items() if loop in group.at_work and future.done()]
         try:
-            return group.departures.get(timeout=HEAR_SECONDS)
+            return group.departures.get(timeout=POLL_SECONDS)
         except Empty:
             if done:
                 return WorkerExit(done[0], None, "the engine did not start its process; is it reachable?")
 
 
-def work(group: Group) -> bool:
+def run_due_loops(group: Group) -> bool:
     """Start the loops that are due, and wait until one process ends. Return False where no loop is running."""
     started = list[PrefectFuture[int | None]]()
     for due in due_loops(group):
@@ -112,7 +112,7 @@ def work(group: Group) -> bool:
             # a task with tags asks the engine for a slot before it starts
             with TagsContext(current_tags=set()):
                 # the engine would search the arguments for futures, and copy a running group
-                future = cast("Any", drive).submit(opaque(group), opaque(due), due.loop)
+                future = cast("Any", run_loop).submit(opaque(group), opaque(due), due.loop)
         except BaseException:
             group.at_work.discard(due.loop)
             raise
@@ -129,19 +129,19 @@ def work(group: Group) -> bool:
     return True
 
 
-def chosen(group: Group) -> bool:
+def choose_best(group: Group) -> bool:
     """Choose the best completed loop, once, and prepare its merge. Return whether there is more to do."""
     loops = tuple(state.loop for state in group.states() if state is not None and state.outcome is Outcome.COMPLETED)
     if not group.request.best or group.at_work or group.cancelled() or not loops:
         return False
     try:
-        choice = group.chosen or compare(group.request.repository, group.request.group, loops)
+        choice = group.chosen or choose_loop(group.request.repository, group.request.group, loops)
     except Cancelled:
         return False
     return store_choice(group, choice)
 
 
-def concluded(group: Group) -> State[dict[str, Any]]:
+def final_state(group: Group) -> State[dict[str, Any]]:
     """The final state of the flow run."""
     result = group_result(group)
     message = f"{result.completed} of {plural(len(result.loops), 'loop')} completed"
@@ -153,10 +153,10 @@ def concluded(group: Group) -> State[dict[str, Any]]:
 
 
 @task(name="loop", task_run_name="{name}", persist_result=False, cache_policy=NO_CACHE)
-def drive(group: Group, due: LoopRequest, name: str) -> int | None:
+def run_loop(group: Group, due: LoopRequest, name: str) -> int | None:
     """Run one loop in its own process and report how that ends. Raises nothing."""
     try:
-        ended = drive_member(due, loop_folder(group.repository, name), group.cancelled)
+        ended = run_member(due, loop_folder(group.repository, name), group.cancelled)
     except Exception as error:  # noqa: BLE001 - reported to the group, whose other loops continue
         ended = WorkerExit(name, None, str(error) or type(error).__name__)
     group.departures.put(ended)
@@ -164,14 +164,14 @@ def drive(group: Group, due: LoopRequest, name: str) -> int | None:
 
 
 @task(name="choose", task_run_name="choose of {group}", persist_result=False, cache_policy=NO_CACHE)
-def compare(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
+def choose_loop(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
     """Choose the best of these loops."""
     repo = open_repository(Path(repository))
     states = [state for loop in loops if (state := known_state(repo, loop))]
     return best_of(repo, states, f"{_uid(repo, group)}/choice", group_folder(repo, group).cancel.exists)
 
 
-def drive_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> WorkerExit:
+def run_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> WorkerExit:
     """Run a loop until its process ends. Once `cancelled` returns True it is asked to stop, then killed."""
     environment = {
         name: value for name, value in ours().items() if name not in (*OF_A_SESSION, TAG) and not name.startswith(OF_THE_ENGINE)

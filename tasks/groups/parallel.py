@@ -52,7 +52,7 @@ MARK = 6  # hash characters that tell apart two ids which become equal as part o
 PURPOSE = "helmsman choice 1"
 GOAL_SHOWN = 200
 LEAST_DOLLARS = 0.0001  # a limit must not be zero; with this one a loop ends after its first call at the latest
-SHARED = ("cost_usd", "tokens")
+SHARED_LIMITS = ("cost_usd", "tokens")
 """Limits shared by all loops of a group, by their names in the configuration and in a loop's spending."""
 
 
@@ -128,7 +128,7 @@ def _require_same_goal(name: str, state: LoopState, link: Link) -> None:
         )
 
 
-def opened(request: ParallelRequest, repository: Repository) -> Group:
+def open_group(request: ParallelRequest, repository: Repository) -> Group:
     """Open a group. Raises OperatorError where it cannot be run, or was started with other goals."""
     shared = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
     config = configure(repository.top, shared, consent=consent_of(repository.common)).config
@@ -155,7 +155,7 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
         raise OperatorError("the group has no loops", expected="goals, or a plan", remedy="add --goal TEXT, or --plan FILE")
     names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
     # in sequence each loop is a separate step, which may spend what the configuration allows any loop
-    limits = config.limits.model_copy(update=dict.fromkeys(SHARED)) if request.in_a_row else config.limits
+    limits = config.limits.model_copy(update=dict.fromkeys(SHARED_LIMITS)) if request.in_a_row else config.limits
     group = Group(request, repository, links, limits, config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
         item: Any = link.settings.get("plan", {}).get("item", "")
@@ -288,7 +288,7 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
 
 def _allocate(group: Group, places: Sequence[int], waiting: int, states: Sequence[LoopState | None]) -> None:
     """Allocate each of these loops a share of the group budget. `waiting` counts these and the loops that start later."""
-    for name in SHARED:
+    for name in SHARED_LIMITS:
         if (budget := getattr(group.limits, name)) is None:
             continue
         allocated, under_way = list[float](), set[int]()
@@ -322,7 +322,7 @@ def _loop_request(group: Group, place: int, states: Sequence[LoopState | None]) 
         if before is not None:
             base = "" if before.config.workspace.in_place else before.branch
         elif group.items and group.into:
-            base = tip(group.repository, group.config, request.group)
+            base = start_commit(group.repository, group.config, request.group)
         return LoopRequest(
             repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=settings, base=base
         )
@@ -335,7 +335,7 @@ def _loop_request(group: Group, place: int, states: Sequence[LoopState | None]) 
 def planned_items(repository: Repository, config: LoopConfig, group: str) -> tuple[PlanItem, ...]:
     """All plan items in working order. Raises OperatorError where parallel loops cannot do them."""
     file, into = config.plan.file, config.merge.into
-    items = tuple(in_order(plan_at(repository, tip(repository, config, group), file)))
+    items = tuple(in_order(plan_at(repository, start_commit(repository, config, group), file)))
     if len(items) > MOST_ITEMS:
         raise OperatorError(
             "the plan is too long for a group", expected=f"{MOST_ITEMS} items at most", found=f"{len(items)} in {file}",
@@ -354,7 +354,7 @@ def planned_items(repository: Repository, config: LoopConfig, group: str) -> tup
 def done_items(repository: Repository, config: LoopConfig, group: str) -> frozenset[str]:
     """Ids of the items that are done; empty where the plan can no longer be read."""
     try:
-        plan = plan_at(repository, tip(repository, config, group), config.plan.file)
+        plan = plan_at(repository, start_commit(repository, config, group), config.plan.file)
     except OperatorError:
         return frozenset()
     return frozenset(item.id for item in plan.items if item.done)
@@ -372,7 +372,7 @@ def item_names(group: str, items: Sequence[PlanItem]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def tip(repository: Repository, config: LoopConfig, group: str) -> str:
+def start_commit(repository: Repository, config: LoopConfig, group: str) -> str:
     """The commit that a new loop starts from: the tip of the merge branch, or HEAD where nothing is merged."""
     into, remote = config.merge.into, config.remote.name
     if not into:

@@ -13,7 +13,7 @@ from helmsman.records.gates import Choice, GateKind
 from helmsman.records.lessons import ExtractedLessons
 from helmsman.records.state import LoopState
 from helmsman.render.issue import manual_steps
-from tasks.approvals.ask import passed
+from tasks.approvals.ask import ask_due_questions
 from tasks.engine.step import with_retries
 from tasks.loop import steps
 from tasks.loop.handoff import PATCH, commit_lines, hand_over, propose
@@ -112,7 +112,7 @@ LESSONS: tuple[str, Leave] = "not all that the loop teaches is kept", _conclude
 LEFT: tuple[tuple[str, Leave], ...] = (
     ("the handoff is kept in {folder}/handoff.md", hand_over),
     ("nothing was proposed for AGENTS.md", _propose),
-    ("the question about AGENTS.md was skipped", passed),
+    ("the question about AGENTS.md was skipped", ask_due_questions),
     ("AGENTS.md was not changed", _commit_learnings),
     ("the wiki is out of date", update_wiki),
     ("not pushed; push it again with: helmsman resume {loop}", _push),

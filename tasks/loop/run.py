@@ -35,7 +35,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, has_begun
-from tasks.approvals.ask import passed
+from tasks.approvals.ask import ask_due_questions
 from tasks.checks.missing import cannot_start
 from tasks.engine import runs
 from tasks.engine.embedded import is_embedded
@@ -267,7 +267,7 @@ def landed(context: LoopContext, state: LoopState) -> LoopState:
         state = begin_landing(context, state)
         with merging_alone(context.repository, context.folder.cancel.exists):
             state = land(context, state, partial(steps.checked_for_merge, context, state))
-        state = passed(context, state)
+        state = ask_due_questions(context, state)
     return catch_up(context, state)
 
 

@@ -21,7 +21,7 @@ from helmsman.oversee.answers import timeout_answer
 from helmsman.plain import clean
 from helmsman.records.forms import form_for
 from tasks.approvals import answers
-from tasks.approvals.pause import resume_paused, stand_in
+from tasks.approvals.pause import placeholder_input, resume_paused
 from tasks.engine.runs import REPOSITORY, runs_where, tagged
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
@@ -83,8 +83,8 @@ def _wake(run: FlowRun, now: datetime) -> str:
         folder = loop_folder(repository, loop)
         if state.gate is None or state.uid != tagged(run, "uid:") or holder(folder.lock) is not None:
             return ""
-        answer = answers.find(folder.answers, state.uid, state.gate.key) or timeout_answer(state.gate, now)
-        if answer is None or not resume_paused(state.uid, stand_in(form_for(state.gate.kind), answer.choice)):
+        answer = answers.find_answer(folder.answers, state.uid, state.gate.key) or timeout_answer(state.gate, now)
+        if answer is None or not resume_paused(state.uid, placeholder_input(form_for(state.gate.kind), answer.choice)):
             return ""
     except HelmsmanError as error:
         _log.warning("the loop of run %s cannot be looked at: %s", run.name, error)

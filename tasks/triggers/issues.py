@@ -34,10 +34,10 @@ from tasks.system.paths import LoopFolder
 from tasks.trackers.thread import publish_changes, reply
 from tasks.triggers.pushes import configuration_files, fetch_branch, find_repository
 
-Found = LoopRequest | Ignored | Handled
+Result = LoopRequest | Ignored | Handled
 
 
-def handle(event: IssueEvent, now: datetime, driven: str = "") -> Found:
+def handle_issue_event(event: IssueEvent, now: datetime, driven: str = "") -> Result:
     """Handle an event. Raises OperatorError where the configuration is wrong, TransientError where git cannot fetch.
 
     `driven`: uid of the loop that this run has driven before, for any event; the run continues that loop.
@@ -89,7 +89,7 @@ class _IssueLoop:
         return self.state.outcome is Outcome.COMPLETED and not undelivered and is_finished(self.where, self.state)
 
 
-def _continue_loop(issue: _IssueLoop) -> Found:
+def _continue_loop(issue: _IssueLoop) -> Result:
     """Continue a loop whose driver died, even while delivering its result. A loop that has ended is not started again."""
     state, loop = issue.state, f"loop {issue.state.loop}"
     if issue.is_driven:
@@ -101,7 +101,7 @@ def _continue_loop(issue: _IssueLoop) -> Found:
     return issue.request
 
 
-def _start(repository: Repository, where: str, event: IssueEvent, now: datetime) -> Found:
+def _start(repository: Repository, where: str, event: IssueEvent, now: datetime) -> Result:
     commit = fetch_branch(repository, event.branch) or read_ref(repository.common, f"refs/heads/{event.branch}")
     if commit is None:
         return Ignored(reason=f"{event.what}: there is no branch {event.branch}")
@@ -127,7 +127,7 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     return _continue_loop(_IssueLoop(repository, where, event, read_state(repository, loop)[0]))
 
 
-def _handle_comment(issue: _IssueLoop) -> Found:
+def _handle_comment(issue: _IssueLoop) -> Result:
     command, state = parse_command(issue.event.said), issue.state
     if command is None:
         return Ignored(reason=f"{issue.event.what}: it contains no command for the loop")
@@ -142,7 +142,7 @@ def _handle_comment(issue: _IssueLoop) -> Found:
     return found
 
 
-def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Found]:
+def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Result]:
     """Follow a command. Return the reply and the result. Raises OperatorError for a command that cannot be followed."""
     state, words = issue.state, "\n".join(filter(None, (command.rest, command.below)))
     if command.verb == TELL:
@@ -163,7 +163,7 @@ def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Found]:
     return confirmation(answer, state.gate) if first == answer else _earlier_answer_reply(first), _wake(issue, state.gate, first)
 
 
-def _resume(issue: _IssueLoop, words: str) -> tuple[str, Found]:
+def _resume(issue: _IssueLoop, words: str) -> tuple[str, Result]:
     state = issue.state
     if state.gate is not None:
         raise OperatorError("the loop waits for an answer", expected="one of its choices")
@@ -182,7 +182,7 @@ def _store_answer(issue: _IssueLoop, answer: Answer) -> Answer:
 
     Raises OperatorError where a driver is about to read another one.
     """
-    first = answers.put(issue.folder.answers, issue.state.uid, answer)
+    first = answers.store_answer(issue.folder.answers, issue.state.uid, answer)
     if first is None:
         raise OperatorError("the question was answered in the meantime", remedy="check the loop's status")
     if first != answer and issue.is_driven:
@@ -200,17 +200,17 @@ def _store_words(issue: _IssueLoop, words: str) -> None:
         raise OperatorError("the message is empty", expected="text after the command, or below it")
     if issue.state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
-    answers.put_words(issue.folder.words, issue.state.uid, issue.event.comment, words)
+    answers.store_message(issue.folder.words, issue.state.uid, issue.event.comment, words)
 
 
-def _wake(issue: _IssueLoop, gate: Gate, answer: Answer) -> Found:
+def _wake(issue: _IssueLoop, gate: Gate, answer: Answer) -> Result:
     """Continue the loop with the answer: a driver reads it, a suspended run is resumed, or this run continues the loop."""
     handled = Handled(what=f"loop {issue.state.loop}: {answer.choice} by {answer.by}")
     if issue.is_driven:
         return handled
-    from tasks.approvals.pause import resume_paused, stand_in
+    from tasks.approvals.pause import placeholder_input, resume_paused
 
-    if resume_paused(issue.state.uid, stand_in(form_for(gate.kind), answer.choice), answer.at):
+    if resume_paused(issue.state.uid, placeholder_input(form_for(gate.kind), answer.choice), answer.at):
         return handled
     return issue.request.model_copy(update={"reopen": True})
 
@@ -219,7 +219,7 @@ def _error_reply(error: HelmsmanError) -> str:
     return "\n\n".join([f"Not done: {prose(error.in_a_line, 1000)}", COMMANDS])
 
 
-def _stop(issue: _IssueLoop, why: str) -> Found:
+def _stop(issue: _IssueLoop, why: str) -> Result:
     """Stop a loop, running here, elsewhere or not at all. Its work and state are kept.
 
     A stop that does not reach the remote is reported at the issue as not done.
@@ -263,7 +263,7 @@ def _stop_locked(issue: _IssueLoop, why: str) -> tuple[LoopState, Answer | None,
             "at": issue.event.received_at,
         }
         answer = Answer.model_validate({**fields, "choice": Choice.STOP})
-        answers.replace(issue.folder.answers, current.uid, answer)
+        answers.replace_answer(issue.folder.answers, current.uid, answer)
         return current, answer, current
     after = (
         current if current.ending is not None else close(loop_context(issue.where, current), current, Cancelled(why), now_utc())

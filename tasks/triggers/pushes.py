@@ -44,7 +44,7 @@ def read_allowed_file(path: Path) -> Mapping[str, AllowedRepo]:
     return read_allowed(read_toml(path), str(path))
 
 
-def begin(push: Push, now: datetime) -> LoopRequest | Ignored:
+def handle_push(push: Push, now: datetime) -> LoopRequest | Ignored:
     """Handle a push. Raises OperatorError for a wrong pushed configuration, TransientError where git cannot fetch."""
     if push.branch.startswith(OWN_BRANCHES):
         return Ignored(reason=f"{push.branch} is one of Helmsman's own branches")

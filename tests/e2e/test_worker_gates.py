@@ -106,7 +106,7 @@ def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_
     assert gate is not None
     answer = Answer(gate=gate.key, kind=gate.kind, choice=Choice.APPROVE, by="Eve", via="tracker", at=now_utc())
     monkeypatch.setenv("HELMSMAN_HOME", answered.variables["HELMSMAN_HOME"])  # by the same user
-    assert answers.put(answered.loop_folder.answers, answered.state.uid, answer) == answer
+    assert answers.store_answer(answered.loop_folder.answers, answered.state.uid, answer) == answer
     deadline = lapsing.state.gate.deadline if lapsing.state.gate else None
     assert deadline is not None
     assert eventually(lambda: now_utc() > deadline, PATIENCE)

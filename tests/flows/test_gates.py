@@ -40,7 +40,7 @@ def put(repository: Path, choice: Choice, **more: object) -> None:
     assert gate is not None
     said = {"gate": gate.key, "kind": gate.kind, "choice": choice, "via": "command line", "at": datetime.now(UTC), **more}
     answer = Answer.model_validate(said)
-    assert answers.put(loop_folder(open_repository(repository), "loop").answers, state.uid, answer) == answer
+    assert answers.store_answer(loop_folder(open_repository(repository), "loop").answers, state.uid, answer) == answer
 
 
 def resume(repository: Path, **settings: object) -> LoopState:

@@ -17,8 +17,8 @@ from helmsman.records.alignment import (
     AlignRequest,
     Asked,
 )
-from tasks.alignment.aligning import Work, attempt_id, configured, present, put
-from tasks.alignment.run import UnansweredError, concluded
+from tasks.alignment.aligning import Work, attempt_id, configure_alignment, current_alignment, replace_alignment
+from tasks.alignment.run import UnansweredError, final_state
 from tasks.checks.project import LONGEST_TEXT, MOST_NAMES, gather_facts
 from tasks.loop.alignment_file import (
     align_folder,
@@ -109,18 +109,18 @@ def test_a_secret_of_ours_that_lies_in_the_repository_is_not_shown_to_a_model(to
 
 @pytest.mark.usefixtures("umask_of_a_recluse")
 def test_a_file_is_written_whole_and_read_back_and_nothing_is_left_beside_it(top: Path) -> None:
-    assert put(work(top, file="docs/plan/A.md"), OPEN, over=None) is None
+    assert replace_alignment(work(top, file="docs/plan/A.md"), OPEN, over=None) is None
     assert read_alignment(top / "docs/plan/A.md") == OPEN
     assert [path.name for path in (top / "docs/plan").iterdir()] == ["A.md"]
     assert (top / "docs/plan/A.md").stat().st_mode & 0o777 == 0o644
 
 
 def test_what_somebody_wrote_meanwhile_is_kept_aside_and_our_own_text_is_not(top: Path) -> None:
-    put(work(top), OPEN, over=None)
-    assert put(work(top), DONE, over=OPEN) is None
+    replace_alignment(work(top), OPEN, over=None)
+    assert replace_alignment(work(top), DONE, over=OPEN) is None
     edited = render(DONE).replace("a CSV export", "a TSV export")
     (top / ALIGNMENT).write_text(edited)
-    kept = put(work(top), DONE, over=DONE)
+    kept = replace_alignment(work(top), DONE, over=DONE)
     assert kept is not None
     assert kept.read_text() == edited
     assert kept.is_relative_to(opened(top).common)
@@ -139,7 +139,7 @@ def test_what_somebody_wrote_meanwhile_is_kept_aside_and_our_own_text_is_not(top
 def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(top: Path, text: bytes, why: str) -> None:
     (top / ALIGNMENT).write_bytes(text)
     with pytest.raises(OperatorError, match=why):
-        present(work(top))
+        current_alignment(work(top))
     assert (top / ALIGNMENT).read_bytes() == text
 
 
@@ -151,15 +151,15 @@ def test_links_pipes_and_folders_are_no_alignment_files(top: Path, tmp_path: Pat
     (top / "round").symlink_to("round")
     for name in ("link.md", "away/outside.md", "pipe.md", "src", "round/x.md"):
         with pytest.raises(OperatorError, match=r"leads out of its repository|something else|cannot be read"):
-            present(work(top, file=name))
+            current_alignment(work(top, file=name))
 
 
 @pytest.mark.parametrize("why", [Cancelled("enough"), UnansweredError("stopped by a person"), KeyboardInterrupt()])
 def test_whoever_ends_it_while_the_file_is_being_written_is_not_refused(top: Path, why: BaseException) -> None:
     write(top, {ALIGNMENT: "half a line that is no alig"})
-    assert concluded(work(top), why).name in {"Cancelled", "Stopped"}
+    assert final_state(work(top), why).name in {"Cancelled", "Stopped"}
     with pytest.raises(OperatorError, match="is no alignment"):
-        concluded(work(top))
+        final_state(work(top))
 
 
 def test_an_attempt_that_was_broken_off_goes_on_under_its_id_and_another_goal_under_another(top: Path) -> None:
@@ -179,13 +179,13 @@ def test_names_in_the_engine_differ_where_files_do() -> None:
 def test_a_goal_that_is_said_wins_over_the_files_and_the_files_over_the_configured(top: Path) -> None:
     write(top, {"helmsman.toml": 'goal = "configured"\n'})
     request = AlignRequest(repository=str(top))
-    assert configured(request).goal == "configured"
+    assert configure_alignment(request).goal == "configured"
     write_alignment(top / ALIGNMENT, OPEN)
-    assert configured(request).goal == GOAL
-    assert configured(request.model_copy(update={"goal": "said"})).goal == "said"
+    assert configure_alignment(request).goal == GOAL
+    assert configure_alignment(request.model_copy(update={"goal": "said"})).goal == "said"
     write(top, {"goal.md": "x" * 50_001, "helmsman.toml": 'goal_file = "goal.md"\n'})
     with pytest.raises(OperatorError, match="too long for an alignment"):
-        configured(AlignRequest(repository=str(top), out="another.md"))
+        configure_alignment(AlignRequest(repository=str(top), out="another.md"))
 
 
 # --- a loop that starts -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import HelmsmanError, TransientError
 from helmsman.records.gates import Answer, Choice, GateKind
-from tasks.approvals.answers import find, put, signed_answer
+from tasks.approvals.answers import find_answer, signed_answer, store_answer
 from tasks.system.files import write_atomic
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
@@ -20,17 +20,17 @@ BROKEN = Path("/proc/self/mem")
 
 
 def test_the_first_answer_counts(tmp_path: Path) -> None:
-    assert put(tmp_path / "answers", UID, YES) == YES
-    assert put(tmp_path / "answers", UID, NO) == YES
-    assert find(tmp_path / "answers", UID, YES.gate) == YES
+    assert store_answer(tmp_path / "answers", UID, YES) == YES
+    assert store_answer(tmp_path / "answers", UID, NO) == YES
+    assert find_answer(tmp_path / "answers", UID, YES.gate) == YES
     assert [path.name for path in (tmp_path / "answers").iterdir()] == [f"{YES.gate}.json"]
 
 
 @pytest.mark.parametrize("torn", ["", "{", YES.model_dump_json()[:40]])
 def test_an_answer_that_cannot_be_read_is_in_nobodys_way(tmp_path: Path, torn: str) -> None:
     (tmp_path / f"{YES.gate}.json").write_text(torn)
-    assert put(tmp_path, UID, YES) == YES
-    assert find(tmp_path, UID, YES.gate) == YES
+    assert store_answer(tmp_path, UID, YES) == YES
+    assert find_answer(tmp_path, UID, YES.gate) == YES
     (aside,) = tmp_path.glob("*-refused-*")
     assert aside.read_text() == torn
 
@@ -48,17 +48,17 @@ def test_an_answer_that_the_disk_withholds_for_once_still_counts(tmp_path: Path)
         pytest.skip(f"reading {BROKEN} is no input/output error here")
     (tmp_path / "theirs").symlink_to(BROKEN)
     (tmp_path / f"{YES.gate}.json").symlink_to("theirs")
-    for look in (lambda: put(tmp_path, UID, NO), lambda: find(tmp_path, UID, YES.gate)):
+    for look in (lambda: store_answer(tmp_path, UID, NO), lambda: find_answer(tmp_path, UID, YES.gate)):
         with pytest.raises(TransientError, match="Input/output error"):
             look()
     write_atomic(tmp_path / "theirs", signed_answer(UID, YES))
-    assert find(tmp_path, UID, YES.gate) == YES
+    assert find_answer(tmp_path, UID, YES.gate) == YES
 
 
 def test_an_answer_that_nobody_may_read_is_named_and_left_where_it_is(tmp_path: Path) -> None:
     (tmp_path / f"{YES.gate}.json").mkdir()
     with pytest.raises(HelmsmanError, match=f"{YES.gate}.json"):
-        put(tmp_path, UID, YES)
+        store_answer(tmp_path, UID, YES)
     assert [path.name for path in tmp_path.iterdir()] == [f"{YES.gate}.json"]
 
 

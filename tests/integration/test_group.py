@@ -12,7 +12,7 @@ from helmsman.records.request import Choice, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState, Spending
 from tasks.groups import members as gathering
 from tasks.groups.members import next_exit
-from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, opened, record_exit, store_choice
+from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit, store_choice
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import known_state, replace_state
@@ -33,7 +33,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def group_of(asked: ParallelRequest) -> Group:
-    return opened(asked, open_repository(Path(asked.repository)))
+    return open_group(asked, open_repository(Path(asked.repository)))
 
 
 def begin(group: Group) -> list[LoopRequest]:
@@ -170,5 +170,5 @@ def test_groups_of_one_name_in_two_repositories_end_no_process_of_each_other(
     monkeypatch.setattr(gathering, "best_of", noted)
     for name in ("one", "other", "one"):
         top = tmp_path / name
-        gathering.compare.fn(str(top if top.exists() else make_repository(top)), "g", ())
+        gathering.choose_loop.fn(str(top if top.exists() else make_repository(top)), "g", ())
     assert tags[0] == tags[2] != tags[1]

@@ -12,7 +12,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import ChainRequest, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState
-from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, opened, record_exit
+from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_context
@@ -37,7 +37,7 @@ def in_a_row(top: Path, loops: int = 2, own: dict[str, Any] | None = None, **fie
     links = tuple(Link(goal=goal, checks=("true",), settings={}) for goal in GOALS[:loops])
     links = (links[0].model_copy(update={"settings": own or {}}), *links[1:])
     asked = ChainRequest(repository=str(top), chain="num", loops=links, **fields)
-    return opened(asked.as_group, open_repository(top))
+    return open_group(asked.as_group, open_repository(top))
 
 
 def due(group: Group) -> LoopRequest:
@@ -134,7 +134,7 @@ def test_attempts_and_plans_are_not_driven_in_a_row(top: Path, changes: dict[str
         "in_a_row": True,
     }
     with pytest.raises(OperatorError, match="loops in a row need a goal each"):
-        opened(ParallelRequest(**{**asked, **changes}), open_repository(top))
+        open_group(ParallelRequest(**{**asked, **changes}), open_repository(top))
 
 
 # --- what a file and the command line say -------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.repository.state_ref import Fenced
 from tasks.system.lock import exclusive_driver
 from tasks.system.paths import LoopFolder
-from tasks.triggers.issues import handle
+from tasks.triggers.issues import handle_issue_event
 from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.tracker_api import TrackerApi
 from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, said, served, started
@@ -53,15 +53,15 @@ def test_an_answer_whose_bringer_died_is_followed_by_the_next_answer(
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", away)
     first = said(served, api, "/helmsman approve", 1)
     with pytest.raises(TransientError):
-        handle(first, NOW)
+        handle_issue_event(first, NOW)
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     again = first if then == "the same event" else said(served, api, then, 2)
-    assert handle(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answers.find(folder.answers, loop.uid, gate.key)
+    assert handle_issue_event(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
+    found = answers.find_answer(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.APPROVE
     if then == "/helmsman approve":  # by the same person, later: the reply says which counts
-        assert handle(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
+        assert handle_issue_event(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
         assert "the first answer counts: **approve** by `alice`" in comments(api)[-1]
 
 
@@ -72,10 +72,10 @@ def test_a_stop_comes_before_an_answer_that_nobody_has_read(
 ) -> None:
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     loop, gate, folder = asking(served, api)
-    handle(said(served, api, "/helmsman approve", 1), NOW)
+    handle_issue_event(said(served, api, "/helmsman approve", 1), NOW)
     stop = said(served, api, what, 2) if what else event(served, api, "withdrawn")
-    assert handle(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answers.find(folder.answers, loop.uid, gate.key)
+    assert handle_issue_event(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
+    found = answers.find_answer(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.STOP
 
@@ -86,8 +86,8 @@ def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_drive
 ) -> None:
     loop, _, folder = asking(served, api)
     with exclusive_driver(folder.lock, loop.loop):
-        handle(said(served, api, "/helmsman approve", 1), NOW)
-        assert isinstance(handle(said(served, api, "/helmsman stop", 2), NOW), Ignored)
+        handle_issue_event(said(served, api, "/helmsman approve", 1), NOW)
+        assert isinstance(handle_issue_event(said(served, api, "/helmsman stop", 2), NOW), Ignored)
     assert "approve by alice" in comments(api)[-1]
 
 
@@ -104,7 +104,7 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
 
     def fetching(*_: Any, held: bool) -> None:
         if held:
-            handle(said(served, api, "/helmsman cancel"), NOW)
+            handle_issue_event(said(served, api, "/helmsman cancel"), NOW)
 
     def mending(context: LoopContext, state: LoopState) -> LoopState:
         repair(context, state)
@@ -126,10 +126,10 @@ def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: ServedReposit
     loop = changed(served, started(served, api), gate=gate)
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with exclusive_driver(folder.lock, loop.loop):
-        assert isinstance(handle(said(served, api, "/helmsman perhaps", 1), NOW), Ignored)
-        assert answers.find(folder.answers, loop.uid, gate.key) is None
-        assert isinstance(handle(said(served, api, "/helmsman approve Go on", 2), NOW), Handled)
-    answer = answers.find(folder.answers, loop.uid, gate.key)
+        assert isinstance(handle_issue_event(said(served, api, "/helmsman perhaps", 1), NOW), Ignored)
+        assert answers.find_answer(folder.answers, loop.uid, gate.key) is None
+        assert isinstance(handle_issue_event(said(served, api, "/helmsman approve Go on", 2), NOW), Handled)
+    answer = answers.find_answer(folder.answers, loop.uid, gate.key)
     assert answer is not None
     assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")
     refused, understood = comments(api)

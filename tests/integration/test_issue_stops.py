@@ -22,7 +22,7 @@ from tasks.repository.loop_context import LoopContext, loop_folder, worktree_of
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, parse_state, read_state, replace_state, state_ref
 from tasks.repository.worktree import ensure_worktree
-from tasks.triggers.issues import handle
+from tasks.triggers.issues import handle_issue_event
 from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.repositories import commit, sh
 from tests.fakes.tracker_api import TrackerApi
@@ -84,7 +84,7 @@ def away(served: ServedRepository) -> Path:
 def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: ServedRepository, api: TrackerApi) -> None:
     loop = begun(served, api)
     other, theirs = gone_elsewhere(served, loop)
-    assert isinstance(handle(stop(served, api, text), NOW), Handled)
+    assert isinstance(handle_issue_event(stop(served, api, text), NOW), Handled)
     found = on_remote(served, loop)
     assert (found.outcome, found.iteration, found.head) == (Outcome.CANCELLED, theirs.iteration, theirs.head)
     with pytest.raises(Fenced):
@@ -97,13 +97,13 @@ def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done(served: Serv
     gone_elsewhere(served, loop)
     hidden = away(served)
     with pytest.raises(TransientError):
-        handle(stop(served, api, ""), NOW)
+        handle_issue_event(stop(served, api, ""), NOW)
     (told,) = comments(api)
     assert "Not done: " in told
     assert "/helmsman cancel" in told
     assert (is_told_of_a_stop(api), stored(served, loop).ending) == (False, None)
     hidden.rename(served.bare)
-    assert isinstance(handle(stop(served, api, "/helmsman cancel", 8), NOW), Handled)
+    assert isinstance(handle_issue_event(stop(served, api, "/helmsman cancel", 8), NOW), Handled)
     assert on_remote(served, loop).outcome is Outcome.CANCELLED
     assert is_told_of_a_stop(api)
 
@@ -120,8 +120,8 @@ def test_a_stop_that_is_too_late_is_said_not_to_be_done(
 
     monkeypatch.setattr("tasks.triggers.issues.close", closing)
     with pytest.raises(OperatorError):
-        handle(stop(served, api, ""), NOW)
-    assert isinstance(handle(stop(served, api, "/helmsman cancel"), NOW), Ignored)
+        handle_issue_event(stop(served, api, ""), NOW)
+    assert isinstance(handle_issue_event(stop(served, api, "/helmsman cancel"), NOW), Ignored)
     assert len(comments(api)) == 2
     assert all("Not done: " in body for body in comments(api))
     assert on_remote(served, loop).ending is None
@@ -138,9 +138,9 @@ def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
     other, theirs = gone_elsewhere(served, loop)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     push_loop(other, replace_state(other, theirs, theirs.model_copy(update={"gate": gate}), "ask"))
-    found = handle(stop(served, api, ""), NOW)
+    found = handle_issue_event(stop(served, api, ""), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    answer = answers.find(loop_folder(open_repository(served.clone), loop.loop).answers, theirs.uid, gate.key)
+    answer = answers.find_answer(loop_folder(open_repository(served.clone), loop.loop).answers, theirs.uid, gate.key)
     assert answer is not None
     assert answer.choice is Choice.STOP
 
@@ -149,7 +149,7 @@ def test_a_loop_that_nobody_has_driven_yet_is_stopped_here(served: ServedReposit
     """Its branch is nowhere, and its remote has not heard of it."""
     loop = started(served, api)
     changed(served, loop, config=loop.config.model_copy(update={"remote": RemoteConfig(push=True)}))
-    assert isinstance(handle(stop(served, api, ""), NOW), Handled)
+    assert isinstance(handle_issue_event(stop(served, api, ""), NOW), Handled)
     assert stored(served, loop).outcome is Outcome.CANCELLED
     assert read_ref(served.bare, state_ref(loop.loop)) is None
 
@@ -159,7 +159,7 @@ def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: ServedR
     done = changed(served, loop, config=loop.config.model_copy(update={"remote": PUSH_CONFIG}))
     completed(served, done)
     away(served)
-    found = handle(stop(served, api, ""), NOW)
+    found = handle_issue_event(stop(served, api, ""), NOW)
     assert isinstance(found, Ignored)
     assert "has ended already" in found.reason
     assert not is_told_of_a_stop(api)
@@ -170,7 +170,7 @@ def test_a_branch_that_a_person_stands_on_is_not_moved_by_a_stop_which_says_so(s
     gone_elsewhere(served, loop)
     sh(served.clone, "switch", "--quiet", loop.branch)
     with pytest.raises(HelmsmanError, match="checked out at"):
-        handle(stop(served, api, ""), NOW)
+        handle_issue_event(stop(served, api, ""), NOW)
     assert "checked out at" in comments(api)[0]
     assert not is_told_of_a_stop(api)
     assert (stored(served, loop), sh(served.clone, "status", "--porcelain")) == (loop, "")

@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.records.triggers import Ignored
-from tasks.triggers.issues import handle
+from tasks.triggers.issues import handle_issue_event
 from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.tracker_api import TrackerApi
 from tests.integration.test_issues import NOW, ONE_KIND, comments, configuration, event, said, served, tracker
@@ -19,18 +19,18 @@ def test_a_tracker_that_the_repository_names_is_not_taken(served: ServedReposito
     served.commit("theirs", {"helmsman.toml": configuration() + f'[tracker]\nkind = "{api.kind}"\nurl = "{api.url}"\n'})
     served.push("main")
     with pytest.raises(OperatorError, match="what only the operator may set"):
-        handle(event(served, api), NOW)
+        handle_issue_event(event(served, api), NOW)
 
 
 @ONE_KIND
 def test_an_issue_of_another_tracker_than_the_operator_s_starts_nothing(served: ServedRepository, api: TrackerApi) -> None:
     other = event(served, api).model_copy(update={"settings": tracker(api, "acme/other")})
     with pytest.raises(OperatorError, match="tracker is not configured"):
-        handle(other, NOW)
+        handle_issue_event(other, NOW)
 
 
 @ONE_KIND
 def test_words_at_an_issue_without_a_loop_are_talk(served: ServedRepository, api: TrackerApi) -> None:
-    assert isinstance(handle(said(served, api, "/helmsman cancel"), NOW), Ignored)
-    assert isinstance(handle(event(served, api, "withdrawn"), NOW), Ignored)
+    assert isinstance(handle_issue_event(said(served, api, "/helmsman cancel"), NOW), Ignored)
+    assert isinstance(handle_issue_event(event(served, api, "withdrawn"), NOW), Ignored)
     assert comments(api) == []

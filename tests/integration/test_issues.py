@@ -14,14 +14,14 @@ from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
-from tasks.approvals.answers import with_words
+from tasks.approvals.answers import with_messages
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.loop_context import LoopContext, loop_context, loop_folder
 from tasks.repository.state_ref import read_state, replace_state
 from tasks.system.lock import exclusive_driver
 from tasks.trackers.pull_request import open_pull_request
 from tasks.trackers.thread import publish
-from tasks.triggers.issues import handle
+from tasks.triggers.issues import handle_issue_event
 from tasks.triggers.pushes import fetch_branch
 from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import sh
@@ -77,7 +77,7 @@ def said(served: ServedRepository, api: TrackerApi, text: str, comment: int = 99
 
 
 def started(served: ServedRepository, api: TrackerApi) -> LoopState:
-    request = handle(event(served, api), NOW)
+    request = handle_issue_event(event(served, api), NOW)
     assert isinstance(request, LoopRequest), request
     return read_state(open_repository(served.clone), request.loop)[0]
 
@@ -131,11 +131,11 @@ def test_one_issue_is_one_loop_however_often_it_is_labelled(served: ServedReposi
     loop = started(served, api)
     assert started(served, api) == loop  # nobody drives it: its driver died
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
-        found = handle(event(served, api, moment="2"), NOW)
+        found = handle_issue_event(event(served, api, moment="2"), NOW)
         assert isinstance(found, Ignored)
         assert "is already working" in found.reason
     changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
-    found = handle(event(served, api, moment="3"), NOW)
+    found = handle_issue_event(event(served, api, moment="3"), NOW)
     assert isinstance(found, Ignored)
     assert found.reason.endswith("has ended: some.rule")
 
@@ -161,7 +161,7 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
             return fetch_branch(*arguments)
 
         monkeypatch.setattr("tasks.triggers.issues.fetch_branch", overtaken)
-        found = handle(event(served, api, moment="2"), NOW)
+        found = handle_issue_event(event(served, api, moment="2"), NOW)
     assert isinstance(found, Ignored if driven else LoopRequest)
     assert all(file.exists() for file in paid)
 
@@ -173,8 +173,8 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
     loop = started(served, api)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     changed(served, loop, gate=gate)
-    assert isinstance(handle(event(served, api), NOW), Ignored)
-    assert handle(said(served, api, "/helmsman resume"), NOW, driven=loop.uid) == LoopRequest(
+    assert isinstance(handle_issue_event(event(served, api), NOW), Ignored)
+    assert handle_issue_event(said(served, api, "/helmsman resume"), NOW, driven=loop.uid) == LoopRequest(
         repository=str(served.clone), loop=loop.loop
     )
 
@@ -185,20 +185,20 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
 def test_what_is_told_reaches_the_next_iteration_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     for _ in range(2):  # the same event again, after a crash
-        assert isinstance(handle(said(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Handled)
+        assert isinstance(handle_issue_event(said(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Handled)
     assert len(comments(api)) == 1
-    told = with_words(place_of(served, loop), loop)
+    told = with_messages(place_of(served, loop), loop)
     assert told.guidance == ("Use the parser\nof the library",)
-    assert with_words(place_of(served, told), told) == told
+    assert with_messages(place_of(served, told), told) == told
     assert stored(served, loop).guidance == told.guidance
 
 
 @ONE_KIND
 def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
-    handle(said(served, api, "/helmsman tell Twice is too often"), NOW)
+    handle_issue_event(said(served, api, "/helmsman tell Twice is too often"), NOW)
     told = changed(served, loop, guidance=("Twice is too often",))
-    assert with_words(place_of(served, told), told).guidance == ("Twice is too often",)
+    assert with_messages(place_of(served, told), told).guidance == ("Twice is too often",)
     assert list(place_of(served, told).folder.words.iterdir()) == []
 
 
@@ -209,32 +209,32 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
     what = said(served, api, text) if text else event(served, api, "withdrawn")
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with exclusive_driver(folder.lock, loop.loop):
-        assert isinstance(handle(what, NOW), Handled)
+        assert isinstance(handle_issue_event(what, NOW), Handled)
         assert folder.cancel.exists()
-    assert isinstance(handle(what, NOW), Handled)  # nobody drives it any more: it died before it heard
+    assert isinstance(handle_issue_event(what, NOW), Handled)  # nobody drives it any more: it died before it heard
     assert stored(served, loop).outcome is Outcome.CANCELLED
     assert any("The loop was stopped" in body for body in comments(api))
-    assert isinstance(handle(event(served, api, "withdrawn", moment="9"), NOW), Ignored)
+    assert isinstance(handle_issue_event(event(served, api, "withdrawn", moment="9"), NOW), Ignored)
 
 
 @ONE_KIND
 def test_a_stopped_loop_is_resumed_with_words(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
-        assert isinstance(handle(said(served, api, "/helmsman resume", 1), NOW), Ignored)
+        assert isinstance(handle_issue_event(said(served, api, "/helmsman resume", 1), NOW), Ignored)
     stop = changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
-    found = handle(said(served, api, "/helmsman resume\nTry the other way", 2), NOW)
+    found = handle_issue_event(said(served, api, "/helmsman resume\nTry the other way", 2), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     gone_on = changed(served, stop, ending=None, outcome=None)
-    assert with_words(place_of(served, gone_on), gone_on).guidance == ("Try the other way",)
+    assert with_messages(place_of(served, gone_on), gone_on).guidance == ("Try the other way",)
 
 
 @ONE_KIND
 def test_a_tracker_that_is_away_keeps_nobody_from_being_heard(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     api.faults += [Fault(500)] * 9
-    assert isinstance(handle(said(served, api, "/helmsman tell Hear me"), NOW), Handled)
-    assert with_words(place_of(served, loop), loop).guidance == ("Hear me",)
+    assert isinstance(handle_issue_event(said(served, api, "/helmsman tell Hear me"), NOW), Handled)
+    assert with_messages(place_of(served, loop), loop).guidance == ("Hear me",)
     api.faults.clear()
 
 
@@ -314,9 +314,9 @@ def test_a_loop_without_a_change_asks_for_no_pull_request(served: ServedReposito
 @ONE_KIND
 def test_a_completed_loop_whose_result_never_came_is_gone_on_with(served: ServedRepository, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
-    assert isinstance(handle(event(served, api, moment="2"), NOW), LoopRequest)
+    assert isinstance(handle_issue_event(event(served, api, moment="2"), NOW), LoopRequest)
     assert loop.issue is not None
     brought = changed(served, loop, issue=loop.issue.model_copy(update={"pull_request": "https://x/1"}))
     place_of(served, brought).folder.root.mkdir(parents=True, exist_ok=True)
-    assert isinstance(handle(event(served, api, moment="3"), NOW), Ignored)
-    assert isinstance(handle(said(served, api, "/helmsman tell More", 5), NOW), Ignored)
+    assert isinstance(handle_issue_event(event(served, api, moment="3"), NOW), Ignored)
+    assert isinstance(handle_issue_event(said(served, api, "/helmsman tell More", 5), NOW), Ignored)

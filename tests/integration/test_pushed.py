@@ -17,7 +17,7 @@ from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import loop_names, read_state, replace_state, state_ref, write_state
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
-from tasks.triggers.pushes import begin, find_repository
+from tasks.triggers.pushes import handle_push, find_repository
 from tests.fakes.definition_files import definition_text
 from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import loop_state, sh
@@ -53,13 +53,13 @@ def pushed(served: ServedRepository, branch: str = "main", **files: str) -> Push
 
 
 def started(push: Push) -> LoopState:
-    request = begin(push, NOW)
+    request = handle_push(push, NOW)
     assert isinstance(request, LoopRequest), request
     return read_state(open_repository(Path(request.repository)), request.loop)[0]
 
 
 def reason(push: Push) -> str:
-    found = begin(push, NOW)
+    found = handle_push(push, NOW)
     assert isinstance(found, Ignored), found
     return found.reason
 
@@ -248,7 +248,7 @@ def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: ServedRep
 def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: str, served: ServedRepository) -> None:
     push = pushed(served, **{"helmsman.toml": text})
     with pytest.raises(OperatorError) as caught:
-        begin(push, NOW)
+        handle_push(push, NOW)
     assert words in str(caught.value)
     assert "/tmp" not in str(caught.value)
     assert loop_names(open_repository(served.bare)) == []
@@ -261,7 +261,7 @@ def test_no_goal_file_leads_out_of_the_repository(named: str, served: ServedRepo
     (served.clone / "linked").symlink_to("/etc")
     push = pushed(served, **{"helmsman.toml": f"goal_file = {json.dumps(named)}\n{GOALLESS}"})
     with pytest.raises(OperatorError, match="cannot be used"):
-        begin(push, NOW)
+        handle_push(push, NOW)
 
 
 @pytest.mark.feature("M10", "X3")
@@ -271,7 +271,7 @@ def test_no_preset_leads_out_of_the_repository(named: str, served: ServedReposit
     (served.clone / "link.md").symlink_to(tmp_path / "mine.md")
     push = pushed(served, **{"helmsman.toml": f"preset = {json.dumps(named)}\n{CONFIGURATION}"})
     with pytest.raises(OperatorError, match="cannot be used"):
-        begin(push, NOW)
+        handle_push(push, NOW)
 
 
 @pytest.mark.feature("X3")
@@ -284,9 +284,9 @@ def test_a_configuration_that_is_a_link_is_none(served: ServedRepository, tmp_pa
 
 def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: ServedRepository, tmp_path: Path) -> None:
     with pytest.raises(TransientError, match="could not be cloned"):
-        begin(push_of(served, location=f"file://{tmp_path}/nowhere.git"), NOW)
+        handle_push(push_of(served, location=f"file://{tmp_path}/nowhere.git"), NOW)
     sh(tmp_path, "clone", "--quiet", str(served.bare), str(tmp_path / "workers"))
     push = pushed(served)
     sh(tmp_path / "workers", "remote", "set-url", "origin", f"file://{tmp_path}/nowhere.git")
     with pytest.raises(TransientError, match="could not be fetched"):
-        begin(push.model_copy(update={"location": str(tmp_path / "workers")}), NOW)
+        handle_push(push.model_copy(update={"location": str(tmp_path / "workers")}), NOW)

@@ -17,7 +17,7 @@ from tasks.loop.alignment_file import align_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import loop_names, read_state
 from tasks.system.lock import exclusive_driver
-from tasks.triggers.pushes import begin
+from tasks.triggers.pushes import handle_push
 from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import NOW, make_repository, sh, write
 
@@ -51,7 +51,7 @@ def pushed(served: ServedRepository, files: Mapping[str, str] | None = None, **c
 
 
 def started(push: Push) -> LoopState:
-    request = begin(push, NOW)
+    request = handle_push(push, NOW)
     assert isinstance(request, LoopRequest), request
     return read_state(open_repository(Path(request.repository)), request.loop)[0]
 
@@ -88,7 +88,7 @@ def test_a_file_that_holds_a_loop_holds_a_pushed_one_with_the_reason(
     files = {file: text} if text else {}
     push = pushed(served, {"helmsman.toml": f'alignment = "{file}"\n{CONFIGURATION}', "docs/notes": "x", **files})
     with pytest.raises(OperatorError) as caught:
-        begin(push, NOW)
+        handle_push(push, NOW)
     assert why in str(caught.value)
     assert caught.value.remedy == "fix it, and push again"
     assert "/tmp" not in str(caught.value)
@@ -103,7 +103,7 @@ def test_no_alignment_file_leads_out_of_the_repository(served: ServedRepository,
     (served.clone / "linked").symlink_to(tmp_path / "outside")
     push = pushed(served, {"helmsman.toml": f'alignment = "{named}"\n{CONFIGURATION}'})
     with pytest.raises(OperatorError, match=r"cannot be used|is not a regular file"):
-        begin(push, NOW)
+        handle_push(push, NOW)
 
 
 def test_every_checkout_of_a_repository_has_an_alignment_of_its_own(tmp_path: Path) -> None:
