@@ -5,6 +5,6 @@
 `plan_gap`, `learning`, `variety`), and changes the state of controller and ladder (`pid`, `ladder`). Each detector is a row of a
 table with one interface (`detector`). `imperatives` reads instructions and `conflicts` compares them. Then `decide/` chooses.
 
-The rest handles questions to people (`gates`, `answers`, `escalation`, `commands_said`), merges of proven work and the tree
+The rest handles questions to people (`gates`, `answers`, `escalation`, `comment_commands`), merges of proven work and the tree
 at which a loop ends (`merging`, `best`), and groups of loops (`group`).
 """

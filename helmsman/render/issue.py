@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from helmsman.config.layers import pairs
-from helmsman.oversee.commands_said import may_set_limits
+from helmsman.oversee.comment_commands import may_set_limits
 from helmsman.oversee.escalation import OVER, open_concerns
 from helmsman.oversee.gates import ACCEPTED_BY_PERSON
 from helmsman.parsers.issues import COMMAND, format_mark, read_mark

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from helmsman.config import TrackerConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.oversee.commands_said import answer_from_command
+from helmsman.oversee.comment_commands import answer_from_command
 from helmsman.oversee.escalation import concern_changes, open_concerns, question_detection, tracker_actions
 from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.records.base import Record

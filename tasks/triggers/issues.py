@@ -8,7 +8,7 @@ from datetime import datetime
 
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
-from helmsman.oversee.commands_said import answer_from_command
+from helmsman.oversee.comment_commands import answer_from_command
 from helmsman.parsers.issues import OWN_SETTINGS, Command, issue_goal, issue_loop_id, parse_command
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
-from helmsman.oversee.commands_said import answer_from_command, may_set_limits
+from helmsman.oversee.comment_commands import answer_from_command, may_set_limits
 from helmsman.parsers.issues import parse_command
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
