@@ -53,31 +53,31 @@ def pain(s: Situation) -> Answer:
         return "none", None
     back, reason = s.last_good, "; ".join(signal.message for signal in s.critical_events)
     note = f"; the branch is reset to {back[:10]}, and the work kept on a ref" if back else ""
-    words = f"{reason}{note}; review it, then: helmsman resume {s.state.loop}"
-    return reason, stop(s, s.critical_events[0].rule, words, Outcome.EJECTED, back_to=back)
+    message = f"{reason}{note}; review it, then: helmsman resume {s.state.loop}"
+    return reason, stop(s, s.critical_events[0].rule, message, Outcome.EJECTED, back_to=back)
 
 
 @question("agent.operator", lambda _: f"an outcome other than {', '.join(sorted(OPERATOR_FAULTS))}")
 def operator(s: Situation) -> Answer:
     ended, kind = s.call.outcome, s.state.agent.kind if s.state.agent else None
     if ended not in OPERATOR_FAULTS:
-        return s.ended, None
+        return s.call_ending, None
     why = OPERATOR_FAULTS[ended]
     if kind and ended in TEXTS["faults_of_others"]:
         remedy = f"; {kind.remedy}" if kind.remedy else ""  # what its own file says about logging in
         why = TEXTS["faults_of_others"][ended].format(name=kind.name, remedy=remedy)
-    return s.ended, stop(s, f"agent.{ended}", f"{why}{s.error}", Outcome.FAILED, fault="operator", repeat=True)
+    return s.call_ending, stop(s, f"agent.{ended}", f"{why}{s.error_suffix}", Outcome.FAILED, fault="operator", repeat=True)
 
 
 @question("completion")
 def completed(s: Situation) -> Answer:
     # force_max ends at a limit, or when the loop cannot improve anything further by itself
-    no_better = bool(s.limits) or (s.steers and s.oversight.ladder.rung >= EscalationLevel.HUMAN)
+    no_better = bool(s.limits) or (s.acts and s.oversight.ladder.rung >= EscalationLevel.HUMAN)
     if not s.evidence.proven or (s.state.config.completion.force_max and not no_better):
-        return s.gates, None
+        return s.gate_states, None
     rule = f"completion.{'verified' if s.state.config.checks else 'unverified'}"
     grounds = grounds_of_loop(s.evidence, s.state.config)
-    return s.gates, stop(s, rule, s.why_done, Outcome.COMPLETED, grounds=grounds)
+    return s.gate_states, stop(s, rule, s.completion_reason, Outcome.COMPLETED, grounds=grounds)
 
 
 @question("completion.force_max")
@@ -87,22 +87,24 @@ def completed_before(s: Situation) -> Answer:
     because = f"proven before: {before[:10] or 'no'}, a limit is reached: {yes_or_no(bool(s.limits))}"
     if not (s.state.config.completion.force_max and s.limits and before and proof.green and not proof.denied) or judged:
         return because, None
-    reason = f"it was proven on {before[:10]}, and after the last iteration {s.checked} on {s.short}"
+    reason = f"it was proven on {before[:10]}, and after the last iteration {s.checks_text} on {s.short_commit}"
     return because, stop(s, "completion.force_max", reason, Outcome.COMPLETED)
 
 
 @question("completion.nothing_changed")
 def nothing_changed(s: Situation) -> Answer:
-    because = s.refusals
+    because = s.denied_claims
     if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_DENIED_CLAIMS:
         return because, None
-    reason = f"the agent claimed completion {MOST_DENIED_CLAIMS} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short}"
+    reason = (
+        f"the agent claimed completion {MOST_DENIED_CLAIMS} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short_commit}"
+    )
     return because, stop(s, "completion.nothing_changed", reason, Outcome.NOTHING_CHANGED)
 
 
 @question("completion.no_proof")
 def unproven_work(s: Situation) -> Answer:
-    because, refused = s.refusals, s.evidence.proof.refused_by
+    because, refused = s.denied_claims, s.evidence.proof.refused_by
     needs_person = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept work with a finding
     if not needs_person or s.state.done.unproven + 1 < MOST_DENIED_CLAIMS:
         return because, None
@@ -128,8 +130,8 @@ def blocked(s: Situation) -> Answer:
         f"the work is kept on {s.state.branch}; remove the obstacle, or say how to continue:"
         f" helmsman approve {s.state.loop} --guidance TEXT"
     )
-    words = f"the agent says that it is blocked, and {confirmed_by}: {reason}; {choices}"
-    return because, stop(s, "agent.blocked", words, Outcome.BLOCKED)
+    message = f"the agent says that it is blocked, and {confirmed_by}: {reason}; {choices}"
+    return because, stop(s, "agent.blocked", message, Outcome.BLOCKED)
 
 
 @question("limits")
@@ -139,14 +141,14 @@ def limit(s: Situation) -> Answer:
     reason = "; ".join(signal.message for signal in s.limits)
     proven = f"; the last proven commit is {s.state.verified[:10]}" if s.state.verified else ""
     repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and does not count either
-    words = f"{reason}; at the end {s.against}{proven}"
-    return reason, stop(s, s.limits[0].rule, words, Outcome.STOPPED, repeat=repeat)
+    message = f"{reason}; at the end {s.status_and_evidence}{proven}"
+    return reason, stop(s, s.limits[0].rule, message, Outcome.STOPPED, repeat=repeat)
 
 
 @question("agent.usage_limit")
 def usage_limit(s: Situation) -> Answer:
     if s.call.outcome is not AgentOutcome.USAGE_LIMIT:
-        return s.ended, None
+        return s.call_ending, None
     limit = s.call.rate_limit
     known = limit.resets_at if limit else None
     # the announced reset, or now if it has just passed; a reset that has already been awaited is ignored
@@ -154,13 +156,13 @@ def usage_limit(s: Situation) -> Answer:
     window = f" ({limit.window})" if limit and limit.window else ""
     no_reset = "" if known else ", no reset was announced"
     reason = f"usage limit{window} reached{no_reset}; waiting until {_at(until)}, which does not count as an iteration"
-    return s.ended, wait(s, "agent.usage_limit", reason, until, repeat=True)
+    return s.call_ending, wait(s, "agent.usage_limit", reason, until, repeat=True)
 
 
 @question("agent.killed", lambda _: f"a call that does something, or more than {MOST_KILLED} killed attempts")
 def killed(s: Situation) -> Answer:
     """Says nothing about the work or the approach, like a call broken by the network."""
-    because = f"{s.ended} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}"
+    because = f"{s.call_ending} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}"
     if not killed_at_once(s.state, s.evidence.execution):
         return because, None
     until = s.now + timedelta(seconds=s.state.config.retry.first_delay_seconds)
@@ -175,24 +177,24 @@ def failing_agent(s: Situation) -> Answer:
     because = f"{failed} of {allowed} in a row did nothing"
     if failed < allowed:
         return because, None
-    last = f"the last ended as {s.call.outcome}{s.error}"
+    last = f"the last ended as {s.call.outcome}{s.error_suffix}"
     reason = f"{failed} agent calls in a row did nothing ({are_allowed(allowed)}), {last}"
     if s.state.attempt > PAUSES.get(s.call.outcome, 0):
         return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
     # the circuit breaker opens: the attempt is repeated after the pause, and a successful one closes it
     until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
-    words = f"{reason}; retrying at {_at(until)}, which does not count as an iteration"
-    return because, wait(s, "breaker.open", words, until, repeat=True)
+    message = f"{reason}; retrying at {_at(until)}, which does not count as an iteration"
+    return because, wait(s, "breaker.open", message, until, repeat=True)
 
 
 @question("validation")
 def critical(s: Situation) -> Answer:
     critical = [issue for issue in s.oversight.issues if issue.critical]
     because = f"{len(critical)} critical of {len(s.oversight.issues)} issues"
-    if not critical or not s.steers:
+    if not critical or not s.acts:
         return because, None
     reason = "; ".join(issue.message for issue in critical)
-    return because, stop(s, critical[0].rule, f"{reason}; at the end {s.against}", Outcome.STOPPED)
+    return because, stop(s, critical[0].rule, f"{reason}; at the end {s.status_and_evidence}", Outcome.STOPPED)
 
 
 @question("judge.rejections")
@@ -208,8 +210,8 @@ def rejected(s: Situation) -> Answer:
     about = f" (not met: {unmet})" if unmet else ""
     times = f"{s.state.judge.rejections + 1} times in a row, {are_allowed(most)}"
     reason = f"the judge rejected the work {times}: {judgement.cause}{about}"
-    words = f"{reason}; a person has to review the criteria or the work"
-    return because, stop(s, "judge.rejections", words, Outcome.WAITING)
+    message = f"{reason}; a person has to review the criteria or the work"
+    return because, stop(s, "judge.rejections", message, Outcome.WAITING)
 
 
 @question("judge.cannot_tell")
@@ -229,7 +231,7 @@ def cannot_tell(s: Situation) -> Answer:
 
 @question("plan.person")
 def person_for_item(s: Situation) -> Answer:
-    proof, (_, because) = s.evidence.item, s.in_hand
+    proof, (_, because) = s.evidence.item, s.item_status
     if proof is None or not proof.needs_word:
         return because, None
     no_judge = "" if s.evidence.judgement else "there is no judge, so "
@@ -240,7 +242,7 @@ def person_for_item(s: Situation) -> Answer:
 @question("plan.tries")
 def tries(s: Situation) -> Answer:
     """Do not retry what failed this often. Parallel items wait as well: they are proven one after the other."""
-    proof, plan, (tries, because) = s.evidence.item, s.state.config.plan, s.in_hand
+    proof, plan, (tries, because) = s.evidence.item, s.state.config.plan, s.item_status
     if proof is None or proof.proven or not proof.tried or tries < plan.tries:
         return because, None
     item, spent = f"{proof.item} ({clean(proof.title)[:100]})", plural(tries, "iteration")
@@ -272,17 +274,19 @@ def denied(s: Situation) -> Answer:
 def person(s: Situation) -> Answer:
     ladder = s.oversight.ladder
     reason = f"{ladder.rung.title}: {ladder.reason}" if ladder.reason else ladder.rung.title
-    because = f"the level is {reason}{'' if s.steers else '; ladder.act is off, so it has no effect'}"
-    if ladder.rung < EscalationLevel.HUMAN or not s.steers:
+    because = f"the level is {reason}{'' if s.acts else '; ladder.act is off, so it has no effect'}"
+    if ladder.rung < EscalationLevel.HUMAN or not s.acts:
         return because, None
     facts = "; ".join(map(describe_conflict, s.oversight.conflicts[:CONFLICTS_SHOWN]))
-    objection = f"two instructions contradict each other: {facts}; at the end {s.against}" if facts else s.against
+    objection = (
+        f"two instructions contradict each other: {facts}; at the end {s.status_and_evidence}" if facts else s.status_and_evidence
+    )
     choices = (
         f"a person has to choose: change the goal, the checks or a contradictory instruction, then continue with"
         f" `helmsman approve {s.state.loop}` (it starts with a redesign); or take over the branch by hand; or leave it"
     )
-    words = f"{objection}; {ladder.rung.title}: {ladder.reason}; {choices}"
-    return because, stop(s, "ladder.human", words, Outcome.WAITING)
+    message = f"{objection}; {ladder.rung.title}: {ladder.reason}; {choices}"
+    return because, stop(s, "ladder.human", message, Outcome.WAITING)
 
 
 def _allowed(s: Situation) -> str:
@@ -315,13 +319,13 @@ def full_hour(s: Situation) -> Answer:
 @question("completion.acknowledged")
 def acknowledged(s: Situation) -> Answer:
     if not s.evidence.proven:
-        return s.gates, None
-    reason = f"{s.why_done}; force_max continues improving it until no iterations are left"
-    return s.gates, proceed(s, "completion.acknowledged", reason)
+        return s.gate_states, None
+    reason = f"{s.completion_reason}; force_max continues improving it until no iterations are left"
+    return s.gate_states, proceed(s, "completion.acknowledged", reason)
 
 
 @question("continue")
 def carry_on(s: Situation) -> Answer:
     ladder = s.oversight.ladder
-    escalation = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > EscalationLevel.PATCH and s.steers else ""
-    return s.standing, proceed(s, "continue", f"{s.standing}{escalation}")
+    escalation = f"; {ladder.rung.title}: {ladder.reason}" if ladder.rung > EscalationLevel.PATCH and s.acts else ""
+    return s.status, proceed(s, "continue", f"{s.status}{escalation}")

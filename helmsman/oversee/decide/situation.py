@@ -53,7 +53,7 @@ class Situation:
         return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.is_critical]
 
     @property
-    def steers(self) -> bool:
+    def acts(self) -> bool:
         """Whether the overseer's alerts have consequences."""
         return self.state.config.ladder.act
 
@@ -62,18 +62,18 @@ class Situation:
         return self.evidence.execution.change.commit
 
     @property
-    def short(self) -> str:
+    def short_commit(self) -> str:
         return self.commit[:10]
 
     @property
-    def ended(self) -> str:
+    def call_ending(self) -> str:
         return f"it ended as {self.call.outcome}"
 
     @property
-    def error(self) -> str:
+    def error_suffix(self) -> str:
         return f": {self.call.error}" if self.call.error else ""
 
-    def only_own_commits(self, back: str) -> bool:
+    def has_only_own_commits(self, back: str) -> bool:
         return self.commit == back or has_only_own_commits(self.state.history, back, self.evidence.execution.change.start)
 
     @property
@@ -85,20 +85,20 @@ class Situation:
         is_harmless = all(signal.rule == BUDGET_EXCEEDED for signal in self.critical_events)
         best = (self.oversight if is_harmless else self.state.oversight).best
         good = best.commit if best else self.state.base_commit
-        back = good if self.only_own_commits(good) else self.evidence.execution.change.start
+        back = good if self.has_only_own_commits(good) else self.evidence.execution.change.start
         return "" if back == self.commit else back
 
     # --- status texts
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """State of the work, as a clause."""
         report, has_claimed = self.evidence.checks, self.evidence.claims.wants_to_finish
         if report is None:
             return f"the agent's call ended as {self.call.outcome}, so nothing was checked"
         if report.results and not report.passed:
-            all_the_same = "; the agent claimed completion anyway" if has_claimed else ""
-            return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
+            claim = "; the agent claimed completion anyway" if has_claimed else ""
+            return f"{checks_fail(len(report.failures), len(report.results))}{claim}"
         if not has_claimed and (item := self.evidence.item):  # with a plan no claim is needed: it is completed item by item
             remaining = self.evidence.items_left
             done = f"{item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
@@ -110,15 +110,15 @@ class Situation:
         return f"the agent claimed completion, but {self._objections}"
 
     @property
-    def against(self) -> str:
+    def status_and_evidence(self) -> str:
         """Evidence against the work, for the reason of a stop: failing checks with their tests, blocking findings."""
         report, blocking = self.evidence.checks, findings_that_block(self.evidence.findings)
         failing: list[str] = []
         for result in report.failures if report else ():  # with the first of its failing tests
             tests = some(result.counts.failing) if result.counts else ""
             failing.append(f"{shortened(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}")
-        standing = self.standing
-        return "; ".join(part for part in (standing, some(failing), blocking if blocking not in standing else "") if part)
+        status = self.status
+        return "; ".join(part for part in (status, some(failing), blocking if blocking not in status else "") if part)
 
     @property
     def _objections(self) -> str:
@@ -127,7 +127,7 @@ class Situation:
         return self.evidence.proof.objections or rejected or "force_max continues"
 
     @property
-    def gates(self) -> str:
+    def gate_states(self) -> str:
         """State of the completion gates."""
         proof, judgement = self.evidence.proof, self.evidence.judgement
         states = (
@@ -140,20 +140,20 @@ class Situation:
         return ", ".join(states)
 
     @property
-    def missing(self) -> str:
+    def what_is_missing(self) -> str:
         """What was missing for completion."""
-        return "nothing was missing" if self.evidence.proven else self.standing
+        return "nothing was missing" if self.evidence.proven else self.status
 
     @property
-    def why_done(self) -> str:
+    def completion_reason(self) -> str:
         judgement, since, how = self.evidence.judgement, self.evidence.since_start, self.evidence.proof.how
         judged = f", and the judge agrees on {plural(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
         claimed = how if how == ALL_TICKED else f"the agent claimed completion ({how})"
         shown = " (its new tests fail without the work)" if since and since.failing else ""
-        return f"{claimed} and {self.checked}{shown}{judged} on {self.short}"
+        return f"{claimed} and {self.checks_text}{shown}{judged} on {self.short_commit}"
 
     @property
-    def checked(self) -> str:
+    def checks_text(self) -> str:
         report = self.evidence.checks
         if not self.state.config.checks or report is None:
             return "NOTHING WAS VERIFIED, because no check is configured"
@@ -163,14 +163,14 @@ class Situation:
         return f"every check passes ({len(report.results)} of {len(report.results)}{untested}{where})"
 
     @property
-    def refusals(self) -> str:
+    def denied_claims(self) -> str:
         """Claims on an unchanged tree, and without proof."""
         done, refused = self.state.done, self.evidence.proof.refused_by
         unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & NEEDS_WORD)
         return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_DENIED_CLAIMS} of either end the loop"
 
     @property
-    def in_hand(self) -> tuple[int, str]:
+    def item_status(self) -> tuple[int, str]:
         """Tries of the plan's item, and its state as text."""
         proof = self.evidence.item
         if proof is None:
@@ -230,11 +230,11 @@ def proceed(s: Situation, rule: str, reason: str) -> Decision:
 def with_rollback(s: Situation, decision: Decision) -> Decision:
     """The same decision on a better tree, if the work kept getting worse and the loop continues. Endings have their own."""
     best = s.oversight.best
-    may_roll_back = s.steers and not s.state.config.completion.force_max and not decision.repeat
+    may_roll_back = s.acts and not s.state.config.completion.force_max and not decision.repeat
     got_worse = any(signal.rule == "regressing" for signal in s.signals) and decision.kind != "stop"
     if not may_roll_back or not got_worse or best is None or best.commit == s.commit:
         return decision
-    if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.only_own_commits(best.commit):
+    if best.completion - s.oversight.progress.completion < LEAST_LOSS or not s.has_only_own_commits(best.commit):
         return decision
     back = best.commit
     reason = f"{decision.reason}; the work got worse, so the branch is reset to {back[:10]} and the work kept on a ref"
