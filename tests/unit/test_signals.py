@@ -1,72 +1,83 @@
-"""What the overseer notices after an iteration."""
+"""Alerts about a single iteration, and validation before and after it."""
 
 import pytest
 
-from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView
+from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView, issues_after, issues_before
 from helmsman.records.agent import AgentCall, AgentOutcome, Drift, ErrorVector, FailureClass
 from helmsman.records.base import Usage
+from helmsman.records.checks import CheckReport
+from helmsman.records.control import (
+    EscalationLevel,
+    Failed,
+    IterationSummary,
+    Ladder,
+    Movement,
+    Oversight,
+    Progress,
+)
 from helmsman.records.decision import Alert, Severity
-from helmsman.records.state import Spending
-from tests.unit.builders import ASKED, call, check, config, execution, report, sight, state, usage_limited
+from helmsman.records.proof import Proof
+from helmsman.records.state import LoopState, Spending
+from tests.unit.builders import ASKED, NOW, call, check, config, evidence, execution, report, sight, state, usage_limited
 
 
-def signals(seen: IterationView) -> tuple[Alert, ...]:
+def all_alerts(seen: IterationView) -> tuple[Alert, ...]:
     return tuple(signal for source in ITERATION_DETECTORS for signal in source.alerts(seen))
 
 
-def found(**fields: object) -> list[tuple[str, Severity]]:
-    return [(signal.rule, signal.severity) for signal in signals(sight(**fields))]
+def alerts_of(**fields: object) -> list[tuple[str, Severity]]:
+    return [(signal.rule, signal.severity) for signal in all_alerts(sight(**fields))]
 
 
 def test_an_ordinary_iteration_raises_no_signal() -> None:
-    assert found() == []
+    assert alerts_of() == []
 
 
 @pytest.mark.feature("E6")
 def test_the_call_that_has_just_ended_is_counted() -> None:
     nearly = state(config(limits={"cost_usd": 10}), spending=Spending(cost_usd=9.5))
-    assert found(state=nearly, execution=execution(call())) == [("limits.cost_usd", Severity.ABORT)]
+    assert alerts_of(state=nearly, execution=execution(call())) == [("limits.cost_usd", Severity.ABORT)]
 
 
 @pytest.mark.feature("E6")
 def test_the_last_iteration_that_is_allowed_reaches_the_limit() -> None:
     last = state(config(limits={"iterations": 30}), iteration=29)
-    assert found(state=last) == [("limits.iterations", Severity.ABORT)]
+    assert alerts_of(state=last) == [("limits.iterations", Severity.ABORT)]
 
 
 @pytest.mark.feature("E7")
 @pytest.mark.parametrize("ended", [usage_limited(), call(AgentOutcome.AUTHENTICATION)], ids=["usage limit", "no credentials"])
 def test_an_attempt_in_which_the_agent_never_got_to_work_is_not_counted_as_an_iteration(ended: AgentCall) -> None:
     last = state(config(limits={"iterations": 30}), iteration=29)
-    assert found(state=last, execution=execution(ended), checks=None) == [("limits.iterations.alarm", Severity.WARN)]
+    assert alerts_of(state=last, execution=execution(ended), checks=None) == [("limits.iterations.alarm", Severity.WARN)]
 
 
 @pytest.mark.feature("V9")
 def test_a_request_to_be_done_while_checks_fail_is_noticed_with_their_names() -> None:
     mixed = report(check(passed=True, name="lint"), check(passed=False, name="unit"), check(passed=False, name="types"))
-    raised = signals(sight(claims=ASKED, checks=mixed))
+    raised = all_alerts(sight(claims=ASKED, checks=mixed))
     assert [(signal.rule, signal.severity) for signal in raised] == [("completion.unproven", Severity.WARN)]
     assert raised[0].message.endswith("these checks fail: unit, types")
 
 
 @pytest.mark.parametrize("checks", [None, report(), report(check(passed=True))], ids=["unchecked", "no checks", "passing"])
 def test_a_request_to_be_done_that_no_check_contradicts_raises_no_signal(checks: object) -> None:
-    assert found(claims=ASKED, checks=checks) == []
+    assert alerts_of(claims=ASKED, checks=checks) == []
 
 
 @pytest.mark.feature("A3")
 def test_failures_in_a_row_inside_a_session_are_told_with_their_classes() -> None:
     errors = tuple(ErrorVector(kind=kind) for kind in (FailureClass.TEST, FailureClass.BUILD, FailureClass.TEST))
-    assert found(execution=execution(call(failures_in_row=4, errors=errors))) == []
-    (signal,) = signals(sight(execution=execution(call(failures_in_row=5, errors=errors))))
+    assert alerts_of(execution=execution(call(failures_in_row=4, errors=errors))) == []
+    (signal,) = all_alerts(sight(execution=execution(call(failures_in_row=5, errors=errors))))
     assert (signal.rule, signal.value, signal.threshold) == ("session.failures", 5, 5)
     assert signal.message.endswith("classes of failure: test, build")
 
 
 @pytest.mark.feature("S16")
 def test_a_drift_is_told_from_three_strangers_on() -> None:
-    assert found(drift=Drift(deeds=4, related=1, strangers=("a.md", "b.md"))) == []
-    (signal,) = signals(sight(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md"))))
+    assert alerts_of(drift=Drift(deeds=4, related=1, strangers=("a.md", "b.md"))) == []
+    (signal,) = all_alerts(sight(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md"))))
     assert (signal.rule, signal.severity, signal.value) == ("drift.strangers", Severity.LOG, 3)
     assert "a.md, b.md, c.md" in signal.message
 
@@ -75,7 +86,109 @@ def test_a_drift_is_told_from_three_strangers_on() -> None:
 def test_a_budget_does_not_fail_to_hold_in_silence() -> None:
     limited = state(config(limits={"tokens": 100, "cost_usd": None}))
     silent = execution(call(AgentOutcome.TIMED_OUT, usage=Usage(), untold=("tokens", "cost")))
-    (raised,) = signals(sight(state=limited, execution=silent))
+    (raised,) = all_alerts(sight(state=limited, execution=silent))
     assert (raised.rule, raised.severity) == ("limits.tokens.untold", Severity.WARN)
     assert "(timed_out) did not report its usage" in raised.message
-    assert found(state=state(config(limits={"tokens": None, "cost_usd": None})), execution=silent) == []
+    assert alerts_of(state=state(config(limits={"tokens": None, "cost_usd": None})), execution=silent) == []
+
+
+FAILS = ErrorVector(kind=FailureClass.TEST, where="tests/test_a.py::test_b", message="assert 1 == 2")
+GREEN, RED = report(check(passed=True)), report(check(passed=True), check(passed=False))
+
+
+def summary(movement: Movement = Movement.SIDEWAYS, *errors: ErrorVector, iteration: int = 1) -> IterationSummary:
+    fields = {"iteration": iteration, "at": NOW, "outcome": AgentOutcome.FINISHED, "completion": 0.4}
+    return IterationSummary.model_validate({**fields, "movement": movement, "errors": errors})
+
+
+def issues_of(
+    of: LoopState | None = None, oversight: Oversight | None = None, *history: IterationSummary
+) -> list[tuple[str, bool]]:
+    return [(issue.rule, issue.critical) for issue in issues_before(of or state(), oversight or Oversight(), history)]
+
+
+@pytest.mark.feature("O7")
+def test_required_checks_of_which_there_are_none_stop_the_loop_and_other_gaps_are_told() -> None:
+    assert issues_of() == []
+    assert issues_of(state(config(checks=()))) == [("validation.no_channel", True)]
+    assert issues_of(state(config(checks=(), allow_no_checks=True))) == [("validation.unverified", False)]
+    assert issues_of(state(config(steering={"hooks": False}))) == [("validation.no_hooks", False)]
+
+
+@pytest.mark.feature("O7")
+def test_to_persist_where_a_redesign_is_due_is_incoherent() -> None:
+    (issue,) = issues_before(state(), Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN)), ())
+    assert (issue.rule, issue.critical) == ("validation.strategy", False)
+    assert "E-II redesign" in issue.message
+
+
+@pytest.mark.feature("O7")
+def test_a_failure_that_two_iterations_left_as_it_was_is_named() -> None:
+    (issue,) = issues_before(state(), Oversight(), (summary(Movement.SIDEWAYS, FAILS), summary(Movement.STILL, FAILS)))
+    assert issue.message == "the same test failure at tests/test_a.py::test_b after 2 iterations without progress"
+
+
+@pytest.mark.feature("O7")
+@pytest.mark.parametrize(
+    "history",
+    [
+        (),
+        (summary(Movement.SIDEWAYS, FAILS),),
+        (summary(Movement.FORWARD, FAILS), summary(Movement.SIDEWAYS, FAILS)),
+        (summary(Movement.SIDEWAYS, FAILS), summary(Movement.FORWARD, FAILS)),
+        (summary(Movement.SIDEWAYS, FAILS), summary(Movement.WAITED, FAILS)),
+        (summary(Movement.BACK, FAILS), summary(Movement.SIDEWAYS)),
+        (summary(Movement.STILL, FAILS), summary(Movement.STILL, FAILS.model_copy(update={"where": "tests/test_c.py"}))),
+        (summary(Movement.SIDEWAYS), summary(Movement.SIDEWAYS)),
+    ],
+    ids=["first", "one", "research", "got on", "waited", "gone", "elsewhere", "green"],
+)
+def test_what_is_no_standstill_is_not_called_one(history: tuple[IterationSummary, ...]) -> None:
+    assert issues_of(None, None, *history) == []
+
+
+@pytest.mark.feature("O7")
+def test_waiting_in_between_does_not_hide_a_standstill() -> None:
+    stuck = summary(Movement.STILL, FAILS)
+    assert issues_of(None, None, stuck, summary(Movement.WAITED), stuck) == [("validation.blocker", False)]
+
+
+@pytest.mark.feature("O7")
+def test_a_failure_that_the_tree_does_not_have_any_more_is_no_blocker() -> None:
+    stands = summary(Movement.BACK, FAILS), summary(Movement.STILL, FAILS)
+    taken_off = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
+    red = report(check(passed=False))
+    assert [
+        len(issues_of(given, None, *stands)) for given in (state(checks=red), state(checks=GREEN), state(failed=taken_off))
+    ] == [
+        1,
+        0,
+        0,
+    ]
+
+
+@pytest.mark.feature("O7")
+@pytest.mark.parametrize(
+    ("completion", "checks", "asked", "expected"),
+    [
+        (0.95, GREEN, False, True),
+        (0.94, GREEN, False, False),
+        (0.95, RED, False, False),
+        (0.95, GREEN, True, False),
+        (0.95, None, False, False),
+    ],
+)
+def test_near_the_end_under_green_checks_a_missing_request_is_told(
+    completion: float, checks: CheckReport | None, *, asked: bool, expected: bool
+) -> None:
+    brought = evidence(checks=checks, proof=Proof(asked=asked, green=True))
+    rules = [issue.rule for issue in issues_after(brought, Progress(completion=completion))]
+    assert rules == (["validation.no_request"] if expected else [])
+
+
+@pytest.mark.feature("O7")
+@pytest.mark.parametrize(("times", "expected"), [(5, 0), (6, 1)])
+def test_more_than_five_errors_in_a_session_are_told_with_their_classes(times: int, expected: int) -> None:
+    errors = (ErrorVector(kind=FailureClass.EDIT, times=times - 1), ErrorVector(kind=FailureClass.BUILD))
+    issues = issues_after(evidence(execution=execution(call(errors=errors))), Progress())
+    assert [issue.message for issue in issues] == [f"{times} tool calls failed in the session: build, edit"][:expected]
