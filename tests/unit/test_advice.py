@@ -1,4 +1,4 @@
-"""What an iteration is told to do differently: one row of one table, in one paragraph, without numbers of control."""
+"""Advice for the next iteration: the first matching row, as one paragraph without internal numbers."""
 
 import re
 from typing import Any
@@ -38,11 +38,11 @@ REJECTED = JudgeMemory(feedback=(Rejection(iteration=3, at=NOW, consecutive=5, r
 LOST = LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))
 
 
-def on(rung: EscalationLevel, reason: str = "stuck: 1 %", **fields: Any) -> Ladder:
+def ladder_on(rung: EscalationLevel, reason: str = "stuck: 1 %", **fields: Any) -> Ladder:
     return Ladder.model_validate({"rung": rung, "reason": reason, **fields})
 
 
-def known(*, of: LoopConfig = CONFIG, **fields: Any) -> LoopState:
+def state_with(*, of: LoopConfig = CONFIG, **fields: Any) -> LoopState:
     given_to = {name: fields.pop(name) for name in ("done", "judge", "last_call", "checks", "history") if name in fields}
     return state(of, iteration=3, **{"history": (MOMENT,), "oversight": Oversight.model_validate(fields), **given_to})
 
@@ -51,23 +51,21 @@ def known(*, of: LoopConfig = CONFIG, **fields: Any) -> LoopState:
     ("fields", "situation", "fresh", "anew"),
     [
         ({}, "ordinary", False, False),
-        ({"diagnosis": "double_bind", "ladder": on(EscalationLevel.REDESIGN)}, "double bind", False, False),
+        ({"diagnosis": "double_bind", "ladder": ladder_on(EscalationLevel.REDESIGN)}, "double bind", False, False),
         ({"redirected": ("denied",), "instructions": ("x",)}, "denied", False, False),
         ({"history": (MOMENT.model_copy(update={"tool_calls": 0, "files_changed": 0}),) * 3}, "nothing done", True, False),
         ({"feedback": "broken"}, "broken", False, False),
-        ({"ladder": on(EscalationLevel.REFACTOR, "plan.diverged: 3 of 4 files", spent=1)}, "plan diverged", True, True),
-        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc")}, "cycle", True, True),
-        ({"ladder": on(EscalationLevel.REDESIGN, "oscillating: 3", spent=1)}, "cycle continues", True, False),
-        ({"ladder": on(EscalationLevel.REDESIGN)}, "redesign", True, True),
-        ({"ladder": on(EscalationLevel.REDESIGN, spent=1)}, "redesign continues", True, False),
-        ({"ladder": on(EscalationLevel.REFACTOR)}, "refactor", True, False),
-        ({"ladder": on(EscalationLevel.REFACTOR, "limit_cycle: tree abc", clean=1)}, "improving", False, False),
+        ({"ladder": ladder_on(EscalationLevel.REFACTOR, "plan.diverged: 3 of 4 files", spent=1)}, "plan diverged", True, True),
+        ({"ladder": ladder_on(EscalationLevel.REFACTOR, "limit_cycle: tree abc")}, "cycle", True, True),
+        ({"ladder": ladder_on(EscalationLevel.REDESIGN, "oscillating: 3", spent=1)}, "cycle continues", True, False),
+        ({"ladder": ladder_on(EscalationLevel.REDESIGN)}, "redesign", True, True),
+        ({"ladder": ladder_on(EscalationLevel.REDESIGN, spent=1)}, "redesign continues", True, False),
+        ({"ladder": ladder_on(EscalationLevel.REFACTOR)}, "refactor", True, False),
+        ({"ladder": ladder_on(EscalationLevel.REFACTOR, "limit_cycle: tree abc", clean=1)}, "improving", False, False),
     ],
 )
-def test_the_first_row_that_holds_decides_of_orders_session_and_plan(
-    fields: dict[str, Any], situation: str, fresh: bool, anew: bool
-) -> None:
-    advice = advise(known(**fields))
+def test_the_first_matching_row_decides(fields: dict[str, Any], situation: str, fresh: bool, anew: bool) -> None:
+    advice = advise(state_with(**fields))
     assert (advice.situation, advice.fresh, advice.new_plan) == (situation, fresh, anew)
 
 
@@ -88,47 +86,52 @@ def test_the_first_row_that_holds_decides_of_orders_session_and_plan(
         ({"progress": Progress(completion=0.8)}, "ordinary"),
     ],
 )
-def test_what_is_not_a_failed_level_is_advised_on_by_what_was_seen(fields: dict[str, Any], situation: str) -> None:
-    assert advise(known(**fields)).situation == situation
+def test_other_rows_match_what_was_observed(fields: dict[str, Any], situation: str) -> None:
+    assert advise(state_with(**fields)).situation == situation
 
 
-def test_after_a_refused_request_nothing_praises_the_work() -> None:
-    near = brief(known(done=REFUSED, progress=Progress(completion=0.95)), orientation()).prompt
+def test_a_denied_claim_gets_no_praise() -> None:
+    near = brief(state_with(done=REFUSED, progress=Progress(completion=0.95)), orientation()).prompt
     assert "# Advice" not in near
 
 
 @pytest.mark.feature("S12")
-def test_the_gravest_signal_says_what_to_do_and_the_others_are_for_people() -> None:
-    told = brief(known(redirected=("stuck",), instructions=("Run it alone.", "Look at b.")), orientation()).prompt
+def test_only_the_most_severe_alert_is_an_instruction() -> None:
+    told = brief(state_with(redirected=("stuck",), instructions=("Run it alone.", "Look at b.")), orientation()).prompt
     assert "# Advice\nRun it alone.\n" in told
     assert "Look at b." not in told
 
 
-def test_whoever_knows_the_class_of_failure_that_recurs_is_asked_and_nobody_for_one_that_is_over() -> None:
+def test_a_recurring_failure_class_chooses_the_persona() -> None:
     learnt = Learning(kind=FailureClass.TEST, seen=5, in_row=3)
-    assert advise(known(ladder=on(EscalationLevel.REDESIGN), learning=(learnt,))).persona == "tester"
-    assert advise(known(ladder=on(EscalationLevel.REFACTOR), learning=(learnt.model_copy(update={"in_row": 0}),))).persona == ""
-    assert PERSONAS["architect"] in brief(known(ladder=on(EscalationLevel.REDESIGN)), orientation()).prompt
+    assert advise(state_with(ladder=ladder_on(EscalationLevel.REDESIGN), learning=(learnt,))).persona == "tester"
+    assert (
+        advise(
+            state_with(ladder=ladder_on(EscalationLevel.REFACTOR), learning=(learnt.model_copy(update={"in_row": 0}),))
+        ).persona
+        == ""
+    )
+    assert PERSONAS["architect"] in brief(state_with(ladder=ladder_on(EscalationLevel.REDESIGN)), orientation()).prompt
 
 
-def test_an_easier_rung_that_clean_iterations_led_to_begins_with_what_got_on() -> None:
+def test_a_level_reached_downward_starts_as_improving() -> None:
     eased = LevelChange(
         iteration=5, before=EscalationLevel.REDESIGN, after=EscalationLevel.REFACTOR, reason="2 clean iterations", at=NOW
     )
-    assert advise(known(ladder=on(EscalationLevel.REFACTOR, climbs=(eased,)))).situation == "improving"
+    assert advise(state_with(ladder=ladder_on(EscalationLevel.REFACTOR, climbs=(eased,)))).situation == "improving"
 
 
-def test_a_loop_that_is_only_watched_is_advised_of_nothing() -> None:
-    assert advise(known(of=WATCHED, ladder=on(EscalationLevel.REDESIGN), instructions=("x",))).instructions == ()
+def test_an_observing_ladder_gives_no_advice() -> None:
+    assert advise(state_with(of=WATCHED, ladder=ladder_on(EscalationLevel.REDESIGN), instructions=("x",))).instructions == ()
 
 
 @pytest.mark.feature("M9")
-def test_only_a_plan_that_failed_is_discarded_and_what_was_decided_stays() -> None:
+def test_a_failed_plan_is_discarded_and_decisions_stay() -> None:
     memory = WorkingMemory(remaining_gap="1. parse", decisions=(Choice(chose="a parser"),), uncertainties=("size",))
-    assert without_failed_plan(memory, known(ladder=on(EscalationLevel.REDESIGN))) == memory.model_copy(
+    assert without_failed_plan(memory, state_with(ladder=ladder_on(EscalationLevel.REDESIGN))) == memory.model_copy(
         update={"remaining_gap": ""}
     )
-    assert without_failed_plan(memory, known(ladder=on(EscalationLevel.REFACTOR))) == memory
+    assert without_failed_plan(memory, state_with(ladder=ladder_on(EscalationLevel.REFACTOR))) == memory
 
 
 @pytest.mark.feature("S1", "S8")
@@ -141,14 +144,14 @@ def test_only_a_plan_that_failed_is_discarded_and_what_was_decided_stays() -> No
         (EscalationLevel.REDESIGN, "pivot", WATCHED, ""),
     ],
 )
-def test_the_other_model_is_for_a_redesign_and_where_nothing_gets_on(
+def test_the_redesign_model_is_used_for_redesigns_and_without_progress(
     rung: EscalationLevel, band: Band, of: LoopConfig, model: str
 ) -> None:
-    found = known(of=of, ladder=on(rung), control=Control(band=band))
+    found = state_with(of=of, ladder=ladder_on(rung), control=Control(band=band))
     assert claude_config(found).model == (model or of.claude.model)
 
 
-def test_no_row_has_more_than_five_orders_or_a_number_or_name_that_is_for_people() -> None:
+def test_rows_have_at_most_five_instructions_without_internal_names() -> None:
     assert all(len(row.instructions) < MOST for row in ADVICE.values())
     words = " ".join(text for row in ADVICE.values() for text in (row.reason, *row.instructions, PERSONAS[row.persona]))
     assert not re.search(r"\d|%|\b(?:E-I|rung|urgency|ladder|mend|in vain)\b", words)

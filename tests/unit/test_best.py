@@ -1,4 +1,4 @@
-"""Which of several finished works is kept: what a model says counts only where it does not depend on the order."""
+"""The best of several completed loops: a model decides only if its choice does not depend on the order."""
 
 import json
 
@@ -18,7 +18,7 @@ CONFIG = LoopConfig.model_validate(
 )
 
 
-def said(letter: str, reason: str = "it is simpler") -> str:
+def model_answer(letter: str, reason: str = "it is simpler") -> str:
     return json.dumps({"best": letter, "reason": reason})
 
 
@@ -47,8 +47,8 @@ def test_a_diff_that_gives_orders_stays_inside_its_fence() -> None:
 
 
 def test_a_choice_is_read_by_its_letter_in_the_order_that_was_shown() -> None:
-    assert read_choice(said("B"), [SMALL, LARGE]) == Choice(loop="g-2", reason="it is simpler")
-    assert read_choice(said("Solution A"), [LARGE, SMALL]) == Choice(loop="g-2", reason="it is simpler")
+    assert read_choice(model_answer("B"), [SMALL, LARGE]) == Choice(loop="g-2", reason="it is simpler")
+    assert read_choice(model_answer("Solution A"), [LARGE, SMALL]) == Choice(loop="g-2", reason="it is simpler")
 
 
 def test_what_a_model_prefers_in_both_orders_is_kept() -> None:
@@ -57,7 +57,7 @@ def test_what_a_model_prefers_in_both_orders_is_kept() -> None:
     assert "in both orders" in choice.reason
 
 
-def test_a_preference_for_what_comes_first_is_none_and_rules_decide_between_the_two() -> None:
+def test_if_the_choice_depends_on_the_order_rules_decide() -> None:
     third = Candidate("g-3", lines=1)
     choice = combine_choices(Choice(loop="g-1", reason=""), Choice(loop="g-2", reason=""), [SMALL, LARGE, third])
     assert choice.loop == "g-1"

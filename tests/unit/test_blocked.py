@@ -1,4 +1,4 @@
-"""An agent that says it is blocked: believed where the judge or a fresh session sees it too, and then a person is asked."""
+"""BLOCKED counts only if the judge or a fresh session confirms it; then a person is asked."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ SAYS = Claims(blocked="two checks contradict each other")
 ONCE = DoneSignals(blocked=1, blocked_by="two checks contradict each other")
 
 
-def judged(outcome: JudgementOutcome) -> Judgement:
+def judgement_of(outcome: JudgementOutcome) -> Judgement:
     met, cannot_tell = outcome is JudgementOutcome.APPROVED, outcome is JudgementOutcome.UNDECIDED
     one = CriterionVerdict(
         criterion="agent.blocked", met=met, cannot_tell=cannot_tell, votes_met=met, votes_cast=1, reason="They do not."
@@ -28,11 +28,11 @@ def judged(outcome: JudgementOutcome) -> Judgement:
     return Judgement(outcome=outcome, cause="", criteria=(one,))
 
 
-def decided(before: DoneSignals, **found: Any) -> Decision:
+def decision_after(before: DoneSignals, **found: Any) -> Decision:
     return decide(situation(state=state(done=before), **{"checks": RED, "claims": SAYS, **found}))
 
 
-SEES, REFUTES, CANNOT_TELL = (judged(outcome) for outcome in JudgementOutcome)
+SEES, REFUTES, CANNOT_TELL = (judgement_of(outcome) for outcome in JudgementOutcome)
 
 
 def test_the_judge_or_a_second_session_in_a_row_confirms_it() -> None:
@@ -46,19 +46,19 @@ def test_the_judge_or_a_second_session_in_a_row_confirms_it() -> None:
         "done after all": (ONCE, {"claims": ASKED, "checks": GREEN}, Outcome.COMPLETED),
     }
     for case, (before, found, outcome) in cases.items():
-        decision = decided(before, **found)
+        decision = decision_after(before, **found)
         assert (decision.outcome, decision.kind) == (outcome, "stop" if outcome else "continue"), case
 
 
 def test_the_end_says_who_confirms_it_why_it_is_blocked_and_what_comes_next() -> None:
-    decision = decided(ONCE)
+    decision = decision_after(ONCE)
     assert decision.rule == "agent.blocked"
     for told in ("a fresh session", "two checks contradict each other", "the work is kept on", "--guidance TEXT"):
         assert told in decision.reason
-    assert "the judge confirms it" in decided(DoneSignals(), block_judged=SEES).reason
+    assert "the judge confirms it" in decision_after(DoneSignals(), block_judged=SEES).reason
 
 
-def test_it_is_counted_in_a_row_and_anew_after_a_person_has_looked() -> None:
+def test_blocks_count_in_a_row_and_restart_after_a_person() -> None:
     first = advance(state(), record(checks=RED, claims=SAYS, block_judged=REFUTES))
     assert (first.done.blocked, first.done.blocked_by, first.done.blocked_seen) == (1, SAYS.blocked, "They do not.")
     assert advance(first, record(checks=RED, claims=SAYS)).done.blocked == 2

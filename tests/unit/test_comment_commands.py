@@ -1,4 +1,4 @@
-"""Answers in comments: what the open question offers is understood, everything else is refused in words."""
+"""Commands in comments: answers that the open question offers are accepted, others refused with the reason."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ def asking(kind: GateKind = GateKind.HUMAN, **fields: Any) -> LoopState:
     return state(gate=gate, ending=ending, iteration=3, **fields)
 
 
-def said(comment: str, loop: LoopState | None = None) -> Answer:
+def answer_to(comment: str, loop: LoopState | None = None) -> Answer:
     command = parse_command(comment)
     assert command is not None
     return answer_from_command(command, loop or asking(), by="alice", at=NOW + MINUTE)
@@ -42,7 +42,7 @@ def said(comment: str, loop: LoopState | None = None) -> Answer:
     ],
 )
 def test_a_command_and_its_guidance_are_read(comment: str, choice: Choice, guidance: str) -> None:
-    answer = said(comment)
+    answer = answer_to(comment)
     assert (answer.choice, answer.guidance, answer.by, answer.via) == (choice, guidance, "alice", "tracker")
     assert (answer.gate, answer.kind, answer.at) == ("human-3-1", GateKind.HUMAN, NOW + timedelta(minutes=1))
 
@@ -65,7 +65,7 @@ def test_only_a_first_line_that_begins_with_our_name_is_meant_for_us(comment: st
 
 @pytest.mark.parametrize("kind", [GateKind.MILESTONE, GateKind.REJECTIONS, GateKind.HUMAN, GateKind.BUDGET])
 def test_other_limits_can_be_set_and_approve_going_on(kind: GateKind) -> None:
-    answer = said("/helmsman set limits.iterations=40 limits.cost_usd=80.5\nMind the cost.", asking(kind))
+    answer = answer_to("/helmsman set limits.iterations=40 limits.cost_usd=80.5\nMind the cost.", asking(kind))
     assert (answer.choice, answer.settings) == (Choice.APPROVE, {"limits": {"iterations": 40, "cost_usd": 80.5}})
     assert answer.guidance == "Mind the cost."
 
@@ -73,7 +73,7 @@ def test_other_limits_can_be_set_and_approve_going_on(kind: GateKind) -> None:
 @pytest.mark.parametrize("kind", [GateKind.MERGE, GateKind.ITEM, GateKind.HANDED_OVER])
 def test_where_approving_means_more_than_going_on_setting_a_limit_does_not_approve(kind: GateKind) -> None:
     with pytest.raises(OperatorError, match="this command is not allowed here"):
-        said("/helmsman set limits.iterations=40", asking(kind))
+        answer_to("/helmsman set limits.iterations=40", asking(kind))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_where_approving_means_more_than_going_on_setting_a_limit_does_not_appro
 )
 def test_nothing_but_limits_can_be_set_by_a_comment(settings: str) -> None:
     with pytest.raises(OperatorError, match="may set only limits"):
-        said(f"/helmsman set {settings}")
+        answer_to(f"/helmsman set {settings}")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_nothing_but_limits_can_be_set_by_a_comment(settings: str) -> None:
 )
 def test_a_limit_that_is_none_is_refused_before_anything_changes(settings: str) -> None:
     with pytest.raises(OperatorError):
-        said(f"/helmsman set {settings}")
+        answer_to(f"/helmsman set {settings}")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_limit_that_is_none_is_refused_before_anything_changes(settings: str) 
 )
 def test_what_the_question_does_not_offer_is_refused(comment: str) -> None:
     with pytest.raises(OperatorError, match="this command is not allowed here") as told:
-        said(comment)
+        answer_to(comment)
     assert "\x1b" not in str(told.value)
 
 
@@ -113,4 +113,4 @@ def test_everything_that_is_offered_is_understood() -> None:
         assert loop.gate is not None
         offered = [line.split("`")[1] for line in command_lines(loop.gate) if line.startswith("- ")]
         assert len(offered) == len(loop.gate.choices) + may_set_limits(loop.gate)
-        assert [said(command, loop).gate for command in offered] == [loop.gate.key] * len(offered)
+        assert [answer_to(command, loop).gate for command in offered] == [loop.gate.key] * len(offered)

@@ -32,7 +32,7 @@ def test_a_sentence_orders_or_forbids(modality: str, sentences: list[str]) -> No
 
 
 @pytest.mark.feature("S11")
-def test_what_orders_nothing_is_left_out() -> None:
+def test_sentences_without_an_instruction_are_skipped() -> None:
     cases = {
         "statements": ["The parser is fast.", "Should we add tests?", "Test files are in `tests/`.", ""],
         "permissions": ["You don't have to add tests.", "There is no need to push.", "Do not hesitate to ask."],

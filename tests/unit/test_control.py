@@ -19,7 +19,7 @@ NOISE = 1e-9
 RUNS = st.lists(st.tuples(SHARES, st.booleans()), min_size=1, max_size=15)
 
 
-def moments(completions: Sequence[float], **fields: Any) -> list[IterationSummary]:
+def summaries(completions: Sequence[float], **fields: Any) -> list[IterationSummary]:
     usual = {"at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.SIDEWAYS, **fields}
     return [
         IterationSummary.model_validate({**usual, "iteration": number, "completion": share})
@@ -27,9 +27,9 @@ def moments(completions: Sequence[float], **fields: Any) -> list[IterationSummar
     ]
 
 
-def runs(completions: Sequence[float], swings: Sequence[bool] = ()) -> list[Control]:
+def controls(completions: Sequence[float], swings: Sequence[bool] = ()) -> list[Control]:
     """The controller after each iteration."""
-    history, made, control = moments(completions), list[Control](), Control()
+    history, made, control = summaries(completions), list[Control](), Control()
     for end in range(1, len(history) + 1):
         swinging = swings[end - 1] if swings else False
         control = steer(control, history[:end], swinging=swinging)
@@ -39,7 +39,7 @@ def runs(completions: Sequence[float], swings: Sequence[bool] = ()) -> list[Cont
 
 @pytest.mark.feature("S1")
 def test_the_terms_are_what_their_documents_say() -> None:
-    found = runs([0.2, 0.5, 0.6])
+    found = controls([0.2, 0.5, 0.6])
     assert [round(one.proportional, 6) for one in found] == [0.8, 0.5, 0.4]
     assert [round(one.integral, 6) for one in found] == [0.8, 1.22, 1.498]
     assert [round(one.derivative, 6) for one in found] == [0, 0.3, 0.2]
@@ -47,27 +47,27 @@ def test_the_terms_are_what_their_documents_say() -> None:
 
 @pytest.mark.feature("S1")
 def test_the_integral_stays_below_its_limit_and_forgets() -> None:
-    found = runs([0.0] * 10 + [1.0] * 7)
+    found = controls([0.0] * 10 + [1.0] * 7)
     assert max(one.integral for one in found) == INTEGRAL_LIMIT
     assert found[-1].integral < INTEGRAL_LIMIT / 2
 
 
 @pytest.mark.feature("S1")
 def test_the_change_is_taken_over_the_window_and_small_ones_count_as_none() -> None:
-    assert runs([0.0, 0.1, 0.2])[-1].derivative == pytest.approx(0.1)
-    assert runs([0.5, 0.4])[-1].derivative == pytest.approx(-0.1)
-    assert runs([0.0, 0.02, 0.04])[-1].derivative == 0
-    assert runs([0.9, 0.0, *[0.5] * 5])[-1].derivative == pytest.approx(0.1)
-    assert runs([0.9, 0.0, *[0.5] * 6])[-1].derivative == 0
+    assert controls([0.0, 0.1, 0.2])[-1].derivative == pytest.approx(0.1)
+    assert controls([0.5, 0.4])[-1].derivative == pytest.approx(-0.1)
+    assert controls([0.0, 0.02, 0.04])[-1].derivative == 0
+    assert controls([0.9, 0.0, *[0.5] * 5])[-1].derivative == pytest.approx(0.1)
+    assert controls([0.9, 0.0, *[0.5] * 6])[-1].derivative == 0
 
 
 @pytest.mark.feature("S1")
 def test_an_iteration_that_waited_changes_nothing() -> None:
-    worked = moments([0.3, 0.4])
-    (waited,) = moments([0.4], movement=Movement.WAITED)
+    worked = summaries([0.3, 0.4])
+    (waited,) = summaries([0.4], movement=Movement.WAITED)
     before = steer(Control(), worked, swinging=False)
     assert steer(before, [*worked, waited], swinging=True) == before
-    (after,) = (one.model_copy(update={"iteration": 3}) for one in moments([0.7]))
+    (after,) = (one.model_copy(update={"iteration": 3}) for one in summaries([0.7]))
     with_wait = steer(before, [*worked, waited, after], swinging=False)
     assert with_wait == steer(before, [*worked, after], swinging=False)
 
@@ -84,7 +84,7 @@ def test_an_output_falls_into_one_band(output: float, band: str) -> None:
 @pytest.mark.feature("S2")
 @given(run=RUNS)
 def test_output_and_terms_are_numbers_in_their_bounds(run: list[tuple[float, bool]]) -> None:
-    for one in runs([share for share, _ in run], [swings for _, swings in run]):
+    for one in controls([share for share, _ in run], [swings for _, swings in run]):
         assert 0 <= one.output <= 1
         assert 0 <= one.proportional <= 1
         assert 0 <= one.integral <= INTEGRAL_LIMIT
@@ -94,7 +94,7 @@ def test_output_and_terms_are_numbers_in_their_bounds(run: list[tuple[float, boo
 
 @pytest.mark.feature("S2")
 def test_a_step_of_completion_makes_it_less_urgent_and_a_step_back_more() -> None:
-    before, gained, fell = (runs([*[0.6] * 40, share])[-1].output for share in (0.6, 0.7, 0.5))
+    before, gained, fell = (controls([*[0.6] * 40, share])[-1].output for share in (0.6, 0.7, 0.5))
     assert gained < before < fell
 
 
@@ -109,18 +109,18 @@ def test_the_phase_is_by_iteration_spread_and_gap() -> None:
         "a steady climb": ([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], "focused"),
     }
     for case, (completions, phase) in cases.items():
-        assert runs(completions)[-1].phase == phase, case
+        assert controls(completions)[-1].phase == phase, case
 
 
 @pytest.mark.feature("S3")
 def test_gains_go_three_tenths_of_the_way_an_iteration() -> None:
-    kps = [one.gains.kp for one in runs([0.5] * 5)]
+    kps = [one.gains.kp for one in controls([0.5] * 5)]
     assert kps == pytest.approx([0.3, 0.3, 0.3, 0.36, 0.402])
 
 
 @pytest.mark.feature("S3")
-def test_swinging_damps_at_once_and_what_follows_is_smooth_again() -> None:
+def test_oscillation_damps_at_once_and_leaving_it_is_smooth() -> None:
     swings = [False] * 8 + [True, True, False]
-    gains = [one.gains for one in runs([0.5] * 11, swings)]
+    gains = [one.gains for one in controls([0.5] * 11, swings)]
     assert [(one.kp, one.kd) for one in gains[8:10]] == [(DAMPED_KP, DAMPED_KD)] * 2
     assert (gains[10].kp, gains[10].kd) == (pytest.approx(0.36), pytest.approx(0.44))

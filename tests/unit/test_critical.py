@@ -1,4 +1,4 @@
-"""The channel for pain: what ends a loop at once, and what looks like it and does not."""
+"""Critical events: what ends a loop at once, and look-alikes that do not."""
 
 import json
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ DOUBTFUL = LEAK.model_copy(update={"path": "tests/a.py", "weight": Weight.HINT, 
 WEAK = Weakness(rule="B602/subprocess", path="src/app.py", line=6, severity="high", digest="01234567")
 
 
-def moment(
+def summary(
     iteration: int, passing: int, failing: int = 0, kind: FailureClass = FailureClass.TEST, **fields: Any
 ) -> IterationSummary:
     """One whose failures, if any, are of this kind."""
@@ -39,7 +39,7 @@ def moment(
     )
 
 
-def felt(
+def critical_alerts(
     *history: IterationSummary,
     leaks: Sequence[Leak] = (),
     scan: Sequence[Weakness] = (),
@@ -52,84 +52,86 @@ def felt(
     return critical_events(loop, history, found or evidence(loop), leaks, scan, spending or Spending(), destroyed)
 
 
-def rules(signals: Sequence[Alert]) -> list[tuple[str, Severity]]:
+def rules_of(signals: Sequence[Alert]) -> list[tuple[str, Severity]]:
     return [(signal.rule, signal.severity) for signal in signals]
 
 
 ABORTED = [("pain.all_tests", Severity.ABORT)]
 
 
-def test_every_test_failing_after_all_passed_is_pain_with_the_numbers() -> None:
-    (signal,) = felt(moment(4, 120), moment(5, 0, 120))
+def test_every_test_failing_after_all_passed_is_critical() -> None:
+    (signal,) = critical_alerts(summary(4, 120), summary(5, 0, 120))
     assert (signal.rule, signal.severity, signal.value, signal.threshold) == ("pain.all_tests", Severity.ABORT, 120, 3)
     assert "120 tests fail and none passes, after all 120 passed at the end of iteration 4" in signal.message
     assert f"git diff {4:040x}"[:21] in signal.message
 
 
 def test_the_first_iteration_can_break_what_passed_before_it() -> None:
-    began = moment(0, 120, movement=Movement.WAITED)
-    (signal,) = felt(began, moment(1, 0, 120))
+    began = summary(0, 120, movement=Movement.WAITED)
+    (signal,) = critical_alerts(began, summary(1, 0, 120))
     assert "120 tests fail and none passes, after all 120 passed before the first iteration" in signal.message
-    assert felt(moment(0, 120, 1, movement=Movement.WAITED), moment(1, 0, 121)) == ()
-    assert felt(began) == ()
+    assert critical_alerts(summary(0, 120, 1, movement=Movement.WAITED), summary(1, 0, 121)) == ()
+    assert critical_alerts(began) == ()
 
 
-def test_what_only_looks_like_every_test_failing_is_no_pain() -> None:
+def test_look_alikes_of_every_test_failing_are_not_critical() -> None:
     cases = {
-        "never green": [moment(1, 0, 50), moment(2, 0, 50)],
-        "too few tests": [moment(1, 2), moment(2, 0, 2)],
-        "red before": [moment(1, 10), moment(2, 4, 6), moment(3, 0, 10)],
-        "one still passes": [moment(1, 10), moment(2, 1, 9)],
-        "one collection error": [moment(1, 10), moment(2, 0, 1)],
-        "a broken import once": [moment(1, 10), moment(2, 0, 10, FailureClass.MISSING_MODULE)],
-        "test files without an import once": [moment(1, 10), moment(2, 0, 10, FailureClass.BUILD)],
-        "a build mended soon": [moment(1, 10), *[moment(n, 0, 0, FailureClass.BUILD) for n in (2, 3)], moment(4, 10)],
-        "tests first": [moment(1, 10), moment(2, 0, 10, test_only=True)],
-        "only waited": [moment(1, 10), moment(2, 0, 10, movement=Movement.WAITED)],
-        "not checked": [moment(1, 10), moment(2, 0, checked=False)],
-        "never built": [moment(1, 0, 0, FailureClass.BUILD), moment(2, 0, 0, FailureClass.BUILD), moment(3, 0, 9)],
+        "never green": [summary(1, 0, 50), summary(2, 0, 50)],
+        "too few tests": [summary(1, 2), summary(2, 0, 2)],
+        "red before": [summary(1, 10), summary(2, 4, 6), summary(3, 0, 10)],
+        "one still passes": [summary(1, 10), summary(2, 1, 9)],
+        "one collection error": [summary(1, 10), summary(2, 0, 1)],
+        "a broken import once": [summary(1, 10), summary(2, 0, 10, FailureClass.MISSING_MODULE)],
+        "test files without an import once": [summary(1, 10), summary(2, 0, 10, FailureClass.BUILD)],
+        "a build mended soon": [summary(1, 10), *[summary(n, 0, 0, FailureClass.BUILD) for n in (2, 3)], summary(4, 10)],
+        "tests first": [summary(1, 10), summary(2, 0, 10, test_only=True)],
+        "only waited": [summary(1, 10), summary(2, 0, 10, movement=Movement.WAITED)],
+        "not checked": [summary(1, 10), summary(2, 0, checked=False)],
+        "never built": [summary(1, 0, 0, FailureClass.BUILD), summary(2, 0, 0, FailureClass.BUILD), summary(3, 0, 9)],
     }  # fmt: skip
     for case, history in cases.items():
-        assert felt(*history) == (), case
+        assert critical_alerts(*history) == (), case
 
 
 def test_a_build_that_stays_broken_is_the_ladders_concern() -> None:
-    green, broken = moment(1, 10), [moment(n, 0, 0, FailureClass.BUILD) for n in range(2, 9)]
-    assert felt(green, *broken) == ()
+    green, broken = summary(1, 10), [summary(n, 0, 0, FailureClass.BUILD) for n in range(2, 9)]
+    assert critical_alerts(green, *broken) == ()
 
 
-def test_what_was_taken_off_the_branch_hurts_no_more() -> None:
-    green, undone = moment(1, 10), moment(2, 0, 10, undone=True)
-    assert felt(green, undone) == ()
-    assert rules(felt(green, undone, moment(3, 0, 10))) == ABORTED
+def test_reverted_work_is_not_critical() -> None:
+    green, undone = summary(1, 10), summary(2, 0, 10, undone=True)
+    assert critical_alerts(green, undone) == ()
+    assert rules_of(critical_alerts(green, undone, summary(3, 0, 10))) == ABORTED
 
 
-def test_legitimate_work_hurts_nobody() -> None:
-    assert [name for name, lived in LEGITIMATE.items() if any(felt(*lived[:end]) for end in range(len(lived) + 1))] == []
+def test_legitimate_work_is_not_critical() -> None:
+    assert [
+        name for name, lived in LEGITIMATE.items() if any(critical_alerts(*lived[:end]) for end in range(len(lived) + 1))
+    ] == []
 
 
 def test_checks_that_ran_out_of_time_say_nothing_yet() -> None:
     cut = evidence(checks=report(check(passed=False, timed_out=True)))
-    assert felt(moment(1, 10), moment(2, 0, 10), found=cut) == ()
+    assert critical_alerts(summary(1, 10), summary(2, 0, 10), found=cut) == ()
 
 
-def test_a_secret_is_pain_with_place_kind_and_what_to_do() -> None:
-    (signal,) = felt(leaks=[LEAK])
+def test_a_secret_is_critical_with_place_kind_and_remedy() -> None:
+    (signal,) = critical_alerts(leaks=[LEAK])
     assert (signal.rule, signal.severity, signal.value) == ("pain.secret", Severity.ABORT, 1)
     assert "src/app.py:3 AWS Access Key" in signal.message
     assert "revoke" in signal.message
     assert "pragma: allowlist secret" in signal.message
 
 
-def test_what_is_probably_no_secret_is_only_told() -> None:
-    told = felt(leaks=[DOUBTFUL])
-    assert rules(told) == [("secrets.doubtful", Severity.WARN)]
+def test_a_doubtful_secret_is_only_a_warning() -> None:
+    told = critical_alerts(leaks=[DOUBTFUL])
+    assert rules_of(told) == [("secrets.doubtful", Severity.WARN)]
     assert "(a placeholder)" in told[0].message
 
 
-def test_destructive_commands_and_findings_of_a_scan_are_pain() -> None:
-    told = felt(destroyed=["it removed /nest/other, outside the working tree"], scan=[WEAK])
-    assert rules(told) == [("pain.destructive", Severity.ABORT), ("pain.security", Severity.ABORT)]
+def test_destructive_commands_and_scan_findings_are_critical() -> None:
+    told = critical_alerts(destroyed=["it removed /nest/other, outside the working tree"], scan=[WEAK])
+    assert rules_of(told) == [("pain.destructive", Severity.ABORT), ("pain.security", Severity.ABORT)]
     assert "/nest/other" in told[0].message
     assert "src/app.py:6 B602/subprocess" in told[1].message
 
@@ -146,19 +148,26 @@ LIMITS: dict[str, Any] = {"cost_usd": 10, "tokens": 1000, "wall_clock_hours": 1}
         (Spending(seconds=4500), ["wall_clock_hours"]),
     ],
 )
-def test_a_budget_is_blown_from_the_configured_share_on(spending: Spending, names: list[str]) -> None:
-    told = felt(of=state(config(limits=LIMITS)), spending=spending)
+def test_a_budget_is_exceeded_from_the_threshold_on(spending: Spending, names: list[str]) -> None:
+    told = critical_alerts(of=state(config(limits=LIMITS)), spending=spending)
     assert [signal.rule for signal in told] == ["pain.budget" for _ in names]
     assert all(f"limits.{name}" in signal.message for name, signal in zip(names, told, strict=True))
 
 
-def test_what_is_switched_off_is_not_felt() -> None:
-    assert felt(moment(1, 10), moment(2, 0, 10), leaks=[LEAK, DOUBTFUL], destroyed=["it went"], of=state(config(pain=OFF))) == ()
+def test_kinds_that_are_off_are_not_reported() -> None:
+    assert (
+        critical_alerts(
+            summary(1, 10), summary(2, 0, 10), leaks=[LEAK, DOUBTFUL], destroyed=["it went"], of=state(config(pain=OFF))
+        )
+        == ()
+    )
 
 
 @given(st.text(max_size=300), st.integers(1, 40))
 def test_messages_are_short_lines_whatever_a_path_holds(path: str, many: int) -> None:
-    told = felt(leaks=[LEAK.model_copy(update={"path": path})] * many, scan=[WEAK.model_copy(update={"path": path})] * many)
+    told = critical_alerts(
+        leaks=[LEAK.model_copy(update={"path": path})] * many, scan=[WEAK.model_copy(update={"path": path})] * many
+    )
     assert [signal.severity for signal in told] == [Severity.ABORT] * 2
     assert all(len(signal.message) < 1200 and signal.message.isprintable() for signal in told)
 

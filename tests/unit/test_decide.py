@@ -1,4 +1,4 @@
-"""What follows an iteration: a decision table without order against the ordered rules, and the numbers in each decision."""
+"""Decisions after an iteration, with the numbers behind them."""
 
 from datetime import timedelta
 from typing import Any

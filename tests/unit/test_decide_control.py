@@ -1,4 +1,4 @@
-"""What follows from how the loop behaves: each combination of signals has one decision, and the decision tells its way."""
+"""Decisions from the behaviour of the loop: one for each combination of alerts, with its path."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -45,17 +45,17 @@ CRITICAL = Issue(rule="validation.blind", critical=True, message="nothing can be
 BEST = Checkpoint(iteration=2, commit="a" * 40, tree="e" * 40, completion=0.8)
 
 
-def remembered(commit: str, start: str = "") -> IterationSummary:
+def summary_of(commit: str, start: str = "") -> IterationSummary:
     return IterationSummary(
         iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.SIDEWAYS, completion=0.5, start=start, commit=commit
     )
 
 
-FELL = state(history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
+FELL = state(history=(summary_of(BEST.commit), summary_of("b" * 40, start=BEST.commit)))
 GREEN, RED = report(check(passed=True)), report(check(passed=False))
 
 
-def overseen(rung: EscalationLevel = EscalationLevel.PATCH, **fields: Any) -> Oversight:
+def oversight(rung: EscalationLevel = EscalationLevel.PATCH, **fields: Any) -> Oversight:
     ladder = Ladder(rung=rung, reason="3 iterations gained 0 %")
     return Oversight(ladder=ladder, **fields)
 
@@ -85,7 +85,7 @@ KINDS: dict[str, Sequence[Any]] = {
 """All that decides, each in its few kinds."""
 
 
-def expected(case: dict[str, Any]) -> str:
+def expected_rule(case: dict[str, Any]) -> str:
     """The order of precedence, said once more and without the table."""
     outcome, third = case["call"], CALLS[case["call"]]
     operator, limited = outcome is AgentOutcome.AUTHENTICATION, outcome is AgentOutcome.USAGE_LIMIT
@@ -103,7 +103,7 @@ def expected(case: dict[str, Any]) -> str:
     return next((rule for rule, holds in steps if holds), "continue")
 
 
-def situated(case: dict[str, Any]) -> Situation:
+def situation_of(case: dict[str, Any]) -> Situation:
     of = config(
         ladder={"act": case["act"]}, limits={"calls_per_hour": 3}, checks=() if case["checks"] == "empty" else ("pytest",)
     )
@@ -114,7 +114,7 @@ def situated(case: dict[str, Any]) -> Situation:
         checks=REPORTS[case["checks"]],
         claims=ASKED if case["asks"] else SILENT,
         signals=(*([PAIN] if case["pain"] else ()), *([LIMIT_REACHED] if case["limit"] else ())),
-        oversight=overseen(
+        oversight=oversight(
             EscalationLevel.HUMAN if case["human"] else EscalationLevel.PATCH, issues=(CRITICAL,) * case["critical"]
         ),
     )
@@ -124,7 +124,7 @@ def situated(case: dict[str, Any]) -> Situation:
 def test_every_combination_has_exactly_one_decision_and_only_a_request_under_green_checks_completes() -> None:
     for values in product(*KINDS.values()):
         case = dict(zip(KINDS, values, strict=True))
-        decision, rule = decide(situated(case)), expected(case)
+        decision, rule = decide(situation_of(case)), expected_rule(case)
         ends = {"pain": Outcome.EJECTED, "agent": Outcome.FAILED, "completion": Outcome.COMPLETED, "ladder": Outcome.WAITING}
         waits = rule in {"agent.usage_limit", "breaker.open", "limits.calls_per_hour"}
         failed = Outcome.FAILED if rule == "limits.agent_failures" else ends.get(rule.partition(".")[0], Outcome.STOPPED)
@@ -154,8 +154,8 @@ def test_each_step_of_the_way_says_what_it_rests_on_and_what_would_have_changed_
 
 
 @pytest.mark.feature("S13")
-def test_pain_ejects_to_the_best_commit_before_this_iteration_and_says_so() -> None:
-    before = state(oversight=Oversight(best=BEST), history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
+def test_a_critical_event_ejects_to_the_best_earlier_commit() -> None:
+    before = state(oversight=Oversight(best=BEST), history=(summary_of(BEST.commit), summary_of("b" * 40, start=BEST.commit)))
     ejected = decide(situation(state=before, signals=(PAIN,), claims=ASKED, checks=GREEN))
     assert (ejected.kind, ejected.outcome, ejected.back_to) == ("stop", Outcome.EJECTED, BEST.commit)
     assert "AWS key in a.py:3" in ejected.reason
@@ -171,12 +171,12 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     never = Imperative(source="AGENTS.md", line=4, text="Never change src/api.py.", modality="must_not")
     must = Imperative(source="goal", text="change src/api.py", modality="must")
     bind = Conflict(kind="scope", first=never, second=must, about="src/api.py")
-    asked = decide(situation(oversight=overseen(EscalationLevel.HUMAN, conflicts=(bind,))))
+    asked = decide(situation(oversight=oversight(EscalationLevel.HUMAN, conflicts=(bind,))))
     assert (asked.kind, asked.outcome) == ("stop", Outcome.WAITING)
     assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
     assert "helmsman approve mend-it" in asked.reason
     assert asked.reason.startswith("two instructions contradict each other: about src/api.py")
-    stuck = decide(situation(oversight=overseen(EscalationLevel.HUMAN)))
+    stuck = decide(situation(oversight=oversight(EscalationLevel.HUMAN)))
     assert stuck.reason.startswith("the check fails; ")
     assert "; E-III human: 3 iterations gained 0 %; a person has to choose" in stuck.reason
 
@@ -207,7 +207,7 @@ def test_an_agent_that_did_something_or_was_not_killed_counts_as_an_iteration() 
 
 
 @pytest.mark.parametrize("outcome", PAUSES)
-def test_calls_that_the_world_broke_again_and_again_bring_a_pause_that_costs_no_iteration(outcome: AgentOutcome) -> None:
+def test_repeated_transient_failures_cause_a_pause_that_costs_no_iteration(outcome: AgentOutcome) -> None:
     broken = {"execution": execution(call(outcome), files_changed=0), "checks": RED}
     waits = decide(situation(state=state(failed_calls=2), **broken))
     assert (waits.kind, waits.rule, waits.until, waits.repeat) == ("wait", "breaker.open", NOW + HOUR / 2, True)
@@ -217,16 +217,16 @@ def test_calls_that_the_world_broke_again_and_again_bring_a_pause_that_costs_no_
 
 
 @pytest.mark.feature("S17")
-def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
-    back = decide(situation(state=FELL, signals=(REGRESSING,), oversight=overseen(best=BEST)))
+def test_work_that_got_worse_is_rolled_back_to_the_best_commit() -> None:
+    back = decide(situation(state=FELL, signals=(REGRESSING,), oversight=oversight(best=BEST)))
     assert (back.kind, back.back_to) == ("continue", BEST.commit)
     assert "the branch is reset to aaaaaaaaaa and the work kept on a ref" in back.reason
 
 
 @pytest.mark.feature("S17")
-def test_it_is_taken_back_before_a_wait_as_well() -> None:
+def test_work_is_rolled_back_before_a_wait_too() -> None:
     full = FELL.model_copy(update={"config": config(limits={"calls_per_hour": 1})})
-    back = decide(situation(state=full, signals=(REGRESSING,), oversight=overseen(best=BEST)))
+    back = decide(situation(state=full, signals=(REGRESSING,), oversight=oversight(best=BEST)))
     assert (back.kind, back.back_to) == ("wait", BEST.commit)
 
 
@@ -234,30 +234,30 @@ def test_it_is_taken_back_before_a_wait_as_well() -> None:
 def test_otherwise_the_branch_stays_where_it_is() -> None:
     cases = {
         "no fall": {"signals": ()},
-        "nothing better": {"oversight": overseen()},
-        "it is the best": {"oversight": overseen(best=BEST.model_copy(update={"commit": "c" * 40}))},
-        "no worse than the best": {"oversight": overseen(best=BEST.model_copy(update={"completion": 0.0}))},
-        "two tests of many": {"oversight": overseen(best=BEST.model_copy(update={"completion": 0.009}))},
+        "nothing better": {"oversight": oversight()},
+        "it is the best": {"oversight": oversight(best=BEST.model_copy(update={"commit": "c" * 40}))},
+        "no worse than the best": {"oversight": oversight(best=BEST.model_copy(update={"completion": 0.0}))},
+        "two tests of many": {"oversight": oversight(best=BEST.model_copy(update={"completion": 0.009}))},
         "only watching": {"state": state(config(ladder={"act": False}), history=FELL.history)},
-        "a person committed in between": {"state": state(history=(FELL.history[0], remembered("b" * 40, start="9" * 40)))},
+        "a person committed in between": {"state": state(history=(FELL.history[0], summary_of("b" * 40, start="9" * 40)))},
     }
-    fell: dict[str, Any] = {"state": FELL, "signals": (REGRESSING,), "oversight": overseen(best=BEST)}
+    fell: dict[str, Any] = {"state": FELL, "signals": (REGRESSING,), "oversight": oversight(best=BEST)}
     for why, fields in cases.items():
         assert decide(situation(**fell | fields)).back_to == "", why
 
 
 @pytest.mark.feature("S17", "S13")
-def test_what_a_person_committed_in_between_is_not_the_loops_to_take() -> None:
-    theirs = state(oversight=Oversight(best=BEST), history=(remembered(BEST.commit), remembered("8" * 40, start="9" * 40)))
+def test_a_person_s_commits_are_not_rolled_back() -> None:
+    theirs = state(oversight=Oversight(best=BEST), history=(summary_of(BEST.commit), summary_of("8" * 40, start="9" * 40)))
     ejected = decide(situation(state=theirs, signals=(PAIN,)))
     assert ejected.back_to == "b" * 40  # where this iteration began
 
 
 @pytest.mark.feature("S13")
-def test_a_blown_budget_says_nothing_against_the_work() -> None:
+def test_an_exceeded_budget_is_no_evidence_against_the_work() -> None:
     blown = Alert(rule="pain.budget", severity=Severity.ABORT, message="150 % used")
     now = BEST.model_copy(update={"commit": "c" * 40})
-    kept = decide(situation(state=FELL, signals=(blown,), oversight=overseen(best=now)))
+    kept = decide(situation(state=FELL, signals=(blown,), oversight=oversight(best=now)))
     assert (kept.outcome, kept.back_to) == (Outcome.EJECTED, "")
 
 
@@ -265,5 +265,5 @@ def test_a_blown_budget_says_nothing_against_the_work() -> None:
 def test_force_max_ends_completed_where_nothing_can_be_improved_any_more() -> None:
     forced = state(config(completion={"force_max": True}))
     proven = {"state": forced, "checks": GREEN, "claims": ASKED}
-    assert decide(situation(**proven, oversight=overseen(EscalationLevel.REDESIGN))).kind == "continue"
-    assert decide(situation(**proven, oversight=overseen(EscalationLevel.HUMAN))).outcome is Outcome.COMPLETED
+    assert decide(situation(**proven, oversight=oversight(EscalationLevel.REDESIGN))).kind == "continue"
+    assert decide(situation(**proven, oversight=oversight(EscalationLevel.HUMAN))).outcome is Outcome.COMPLETED

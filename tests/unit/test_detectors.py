@@ -1,4 +1,4 @@
-"""Each detector: the pattern that trips it, and the nearest thing that does not."""
+"""Each detector: the pattern that triggers it, and the closest pattern that does not."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from tests.unit.histories import BACK, FORWARD, SIDEWAYS, STILL, Step, error, gr
 pytestmark = pytest.mark.feature("S5")
 
 
-def found(rule: str, *steps: Step, **config: Any) -> Alert | None:
+def alert_of(rule: str, *steps: Step, **config: Any) -> Alert | None:
     """The signal of one detector, which must not be the last word of a broken one."""
     signals, faults = detect(history(*steps), DetectConfig(**config))
     assert faults == ()
@@ -29,22 +29,22 @@ def trees(*names: str, **fields: Any) -> list[Step]:
     return [step(tree=name, **fields) for name in names]
 
 
-def at(*completions: float, **fields: Any) -> list[Step]:
+def with_completions(*completions: float, **fields: Any) -> list[Step]:
     return [red(SIDEWAYS, "a", completion=completion, **fields) for completion in completions]
 
 
-def wrong(extent: int = 3, where: str = "src/app.py:7", movement: Any = SIDEWAYS) -> Step:
+def with_error(extent: int = 3, where: str = "src/app.py:7", movement: Any = SIDEWAYS) -> Step:
     return step(movement, errors=(error(FailureClass.TYPES, where, extent),), failing=("types",))
 
 
-def many(first: int, of: int = 30) -> Step:
+def with_failures(first: int, of: int = 30) -> Step:
     """So many failing tests that their list is cut; the names on it begin with this number."""
     names = tuple(f"test_{number:02d}" for number in range(first, first + 19))
     return red(SIDEWAYS, *names) | {"failing_tests": of}
 
 
-def said(message: str) -> Step:
-    return wrong() | {"errors": (error(FailureClass.TYPES, "src/app.py:7", 3).model_copy(update={"message": message}),)}
+def with_message(message: str) -> Step:
+    return with_error() | {"errors": (error(FailureClass.TYPES, "src/app.py:7", 3).model_copy(update={"message": message}),)}
 
 
 LOST = step(BACK, completion=0.4)
@@ -67,9 +67,9 @@ TRIPPED: dict[str, list[list[Step]]] = {
         [step(FORWARD), *[step(completion=0.54)] * 3],
     ],
     "oscillating": [
-        at(0.5, 0.7, 0.5, 0.7, 0.5),
-        [step(FORWARD, completion=0.7), *at(0.4, 0.6, 0.4, 0.6)],
-        [*at(0.2, 0.5, 0.5, 0.2), waited(), *at(0.5, 0.2)],
+        with_completions(0.5, 0.7, 0.5, 0.7, 0.5),
+        [step(FORWARD, completion=0.7), *with_completions(0.4, 0.6, 0.4, 0.6)],
+        [*with_completions(0.2, 0.5, 0.5, 0.2), waited(), *with_completions(0.5, 0.2)],
         [given for _ in range(3) for given in (red(BACK, "a", completion=0.5), OLD_GREEN)],
         [green(), *[given for _ in range(3) for given in (red(BACK, "a", completion=0.5), OLD_GREEN)]],
     ],
@@ -88,20 +88,20 @@ TRIPPED: dict[str, list[list[Step]]] = {
         [A, OLD_GREEN, A, OLD_GREEN],
         [red(SIDEWAYS, name) | {"failing_tests": 1 + place % 3} for place, name in enumerate("abcabc")],
         [step(failing=("make",)), step(failing=("lint",))] * 2,
-        [many(0), many(2, of=31), many(0)],
+        [with_failures(0), with_failures(2, of=31), with_failures(0)],
     ],
     "same_error": [
-        [wrong()] * 5,
-        [wrong(movement=FORWARD), *[wrong()] * 4],
-        [wrong(where=f"src/app.py:{line}:1") for line in range(5)],
-        [wrong(extent) for extent in (3, 3, 5, 4, 3)],
-        [wrong(0)] * 5,
+        [with_error()] * 5,
+        [with_error(movement=FORWARD), *[with_error()] * 4],
+        [with_error(where=f"src/app.py:{line}:1") for line in range(5)],
+        [with_error(extent) for extent in (3, 3, 5, 4, 3)],
+        [with_error(0)] * 5,
     ],
     "same_words": [
-        [wrong()] * 8,
-        [wrong(movement=FORWARD), waited(), *[wrong()] * 7],
-        [wrong(where=f"src/app.py:{line}") for line in range(8)],
-        [said(f"took {seconds} s") for seconds in range(8)],
+        [with_error()] * 8,
+        [with_error(movement=FORWARD), waited(), *[with_error()] * 7],
+        [with_error(where=f"src/app.py:{line}") for line in range(8)],
+        [with_message(f"took {seconds} s") for seconds in range(8)],
     ],
     "empty_sessions": [[step(FORWARD), IDLE, IDLE], [IDLE, waited(), IDLE], [green(), *[IDLE | {"green": True}] * 2]],
     "off_objective": [[BESIDE] * 2, [step(), BESIDE, BESIDE]],
@@ -122,10 +122,10 @@ ALIKE: dict[str, list[list[Step]]] = {
         [step(failing_tests=9, passing_tests=1), *[step(failing_tests=8, passing_tests=2)] * 3],
     ],
     "oscillating": [
-        at(0.5, 0.7, 0.5, 0.7),
-        at(0.5, 0.54, 0.5, 0.54, 0.5, 0.54),
-        [*at(0.5, 0.7, 0.5), step(FORWARD, completion=0.75), *at(0.6, 0.65)],
-        at(0.5, 0.7, 0.5, 0.7, 0.5, 0.5),
+        with_completions(0.5, 0.7, 0.5, 0.7),
+        with_completions(0.5, 0.54, 0.5, 0.54, 0.5, 0.54),
+        [*with_completions(0.5, 0.7, 0.5), step(FORWARD, completion=0.75), *with_completions(0.6, 0.65)],
+        with_completions(0.5, 0.7, 0.5, 0.7, 0.5, 0.5),
         [given for name in "abc" for given in (red(BACK, name, completion=0.5), green())],
         [given for _ in range(3) for given in (red(BACK, "a", completion=0.5), green())],
     ],
@@ -155,25 +155,25 @@ ALIKE: dict[str, list[list[Step]]] = {
         [given for _ in range(3) for given in (step(failing=("make",)), green())],
         [step(failing=("make",)), green(), A, green()] * 2,
         [A, B, A, B, B],
-        [many(0), many(2, of=32), many(0)],
-        [many(0), many(2, of=31), many(0, of=33)],
+        [with_failures(0), with_failures(2, of=32), with_failures(0)],
+        [with_failures(0), with_failures(2, of=31), with_failures(0, of=33)],
     ],
     "same_words": [
-        [wrong()] * 7,
-        [*[wrong()] * 7, wrong(movement=FORWARD)],
-        [*[wrong()] * 4, wrong(movement=FORWARD), *[wrong()] * 6],
-        [said(f"no such {'item' if number < 7 else 'name'}") for number in range(8)],
-        [wrong(extent) for extent in (3, 3, 3, 3, 3, 3, 3, 2)],
-        [wrong(0) | {"failing_tests": 9, "passing_tests": number // 7} for number in range(8)],
+        [with_error()] * 7,
+        [*[with_error()] * 7, with_error(movement=FORWARD)],
+        [*[with_error()] * 4, with_error(movement=FORWARD), *[with_error()] * 6],
+        [with_message(f"no such {'item' if number < 7 else 'name'}") for number in range(8)],
+        [with_error(extent) for extent in (3, 3, 3, 3, 3, 3, 3, 2)],
+        [with_error(0) | {"failing_tests": 9, "passing_tests": number // 7} for number in range(8)],
         [green()] * 8,
     ],
     "same_error": [
-        [wrong()] * 4,
-        [wrong(extent) for extent in (9, 8, 7, 6, 5)],
-        [wrong(0) | {"failing_tests": 9 - number, "passing_tests": number} for number in range(5)],
-        [*[wrong()] * 2, wrong(movement=FORWARD), *[wrong()] * 2],
-        [wrong(where=f"src/{name}.py:7") for name in "abcde"],
-        [*[wrong()] * 3, step(errors=(error(FailureClass.LINT, "src/app.py:7"),)), *[wrong()] * 2],
+        [with_error()] * 4,
+        [with_error(extent) for extent in (9, 8, 7, 6, 5)],
+        [with_error(0) | {"failing_tests": 9 - number, "passing_tests": number} for number in range(5)],
+        [*[with_error()] * 2, with_error(movement=FORWARD), *[with_error()] * 2],
+        [with_error(where=f"src/{name}.py:7") for name in "abcde"],
+        [*[with_error()] * 3, step(errors=(error(FailureClass.LINT, "src/app.py:7"),)), *[with_error()] * 2],
     ],
     "empty_sessions": [
         [IDLE],
@@ -217,7 +217,7 @@ WARNING = {"off_objective", "resource_burn", "output_decline", "reverted", "grow
 def test_a_pattern_trips_its_detector_which_tells_numbers_and_where_it_redirects_what_to_do(rule: str) -> None:
     severity = Severity.WARN if rule in WARNING else Severity.PAUSE if rule == "denied" else Severity.REDIRECT
     for steps in TRIPPED[rule]:
-        signal = found(rule, *steps)
+        signal = alert_of(rule, *steps)
         assert signal is not None
         assert signal.severity is severity
         assert any(character.isdigit() for character in signal.message)
@@ -229,14 +229,14 @@ def test_a_pattern_trips_its_detector_which_tells_numbers_and_where_it_redirects
 @pytest.mark.feature("S4", "S14")
 @pytest.mark.parametrize("rule", ALIKE)
 def test_what_only_looks_like_a_pattern_does_not_trip_its_detector(rule: str) -> None:
-    assert [steps for steps in ALIKE[rule] if found(rule, *steps)] == []
+    assert [steps for steps in ALIKE[rule] if alert_of(rule, *steps)] == []
 
 
 @pytest.mark.parametrize("rule", TRIPPED)
 def test_a_detector_that_is_turned_off_and_a_wait_after_the_pattern_say_nothing(rule: str) -> None:
     for steps in TRIPPED[rule]:
-        assert found(rule, *steps, off=(rule,)) is None
-        assert found(rule, *steps, waited()) is None
+        assert alert_of(rule, *steps, off=(rule,)) is None
+        assert alert_of(rule, *steps, waited()) is None
 
 
 def test_every_detector_has_its_pattern_and_its_look_alike() -> None:
@@ -244,43 +244,43 @@ def test_every_detector_has_its_pattern_and_its_look_alike() -> None:
 
 
 @pytest.mark.parametrize("newest", [green(relevance=0.2), BESIDE | {"checked": False}], ids=["green", "no checks"])
-def test_words_that_match_badly_are_only_told_of_where_the_work_gets_on(newest: Step) -> None:
-    signal = found("off_objective", *[BESIDE] * 3, newest)
+def test_low_relevance_is_only_a_warning_with_progress(newest: Step) -> None:
+    signal = alert_of("off_objective", *[BESIDE] * 3, newest)
     assert signal is not None
     assert signal.severity is Severity.WARN
 
 
-def test_denied_permissions_do_not_pause_work_that_gets_on_without_them() -> None:
-    signal = found("denied", REFUSED, green(denials=1))
+def test_denied_permissions_do_not_pause_work_with_progress() -> None:
+    signal = alert_of("denied", REFUSED, green(denials=1))
     assert signal is not None
     assert signal.severity is Severity.WARN
 
 
 def test_denied_permissions_name_the_settings_that_grant_them() -> None:
-    signal = found("denied", *[REFUSED] * 2)
+    signal = alert_of("denied", *[REFUSED] * 2)
     assert signal is not None
     assert "denied 6 permissions" in signal.message
     assert "claude.allowed_tools" in signal.message
 
 
 @pytest.mark.parametrize("change", [{"cost_usd": 0.0}, {}], ids=["tokens", "dollars"])
-def test_burnt_resources_are_told_in_dollars_where_they_are_known(change: dict[str, Any]) -> None:
+def test_resource_burn_is_reported_in_dollars_if_known(change: dict[str, Any]) -> None:
     steps = [step(FORWARD, tokens=10) | change, step(FORWARD, tokens=30) | change, *[step(tokens=40) | change] * 3]
-    signal = found("resource_burn", *steps)
+    signal = alert_of("resource_burn", *steps)
     assert signal is not None
     assert (signal.value, signal.threshold) == ((1.5, 1.0) if not change else (120, 60))
 
 
 @pytest.mark.feature("S14")
 def test_a_limit_cycle_names_what_fails_in_it_and_asks_for_another_design() -> None:
-    signal = found("limit_cycle", A, B, A, B)
+    signal = alert_of("limit_cycle", A, B, A, B)
     assert signal is not None
     assert signal.message.endswith("pytest, test_a, test_b")
     assert "new one" in signal.instruction
 
 
-def test_one_trade_and_back_is_told_as_that() -> None:
-    signal = found("limit_cycle", A, B, A)
+def test_one_exchange_of_failures_and_back_is_described() -> None:
+    signal = alert_of("limit_cycle", A, B, A)
     assert signal is not None
     assert signal.message == (
         "the same 2 states of the checks alternate, and the first came back after one exchange; "
@@ -289,7 +289,7 @@ def test_one_trade_and_back_is_told_as_that() -> None:
 
 
 def test_a_hostile_place_is_told_short_and_on_one_line() -> None:
-    signal = found("same_error", *[wrong(where="a\n\x1b[2J" * 100_000)] * 5)
+    signal = alert_of("same_error", *[with_error(where="a\n\x1b[2J" * 100_000)] * 5)
     assert signal is not None
     assert len(signal.message) < 400
     assert signal.message.isprintable()
@@ -297,24 +297,24 @@ def test_a_hostile_place_is_told_short_and_on_one_line() -> None:
 
 SOONER: list[tuple[str, list[Step], list[Step]]] = [
     ("stuck", [step()] * 2, [step()] * 4),
-    ("oscillating", at(0.5, 0.7, 0.5, 0.7), at(0.5, 0.7, 0.5, 0.7, 0.5, 0.7)),
+    ("oscillating", with_completions(0.5, 0.7, 0.5, 0.7), with_completions(0.5, 0.7, 0.5, 0.7, 0.5, 0.7)),
     ("regressing", [LOST] * 2, [LOST] * 3),
-    ("same_error", [wrong()] * 3, [wrong()] * 8),
+    ("same_error", [with_error()] * 3, [with_error()] * 8),
     ("denied", [REFUSED] * 2, [REFUSED] * 3),
     ("empty_sessions", [IDLE] * 2, [IDLE] * 3),
     ("plateau", [step()] * 5, [step()] * 12),
-    ("same_words", [wrong()] * 5, [wrong()] * 12),
+    ("same_words", [with_error()] * 5, [with_error()] * 12),
 ]
 
 
 @pytest.mark.parametrize(("rule", "high", "low"), SOONER)
 def test_sensitivity_says_how_many_iterations_trip_a_detector(rule: str, high: list[Step], low: list[Step]) -> None:
     for sensitivity, least in (("high", high), ("low", low)):
-        assert found(rule, *least, sensitivity=sensitivity) is not None
-        assert found(rule, *least[:-1], sensitivity=sensitivity) is None
+        assert alert_of(rule, *least, sensitivity=sensitivity) is not None
+        assert alert_of(rule, *least[:-1], sensitivity=sensitivity) is None
 
 
-def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
+def test_a_failing_detector_is_named_and_the_others_run() -> None:
     def broken(_history: Sequence[IterationSummary], _sensitivity: Sensitivity) -> tuple[Detection, ...]:
         raise ZeroDivisionError
 

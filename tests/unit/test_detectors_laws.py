@@ -1,4 +1,4 @@
-"""What holds of all detectors: nothing breaks them, waits and a long past do not matter, honest work trips none."""
+"""Properties of all detectors: robust, independent of waits and of old iterations, silent for legitimate work."""
 
 from typing import Any, get_args
 
@@ -97,7 +97,7 @@ def test_a_wait_anywhere_before_the_newest_iteration_does_not_matter(
 
 
 @given(st.lists(ARBITRARY, max_size=12).map(lambda rows: history(*rows)))
-def test_nothing_that_a_moment_may_hold_breaks_a_detector(past: tuple[IterationSummary, ...]) -> None:
+def test_no_summary_breaks_a_detector(past: tuple[IterationSummary, ...]) -> None:
     signals, faults = detect(past, DetectConfig())
     assert faults == ()
     told, levels = learnt_from(past)
@@ -107,13 +107,13 @@ def test_nothing_that_a_moment_may_hold_breaks_a_detector(past: tuple[IterationS
 
 
 @given(HISTORIES, HISTORIES)
-def test_what_lies_far_back_does_not_matter(long_ago: tuple[IterationSummary, ...], past: tuple[IterationSummary, ...]) -> None:
+def test_old_iterations_do_not_matter(long_ago: tuple[IterationSummary, ...], past: tuple[IterationSummary, ...]) -> None:
     between = history(*[green()] * 60)
     assert detect((*long_ago, *between, *past), DetectConfig()) == detect((*between, *past), DetectConfig())
 
 
 @pytest.mark.feature("S4", "S14")
-def test_legitimate_work_is_neither_told_of_nor_called_stuck_or_amnesiac_or_a_failure_to_learn() -> None:
+def test_legitimate_work_raises_no_alert_or_diagnosis() -> None:
     for name, lived in LEGITIMATE.items():
         learnt: tuple[Learning, ...] = ()
         for end in range(len(lived) + 1):

@@ -28,7 +28,7 @@ def summary(movement: Movement = Movement.STILL, **fields: object) -> IterationS
     return IterationSummary.model_validate({**given, "tree": "t", "failing": ("pytest",), **fields})
 
 
-def swinging(*sets: Sequence[str], **fields: object) -> list[IterationSummary]:
+def alternating(*sets: Sequence[str], **fields: object) -> list[IterationSummary]:
     return [summary(Movement.SIDEWAYS, failing=tuple(names), tree=f"tree {at}", **fields) for at, names in enumerate(sets)]
 
 
@@ -50,7 +50,7 @@ def test_a_contradiction_about_a_file_that_the_loop_cannot_get_past_is_a_double_
     ],
     ids=["first", "two", "getting on", "small green tasks", "nothing is checked", "waiting"],
 )
-def test_a_loop_that_gets_on_or_only_waits_is_left_alone(history: list[IterationSummary]) -> None:
+def test_progress_and_waits_get_no_diagnosis(history: list[IterationSummary]) -> None:
     assert find_double_bind(SRC, history) == ("none", SRC)
 
 
@@ -59,12 +59,12 @@ TESTS = (("t.py::test_a",), ("t.py::test_b",)) * 2
 
 @pytest.mark.feature("S11")
 def test_failures_that_alternate_without_a_contradiction_are_forgetfulness() -> None:
-    assert find_double_bind((), swinging(*TESTS)) == ("amnesiac", ())
+    assert find_double_bind((), alternating(*TESTS)) == ("amnesiac", ())
 
 
 @pytest.mark.feature("S11")
 def test_failures_that_alternate_with_a_contradiction_are_a_double_bind() -> None:
-    assert find_double_bind(MOCKS, swinging(*TESTS))[0] == "double_bind"
+    assert find_double_bind(MOCKS, alternating(*TESTS))[0] == "double_bind"
 
 
 @pytest.mark.feature("S11")
@@ -117,7 +117,7 @@ def test_no_more_than_five_are_kept_those_that_matter_first() -> None:
 A, B = red(SIDEWAYS, "test_a"), red(SIDEWAYS, "test_b")
 
 
-def diagnosed(*steps: Step) -> Diagnosis:
+def diagnosis_of(*steps: Step) -> Diagnosis:
     lived = history(*steps)
     return diagnose(lived, detect(lived, DetectConfig())[0])
 
@@ -128,23 +128,23 @@ def diagnosed(*steps: Step) -> Diagnosis:
     [[green()] * 3, [A, *[green()] * 5, waited()], [step(FORWARD)] * 3],
     ids=["the same event, a new tree each time", "red before", "better each time"],
 )
-def test_a_stable_cycle_that_gets_on_is_productive(steps: list[Step]) -> None:
-    assert diagnosed(*steps) == "productive"
+def test_a_stable_cycle_with_progress_is_productive(steps: list[Step]) -> None:
+    assert diagnosis_of(*steps) == "productive"
 
 
 @pytest.mark.feature("S5", "S11")
-def test_a_stable_cycle_in_vain_is_stuck() -> None:
+def test_a_stable_cycle_without_progress_is_stuck() -> None:
     cases = {
         "no change": [still()] * 4,
         "the same failure": [step(FORWARD), *[A] * 4],
         "empty sessions": [green(FORWARD), *[still(green=True, tool_calls=0)] * 2],
     }
     for case, steps in cases.items():
-        assert diagnosed(*steps) == "stuck", case
+        assert diagnosis_of(*steps) == "stuck", case
 
 
 @pytest.mark.feature("S5", "S11")
-def test_what_was_got_past_and_returns_is_forgotten() -> None:
+def test_returning_failures_are_amnesiac() -> None:
     cases = {
         "two failures in turn": [A, B, A, B],
         "a failure that was mended": [A, green(STILL), A, green(STILL)],
@@ -153,17 +153,17 @@ def test_what_was_got_past_and_returns_is_forgotten() -> None:
         "one failure traded for another and back": [red(FORWARD, "test_a"), B, A],
     }
     for case, steps in cases.items():
-        assert diagnosed(*steps) == "amnesiac", case
+        assert diagnosis_of(*steps) == "amnesiac", case
 
 
 @pytest.mark.feature("S5", "S11")
 def test_what_came_back_long_ago_is_not_held_against_what_is_done_now() -> None:
     past = [A, green(), A, green(), A]
-    assert diagnosed(*past, *[green()] * 3) == "productive"
-    assert diagnosed(*past, *[still(green=True, completion=0.9)] * 4) == "stuck"
+    assert diagnosis_of(*past, *[green()] * 3) == "productive"
+    assert diagnosis_of(*past, *[still(green=True, completion=0.9)] * 4) == "stuck"
 
 
 @pytest.mark.feature("S5", "S11")
 @pytest.mark.parametrize("steps", [[], [A], [A, B], [A, green(), A, green()], [A, A, green()], [waited()] * 5])
-def test_little_is_no_diagnosis(steps: list[Step]) -> None:
-    assert diagnosed(*steps) == "none"
+def test_short_histories_get_no_diagnosis(steps: list[Step]) -> None:
+    assert diagnosis_of(*steps) == "none"

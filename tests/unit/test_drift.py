@@ -1,4 +1,4 @@
-"""Iterations that do something else than was asked, and how that is told."""
+"""Drift: iterations whose changes are unrelated to the task."""
 
 import pytest
 
@@ -16,13 +16,13 @@ def goal(text: str, *failing: str) -> Task:
     return Task((text,), checks=("pytest -q",), failing=failing)
 
 
-def did(changed: str, read: str = "") -> Execution:
+def execution_of(changed: str, read: str = "") -> Execution:
     done = execution(call(looked=tuple(read.split())))
     return done.model_copy(update={"change": done.change.model_copy(update={"files": tuple(changed.split())})})
 
 
-def found(task: Task, changed: str, read: str = "") -> Drift:
-    return measure_drift(task, did(changed, read), TREE)
+def drift_of(task: Task, changed: str, read: str = "") -> Drift:
+    return measure_drift(task, execution_of(changed, read), TREE)
 
 
 SHOP = goal("Fix the discount of the customer in `shop.py`")
@@ -91,7 +91,7 @@ DRIFTING: dict[str, Case] = {
 
 
 def test_of_honest_iterations_one_is_flagged_and_of_drifting_ones_all_that_left_the_task_alone() -> None:
-    raised = [{name for name, case in cases.items() if is_off_task(found(*case))} for cases in (HONEST, DRIFTING)]
+    raised = [{name for name, case in cases.items() if is_off_task(drift_of(*case))} for cases in (HONEST, DRIFTING)]
     assert raised == [{"first step in a new package"}, DRIFTING.keys() - {"did it and added a forum"}]
 
 
@@ -103,17 +103,17 @@ def test_of_honest_iterations_one_is_flagged_and_of_drifting_ones_all_that_left_
     ["shop.py", "lib/shop.py", "tests/test_shop.py", "src/ShopWindow.tsx", "discounts.go", "applyDiscount.ts", "other.py"],
 )
 def test_a_file_is_related_by_path_word_or_folder(path: str) -> None:
-    assert found(SHOP, path) == Drift(deeds=1, related=1)
+    assert drift_of(SHOP, path) == Drift(deeds=1, related=1)
 
 
 def test_an_item_a_finding_or_a_test_that_names_the_files_makes_them_part_of_the_task() -> None:
-    assert is_off_task(found(SHOP, STRANGE))
+    assert is_off_task(drift_of(SHOP, STRANGE))
     for task in (
         Task((*SHOP.asked, "The theme of the snake and its antenna")),
         Task(SHOP.asked, told=("`ui/theme.py`, games/snake.py and radio/antenna.py call it",)),
         Task(SHOP.asked, failing=("radio/test_antenna.py::test_a", "games/test_snake.py::test_b", "ui/test_theme.py::test_c")),
     ):
-        assert not is_off_task(found(task, STRANGE))
+        assert not is_off_task(drift_of(task, STRANGE))
 
 
 # --- whatever is written ------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_an_item_a_finding_or_a_test_that_names_the_files_makes_them_part_of_the
 HOSTILE = ["x" * 10_000, "a/" * 5_000 + "b.py", "../" * 3_000 + "a", "." * 10_000, "a.b" * 3_000, "\\" * 10_000, "\x1b[2J.py"]
 
 
-def holds(seen: Drift) -> bool:
+def is_expected(seen: Drift) -> bool:
     kept = all(path and len(path) <= 160 and path.isprintable() and "`" not in path for path in seen.strangers)
     sound = (
         0 <= seen.related <= seen.deeds
@@ -133,5 +133,5 @@ def holds(seen: Drift) -> bool:
 
 @pytest.mark.parametrize("path", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_path_is_taken_as_any_other(path: str) -> None:
-    assert holds(found(SHOP, path, path))
-    assert holds(found(Task((path,) * 2, (path,), (path,), (path,)), f"radio/antenna.py {path}", path))
+    assert is_expected(drift_of(SHOP, path, path))
+    assert is_expected(drift_of(Task((path,) * 2, (path,), (path,), (path,)), f"radio/antenna.py {path}", path))

@@ -33,7 +33,7 @@ def ladder(*climbs: tuple[EscalationLevel, EscalationLevel, str]) -> Oversight:
     return Oversight(ladder=Ladder(rung=made[-1].after if made else EscalationLevel.PATCH, reason=made[-1].reason, climbs=made))
 
 
-def climbed(*climbs: tuple[EscalationLevel, EscalationLevel, str], **fields: Any) -> LoopState:
+def loop_on_level(*climbs: tuple[EscalationLevel, EscalationLevel, str], **fields: Any) -> LoopState:
     return state(oversight=ladder(*climbs), iteration=len(climbs), **fields)
 
 
@@ -47,7 +47,7 @@ def gate(kind: GateKind = GateKind.HUMAN, number: int = 1, **fields: Any) -> Gat
     )
 
 
-def told(loop: LoopState) -> list[tuple[str, str]]:
+def concerns_of(loop: LoopState) -> list[tuple[str, str]]:
     return [(one.detection, one.level) for one in open_concerns(loop)]
 
 
@@ -56,7 +56,7 @@ def issue_for(one: Escalation, number: int = 7, **fields: Any) -> TrackedIssue:
     return TrackedIssue.model_validate({**made, **fields})
 
 
-def acts(done: tuple[TrackerAction, ...]) -> list[tuple[Act, str]]:
+def acts_of(done: tuple[TrackerAction, ...]) -> list[tuple[Act, str]]:
     return [(deed.act, deed.detection) for deed in done]
 
 
@@ -65,25 +65,25 @@ def acts(done: tuple[TrackerAction, ...]) -> list[tuple[Act, str]]:
 
 def test_a_progressing_loop_has_no_concern() -> None:
     assert open_concerns(state()) == ()
-    assert open_concerns(climbed(UP_TO_2[0])) == ()
+    assert open_concerns(loop_on_level(UP_TO_2[0])) == ()
 
 
 def test_a_climb_concerns_a_person_from_a_redesign_on() -> None:
-    assert told(climbed(*UP_TO_2)) == [("limit_cycle", "E-II")]
+    assert concerns_of(loop_on_level(*UP_TO_2)) == [("limit_cycle", "E-II")]
 
 
 def test_each_detection_that_is_still_in_force_is_a_concern_of_its_own() -> None:
-    assert told(climbed(*UP_TO_3)) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
-    assert told(climbed(*UP_TO_3, (EscalationLevel.HUMAN, EscalationLevel.REDESIGN, "a person goes on"))) == [
+    assert concerns_of(loop_on_level(*UP_TO_3)) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
+    assert concerns_of(loop_on_level(*UP_TO_3, (EscalationLevel.HUMAN, EscalationLevel.REDESIGN, "a person goes on"))) == [
         ("limit_cycle", "E-II")
     ]
-    assert told(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations"))) == []
+    assert concerns_of(loop_on_level(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations"))) == []
 
 
 def test_a_question_about_the_rung_belongs_to_what_led_there() -> None:
     for kind in (GateKind.HUMAN, GateKind.HANDED_OVER):
-        loop = climbed(*UP_TO_3, gate=gate(kind), ending=ending("ladder.human", Outcome.WAITING))
-        assert told(loop) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
+        loop = loop_on_level(*UP_TO_3, gate=gate(kind), ending=ending("ladder.human", Outcome.WAITING))
+        assert concerns_of(loop) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
         assert question_detection(loop) == "regressing"
         assert [one.stage for one in open_concerns(loop) if one.gate] == [f"{kind}-3-1"]
 
@@ -102,7 +102,7 @@ def test_every_question_is_a_concern() -> None:
 )
 def test_an_end_and_the_question_about_it_are_one_issue(rule: str, kind: GateKind) -> None:
     climbs = UP_TO_3 if kind is GateKind.HUMAN else UP_TO_2
-    ended = climbed(*climbs, ending=ending(rule))
+    ended = loop_on_level(*climbs, ending=ending(rule))
     asked = ended.model_copy(update={"gate": gate(kind)})
     left_open = asked.model_copy(update={"ending": ending(f"gate.{kind}", Outcome.WAITING)})
     assert {one.detection for one in open_concerns(ended)} == {one.detection for one in open_concerns(asked)}
@@ -114,16 +114,16 @@ def test_an_end_and_the_question_about_it_are_one_issue(rule: str, kind: GateKin
     [(Outcome.STOPPED, "stopped"), (Outcome.FAILED, "failed"), (Outcome.EJECTED, "E-IV"), (Outcome.WAITING, "waiting")],
 )
 def test_an_end_without_completion_concerns_a_person(outcome: Outcome, level: str) -> None:
-    assert told(state(ending=ending("some.rule", outcome))) == [("some.rule", level)]
+    assert concerns_of(state(ending=ending("some.rule", outcome))) == [("some.rule", level)]
 
 
 def test_a_completed_or_cancelled_loop_has_no_concern() -> None:
     stopped = Answer(gate="human-3-1", kind=GateKind.HUMAN, choice=Choice.STOP, via="tracker", at=NOW)
     for last in (ending("completion.verified", Outcome.COMPLETED), ending("cancelled", Outcome.CANCELLED)):
-        assert told(climbed(*UP_TO_3, ending=last)) == []
-    assert told(climbed(*UP_TO_3, ending=ending("gate.human"), answers=(stopped,))) == []
+        assert concerns_of(loop_on_level(*UP_TO_3, ending=last)) == []
+    assert concerns_of(loop_on_level(*UP_TO_3, ending=ending("gate.human"), answers=(stopped,))) == []
     lapsed = stopped.model_copy(update={"via": "timeout"})
-    assert told(climbed(*UP_TO_3, ending=ending("gate.human"), answers=(lapsed,))) == [
+    assert concerns_of(loop_on_level(*UP_TO_3, ending=ending("gate.human"), answers=(lapsed,))) == [
         ("limit_cycle", "E-II"),
         ("regressing", "E-III"),
     ]
@@ -133,16 +133,16 @@ def test_a_completed_or_cancelled_loop_has_no_concern() -> None:
 
 
 def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() -> None:
-    wanted = open_concerns(climbed(*UP_TO_2))
-    assert acts(tracker_actions(wanted, ())) == [("open", "limit_cycle")]
+    wanted = open_concerns(loop_on_level(*UP_TO_2))
+    assert acts_of(tracker_actions(wanted, ())) == [("open", "limit_cycle")]
     assert tracker_actions(wanted, ())[0].add == ("helmsman", "helmsman:E-II")
     assert tracker_actions(wanted, (issue_for(wanted[0]),)) == ()
 
 
 def test_something_new_is_a_comment_and_moves_the_label() -> None:
     before, after = (
-        open_concerns(climbed(*UP_TO_2))[0],
-        open_concerns(climbed(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
+        open_concerns(loop_on_level(*UP_TO_2))[0],
+        open_concerns(loop_on_level(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))),
     )
     known = issue_for(before, labels=(*before.labels, "urgent"))
     (deed,) = tracker_actions(after, (known,))
@@ -151,10 +151,10 @@ def test_something_new_is_a_comment_and_moves_the_label() -> None:
 
 
 def test_a_recurrence_is_a_comment_that_reopens_its_issue() -> None:
-    first = open_concerns(climbed(*UP_TO_2))[0]
+    first = open_concerns(loop_on_level(*UP_TO_2))[0]
     closed = issue_for(first, is_open=False, stages=(first.stage, f"over.{first.stage}"))
     again = open_concerns(
-        climbed(
+        loop_on_level(
             *UP_TO_2,
             (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "clean"),
             (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, CYCLE),
@@ -165,12 +165,12 @@ def test_a_recurrence_is_a_comment_that_reopens_its_issue() -> None:
 
 
 def test_an_issue_that_a_person_closed_stays_closed_until_something_is_new() -> None:
-    wanted = open_concerns(climbed(*UP_TO_2))
+    wanted = open_concerns(loop_on_level(*UP_TO_2))
     assert tracker_actions(wanted, (issue_for(wanted[0], is_open=False),)) == ()
 
 
 def test_a_resolved_concern_is_closed_and_commented_once() -> None:
-    known = issue_for(open_concerns(climbed(*UP_TO_2))[0])
+    known = issue_for(open_concerns(loop_on_level(*UP_TO_2))[0])
     (deed,) = tracker_actions((), (known,))
     assert (deed.act, deed.stage) == ("close", f"over.{known.stages[0]}")
     (again,) = tracker_actions((), (known.model_copy(update={"stages": (*known.stages, deed.stage)}),))
@@ -181,7 +181,7 @@ def test_a_resolved_concern_is_closed_and_commented_once() -> None:
 
 
 def test_notifications_report_new_and_resolved_concerns_once() -> None:
-    quiet, second, third = state(), climbed(*UP_TO_2), climbed(*UP_TO_3)
+    quiet, second, third = state(), loop_on_level(*UP_TO_2), loop_on_level(*UP_TO_3)
     assert [(one.detection, one.over) for one in concern_changes(quiet, second)] == [("limit_cycle", False)]
     assert [(one.detection, one.over) for one in concern_changes(second, third)] == [("regressing", False)]
     assert [(one.detection, one.over) for one in concern_changes(third, second)] == [("regressing", True)]
@@ -190,7 +190,8 @@ def test_notifications_report_new_and_resolved_concerns_once() -> None:
 
 def test_a_notification_is_plain_text_and_mentions_nobody() -> None:
     (change,) = concern_changes(
-        state(), climbed(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12"))
+        state(),
+        loop_on_level(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12")),
     )
     subject, body = notification(change, state())
     assert subject == "Helmsman, loop mend-it: stuck"
@@ -250,7 +251,7 @@ def test_neutralised_text_looks_the_same_and_is_stable(text: str) -> None:
     assert neutralise(once) == once
 
 
-def found(loop: LoopState, **fields: Any) -> Found:
+def issue_with(loop: LoopState, **fields: Any) -> Found:
     return Found.model_validate({"number": 7, "is_open": True, "author": "bot", "body": body_of(loop), **fields})
 
 
@@ -259,21 +260,21 @@ def comment(author: str, body: str) -> Comment:
 
 
 def test_an_issue_is_known_by_its_first_line_alone() -> None:
-    loop = climbed(*UP_TO_2)
-    known = tracked_issue(found(loop), (), "u1")
+    loop = loop_on_level(*UP_TO_2)
+    known = tracked_issue(issue_with(loop), (), "u1")
     assert known is not None
     assert (known.detection, known.stages) == ("limit_cycle", (open_concerns(loop)[0].stage,))
-    assert tracked_issue(found(loop), (), "u2") is None
-    assert tracked_issue(found(loop, body=f"see:\n{body_of(loop)}"), (), "u1") is None
-    with_returns = tracked_issue(found(loop, body=body_of(loop).replace("\n", "\r\n")), (), "u1")
+    assert tracked_issue(issue_with(loop), (), "u2") is None
+    assert tracked_issue(issue_with(loop, body=f"see:\n{body_of(loop)}"), (), "u1") is None
+    with_returns = tracked_issue(issue_with(loop, body=body_of(loop).replace("\n", "\r\n")), (), "u1")
     assert with_returns is not None
     assert (with_returns.detection, with_returns.stages) == (known.detection, known.stages)
 
 
 def test_marks_count_where_we_wrote_them() -> None:
-    loop, later = climbed(*UP_TO_2), climbed(*UP_TO_3[:2], (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))
+    loop, later = loop_on_level(*UP_TO_2), loop_on_level(*UP_TO_3[:2], (EscalationLevel.REDESIGN, EscalationLevel.HUMAN, CYCLE))
     said = comment("bot", body_of(later))
-    known, forged = (tracked_issue(found(loop), (one,), "u1") for one in (said, said.model_copy(update={"author": "eve"})))
+    known, forged = (tracked_issue(issue_with(loop), (one,), "u1") for one in (said, said.model_copy(update={"author": "eve"})))
     assert known is not None
     assert forged is not None
     assert [len(known.stages), len(forged.stages)] == [2, 1]

@@ -1,4 +1,4 @@
-"""When a person is asked, what each answer does, and what cannot be answered so."""
+"""When a person is asked, what each answer does, and which answers are invalid."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -30,43 +30,43 @@ def ending(rule: str, outcome: Outcome) -> Decision:
     return Decision(kind="stop", rule=rule, reason=f"because of {rule}", at=NOW, outcome=outcome)
 
 
-def loop(gates: dict[str, Any] | None = None, **changes: Any) -> LoopState:
+def loop_with(gates: dict[str, Any] | None = None, **changes: Any) -> LoopState:
     config = LoopConfig.model_validate({"goal": "make it so", "checks": ["make test"], "gates": gates or {}})
     return builders.state(config).model_copy(update=changes)
 
 
 def asking(kind: GateKind, **changes: Any) -> LoopState:
-    state = loop(**changes)
+    state = loop_with(**changes)
     return state.model_copy(update={"gate": open_gate(state, kind, "Well?", NOW), "gates_asked": 1})
 
 
-def said(state: LoopState, choice: Choice, **more: Any) -> Answer:
+def answer(state: LoopState, choice: Choice, **more: Any) -> Answer:
     assert state.gate is not None
     return Answer(gate=state.gate.key, kind=state.gate.kind, choice=choice, via="engine", at=NOW, **more)
 
 
 WHEN: list[tuple[GateKind, LoopState]] = [
-    (GateKind.PLAN, loop({"plan": True})),
-    (GateKind.MILESTONE, loop({"milestone_every": 3}, iteration=6)),
-    (GateKind.REJECTIONS, loop(ending=ending("judge.rejections", Outcome.WAITING))),
-    (GateKind.UNDECIDED, loop(ending=ending("judge.cannot_tell", Outcome.WAITING))),
-    (GateKind.HUMAN, loop(ending=ending("ladder.human", Outcome.WAITING))),
-    (GateKind.BUDGET, loop({"budget": True}, ending=ending("limits.iterations", Outcome.STOPPED))),
-    (GateKind.MERGE, loop({"merge": True}, ending=ending("completion.verified", Outcome.COMPLETED))),
+    (GateKind.PLAN, loop_with({"plan": True})),
+    (GateKind.MILESTONE, loop_with({"milestone_every": 3}, iteration=6)),
+    (GateKind.REJECTIONS, loop_with(ending=ending("judge.rejections", Outcome.WAITING))),
+    (GateKind.UNDECIDED, loop_with(ending=ending("judge.cannot_tell", Outcome.WAITING))),
+    (GateKind.HUMAN, loop_with(ending=ending("ladder.human", Outcome.WAITING))),
+    (GateKind.BUDGET, loop_with({"budget": True}, ending=ending("limits.iterations", Outcome.STOPPED))),
+    (GateKind.MERGE, loop_with({"merge": True}, ending=ending("completion.verified", Outcome.COMPLETED))),
 ]
 
 NEVER: list[LoopState] = [
-    loop(),
-    loop({"plan": True}, iteration=1),
-    loop({"milestone_every": 3}),
-    loop({"milestone_every": 3}, iteration=4),
-    loop(iteration=3),
-    loop(ending=ending("limits.iterations", Outcome.STOPPED)),
-    loop(ending=ending("completion.verified", Outcome.COMPLETED)),
-    loop({"merge": True, "budget": True}, ending=ending("cancelled", Outcome.CANCELLED)),
-    loop({"merge": True}, ending=ending("gate.merge", Outcome.COMPLETED)),
-    loop({"budget": True}, ending=ending("completion.denied", Outcome.STOPPED)),
-    loop({"plan": True, "merge": True}, ending=ending("pain.secret", Outcome.EJECTED)),
+    loop_with(),
+    loop_with({"plan": True}, iteration=1),
+    loop_with({"milestone_every": 3}),
+    loop_with({"milestone_every": 3}, iteration=4),
+    loop_with(iteration=3),
+    loop_with(ending=ending("limits.iterations", Outcome.STOPPED)),
+    loop_with(ending=ending("completion.verified", Outcome.COMPLETED)),
+    loop_with({"merge": True, "budget": True}, ending=ending("cancelled", Outcome.CANCELLED)),
+    loop_with({"merge": True}, ending=ending("gate.merge", Outcome.COMPLETED)),
+    loop_with({"budget": True}, ending=ending("completion.denied", Outcome.STOPPED)),
+    loop_with({"plan": True, "merge": True}, ending=ending("pain.secret", Outcome.EJECTED)),
 ]
 
 
@@ -92,7 +92,7 @@ def test_what_was_answered_is_not_asked_again_at_the_same_iteration(kind: GateKi
     state = dict(WHEN)[kind]
     gate = due_gate(state, NOW)
     asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
-    after = apply_answer(asked, said(asked, Choice.APPROVE), NOW)
+    after = apply_answer(asked, answer(asked, Choice.APPROVE), NOW)
     assert due_gate(after, NOW) is None
 
 
@@ -102,7 +102,7 @@ def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind) -> No
     state = asking(kind, ending=ending("ladder.human", Outcome.WAITING), iteration=2)
     outcomes = {Choice.STOP: Outcome.STOPPED, Choice.ACCEPT: Outcome.COMPLETED}
     for choice in GATES[kind].choices:
-        after = apply_answer(state, said(state, choice, guidance="Mind the gap.", by="Ada"), NOW)
+        after = apply_answer(state, answer(state, choice, guidance="Mind the gap.", by="Ada"), NOW)
         assert after.gate is None
         assert (after.answers[-1].choice, after.answers[-1].by, after.guidance) == (choice, "Ada", ("Mind the gap.",))
         completes = kind in {GateKind.MERGE, GateKind.ITEM} and choice is Choice.APPROVE  # of a plan of one item
@@ -115,14 +115,14 @@ def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind) -> No
 def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_there() -> None:
     done = ending("completed", Outcome.COMPLETED)
     wanted: dict[str, Any] = {"memory": {"agents_md": "commit"}, "gates": {"ask": True}}
-    state = loop(config=builders.config(**wanted), ending=done, proposed=("Run make check.",))
+    state = loop_with(config=builders.config(**wanted), ending=done, proposed=("Run make check.",))
     gate = due_gate(state, NOW)
     assert gate is not None
     assert gate.kind is GateKind.LEARNINGS
     assert gate.question == "The loop proposes 1 lesson for AGENTS.md. Commit them on its branch?"
     asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
     for choice in GATES[GateKind.LEARNINGS].choices:
-        after = apply_answer(asked, said(asked, choice), NOW)
+        after = apply_answer(asked, answer(asked, choice), NOW)
         assert (after.outcome, due_gate(after, NOW)) == (Outcome.COMPLETED, None)
     patch_only: dict[str, Any] = {"memory": {"agents_md": "patch"}, "gates": {"ask": True}}
     nobody: dict[str, Any] = {"memory": {"agents_md": "commit"}}
@@ -135,12 +135,12 @@ def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_t
 def test_work_that_a_person_accepts_against_the_judge_is_asked_about_once_more_before_it_is_merged() -> None:
     wanted = builders.config(gates={"merge": True}, merge={"into": "main"})
     rejected = asking(GateKind.REJECTIONS, config=wanted, ending=ending("judge.rejections", Outcome.WAITING))
-    accepted = apply_answer(rejected, said(rejected, Choice.ACCEPT), NOW)
+    accepted = apply_answer(rejected, answer(rejected, Choice.ACCEPT), NOW)
     gate = due_gate(accepted, NOW)
     assert gate is not None
     assert (gate.kind, gate.question) == (GateKind.MERGE, "The work is accepted as done against the judge. May it be merged?")
     asked = accepted.model_copy(update={"gate": gate, "gates_asked": 2})
-    approved = apply_answer(asked, said(asked, Choice.APPROVE), NOW)
+    approved = apply_answer(asked, answer(asked, Choice.APPROVE), NOW)
     assert (due_gate(approved, NOW), is_merge_due(approved)) == (None, True)
     for other in (builders.config(gates={"merge": True}), builders.config(merge={"into": "main"})):
         assert due_gate(accepted.model_copy(update={"config": other}), NOW) is None
@@ -149,17 +149,17 @@ def test_work_that_a_person_accepts_against_the_judge_is_asked_about_once_more_b
 @pytest.mark.feature("H1")
 def test_a_loop_that_was_taken_over_asks_for_the_way_back() -> None:
     state = asking(GateKind.HUMAN, ending=ending("ladder.human", Outcome.WAITING))
-    after = apply_answer(state, said(state, Choice.TAKE_OVER), NOW)
+    after = apply_answer(state, answer(state, Choice.TAKE_OVER), NOW)
     gate = due_gate(after, NOW)
     assert gate is not None
     assert gate.kind is GateKind.HANDED_OVER
     handed = after.model_copy(update={"gate": gate})
-    back = apply_answer(handed, said(handed, Choice.APPROVE), NOW)
+    back = apply_answer(handed, answer(handed, Choice.APPROVE), NOW)
     assert (due_gate(back, NOW), back.ending) == (None, None)
 
 
 @pytest.mark.feature("H1", "E6")
-def test_no_answer_goes_on_past_a_limit_without_asking_for_more() -> None:
+def test_no_answer_continues_past_a_limit() -> None:
     cases: dict[str, tuple[GateKind, Choice, dict[str, Any]]] = {
         "handed back after a limit": (GateKind.HANDED_OVER, Choice.APPROVE, {}),
         "not to be merged yet": (GateKind.MERGE, Choice.REVISE, {}),
@@ -168,7 +168,7 @@ def test_no_answer_goes_on_past_a_limit_without_asking_for_more() -> None:
     }
     for case, (kind, choice, more) in cases.items():
         state = asking(kind, iteration=30, gates={"budget": True})
-        after = apply_answer(state, said(state, choice, guidance="mind the tests", **more), NOW)
+        after = apply_answer(state, answer(state, choice, guidance="mind the tests", **more), NOW)
         assert after.ending is not None
         assert (after.ending.rule, after.ending.outcome) == ("limits.iterations", Outcome.STOPPED)
         assert f"despite the answer ({choice})" in after.ending.reason
@@ -190,13 +190,13 @@ def test_no_answer_goes_on_past_a_limit_without_asking_for_more() -> None:
 def test_an_answer_that_cannot_be_followed_says_why(choice: Choice, more: dict[str, Any], words: str) -> None:
     state = asking(GateKind.MILESTONE)
     with pytest.raises(OperatorError, match=words):
-        apply_answer(state, said(state, choice, **more), NOW)
+        apply_answer(state, answer(state, choice, **more), NOW)
 
 
 @pytest.mark.feature("H1")
 def test_an_answer_to_a_question_that_is_over_is_refused() -> None:
     state = asking(GateKind.MILESTONE)
-    late = said(state, Choice.APPROVE).model_copy(update={"gate": "plan-0-1"})
+    late = answer(state, Choice.APPROVE).model_copy(update={"gate": "plan-0-1"})
     with pytest.raises(OperatorError, match="no longer asks this question"):
         apply_answer(state, late, NOW)
 
@@ -271,7 +271,7 @@ def test_questions_are_answered_one_by_one_and_what_is_left_empty_stays_open() -
 def test_silence_never_accepts_work_nor_spends_more(declared: str) -> None:
     assert not {GateKind.MERGE, GateKind.BUDGET, GateKind.QUESTIONS} & SAFE_TO_ASSUME
     for kind in GateKind:
-        gate = open_gate(loop({"at_timeout": declared}), kind, "Well?", NOW)
+        gate = open_gate(loop_with({"at_timeout": declared}), kind, "Well?", NOW)
         assert timeout_answer(gate, NOW + timedelta(hours=71)) is None
         lapse = timeout_answer(gate, NOW + timedelta(hours=72))
         assert lapse is not None
@@ -336,7 +336,7 @@ def test_a_form_says_who_is_asked_how_the_loop_stands_what_fails_and_what_each_c
     tests = tuple(f"test_a.py::test_{number}" for number in range(10))
     red = builders.check(passed=False, counts=TestCounts(passed=4, failed=10, failing=tests))
     report = builders.report(red, builders.check(passed=True))
-    state = loop(iteration=3, ending=stopped, checks=report)
+    state = loop_with(iteration=3, ending=stopped, checks=report)
     assert form_text(open_gate(state, GateKind.HUMAN, "Does `it` do?", NOW), loop_summary(state)).split("\n\n") == [
         "**Does 'it' do?**",
         "\n".join(f"- **{choice}**: {effect}" for choice, effect in GATES[GateKind.HUMAN].choices.items()),

@@ -1,4 +1,4 @@
-"""Which loops of a group come next, and that a group always comes to an end."""
+"""Which loops of a group are due, and that every group ends."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def test_as_many_are_due_as_workers_are_free_in_their_order() -> None:
     assert due_members([NEW, WORKING, NEW, NEW, NEW], 3, reopen=False) == (0, 2)
 
 
-def test_what_is_settled_is_left_alone_and_one_that_failed_stops_no_other() -> None:
+def test_settled_loops_are_skipped_and_failed_ones_stop_no_other() -> None:
     assert due_members([SETTLED, FAILED, NEW], 4, reopen=False) == (2,)
 
 

@@ -1,4 +1,4 @@
-"""Which hat an iteration wears, why, and what that changes: its prompt, its model, its tools."""
+"""Which hat an iteration wears, why, and its effect on prompt, model and tools."""
 
 from dataclasses import replace
 from typing import Any
@@ -60,7 +60,7 @@ TEST = FailureClass.TEST
 RED = report(check(passed=False))
 
 
-def moment(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> IterationSummary:
+def summary(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> IterationSummary:
     errors = tuple(ErrorVector(kind=kind, message="it failed") for kind in kinds)
     known = {
         "at": NOW,
@@ -75,7 +75,7 @@ def moment(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> Iteration
 
 def failing_twice(wardrobe: Preset | None = None, *, of: LoopConfig | None = None, **fields: Any) -> LoopState:
     """Two iterations ended with the same failing test."""
-    seen = (moment(TEST), moment(TEST, iteration=2))
+    seen = (summary(TEST), summary(TEST, iteration=2))
     known = {"iteration": 2, "checks": RED, "history": seen, "preset": wardrobe or preset()}
     oversight = Oversight(learning=(Learning(kind=TEST, seen=2, in_row=2),))
     return builders.state(of, **{**known, "oversight": oversight, **fields})
@@ -131,7 +131,7 @@ def test_of_several_the_one_of_highest_priority_is_put_on_and_of_equals_the_firs
 
 
 @pytest.mark.feature("S8")
-def test_whom_the_ladder_asks_for_comes_before_all_others() -> None:
+def test_the_ladder_s_hat_comes_before_all_others() -> None:
     for persona in filter(None, PERSONAS):
         asked = hat(CALLED[persona], priority=0)
         of = preset(hat(), hat("other", Condition(first=True), priority=100), asked)
@@ -145,7 +145,7 @@ def test_whom_the_ladder_asks_for_comes_before_all_others() -> None:
 
 
 def test_a_loop_begins_with_nothing_done_and_red_checks_of_which_nobody_is_to_blame() -> None:
-    base = moment(TEST, iteration=0)
+    base = summary(TEST, iteration=0)
     scene = scene_of(builders.state(checks=RED, history=(base,)))
     assert (scene.first, scene.checks, scene.failing, scene.phase) == (True, "red", {TEST: 0}, "work")
     assert scene_of(builders.state()).checks == "none"

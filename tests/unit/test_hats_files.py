@@ -1,4 +1,4 @@
-"""Files of hats and presets: what is wrong is told with file, line and key."""
+"""Files of hats and presets: errors name file, line and key."""
 
 from contextlib import suppress
 

@@ -127,7 +127,7 @@ def test_whether_only_tests_were_written_comes_from_the_files(files: tuple[str, 
     outputs=st.lists(TEXTS, max_size=8),
     code=st.none() | st.integers(-300, 300),
 )
-def test_whatever_comes_in_a_moment_stays_small(names: list[str], outputs: list[str], code: int | None) -> None:
+def test_summaries_are_bounded(names: list[str], outputs: list[str], code: int | None) -> None:
     files = tuple(names)
     odd = {"exit_code": code, "counts": TestCounts(failing=files)}
     results = [check(passed=False, name=out, command=out, head=out, tail=out, error=out, **odd) for out in outputs]
@@ -186,13 +186,13 @@ B = red(SIDEWAYS, "test_0", "test_2")
 
 
 @pytest.mark.feature("S4", "S8")
-def test_a_trade_of_failures_is_seen_in_the_second_iteration() -> None:
+def test_an_exchange_of_failures_is_seen_in_the_second_iteration() -> None:
     assert "limit_cycle" in alert_rules(history_with_base(B, A, base=counted_report(20, 2)))
     assert "limit_cycle" not in alert_rules(history(B, A))
 
 
 @pytest.mark.feature("S4", "S8")
-def test_the_base_is_no_iteration_that_got_nowhere() -> None:
+def test_the_base_does_not_count_as_an_idle_iteration() -> None:
     assert not alert_rules(history_with_base(A, A, base=counted_report(20, 2))) & {
         "stuck",
         "empty_sessions",

@@ -1,4 +1,4 @@
-"""The ladder of escalation: up by trouble, one rung at a time; down by clean iterations, or by a person."""
+"""The escalation ladder: up one level on trouble; down after clean iterations or by a person."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -61,7 +61,7 @@ ITERATIONS = st.builds(
 CONFIGS = st.builds(LadderConfig, patience=st.integers(1, 5))
 
 
-def course(*iterations: Iteration, before: Ladder | None = None, config: LadderConfig = CONFIG) -> list[Ladder]:
+def ladders_after(*iterations: Iteration, before: Ladder | None = None, config: LadderConfig = CONFIG) -> list[Ladder]:
     """The ladder before the iterations and after each of them."""
     found = [before or Ladder()]
     for number, one in enumerate(iterations, 1):
@@ -75,29 +75,29 @@ def course(*iterations: Iteration, before: Ladder | None = None, config: LadderC
     return found
 
 
-def rungs(*iterations: Iteration, before: Ladder | None = None) -> list[int]:
-    return [int(ladder.rung) for ladder in course(*iterations, before=before)]
+def levels(*iterations: Iteration, before: Ladder | None = None) -> list[int]:
+    return [int(ladder.rung) for ladder in ladders_after(*iterations, before=before)]
 
 
 def test_the_first_trouble_leaves_the_lowest_rung_and_every_other_rung_gets_five_iterations_that_try_new_things() -> None:
-    assert rungs(*[TRIED] * 12) == [0, *[1] * 5, *[2] * 5, 3, 3]
+    assert levels(*[TRIED] * 12) == [0, *[1] * 5, *[2] * 5, 3, 3]
 
 
 def test_a_rung_gets_one_iteration_where_the_trouble_is_plain() -> None:
     for rule in sorted(UNAMBIGUOUS_RULES):
         for movement in [Movement.SIDEWAYS, Movement.BACK]:
-            assert rungs(*[Iteration(movement, (signal(rule, Severity.REDIRECT),))] * 4) == [0, 1, 2, 3, 3]
+            assert levels(*[Iteration(movement, (signal(rule, Severity.REDIRECT),))] * 4) == [0, 1, 2, 3, 3]
 
 
 def test_a_rung_gets_one_iteration_where_nothing_is_tried() -> None:
-    assert rungs(*[TROUBLE] * 4) == [0, 1, 2, 3, 3]
-    assert rungs(*[TROUBLE._replace(tests=0)] * 4) == [0, 1, 2, 3, 3]
+    assert levels(*[TROUBLE] * 4) == [0, 1, 2, 3, 3]
+    assert levels(*[TROUBLE._replace(tests=0)] * 4) == [0, 1, 2, 3, 3]
 
 
 @pytest.mark.parametrize(("tests", "failed", "spends"), [(2, 1, 10), (3, 1, 10), (4, 1, 5), (500, 1, 5), (20, 9, 5), (20, 10, 4)])
 def test_a_rung_gets_more_where_few_things_are_counted_and_fewer_where_much_fails(tests: int, failed: int, spends: int) -> None:
     tried = TRIED._replace(tests=tests, failed=failed)
-    assert rungs(*[tried] * (spends + 1)) == [0, *[1] * spends, 2]
+    assert levels(*[tried] * (spends + 1)) == [0, *[1] * spends, 2]
 
 
 def test_a_rung_gets_fewer_where_not_one_test_passes() -> None:
@@ -106,28 +106,28 @@ def test_a_rung_gets_fewer_where_not_one_test_passes() -> None:
     assert [patience_of(moment, (STUCK,), CONFIG) for moment in (wreck, beside)] == [4, 10]
 
 
-def test_falls_are_plain_on_a_rung_that_never_got_on_and_no_news_on_one_that_did() -> None:
+def test_regressions_are_unambiguous_only_on_a_level_without_progress() -> None:
     fell = Iteration(Movement.BACK, (signal("regressing", Severity.REDIRECT),))
-    assert rungs(fell, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 2]
-    assert rungs(CLEAN, *[fell] * 10, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 11, 2]
+    assert levels(fell, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 2]
+    assert levels(CLEAN, *[fell] * 10, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 11, 2]
 
 
-def test_a_rung_gets_twice_as_many_where_something_got_on_and_one_where_the_trouble_is_plain_all_the_same() -> None:
-    assert rungs(CLEAN, *[TRIED] * 10, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 11, 2]
-    assert rungs(CLEAN, *[TRIED._replace(tests=0)] * 20, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 21, 2]
-    assert rungs(CLEAN, TROUBLE, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 1, 2]
+def test_progress_doubles_the_patience_unless_the_trouble_is_unambiguous() -> None:
+    assert levels(CLEAN, *[TRIED] * 10, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 11, 2]
+    assert levels(CLEAN, *[TRIED._replace(tests=0)] * 20, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 21, 2]
+    assert levels(CLEAN, TROUBLE, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 1, 2]
 
 
 def test_a_clean_iteration_gives_a_rung_its_patience_back() -> None:
-    ladder = course(CLEAN, before=Ladder(rung=EscalationLevel.REDESIGN, spent=9))[-1]
+    ladder = ladders_after(CLEAN, before=Ladder(rung=EscalationLevel.REDESIGN, spent=9))[-1]
     assert (ladder.spent, ladder.clean) == (0, 1)
-    assert rungs(*[TRIED] * 3, CLEAN, *[TRIED] * 7, before=Ladder(rung=EscalationLevel.REDESIGN))[-1] == EscalationLevel.REDESIGN
+    assert levels(*[TRIED] * 3, CLEAN, *[TRIED] * 7, before=Ladder(rung=EscalationLevel.REDESIGN))[-1] == EscalationLevel.REDESIGN
 
 
 @pytest.mark.feature("S7")
 @pytest.mark.parametrize("movement", [Movement.STILL, Movement.BACK])
 def test_the_third_iteration_in_a_row_without_progress_is_trouble_by_itself(movement: Movement) -> None:
-    second, third = (course(Iteration(movement, idle=idle))[-1] for idle in (2, 3))
+    second, third = (ladders_after(Iteration(movement, idle=idle))[-1] for idle in (2, 3))
     assert second.rung is EscalationLevel.PATCH
     assert (third.rung, third.reason) == (EscalationLevel.REFACTOR, "no_progress: 3 iterations in a row without progress")
 
@@ -142,7 +142,7 @@ def test_progress_ends_the_count_and_a_wait_leaves_it() -> None:
 
 
 def test_two_clean_iterations_lead_from_redesign_to_refactor_and_three_more_to_patch() -> None:
-    ladders = course(*[CLEAN] * 6, before=Ladder(rung=EscalationLevel.REDESIGN))
+    ladders = ladders_after(*[CLEAN] * 6, before=Ladder(rung=EscalationLevel.REDESIGN))
     assert [int(ladder.rung) for ladder in ladders] == [2, 2, 1, 1, 1, 0, 0]
     assert [climb.reason for climb in ladders[-1].climbs] == [
         "2 clean iterations on E-II redesign",
@@ -151,28 +151,28 @@ def test_two_clean_iterations_lead_from_redesign_to_refactor_and_three_more_to_p
 
 
 def test_a_rung_gets_twice_as_many_where_no_check_counts_anything_and_fewer_where_no_word_of_a_failure_moves() -> None:
-    assert rungs(*[TRIED._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
+    assert levels(*[TRIED._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
     unmoved = TRIED._replace(signals=(STUCK, signal("same_words", Severity.REDIRECT)))
     for tests in (3, 20):
-        assert rungs(*[unmoved._replace(tests=tests)] * 5) == [0, 1, 1, 1, 1, 2]
-    assert rungs(*[unmoved._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
+        assert levels(*[unmoved._replace(tests=tests)] * 5) == [0, 1, 1, 1, 1, 2]
+    assert levels(*[unmoved._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
 
 
-def test_clean_is_what_gets_on_whatever_was_told_or_lies_between() -> None:
+def test_clean_iterations_count_despite_alerts_and_gaps() -> None:
     objected = Iteration(Movement.SIDEWAYS, (STUCK, CYCLE), green=True)
     for one in (CLEAN, Iteration(Movement.SIDEWAYS, green=True), CLEAN._replace(signals=TOLD), objected):
-        ladder = course(one, before=Ladder(rung=EscalationLevel.REDESIGN))[-1]
+        ladder = ladders_after(one, before=Ladder(rung=EscalationLevel.REDESIGN))[-1]
         assert (ladder.clean, ladder.last_good, ladder.spent) == (1, EscalationLevel.REDESIGN, 0)
-    assert rungs(*[objected] * 9) == [0] * 10
+    assert levels(*[objected] * 9) == [0] * 10
     for between in (NOTHING, TRIED, QUIET):
         lived = [CLEAN, between, CLEAN, between, CLEAN]
-        assert rungs(*lived, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 5, 0]
+        assert levels(*lived, before=Ladder(rung=EscalationLevel.REFACTOR)) == [*[1] * 5, 0]
 
 
-def test_pain_ejects_from_every_rung_and_a_question_leads_up_to_a_person_only() -> None:
+def test_critical_events_eject_from_every_level_and_questions_lead_to_a_person() -> None:
     for rung in EscalationLevel:
-        assert rungs(PAINFUL, before=Ladder(rung=rung))[-1] == EscalationLevel.EJECT
-        assert rungs(ASKING, before=Ladder(rung=rung))[-1] == max(rung, EscalationLevel.HUMAN)
+        assert levels(PAINFUL, before=Ladder(rung=rung))[-1] == EscalationLevel.EJECT
+        assert levels(ASKING, before=Ladder(rung=rung))[-1] == max(rung, EscalationLevel.HUMAN)
 
 
 def test_only_a_person_leads_down_from_where_a_person_is_asked_to_a_redesign_or_to_the_beginning() -> None:
@@ -184,19 +184,19 @@ def test_only_a_person_leads_down_from_where_a_person_is_asked_to_a_redesign_or_
         if before < EscalationLevel.HUMAN:
             assert ladder == stood
             continue
-        assert rungs(*[CLEAN] * 20, *[TROUBLE] * 20, before=stood)[-1] == before
+        assert levels(*[CLEAN] * 20, *[TROUBLE] * 20, before=stood)[-1] == before
         assert (ladder.spent, ladder.since, ladder.climbs[-1].iteration) == (0, NOW, 8)
         assert ladder.reason.endswith("because of double_bind: two orders")
 
 
-def test_waiting_changes_nothing_but_pain_and_questions_are_heard() -> None:
+def test_a_wait_changes_nothing_but_critical_events_and_questions_count() -> None:
     stood = Ladder(rung=EscalationLevel.REFACTOR, spent=7, clean=2)
-    assert course(Iteration(Movement.WAITED, (STUCK,), idle=3), before=stood)[-1] == stood
-    assert rungs(Iteration(Movement.WAITED, (BIND,)), Iteration(Movement.WAITED, (SECRET,)), before=stood) == [1, 3, 4]
+    assert ladders_after(Iteration(Movement.WAITED, (STUCK,), idle=3), before=stood)[-1] == stood
+    assert levels(Iteration(Movement.WAITED, (BIND,)), Iteration(Movement.WAITED, (SECRET,)), before=stood) == [1, 3, 4]
 
 
 def test_a_climb_is_kept_with_reason_time_and_the_last_good_rung() -> None:
-    ladder = course(CLEAN, TROUBLE)[-1]
+    ladder = ladders_after(CLEAN, TROUBLE)[-1]
     (climb,) = ladder.climbs
     assert (climb.iteration, climb.before, climb.after, climb.at) == (
         2,
@@ -210,10 +210,10 @@ def test_a_climb_is_kept_with_reason_time_and_the_last_good_rung() -> None:
 
 @pytest.mark.feature("S14")
 def test_of_several_troubles_a_cycle_is_the_reason() -> None:
-    assert course(Iteration(Movement.STILL, (STUCK, CYCLE)))[-1].reason == "limit_cycle: tree abc was there 3 times"
+    assert ladders_after(Iteration(Movement.STILL, (STUCK, CYCLE)))[-1].reason == "limit_cycle: tree abc was there 3 times"
 
 
-def steered(lived: Sequence[IterationSummary], detection: DetectConfig | None = None) -> list[Ladder]:
+def ladders_of(lived: Sequence[IterationSummary], detection: DetectConfig | None = None) -> list[Ladder]:
     """The ladder after each iteration, with what the detectors and the levels of learning say of it."""
     ladder, idle, learnt = Ladder(), 0, tuple[Learning, ...]()
     found: list[Ladder] = []
@@ -227,13 +227,13 @@ def steered(lived: Sequence[IterationSummary], detection: DetectConfig | None = 
 
 
 def test_legitimate_work_stays_on_the_lowest_rung() -> None:
-    assert {ladder.rung for lived in LEGITIMATE.values() for ladder in steered(lived)} == {EscalationLevel.PATCH}
+    assert {ladder.rung for lived in LEGITIMATE.values() for ladder in ladders_of(lived)} == {EscalationLevel.PATCH}
 
 
 @pytest.mark.feature("S10")
 def test_what_cannot_be_learnt_comes_before_a_person_by_way_of_every_rung() -> None:
     words = (red(Movement.SIDEWAYS, f"test_{number}") for number in range(20))
-    ladder = steered(history(*words), DetectConfig.model_validate({"off": [one.rule for one in DETECTORS]}))[-1]
+    ladder = ladders_of(history(*words), DetectConfig.model_validate({"off": [one.rule for one in DETECTORS]}))[-1]
     assert [(climb.iteration, climb.after, climb.reason.split(":")[0]) for climb in ladder.climbs] == [
         (3, EscalationLevel.REFACTOR, "learning.stagnation"),
         (9, EscalationLevel.REDESIGN, "learning.unlearnable"),
@@ -243,7 +243,7 @@ def test_what_cannot_be_learnt_comes_before_a_person_by_way_of_every_rung() -> N
 
 @given(st.lists(ITERATIONS, max_size=30), CONFIGS)
 def test_trouble_climbs_one_rung_at_most_and_success_descends_one(iterations: list[Iteration], config: LadderConfig) -> None:
-    ladders = course(*iterations, config=config)
+    ladders = ladders_after(*iterations, config=config)
     for before, after, one in zip(ladders, ladders[1:], iterations, strict=False):
         asked = any(signal.severity in (Severity.PAUSE, Severity.ABORT) for signal in one.signals)
         assert abs(after.rung - before.rung) <= 1 or asked
@@ -252,7 +252,7 @@ def test_trouble_climbs_one_rung_at_most_and_success_descends_one(iterations: li
 @given(st.lists(ITERATIONS, max_size=60), st.text(max_size=1000))
 def test_what_is_kept_is_bounded_and_survives_a_restart(iterations: list[Iteration], words: str) -> None:
     hostile = Iteration(Movement.BACK, (signal("stuck", Severity.REDIRECT, words),))
-    ladder = course(hostile, *iterations)[-1]
+    ladder = ladders_after(hostile, *iterations)[-1]
     assert len(ladder.climbs) <= KEPT_CLIMBS
     assert all(len(climb.reason) <= 300 and climb.reason.isprintable() for climb in ladder.climbs)
     assert Ladder.model_validate_json(ladder.model_dump_json()) == ladder

@@ -1,4 +1,4 @@
-"""Merging as the loop's state sees it: when it is due, and what follows where it fails, is hindered, or is done."""
+"""Merging in the state: when it is due, and what follows if it fails, is prevented, or succeeds."""
 
 from datetime import timedelta
 from typing import Any
@@ -60,7 +60,7 @@ def stuck() -> LoopState:
     return waits.model_copy(update={"gate": gate, "gates_asked": 1})
 
 
-def said(asked: LoopState, choice: Choice) -> LoopState:
+def state_after(asked: LoopState, choice: Choice) -> LoopState:
     assert asked.gate is not None
     return apply_answer(asked, Answer(gate=asked.gate.key, kind=asked.gate.kind, choice=choice, via="engine", at=LATER), LATER)
 
@@ -95,7 +95,7 @@ def test_a_loop_that_merges_by_itself_is_sent_another_way_by_rejections_instead_
 # --- when ---------------------------------------------------------------------------------------------------------
 
 
-def test_landing_is_due_once_the_work_is_proven_until_it_has_arrived() -> None:
+def test_a_merge_is_due_from_proof_until_merged() -> None:
     assert is_merge_due(proven())
     assert not is_merge_due(state(config(merge={"into": "main"})))
     assert not is_merge_due(proven(merge={"into": ""}))
@@ -128,7 +128,7 @@ def test_an_old_state_without_these_fields_can_be_read() -> None:
 # --- what follows -------------------------------------------------------------------------------------------------
 
 
-def test_trouble_sends_the_loop_on_from_both_sides_and_measures_it_anew() -> None:
+def test_a_failed_merge_continues_from_both_sides_with_new_measurements() -> None:
     best = Checkpoint(iteration=1, commit="b" * 40, tree="d" * 40, completion=1)
     before = proven(most_tests={"pytest": 50}, verified="b" * 40)
     before = before.model_copy(update={"oversight": before.oversight.model_copy(update={"best": best})})
@@ -138,14 +138,14 @@ def test_trouble_sends_the_loop_on_from_both_sides_and_measures_it_anew() -> Non
     assert (after.oversight.best, after.most_tests, after.verified, after.checks, after.session) == (None, {}, "", None, None)
 
 
-def test_the_last_failure_that_may_be_brings_a_person_who_sends_it_on_with_a_redesign() -> None:
+def test_after_the_last_failed_merge_a_person_decides() -> None:
     after = handle_failed_merge(start_merge(proven(merging=Merging(failed=2))), TROUBLE, None, LATER)
     assert after.ending is not None
     assert (after.ending.outcome, after.ending.rule) == (Outcome.WAITING, "merge.tries")
     gate = due_gate(after, LATER)
     assert gate is not None
     assert gate.kind is GateKind.HUMAN
-    on = said(after.model_copy(update={"gate": gate}), Choice.APPROVE)
+    on = state_after(after.model_copy(update={"gate": gate}), Choice.APPROVE)
     assert (on.ending, on.merging.trouble, on.merging.failed) == (None, TROUBLE, 0)
 
 
@@ -163,7 +163,7 @@ def test_a_person_decides_what_becomes_of_work_that_is_not_merged(choice: Choice
     asked = stuck()
     assert asked.gate is not None
     assert asked.gate.kind is GateKind.UNMERGED
-    after = said(asked, choice)
+    after = state_after(asked, choice)
     assert (after.outcome, is_merge_due(after)) == (outcome, due)
 
 

@@ -1,4 +1,4 @@
-"""The overseer as a whole: what it carries from one iteration to the next, and what becomes of a part that breaks."""
+"""The overseer as a whole: what it carries over, and how it survives failing parts."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ LEAK = Leak(path="a.py", line=3, kind="AWS Access Key", digest="abcdef", weight=
 GAMED = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="t.py", message="test_a was deleted", honest="keep it")
 
 
-def worked(number: int, *, tree: str = "", files: int = 1, begun: int = 0) -> Execution:
+def execution_of(number: int, *, tree: str = "", files: int = 1, begun: int = 0) -> Execution:
     """An iteration that made a tree of its own, on top of the one before or of another one."""
     commit, start = f"{number:040x}", f"{begun or number - 1:040x}" if number > 1 else "b" * 40
     names = tuple(f"f{one}.py" for one in range(files))
@@ -34,13 +34,13 @@ def worked(number: int, *, tree: str = "", files: int = 1, begun: int = 0) -> Ex
     return Execution(call=call(), change=change)
 
 
-def ran(passed: int, failed: int) -> Any:
+def report_of(passed: int, failed: int) -> Any:
     counts = TestCounts(passed=passed, failed=failed, failing=tuple(f"test_{one}" for one in range(failed)))
     output = "\n".join(f"FAILED tests/test_a.py::test_{one} - assert 1 == 2" for one in range(failed))
     return report(check(passed=not failed, counts=counts, head=output))
 
 
-def stepped(before: LoopState, observed: Observations | None = None, **fields: Any) -> tuple[LoopState, Decision]:
+def next_state(before: LoopState, observed: Observations | None = None, **fields: Any) -> tuple[LoopState, Decision]:
     """One iteration from evidence to the next state, an hour after the one before."""
     now = before.updated_at + HOUR
     seen = sight(state=before, started_at=now - MINUTE, now=now, **fields)
@@ -51,10 +51,10 @@ def stepped(before: LoopState, observed: Observations | None = None, **fields: A
 
 
 @pytest.mark.feature("S4", "S7", "S8", "S18")
-def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_person() -> None:
+def test_an_agent_without_progress_is_redirected_and_reaches_a_person() -> None:
     now, rungs = state(), list[EscalationLevel]()
     for number in range(1, 16):
-        now, decision = stepped(now, execution=worked(number), checks=ran(3, 2))
+        now, decision = next_state(now, execution=execution_of(number), checks=report_of(3, 2))
         rungs.append(now.oversight.ladder.rung)
         if decision.kind == "stop":
             break
@@ -67,23 +67,23 @@ def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_p
 
 
 def test_a_wait_for_a_limit_leaves_everything_as_it_was() -> None:
-    before, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
+    before, _ = next_state(state(), execution=execution_of(1), checks=report_of(3, 2))
     waited = oversee(
-        sight(state=before, execution=Execution(call=usage_limited(), change=worked(1).change), checks=None), Observations()
+        sight(state=before, execution=Execution(call=usage_limited(), change=execution_of(1).change), checks=None), Observations()
     )
     assert waited.oversight == before.oversight
     assert waited.moment is None
 
 
 @pytest.mark.feature("S17")
-def test_the_best_commit_is_the_latest_that_measured_best_and_none_that_games_or_hurts() -> None:
-    now, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
-    now, _ = stepped(now, execution=worked(2), checks=ran(3, 2))
+def test_the_best_commit_is_the_latest_best_without_findings_or_critical_events() -> None:
+    now, _ = next_state(state(), execution=execution_of(1), checks=report_of(3, 2))
+    now, _ = next_state(now, execution=execution_of(2), checks=report_of(3, 2))
     assert now.oversight.best
     assert now.oversight.best.iteration == 2
-    worse, _ = stepped(now, execution=worked(3), checks=ran(1, 4))
-    gamed, _ = stepped(now, execution=worked(3), checks=ran(5, 0), findings=(GAMED,))
-    hurts, _ = stepped(now, Observations(leaks=(LEAK,)), execution=worked(3), checks=ran(5, 0))
+    worse, _ = next_state(now, execution=execution_of(3), checks=report_of(1, 4))
+    gamed, _ = next_state(now, execution=execution_of(3), checks=report_of(5, 0), findings=(GAMED,))
+    hurts, _ = next_state(now, Observations(leaks=(LEAK,)), execution=execution_of(3), checks=report_of(5, 0))
     for after in (worse, gamed, hurts):
         assert after.oversight.best
         assert after.oversight.best.iteration == 2
@@ -92,8 +92,8 @@ def test_the_best_commit_is_the_latest_that_measured_best_and_none_that_games_or
 
 @pytest.mark.feature("S13", "S8")
 def test_a_secret_ejects_at_once_and_the_branch_returns_to_where_it_was_best() -> None:
-    now, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
-    after, decision = stepped(now, Observations(leaks=(LEAK,)), execution=worked(2), checks=ran(5, 0))
+    now, _ = next_state(state(), execution=execution_of(1), checks=report_of(3, 2))
+    after, decision = next_state(now, Observations(leaks=(LEAK,)), execution=execution_of(2), checks=report_of(5, 0))
     assert (after.oversight.ladder.rung, decision.rule) == (EscalationLevel.EJECT, "pain.secret")
     assert decision.back_to == f"{1:040x}"
 
@@ -115,7 +115,7 @@ def test_a_part_that_breaks_is_named_and_replaced_by_its_default() -> None:
     for part, broken in BROKEN.items():
         now = state(config(ladder={"act": False}))
         for number in range(1, 7):
-            now, decision = stepped(now, Observations(**broken), execution=worked(number), checks=ran(3, 7))
+            now, decision = next_state(now, Observations(**broken), execution=execution_of(number), checks=report_of(3, 7))
             assert decision.kind == "continue"
         assert any(fault.startswith(part) for fault in now.oversight.faults), now.oversight.faults
 
@@ -124,7 +124,7 @@ def test_a_part_that_breaks_is_named_and_replaced_by_its_default() -> None:
 def test_a_fault_is_warned_of_once_and_stays_on_record_while_it_is_there() -> None:
     now, told = state(), list[list[str]]()
     for number in range(1, 4):
-        seen = sight(state=now, execution=worked(number), checks=ran(number, 5))
+        seen = sight(state=now, execution=execution_of(number), checks=report_of(number, 5))
         found = oversee(seen, Observations(faults=("security scan: it told nothing",)))
         told.append([signal.message for signal in found.signals if signal.rule == "oversight.fault"])
         now = now.model_copy(update={"oversight": found.oversight})
@@ -137,8 +137,8 @@ def test_a_fault_is_warned_of_once_and_stays_on_record_while_it_is_there() -> No
 def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> None:
     now = state()
     for number, passed in enumerate((2, 4, 3), 1):
-        now, _ = stepped(now, execution=worked(number), checks=ran(passed, 5 - passed))
-    moment, seen = now.updated_at + HOUR, {"execution": worked(4), "checks": ran(1, 9), "findings": (GAMED,)}
+        now, _ = next_state(now, execution=execution_of(number), checks=report_of(passed, 5 - passed))
+    moment, seen = now.updated_at + HOUR, {"execution": execution_of(4), "checks": report_of(1, 9), "findings": (GAMED,)}
     looked = sight(state=now, started_at=moment - MINUTE, now=moment, **seen)
     overseen = oversee(looked, Observations())
     decision = decide(Situation(now, looked.evidence, overseen.signals, moment, overseen.oversight))
@@ -147,30 +147,30 @@ def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> 
     after = advance(now, with_its_end(record_of(now, begun, looked.evidence, overseen, decision), failed, None))
     assert after.head == f"{2:040x}"
     assert [one.undone for one in after.history] == [False, False, True, True]
-    assert (after.checks, after.findings) == (ran(4, 1), ())
+    assert (after.checks, after.findings) == (report_of(4, 1), ())
     assert after.most_tests == {"pytest": 5}  # not 10: five of them are gone with the work
     assert after.oversight.strategy.stance == "pivot"
     assert after.oversight.instructions == ()
-    again, decision = stepped(after, execution=worked(5, begun=2), checks=ran(3, 2))
+    again, decision = next_state(after, execution=execution_of(5, begun=2), checks=report_of(3, 2))
     assert again.history[-1].movement is Movement.BACK
     assert decision.back_to == ""
-    _, decision = stepped(again, execution=worked(6, begun=5), checks=ran(2, 3))
+    _, decision = next_state(again, execution=execution_of(6, begun=5), checks=report_of(2, 3))
     assert decision.back_to == f"{2:040x}"  # two falls again, counted anew
 
 
 @pytest.mark.feature("S13", "E7")
 def test_a_secret_in_work_that_a_usage_limit_cut_off_is_seen() -> None:
-    cut_off = Execution(call=usage_limited(), change=worked(1).change)
-    _, decision = stepped(state(), Observations(leaks=(LEAK,)), execution=cut_off, checks=None)
+    cut_off = Execution(call=usage_limited(), change=execution_of(1).change)
+    _, decision = next_state(state(), Observations(leaks=(LEAK,)), execution=cut_off, checks=None)
     assert decision.rule == "pain.secret"
 
 
 @pytest.mark.feature("S8", "S13")
-def test_pain_after_the_ladder_came_to_a_person_sends_nobody_on() -> None:
+def test_a_critical_event_after_the_ladder_reached_a_person_ejects() -> None:
     """Where the ladder is only watched, the loop goes on from E-III by itself."""
     up = LevelChange(iteration=4, before=EscalationLevel.HUMAN, after=EscalationLevel.EJECT, reason="pain.secret: a key", at=NOW)
     watched = state(config(ladder={"act": False}), oversight=Oversight(ladder=Ladder(rung=EscalationLevel.EJECT, climbs=(up,))))
     for number in range(1, 5):
-        watched, _ = stepped(watched, execution=worked(number), checks=ran(3, 2))
-    found = oversee(sight(state=watched, execution=worked(5), checks=ran(3, 2)), Observations())
+        watched, _ = next_state(watched, execution=execution_of(number), checks=report_of(3, 2))
+    found = oversee(sight(state=watched, execution=execution_of(5), checks=report_of(3, 2)), Observations())
     assert any(signal.rule == "same_error" for signal in found.signals)

@@ -1,4 +1,4 @@
-"""Whether the plan in progress.md still has to do with what is there."""
+"""Whether the plan in progress.md still matches the repository."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 THERE = Paths({"src/parser.py", "src/lexer.py", "src/cart.py", "tests/test_parser.py", "README.md"}).__contains__
 
 
-def moment(
+def summary(
     movement: Movement = Movement.SIDEWAYS, *, files: tuple[str, ...] = ("src/cart.py",), green: bool = False
 ) -> IterationSummary:
     return IterationSummary(
@@ -37,9 +37,9 @@ def plan(gap: str = "", *decisions: str) -> WorkingMemory:
     return WorkingMemory(remaining_gap=gap, decisions=tuple(Choice(chose=text) for text in decisions))
 
 
-def found(
+def alert_message(
     memory: WorkingMemory,
-    history: Sequence[IterationSummary] = (moment(),),
+    history: Sequence[IterationSummary] = (summary(),),
     earlier_gap: str = "",
 ) -> Alert | None:
     return plan_alert(memory, THERE, history, earlier_gap)
@@ -49,7 +49,7 @@ def found(
 
 
 def test_a_plan_that_rests_on_files_that_do_not_exist_is_a_divergence() -> None:
-    signal = found(plan("Fix the rounding in `src/money.py`; wire src/shop/tax.py to src/cart.py."))
+    signal = alert_message(plan("Fix the rounding in `src/money.py`; wire src/shop/tax.py to src/cart.py."))
     assert signal is not None
     assert "2 of the 3 files that it names do not exist (threshold 2 and half): src/money.py, src/shop/tax.py" in signal.message
 
@@ -67,12 +67,12 @@ def test_files_that_are_there_to_come_gone_or_no_sources_are_none() -> None:
         "Use Node.js and next.js for e.g. a.b.c",
         "",
     ]:
-        assert found(plan(gap)) is None
+        assert alert_message(plan(gap)) is None
 
 
-def test_files_that_the_loop_had_in_its_hands_may_have_moved() -> None:
-    had = [moment(files=("src/money.py", "src/tax.py")), moment()]
-    assert found(plan("Fix src/money.py and src/tax.py"), history=had) is None
+def test_files_that_the_loop_changed_may_have_moved() -> None:
+    had = [summary(files=("src/money.py", "src/tax.py")), summary()]
+    assert alert_message(plan("Fix src/money.py and src/tax.py"), history=had) is None
 
 
 # a plan that nobody touches -------------------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ def test_files_that_the_loop_had_in_its_hands_may_have_moved() -> None:
 GAP = "The rounding in src/parser.py is wrong, and so is the lexer."
 
 
-def test_a_plan_that_four_iterations_passed_by_is_a_divergence() -> None:
-    signal = found(plan(GAP), history=[moment()] * UNTOUCHED, earlier_gap=GAP.replace(" ", "  ").upper())
+def test_a_plan_ignored_for_four_iterations_is_a_divergence() -> None:
+    signal = alert_message(plan(GAP), history=[summary()] * UNTOUCHED, earlier_gap=GAP.replace(" ", "  ").upper())
     assert signal is not None
     assert "it describes the same remaining work as 4 iterations ago" in signal.message
     assert "src/cart.py" in signal.message
@@ -89,35 +89,35 @@ def test_a_plan_that_four_iterations_passed_by_is_a_divergence() -> None:
 
 def test_a_plan_that_may_have_been_followed_is_none() -> None:
     cases = {
-        "waits": ([moment()] * 3 + [moment(Movement.WAITED)] * 5, GAP, GAP),
-        "another plan": ([moment()] * 4, GAP, "Two things are wrong in src/parser.py."),
-        "a plan without files": ([moment()] * 4, "17 tests fail.", "17 tests fail."),
-        "one touched it": ([moment(), moment(files=("src/parser.py",)), moment(), moment()], GAP, GAP),
+        "waits": ([summary()] * 3 + [summary(Movement.WAITED)] * 5, GAP, GAP),
+        "another plan": ([summary()] * 4, GAP, "Two things are wrong in src/parser.py."),
+        "a plan without files": ([summary()] * 4, "17 tests fail.", "17 tests fail."),
+        "one touched it": ([summary(), summary(files=("src/parser.py",)), summary(), summary()], GAP, GAP),
         "one touched a file whose name says nothing": (
-            [moment(), moment(files=("src/main.py",)), moment(), moment()],
+            [summary(), summary(files=("src/main.py",)), summary(), summary()],
             "Fix src/main.py",
             "Fix src/main.py",
         ),
-        "one only looked": ([moment(), moment(Movement.STILL, files=()), moment(), moment()], GAP, GAP),
-        "one got on": ([moment(Movement.FORWARD), moment(), moment(), moment()], GAP, GAP),
-        "green tasks one by one": ([moment(green=True)] * 4, GAP, GAP),
-        "not all files are known": ([moment(files=tuple(f"src/a{n}.py" for n in range(30)))] * 4, GAP, GAP),
+        "one only looked": ([summary(), summary(Movement.STILL, files=()), summary(), summary()], GAP, GAP),
+        "one got on": ([summary(Movement.FORWARD), summary(), summary(), summary()], GAP, GAP),
+        "green tasks one by one": ([summary(green=True)] * 4, GAP, GAP),
+        "not all files are known": ([summary(files=tuple(f"src/a{n}.py" for n in range(30)))] * 4, GAP, GAP),
     }
     for case, (history, gap, earlier) in cases.items():
-        assert found(plan(gap), history=history, earlier_gap=earlier) is None, case
+        assert alert_message(plan(gap), history=history, earlier_gap=earlier) is None, case
 
 
 # all of them ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("last", [moment(green=True), moment(Movement.FORWARD)], ids=["green", "forward"])
-def test_work_that_gets_on_needs_no_other_plan(last: IterationSummary) -> None:
-    assert found(plan("Fix src/money.py and src/tax.py"), [moment()] * 4 + [last]) is None
+@pytest.mark.parametrize("last", [summary(green=True), summary(Movement.FORWARD)], ids=["green", "forward"])
+def test_work_with_progress_needs_no_other_plan(last: IterationSummary) -> None:
+    assert alert_message(plan("Fix src/money.py and src/tax.py"), [summary()] * 4 + [last]) is None
 
 
 @pytest.mark.parametrize("piece", ["a/", "src/a.py ", "x:1", "(", "\n", "[a]("])
 def test_a_plan_of_any_length_is_read(piece: str) -> None:
-    signal = found(plan(piece * 100_000), [moment()] * 4, piece * 100_000)
+    signal = alert_message(plan(piece * 100_000), [summary()] * 4, piece * 100_000)
     assert signal is None or len(signal.message) < 2000
 
 
@@ -126,12 +126,12 @@ def test_a_plan_of_any_length_is_read(piece: str) -> None:
 ITEM = "Mend the rounding in src/money.py and the totals in src/bill.py"
 
 
-def test_an_item_tried_in_vain_that_rests_on_files_which_are_not_there_is_a_divergence_under_green_checks_too() -> None:
-    signal = plan_alert(plan(), THERE, (moment(green=True),), "", ITEM)
+def test_an_unproven_item_with_missing_files_is_a_divergence_despite_green_checks() -> None:
+    signal = plan_alert(plan(), THERE, (summary(green=True),), "", ITEM)
     assert signal is not None
     assert signal.rule == "plan.diverged"
     assert "of the current item, 2 of the 2 files that it names do not exist" in signal.message
-    assert plan_alert(plan(), THERE, (moment(green=True),), "") is None
-    assert plan_alert(plan(), THERE, (moment(Movement.FORWARD),), "", ITEM) is None
-    assert plan_alert(plan(), THERE, (moment(),), "", "Create src/money.py and src/bill.py") is None
-    assert plan_alert(plan(), THERE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None
+    assert plan_alert(plan(), THERE, (summary(green=True),), "") is None
+    assert plan_alert(plan(), THERE, (summary(Movement.FORWARD),), "", ITEM) is None
+    assert plan_alert(plan(), THERE, (summary(),), "", "Create src/money.py and src/bill.py") is None
+    assert plan_alert(plan(), THERE, (summary(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None

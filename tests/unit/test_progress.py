@@ -37,7 +37,7 @@ def counts(passing: int, failed: int) -> dict[str, Any]:
     return {"passing_tests": passing, "failing_tests": failed, "completion": passing / (passing + failed) / 2}
 
 
-def moved(drafts: Sequence[IterationSummary], remembered: int = REMEMBERED) -> list[Movement]:
+def movements(drafts: Sequence[IterationSummary], remembered: int = REMEMBERED) -> list[Movement]:
     """Movement by movement, each draft with its own tree where it has none."""
     history: list[IterationSummary] = []
     for number, draft in enumerate(drafts):
@@ -47,7 +47,7 @@ def moved(drafts: Sequence[IterationSummary], remembered: int = REMEMBERED) -> l
 
 
 def last_movement(*drafts: IterationSummary) -> Movement:
-    return moved(drafts)[-1]
+    return movements(drafts)[-1]
 
 
 @pytest.mark.feature("V4")
@@ -58,7 +58,7 @@ def test_an_agent_that_never_got_to_work_waited() -> None:
 
 @pytest.mark.feature("V4")
 @pytest.mark.feature("S7")
-def test_a_call_that_the_world_broke_off_is_held_against_the_agent_only_where_it_left_something() -> None:
+def test_an_interrupted_call_counts_only_if_it_changed_files() -> None:
     for outcome in sorted(BROKEN_OFF):
         assert last_movement(summary(completion=0.2), summary(outcome=outcome, files_changed=0)) is Movement.WAITED
         assert last_movement(summary(completion=0.2), summary(outcome=outcome, completion=0.9)) is FORWARD
@@ -67,7 +67,7 @@ def test_a_call_that_the_world_broke_off_is_held_against_the_agent_only_where_it
 @pytest.mark.feature("V4")
 def test_what_waited_is_compared_with_nothing() -> None:
     waited = summary(outcome=AgentOutcome.USAGE_LIMIT, completion=0.9, passing_tests=99, checked=False, files_changed=0)
-    assert moved([waited, summary(completion=0)]) == [Movement.WAITED, SIDEWAYS]
+    assert movements([waited, summary(completion=0)]) == [Movement.WAITED, SIDEWAYS]
     assert last_movement(summary(completion=0.5), waited, summary(completion=0.6)) is FORWARD
 
 
@@ -86,7 +86,7 @@ def test_the_first_moment() -> None:
 @pytest.mark.feature("V4")
 def test_more_than_the_best_is_forward_and_as_much_is_not() -> None:
     climb = [0.2, 0.6, 0.3, 0.5, 0.6, 0.61]
-    assert moved([summary(completion=share) for share in climb]) == [FORWARD, FORWARD, BACK, SIDEWAYS, SIDEWAYS, FORWARD]
+    assert movements([summary(completion=share) for share in climb]) == [FORWARD, FORWARD, BACK, SIDEWAYS, SIDEWAYS, FORWARD]
 
 
 @pytest.mark.feature("V4")
@@ -102,7 +102,7 @@ def test_new_tests_that_fail_are_no_step_back() -> None:
 @pytest.mark.feature("V4")
 def test_fewer_failing_tests_are_counted_anew_when_tests_are_added() -> None:
     green, red, better = summary(**counts(90, 0)), summary(**counts(60, 40)), summary(**counts(70, 30))
-    assert moved([green, red, better, better]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
+    assert movements([green, red, better, better]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
 
 
 @pytest.mark.feature("V4")
@@ -115,7 +115,7 @@ def test_deleting_the_tests_that_fail_is_no_step_forward() -> None:
     honest = summary(completion=0.3, passing_tests=60, failing_tests=40, **failing("test_a", extent=40))
     fewer = summary(completion=0.3, passing_tests=60, failing_tests=39, **failing("test_b", extent=39))
     none = summary(completion=0.6, passing_tests=60, green=True)
-    assert moved([honest, fewer, none]) == [FORWARD, SIDEWAYS, SIDEWAYS]
+    assert movements([honest, fewer, none]) == [FORWARD, SIDEWAYS, SIDEWAYS]
 
 
 @pytest.mark.feature("V4")
@@ -130,9 +130,9 @@ def test_tests_that_were_only_added_are_no_step_forward_while_what_failed_fails(
 
 
 @pytest.mark.feature("V4")
-def test_a_build_error_that_is_got_past_is_forward_though_no_test_runs_yet() -> None:
+def test_a_fixed_build_error_is_progress_before_tests_run() -> None:
     broken = [summary(completion=0, **failing(f"src/{name}.c:3", kind=FailureClass.BUILD)) for name in "abb"]
-    assert moved([summary(**counts(60, 0), green=True), *broken]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
+    assert movements([summary(**counts(60, 0), green=True), *broken]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
 
 
 @pytest.mark.feature("V4")
@@ -155,7 +155,7 @@ def test_a_smaller_extent_is_forward_wherever_the_first_failure_now_is() -> None
     steps = [
         failing(f"src/{name}.ts:1", extent=extent, kind=FailureClass.TYPES) for name, extent in (("a", 20), ("b", 18), ("a", 19))
     ]
-    assert moved([summary(**step) for step in steps]) == [FORWARD, FORWARD, SIDEWAYS]
+    assert movements([summary(**step) for step in steps]) == [FORWARD, FORWARD, SIDEWAYS]
 
 
 @pytest.mark.feature("V4")
@@ -165,7 +165,7 @@ def test_a_smaller_extent_on_a_tree_that_was_there_before_is_chance() -> None:
 
 
 @pytest.mark.feature("V4")
-def test_a_failure_that_was_got_past_is_forward() -> None:
+def test_a_replaced_failure_is_progress() -> None:
     assert last_movement(summary(**failing("src/a.c:1")), summary(**failing("src/b.c:9"))) is FORWARD
     assert (
         last_movement(summary(**counts(0, 1), **failing("t")), summary(**counts(0, 1), errors=(error("t", "no such route"),)))
@@ -176,25 +176,25 @@ def test_a_failure_that_was_got_past_is_forward() -> None:
 @pytest.mark.feature("V4")
 def test_a_failure_whose_line_or_numbers_move_is_the_same() -> None:
     same = [summary(errors=(error(f"src/a.py:{line}", f"assert 0.{line} < 0.5"),)) for line in (3, 14, 15)]
-    assert moved(same) == [FORWARD, SIDEWAYS, SIDEWAYS]
+    assert movements(same) == [FORWARD, SIDEWAYS, SIDEWAYS]
 
 
 @pytest.mark.feature("V4")
-def test_failures_that_nothing_counts_are_got_past_until_a_number_has_to_be_better() -> None:
+def test_uncounted_failures_are_trusted_until_a_number_must_improve() -> None:
     endless = [summary(**failing(f"src/{chr(97 + number)}.c:1")) for number in range(15)]
-    assert moved(endless) == [FORWARD] * (TRUSTED + 1) + [SIDEWAYS] * (14 - TRUSTED)
+    assert movements(endless) == [FORWARD] * (TRUSTED + 1) + [SIDEWAYS] * (14 - TRUSTED)
     better = [one.model_copy(update={"completion": 0.6}) if number >= 12 else one for number, one in enumerate(endless)]
-    assert moved(better)[12:] == [FORWARD] * 3
+    assert movements(better)[12:] == [FORWARD] * 3
 
 
-def says(word: str, **fields: Any) -> IterationSummary:
+def with_message(word: str, **fields: Any) -> IterationSummary:
     return summary(errors=(error("t", f"no such {word}"),), **fields)
 
 
 @pytest.mark.feature("V4")
-def test_a_failure_that_was_there_before_is_none_that_was_got_past() -> None:
-    assert moved([says(word) for word in "abc"])[1:] == [FORWARD, FORWARD]
-    assert moved([says(word) for word in "abac"])[1:] == [FORWARD, SIDEWAYS, FORWARD]
+def test_a_returning_failure_is_no_progress() -> None:
+    assert movements([with_message(word) for word in "abc"])[1:] == [FORWARD, FORWARD]
+    assert movements([with_message(word) for word in "abac"])[1:] == [FORWARD, SIDEWAYS, FORWARD]
 
 
 def base(**fields: Any) -> IterationSummary:
@@ -216,7 +216,7 @@ def test_the_first_iteration_is_compared_with_the_tree_that_the_loop_began_with(
 @pytest.mark.feature("V4")
 def test_a_tree_that_was_there_before_is_still_and_a_new_one_sideways() -> None:
     trees = ["a", "b", "a", "b", "c"]
-    assert moved([summary(tree) for tree in trees]) == [FORWARD, SIDEWAYS, STILL, STILL, SIDEWAYS]
+    assert movements([summary(tree) for tree in trees]) == [FORWARD, SIDEWAYS, STILL, STILL, SIDEWAYS]
 
 
 @pytest.mark.feature("V4")
@@ -238,13 +238,13 @@ def test_not_asking_again_after_completion_was_proven_is_no_step_back() -> None:
 def test_a_long_refactor_with_falling_failures_goes_forward_and_so_does_a_second_one() -> None:
     green = summary(**counts(100, 0), green=True)
     red = [summary(**counts(100 - failed, failed), **failing("test_a", extent=failed)) for failed in (40, 30, 20, 10)]
-    assert moved([green, *red, green, *red]) == [FORWARD, BACK, *[FORWARD] * 3, SIDEWAYS, BACK, *[FORWARD] * 3]
+    assert movements([green, *red, green, *red]) == [FORWARD, BACK, *[FORWARD] * 3, SIDEWAYS, BACK, *[FORWARD] * 3]
 
 
 @pytest.mark.feature("V4")
-def test_an_agent_that_breaks_and_mends_for_ever_is_not_for_ever_forward() -> None:
+def test_breaking_and_fixing_forever_is_not_progress_forever() -> None:
     swing = [summary(**counts(100, 0))] + [summary(**counts(100 - n, n), **failing("test_a", extent=n)) for n in (40, 30)]
-    found = moved(swing * 40)
+    found = movements(swing * 40)
     assert all(found[at : at + REMEMBERED].count(FORWARD) <= TRUSTED + 1 for at in range(60))
 
 
@@ -254,7 +254,7 @@ def test_another_set_of_as_many_failing_tests_each_time_is_forward_once(seed: in
     chance = Random(seed)
     sets = [chance.sample(range(tests), broken) for _ in range(60)]
     drafts = [summary(**counts(tests - broken, broken), **failing(f"test_{min(one)}", extent=broken)) for one in sets]
-    assert moved(drafts)[1:].count(FORWARD) == 0
+    assert movements(drafts)[1:].count(FORWARD) == 0
 
 
 NOTHING = Progress()

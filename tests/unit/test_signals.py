@@ -83,7 +83,7 @@ def test_a_drift_is_told_from_three_strangers_on() -> None:
 
 
 @pytest.mark.feature("A5")
-def test_a_budget_does_not_fail_to_hold_in_silence() -> None:
+def test_unreported_usage_of_a_limited_budget_is_a_warning() -> None:
     limited = state(config(limits={"tokens": 100, "cost_usd": None}))
     silent = execution(call(AgentOutcome.TIMED_OUT, usage=Usage(), untold=("tokens", "cost")))
     (raised,) = all_alerts(sight(state=limited, execution=silent))
@@ -116,7 +116,7 @@ def test_required_checks_of_which_there_are_none_stop_the_loop_and_other_gaps_ar
 
 
 @pytest.mark.feature("O7")
-def test_to_persist_where_a_redesign_is_due_is_incoherent() -> None:
+def test_persisting_while_a_redesign_is_due_is_an_issue() -> None:
     (issue,) = issues_before(state(), Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN)), ())
     assert (issue.rule, issue.critical) == ("validation.strategy", False)
     assert "E-II redesign" in issue.message
@@ -143,12 +143,12 @@ def test_a_failure_that_two_iterations_left_as_it_was_is_named() -> None:
     ],
     ids=["first", "one", "research", "got on", "waited", "gone", "elsewhere", "green"],
 )
-def test_what_is_no_standstill_is_not_called_one(history: tuple[IterationSummary, ...]) -> None:
+def test_look_alikes_of_a_blocker_are_not_reported(history: tuple[IterationSummary, ...]) -> None:
     assert issues_of(None, None, *history) == []
 
 
 @pytest.mark.feature("O7")
-def test_waiting_in_between_does_not_hide_a_standstill() -> None:
+def test_waits_in_between_do_not_hide_a_blocker() -> None:
     stuck = summary(Movement.STILL, FAILS)
     assert issues_of(None, None, stuck, summary(Movement.WAITED), stuck) == [("validation.blocker", False)]
 

@@ -1,4 +1,4 @@
-"""What is said before any work of a goal that nothing can prove."""
+"""Warnings before the start of a goal that nothing can prove."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When the ways that the code leaves open are told to fall."""
+"""The warning about falling flexibility."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def trend(*steps: dict[str, int], start: Variety = BASE) -> list[Variety]:
     return found
 
 
-def warned(found: Sequence[Variety], *, green: bool = True) -> bool:
+def has_warning(found: Sequence[Variety], *, green: bool = True) -> bool:
     return variety_alert(found, green) is not None
 
 
@@ -37,16 +37,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("step", BAD.values(), ids=BAD.keys())
-def test_each_way_of_closing_doors_is_warned_of_in_the_end(step: dict[str, int]) -> None:
+def test_each_kind_of_lost_flexibility_is_eventually_a_warning(step: dict[str, int]) -> None:
     found = trend(step, step, step, step)
-    assert warned(found)
+    assert has_warning(found)
     assert score(found[-1]) <= score(found[0]) - THRESHOLD
 
 
 def test_tests_that_go_while_the_code_stays_are_warned_of_from_where_they_are_scarce() -> None:
     step = {"tests": -20}
-    assert warned(trend(step, step, step, step, start=BASE.model_copy(update={"tests": 100})))
-    assert not warned(trend(step, step, step, step, start=BASE.model_copy(update={"tests": 1000})))
+    assert has_warning(trend(step, step, step, step, start=BASE.model_copy(update={"tests": 100})))
+    assert not has_warning(trend(step, step, step, step, start=BASE.model_copy(update={"tests": 1000})))
 
 
 def test_the_warning_names_what_grew_and_by_how_much() -> None:
@@ -78,7 +78,7 @@ HONEST: dict[str, list[dict[str, int]]] = {
 @pytest.mark.parametrize("steps", HONEST.values(), ids=HONEST.keys())
 def test_honest_work_is_never_warned_of(steps: list[dict[str, int]]) -> None:
     found = trend(*steps)
-    assert not any(warned(found[:length]) for length in range(len(found) + 1))
+    assert not any(has_warning(found[:length]) for length in range(len(found) + 1))
 
 
 COUNTS = st.builds(
