@@ -59,7 +59,7 @@ def has_only_own_commits(history: Sequence[IterationSummary], back: str, now: st
 
 def describe_best(state: LoopState, best: Checkpoint) -> str:
     """The reason, as a clause with the numbers."""
-    whose = f"iteration {best.iteration}" if best.iteration else "the tree that it started with"
+    origin = f"iteration {best.iteration}" if best.iteration else "the tree that it started with"
     last = _last_kept(state)
     if last is None or not last.checked:
         after = "later work was not measured"
@@ -67,7 +67,7 @@ def describe_best(state: LoopState, best: Checkpoint) -> str:
         gamed = next((finding for finding in state.findings if finding.weight is Weight.BLOCK), None)
         against = f", with {gamed.rule} against it ({clean(gamed.message)[:80]})" if gamed else ""
         after = f"iteration {last.iteration}, the last, measured {last.completion:.0%}{against}"
-    return f"{whose} measured best ({best.completion:.0%}); {after}"
+    return f"{origin} measured best ({best.completion:.0%}); {after}"
 
 
 def restore_best(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
@@ -131,8 +131,8 @@ def choose_by_rule(candidates: Sequence[Candidate], because: str = "") -> Choice
         ),
     )
     score = "" if best.score is None else f"the judge's score {best.score:.2f}, "
-    words = f"{score}{plural(best.findings, 'hint')}, {plural(best.lines, 'line')} changed in {plural(best.files, 'file')}"
-    return Choice(loop=best.loop, reason=f"{f'{because}; ' if because else ''}by rule: {words}")
+    measures = f"{score}{plural(best.findings, 'hint')}, {plural(best.lines, 'line')} changed in {plural(best.files, 'file')}"
+    return Choice(loop=best.loop, reason=f"{f'{because}; ' if because else ''}by rule: {measures}")
 
 
 def comparison_question(config: LoopConfig, candidates: Sequence[Candidate]) -> Question:
@@ -167,12 +167,12 @@ def read_choice(text: str, candidates: Sequence[Candidate]) -> Choice | str:
     return Choice(loop=chosen.loop, reason=" ".join(printable(answer.reason).split())[:REASON])
 
 
-def combine_choices(one: Choice | str, other: Choice | str, candidates: Sequence[Candidate]) -> Choice:
+def combine_choices(first: Choice | str, second: Choice | str, candidates: Sequence[Candidate]) -> Choice:
     """The choice of both answers; if they differ, the rules decide between the named candidates."""
-    if isinstance(one, str) or isinstance(other, str):
-        why = one if isinstance(one, str) else other
+    if isinstance(first, str) or isinstance(second, str):
+        why = first if isinstance(first, str) else second
         return choose_by_rule(candidates, f"no model chose ({why})")
-    if one.loop == other.loop:
-        return Choice(loop=one.loop, reason=f"a model preferred it in both orders: {one.reason}")
-    named = [candidate for candidate in candidates if candidate.loop in {one.loop, other.loop}]
+    if first.loop == second.loop:
+        return Choice(loop=first.loop, reason=f"a model preferred it in both orders: {first.reason}")
+    named = [candidate for candidate in candidates if candidate.loop in {first.loop, second.loop}]
     return choose_by_rule(named, "a model's choice depends on the order")

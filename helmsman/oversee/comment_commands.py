@@ -27,10 +27,10 @@ def answer_from_command(command: Command, state: LoopState, *, by: str, at: date
     if choice is None:
         raise OperatorError("this command is not allowed here", found=f"{COMMAND} {display(command.verb)}")
     settings: Mapping[str, Any] = _parse_settings(command.rest) if sets else {}
-    words = command.below if sets else "\n".join(filter(None, (command.rest, command.below)))
-    if len(words) > LONGEST_GUIDANCE:
-        raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(words):,}")
-    form = read_form(gate, {"decision": choice, "guidance": words, "by": by[:100]})
+    guidance = command.below if sets else "\n".join(filter(None, (command.rest, command.below)))
+    if len(guidance) > LONGEST_GUIDANCE:
+        raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(guidance):,}")
+    form = read_form(gate, {"decision": choice, "guidance": guidance, "by": by[:100]})
     answer = answer_from_form(state, gate, form, via="tracker", now=at)
     answer = answer.model_copy(update={"settings": dict(settings) or answer.settings})
     if (gate.kind, choice) in EFFECTS:

@@ -123,17 +123,17 @@ def is_inside(path: str, scope: str) -> bool:
 def find_conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     """Contradictions between instructions, most severe first, 5 at most, one per pair."""
     # conditional instructions and those with an exception are not compared
-    known = tuple(
+    compared = tuple(
         order for order in dict.fromkeys(orders[:MOST_ORDERS]) if not PATTERNS["condition"].search(mask_quoted(order.text))
     )
-    actions = [action for order in known if (action := _parse_action(order))]
-    wanted, bans = ([one for one in actions if one.ordered is is_order][:_MOST_COMPARED] for is_order in (True, False))
-    pairs = ((one, other) for one in wanted for other in bans if one.hard or other.hard)
-    found = [conflict for one, other in pairs if (conflict := _find_conflict(one, other))]
+    actions = [action for order in compared if (action := _parse_action(order))]
+    wanted, bans = ([action for action in actions if action.ordered is is_order][:_MOST_COMPARED] for is_order in (True, False))
+    pairs = ((action, ban) for action in wanted for ban in bans if action.hard or ban.hard)
+    conflicting = [conflict for action, ban in pairs if (conflict := _find_conflict(action, ban))]
     unique = dict[frozenset[str], Conflict]()  # several documents often repeat a rule
-    for one in [*found, *_find_rank_conflicts(known)]:
-        unique.setdefault(frozenset(order.text.lower() for order in (one.first, one.second)), one)
-    return tuple(sorted(unique.values(), key=lambda one: _GRAVITY.index(one.kind)))[:MOST_CONFLICTS]
+    for conflict in [*conflicting, *_find_rank_conflicts(compared)]:
+        unique.setdefault(frozenset(order.text.lower() for order in (conflict.first, conflict.second)), conflict)
+    return tuple(sorted(unique.values(), key=lambda conflict: _GRAVITY.index(conflict.kind)))[:MOST_CONFLICTS]
 
 
 def _find_conflict(wanted: _Action, ban: _Action) -> Conflict | None:
@@ -190,15 +190,15 @@ def _excludes_part(whole: _Action, excluded: _Action) -> bool:
 
 def _find_rank_conflicts(orders: Sequence[Imperative]) -> Iterator[Conflict]:
     """Contradictory priorities: one first, and the other first."""
-    known: dict[tuple[frozenset[str], ...], Imperative] = {}
+    ranked: dict[tuple[frozenset[str], ...], Imperative] = {}
     for order in orders:
-        found = PATTERNS["rank"].match(order.text.strip(" .!*"))
-        if not found or order.modality in {"must_not", "should_not"}:
+        match = PATTERNS["rank"].match(order.text.strip(" .!*"))
+        if not match or order.modality in {"must_not", "should_not"}:
             continue
-        first, second = found["a"] or found["c"], found["b"] or found["d"]
+        first, second = match["a"] or match["c"], match["b"] or match["d"]
         rank = tuple(_words(_tokens(words)) - {stem("use")} for words in (first, second))
         if all(rank) and rank[0] != rank[1]:
-            if opposite := known.get(rank[::-1]):
+            if opposite := ranked.get(rank[::-1]):
                 about = f"{first} or {second} first"[:_ABOUT]
                 yield Conflict(kind="priority", first=opposite, second=order, about=about)
-            known.setdefault(rank, order)
+            ranked.setdefault(rank, order)

@@ -58,8 +58,8 @@ def critical_events(
             "pain.security", "finding", weaknesses, "of high severity in the security scan, new since the loop started", _READ
         ),
     }
-    found = [finding for kind, seen in kinds.items() if kind not in state.config.pain.off for finding in seen]
-    return tuple(Detector("", Severity.ABORT, lambda: found).alerts())
+    detections = [finding for kind, seen in kinds.items() if kind not in state.config.pain.off for finding in seen]
+    return tuple(Detector("", Severity.ABORT, lambda: detections).alerts())
 
 
 def _find_all_tests_failing(state: LoopState, history: Sequence[IterationSummary], evidence: Evidence) -> Iterator[Detection]:
@@ -134,11 +134,11 @@ def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
 
     Nothing is new if the first scan is unknown or had more high-severity findings than are stored.
     """
-    known, found = ([finding for finding in scan.findings if finding.severity == "high"] for scan in (before, now))
-    if before.error or (before.left_out and len(known) == len(before.findings)):
+    earlier, findings = ([finding for finding in scan.findings if finding.severity == "high"] for scan in (before, now))
+    if before.error or (before.left_out and len(earlier) == len(before.findings)):
         return ()
-    remaining, fresh = Counter((finding.rule, finding.digest) for finding in known), list[Weakness]()
-    for finding in found:
+    remaining, fresh = Counter((finding.rule, finding.digest) for finding in earlier), list[Weakness]()
+    for finding in findings:
         remaining[finding.rule, finding.digest] -= 1
         fresh += [finding] if remaining[finding.rule, finding.digest] < 0 else []
     return tuple(fresh)

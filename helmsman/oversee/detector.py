@@ -33,6 +33,6 @@ class Detector(Generic[P]):
 
     def alerts(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Alert]:
         """An alert for each thing found."""
-        for found in self.evaluate(*args, **kwargs):
-            fields = {"rule": self.rule + found.rule, "severity": found.severity or self.severity}
-            yield Alert.model_validate({**found._asdict(), **fields, "instruction": INSTRUCTIONS.get(self.rule, "")})
+        for detection in self.evaluate(*args, **kwargs):
+            fields = {"rule": self.rule + detection.rule, "severity": detection.severity or self.severity}
+            yield Alert.model_validate({**detection._asdict(), **fields, "instruction": INSTRUCTIONS.get(self.rule, "")})

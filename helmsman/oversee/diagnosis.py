@@ -26,22 +26,24 @@ _GENERAL = frozenset(map(stem, WORDS["any"] | WORDS["general"]))  # words that a
 # --- diagnosis ----------------------------------------------------------------------------------------------------
 
 
-def find_double_bind(found: Sequence[Conflict], history: Sequence[IterationSummary]) -> tuple[Diagnosis, tuple[Conflict, ...]]:
+def find_double_bind(
+    conflicts: Sequence[Conflict], history: Sequence[IterationSummary]
+) -> tuple[Diagnosis, tuple[Conflict, ...]]:
     """Why the loop oscillates or stagnates, and the relevant conflicts."""
     recent, swing = last_iterations(history, STUCK_FOR), last_iterations(history, SWING)
     has_progress = len(recent) < STUCK_FOR or any(summary.movement is Movement.FORWARD or summary.green for summary in recent)
     # without checks, only an unchanged tree shows that there was no progress
     if has_progress or not all(summary.checked or summary.movement is not Movement.SIDEWAYS for summary in recent):
-        return "none", tuple(found[:MOST_CONFLICTS])
+        return "none", tuple(conflicts[:MOST_CONFLICTS])
     failing = [frozenset(summary.failing) for summary in swing]
     alternates = _alternate(failing) and bool(failing[0] - failing[1]) and bool(failing[1] - failing[0])
-    touched = [conflict for conflict in found if alternates or _concerns(conflict, recent)]
+    touched = [conflict for conflict in conflicts if alternates or _concerns(conflict, recent)]
     if touched:
-        rest = [conflict for conflict in found if conflict not in touched]
-        return "double_bind", tuple([*touched, *rest][:MOST_CONFLICTS])
+        others = [conflict for conflict in conflicts if conflict not in touched]
+        return "double_bind", tuple([*touched, *others][:MOST_CONFLICTS])
     trees = [summary.tree for summary in swing]
-    is_forgetful = not found and (alternates or (_alternate(trees) and all(trees) and trees[0] != trees[1]))
-    return ("amnesiac" if is_forgetful else "none"), tuple(found[:MOST_CONFLICTS])
+    is_forgetful = not conflicts and (alternates or (_alternate(trees) and all(trees) and trees[0] != trees[1]))
+    return ("amnesiac" if is_forgetful else "none"), tuple(conflicts[:MOST_CONFLICTS])
 
 
 def _alternate(states: Sequence[Any]) -> bool:
@@ -77,14 +79,14 @@ def double_bind_alert(diagnosis: Diagnosis, conflicts: Sequence[Conflict], repor
     new = [conflict for conflict in conflicts if is_double_bind or conflict not in reported]
     if not new or not (is_double_bind or diagnosis == "none"):
         return None
-    conflict, found = new[0], "two instructions may conflict"
-    more = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
+    conflict, claim = new[0], "two instructions may conflict"
+    suffix = f" (and {len(new) - 1} more)" if len(new) > 1 else ""
     if is_double_bind:
         why = f"no progress in {STUCK_FOR} iterations"
-        message = f"{why}, and {found}: {_quote_pair(conflict, _CITED_AS_REASON)}{more}; a person has to choose"
+        message = f"{why}, and {claim}: {_quote_pair(conflict, _CITED_AS_REASON)}{suffix}; a person has to choose"
         return Alert(rule="double_bind", severity=Severity.PAUSE, message=message, value=len(new), threshold=0)
     cited = _quote_pair(conflict, _CITED)
-    message = f"{found} ({conflict.kind}, about {conflict.about}): {cited}{more}. The loop continues; without progress it stops"
+    message = f"{claim} ({conflict.kind}, about {conflict.about}): {cited}{suffix}. The loop continues; without progress it stops"
     return Alert(rule=CONFLICT, severity=Severity.WARN, message=message, value=len(new), threshold=0)
 
 

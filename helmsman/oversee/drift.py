@@ -72,12 +72,12 @@ def measure_drift(task: Task, execution: Execution, worktree: str) -> Drift:
     """Compare the files that a call read and changed with its task."""
     changed, read = (_inside_worktree(paths, worktree) for paths in (execution.change.files, execution.call.looked))
     named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.told, *task.checks, *task.failing)))))
-    words = significant_words(" ".join((*task.asked, *task.told, *task.failing, *named)))
+    task_words = significant_words(" ".join((*task.asked, *task.told, *task.failing, *named)))
     places, folders = Paths(named), {parts(name)[:-1] for name in named}
-    related = {path for path in (*changed, *read) if path in places or not words.isdisjoint(significant_words(path))}
+    related = {path for path in (*changed, *read) if path in places or not task_words.isdisjoint(significant_words(path))}
     # files in one of the folders, however it is named; a file at the root only if another at the root is named
-    ways = {path: parts(path)[:-1] for path in (*changed, *read)}
-    related |= {path for path, folder in ways.items() if any(folder[at:] in folders for at in range(len(folder) or 1))}
+    folder_of = {path: parts(path)[:-1] for path in (*changed, *read)}
+    related |= {path for path, folder in folder_of.items() if any(folder[at:] in folders for at in range(len(folder) or 1))}
     unrelated: list[str] = []
     for path in changed if named or related else ():
         *above, name = parts(path) or ("",)

@@ -41,38 +41,41 @@ def _by_detection(state: LoopState) -> dict[str, Escalation]:
         by_person = ending.rule.startswith(GATE) and bool(state.answers) and state.answers[-1].via != "timeout"
         if by_person or ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
             return {}
-    found: list[Escalation] = []
+    escalations: list[Escalation] = []
     for change in _in_force(state):  # those in force, highest last; levels below redesign need no person
         if change.after >= EscalationLevel.REDESIGN:
-            level, words = short_level(change.after), (f"has reached {change.after.title}", change.reason)
-            found.append(_make_escalation(state, _rule_of(change), f"{level}-{change.at:{_STAMP}}", level, words, change.at))
-    found += _ending_concern(state)
+            level, texts = short_level(change.after), (f"has reached {change.after.title}", change.reason)
+            escalations.append(
+                _make_escalation(state, _rule_of(change), f"{level}-{change.at:{_STAMP}}", level, texts, change.at)
+            )
+    escalations += _ending_concern(state)
     if gate := state.gate:
         detection = question_detection(state)
         level = short_level(EscalationLevel.HUMAN) if detection == _top(state) else "question"
-        words = f"asks: {GATES[gate.kind].title}", gate.question
-        found.append(_make_escalation(state, detection, gate.key, level, words, gate.asked_at, gate))
-    return {escalation.detection: escalation for escalation in found}
+        texts = f"asks: {GATES[gate.kind].title}", gate.question
+        escalations.append(_make_escalation(state, detection, gate.key, level, texts, gate.asked_at, gate))
+    return {escalation.detection: escalation for escalation in escalations}
 
 
 def concern_changes(before: LoopState, after: LoopState) -> tuple[Escalation, ...]:
     """New and ended concerns, for observers who are notified of each once."""
     old, new = _by_detection(before), _by_detection(after)
-    new_ones = (one for key, one in new.items() if key not in old or one.at > old[key].at)
-    over = (one.model_copy(update={"over": True}) for key, one in old.items() if key not in new)
+    new_ones = (concern for key, concern in new.items() if key not in old or concern.at > old[key].at)
+    over = (concern.model_copy(update={"over": True}) for key, concern in old.items() if key not in new)
     # a near usage limit passes by itself, so it is a notice and not a tracker issue
     near = newly_nearly_used(before.usage, after.usage, after.updated_at)
     notices = ((window.name, ("is near a usage limit", describe_window(window))) for window in near)
-    limits = (_make_escalation(after, "usage_limit.near", name, "notice", words, after.updated_at) for name, words in notices)
+    limits = (_make_escalation(after, "usage_limit.near", name, "notice", texts, after.updated_at) for name, texts in notices)
     return (*new_ones, *over, *limits)
 
 
-def tracker_actions(wanted: Sequence[Escalation], found: Sequence[TrackedIssue]) -> tuple[TrackerAction, ...]:
+def tracker_actions(wanted: Sequence[Escalation], issues_found: Sequence[TrackedIssue]) -> tuple[TrackerAction, ...]:
     """Actions that make the found issues match the wanted escalations."""
-    issues = {issue.detection: issue for issue in sorted(found, key=lambda issue: -issue.number)}  # keep the oldest of several
+    # the oldest of several
+    issues = {issue.detection: issue for issue in sorted(issues_found, key=lambda issue: -issue.number)}
     actions = [action for escalation in wanted if (action := _action_for(escalation, issues.get(escalation.detection)))]
     wanted_detections = {escalation.detection for escalation in wanted}
-    for issue in found:
+    for issue in issues_found:
         if issue.is_open and issue.detection not in wanted_detections:
             last = next((stage for stage in reversed(issue.stages) if not stage.startswith(OVER)), "")
             stage = "" if f"{OVER}{last}" in issue.stages else f"{OVER}{last}"
@@ -122,8 +125,8 @@ def _ending_concern(state: LoopState) -> Iterator[Escalation]:
         detection = (top if ending.rule == LADDER else "") or ending.rule
     level = short_level(EscalationLevel.HUMAN) if top and detection == top else str(ending.outcome)
     level = short_level(EscalationLevel.EJECT) if ending.outcome is Outcome.EJECTED else level
-    words = f"has ended as {ending.outcome} ({ending.rule})", ending.reason
-    yield _make_escalation(state, detection, f"{ending.outcome}-{ending.at:{_STAMP}}", level, words, ending.at)
+    texts = f"has ended as {ending.outcome} ({ending.rule})", ending.reason
+    yield _make_escalation(state, detection, f"{ending.outcome}-{ending.at:{_STAMP}}", level, texts, ending.at)
 
 
 def question_detection(state: LoopState, kind: GateKind | None = None) -> str:
@@ -141,9 +144,9 @@ def _top(state: LoopState) -> str:
 
 
 def _make_escalation(
-    state: LoopState, detection: str, stage: str, level: str, words: tuple[str, str], at: datetime, gate: Gate | None = None
+    state: LoopState, detection: str, stage: str, level: str, texts: tuple[str, str], at: datetime, gate: Gate | None = None
 ) -> Escalation:
-    (heading, why), rule = words, detection if _RULE.fullmatch(detection) else "ladder"
+    (heading, why), rule = texts, detection if _RULE.fullmatch(detection) else "ladder"
     return Escalation(
         uid=state.uid, loop=state.loop, detection=rule, stage=stage, level=level, heading=heading, why=why, at=at, gate=gate
     )

@@ -31,7 +31,7 @@ def due_gate(state: LoopState, now: datetime) -> Gate | None:
     if state.gate is not None:
         return state.gate
     questions = _running_questions(state) if state.ending is None else _ending_questions(state, state.ending)
-    return next((open_gate(state, kind, words, now) for kind, words in questions), None)
+    return next((open_gate(state, kind, question, now) for kind, question in questions), None)
 
 
 def open_gate(state: LoopState, kind: GateKind, question: str, now: datetime) -> Gate:

@@ -60,8 +60,10 @@ Ban = tuple[str, Modality]  # a text that forbids everything listed below it, an
 
 def read_imperatives(source: str, text: str) -> tuple[Imperative, ...]:
     """Instructions of a text in order, 200 at most. Code, quotations, tables and headings contain none."""
-    found = (instruction for block, ban in _passages(text[:MOST_PARSED]) for instruction in _instructions(source, block, ban))
-    return tuple(islice(found, MOST_IMPERATIVES))
+    instructions = (
+        instruction for block, ban in _passages(text[:MOST_PARSED]) for instruction in _instructions(source, block, ban)
+    )
+    return tuple(islice(instructions, MOST_IMPERATIVES))
 
 
 def _passages(text: str) -> Iterator[tuple[Block, Ban | None]]:
@@ -72,18 +74,18 @@ def _passages(text: str) -> Iterator[tuple[Block, Ban | None]]:
         if block.kind == "item":
             yield block, next(filter(None, map(_parse_ban, reversed(above.values()))), None)
         elif block.kind in {"heading", "text"}:
-            level, words = block.level or _PARAGRAPH, block.text.rpartition("\n")[2].rstrip(" *_")
-            above = {one: said for one, said in above.items() if one < level}
-            if block.level or words.endswith(":"):
-                above[level] = words
+            level, last_line = block.level or _PARAGRAPH, block.text.rpartition("\n")[2].rstrip(" *_")
+            above = {above_level: line for above_level, line in above.items() if above_level < level}
+            if block.level or last_line.endswith(":"):
+                above[level] = last_line
             if not block.level and (block.depth or not lines[block.line - 1].startswith(("    ", "\t"))):  # otherwise it is code
                 yield block, None
 
 
 def _parse_ban(heading: str) -> Ban | None:
-    words = " ".join(heading.split()).strip(" #*_:")[:_LONGEST_HEADING]
-    match = PATTERNS["forbidding"].search(words)
-    return (words, "should_not" if match["softly"] else "must_not") if match else None
+    title = " ".join(heading.split()).strip(" #*_:")[:_LONGEST_HEADING]
+    match = PATTERNS["forbidding"].search(title)
+    return (title, "should_not" if match["softly"] else "must_not") if match else None
 
 
 def _instructions(source: str, block: Block, ban: Ban | None) -> Iterator[Imperative]:
@@ -111,12 +113,12 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 def modality(clause: str) -> Modality | None:
     """How strongly a clause orders or forbids; None if it does neither."""
-    words = PATTERNS["subordinate"].split(_NOT.sub(" not", mask_quoted(clause)), maxsplit=1)[0]
-    bare = _LABEL.sub("", words)
+    main_clause = PATTERNS["subordinate"].split(_NOT.sub(" not", mask_quoted(clause)), maxsplit=1)[0]
+    bare = _LABEL.sub("", main_clause)
     if not bare.strip() or clause.endswith("?"):
         return None
     for pattern, strength in _STRENGTH:
-        if pattern.search(words) or pattern.search(bare):
+        if pattern.search(main_clause) or pattern.search(bare):
             return strength
     first = _FIRST.match(bare)
     return "must" if first and first[1].lower() in _VERBS and not PATTERNS["describes"].search(bare) else None

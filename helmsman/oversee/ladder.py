@@ -116,8 +116,8 @@ def event_of(summary: IterationSummary, signals: Sequence[Alert], *, idle: int) 
 def _alerts_for(event: Event, signals: Sequence[Alert]) -> list[Alert]:
     """Alerts that cause an event, cycles first. A reached limit also ends the loop but is not critical."""
     severity = _SEVERITIES.get(event)
-    found = [signal for signal in signals if signal.severity is severity]
-    matching = [signal for signal in found if signal.is_critical] if event == "pain" else found
+    alerts = [signal for signal in signals if signal.severity is severity]
+    matching = [signal for signal in alerts if signal.is_critical] if event == "pain" else alerts
     return sorted(matching, key=lambda signal: signal.rule not in CYCLE_RULES)
 
 

@@ -37,10 +37,10 @@ def learn(
     if not history or history[-1].movement is Movement.WAITED or not history[-1].checked:
         return before, ()
     recent = last_iterations(history, AWAY, is_checked)
-    known = {item.kind: item for item in before}
-    kinds = dict.fromkeys((*known, *(error.kind for error in recent[-1].errors)))
-    updated = tuple(_update(known.get(kind, Learning(kind=kind)), recent, intervened=intervened) for kind in kinds)
-    alerts = (_format_alert(known.get(item.kind, Learning(kind=item.kind)), item) for item in updated)
+    earlier = {item.kind: item for item in before}
+    kinds = dict.fromkeys((*earlier, *(error.kind for error in recent[-1].errors)))
+    updated = tuple(_update(earlier.get(kind, Learning(kind=kind)), recent, intervened=intervened) for kind in kinds)
+    alerts = (_format_alert(earlier.get(item.kind, Learning(kind=item.kind)), item) for item in updated)
     return updated, tuple(signal for signal in alerts if signal is not None)
 
 

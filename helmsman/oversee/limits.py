@@ -77,11 +77,11 @@ def reached_limits(limits: LimitsConfig, spending: Spending, iterations: int) ->
 
 def many_iterations_alert(limits: LimitsConfig) -> Alert | None:
     """A warning at the start about more iterations than work usually needs."""
-    allowed, most = limits.iterations, MANY_ITERATIONS
-    if allowed <= most:
+    allowed, usual = limits.iterations, MANY_ITERATIONS
+    if allowed <= usual:
         return None
-    message = f"{allowed} iterations are allowed; split work that needs more than {most}"
-    return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=allowed, threshold=most)
+    message = f"{allowed} iterations are allowed; split work that needs more than {usual}"
+    return Alert(rule="limits.many_iterations", severity=Severity.WARN, message=message, value=allowed, threshold=usual)
 
 
 NAMES: Mapping[str, str] = {
@@ -94,20 +94,20 @@ NAMES: Mapping[str, str] = {
 
 def open_windows(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Known windows; those that have reset since are unknown again."""
-    known = limit.windows if limit else ()
-    return tuple(window for window in known if window.resets_at is None or window.resets_at > now)
+    windows = limit.windows if limit else ()
+    return tuple(window for window in windows if window.resets_at is None or window.resets_at > now)
 
 
 def nearly_used_windows(limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows that are nearly used up, fullest first."""
-    found = [window for window in open_windows(limit, now) if window.utilization >= NEARLY_USED_UP]
-    return tuple(sorted(found, key=lambda window: -window.utilization))
+    windows = [window for window in open_windows(limit, now) if window.utilization >= NEARLY_USED_UP]
+    return tuple(sorted(windows, key=lambda window: -window.utilization))
 
 
 def newly_nearly_used(before: RateLimit | None, after: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:
     """Windows that were not near in the previous report: people are notified once per window."""
-    known = {window.name for window in nearly_used_windows(before, now)}
-    return tuple(window for window in nearly_used_windows(after, now) if window.name not in known)
+    earlier = {window.name for window in nearly_used_windows(before, now)}
+    return tuple(window for window in nearly_used_windows(after, now) if window.name not in earlier)
 
 
 def used_up_windows(config: UsageLimitConfig, limit: RateLimit | None, now: datetime) -> tuple[UsageWindow, ...]:

@@ -33,8 +33,8 @@ def start_merge(state: LoopState) -> LoopState:
     """The loop while merging. It stays proven even if its driver is cancelled or killed."""
     before = state.merging
     ending = state.ending or before.proven
-    known = {"proven": ending, "work": before.work if ending == before.proven else state.head}
-    return state.model_copy(update={"ending": ending, "merging": before.model_copy(update=known)})
+    changes = {"proven": ending, "work": before.work if ending == before.proven else state.head}
+    return state.model_copy(update={"ending": ending, "merging": before.model_copy(update=changes)})
 
 
 def is_still_proven(state: LoopState, tip: str | None) -> bool:
@@ -76,8 +76,8 @@ def wait_for_person(state: LoopState, rule: str, reason: str, now: datetime) -> 
 
 
 def with_merge(state: LoopState, merged: Merged, base_commit: str) -> LoopState:
-    known = {"merged": merged, "merging": Merging(), "head": merged.head, "base_commit": base_commit, "updated_at": merged.at}
-    return state.model_copy(update=known)
+    changes = {"merged": merged, "merging": Merging(), "head": merged.head, "base_commit": base_commit, "updated_at": merged.at}
+    return state.model_copy(update=changes)
 
 
 def is_merge_blocked(state: LoopState) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from helmsman.config import LoopConfig
 from helmsman.oversee.advice import strategy_of
+from helmsman.oversee.conflicts import find_conflicts
 from helmsman.oversee.critical import critical_events, new_findings
 from helmsman.oversee.decide.situation import BUDGET_EXCEEDED
 from helmsman.oversee.detectors import detect
@@ -108,8 +109,8 @@ def oversee(iteration: IterationView, observed: Observations) -> Overseen:
     for source in ITERATION_DETECTORS:
         signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(iteration)))
     earlier = state.oversight
-    most, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
-    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, most, judged=judged))
+    test_counts, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
+    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, test_counts, judged=judged))
     current = guard("moment", None, lambda: summarize(state, evidence, progress, iteration.started_at, iteration.now))
     history = (*state.history, current)[-REMEMBERED:] if current else ()
     view = _View(iteration, observed, guard, earlier, progress, current, history, signals) if current else None
@@ -140,11 +141,11 @@ def _run_parts(view: _View) -> Oversight:
     is_cycling = any(signal.rule in CYCLE_RULES for signal in signals)
     nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
 
-    def find_conflicts() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-        diagnosis, found = find_double_bind(find_conflicts(view.observed.orders), view.history_since_resume)
-        return diagnosis, found, _as_tuple(double_bind_alert(diagnosis, found, reported=earlier.conflicts))
+    def diagnose_conflicts() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
+        diagnosis, contradictions = find_double_bind(find_conflicts(view.observed.orders), view.history_since_resume)
+        return diagnosis, contradictions, _as_tuple(double_bind_alert(diagnosis, contradictions, reported=earlier.conflicts))
 
-    diagnosis, contradictions, alerts = guard("double bind", nothing, find_conflicts)
+    diagnosis, contradictions, alerts = guard("double bind", nothing, diagnose_conflicts)
     signals += alerts
     if diagnosis == "none":
         diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.history_since_resume, signals))
@@ -159,9 +160,9 @@ def _run_parts(view: _View) -> Oversight:
         lambda: ladder_after(earlier.ladder, summary, signals, idle=idle, now=view.iteration.now, config=config.ladder),
     )
     control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, swinging=is_cycling))
-    known = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
-    known |= {"conflicts": contradictions, "variety": variety}
-    return guard("oversight", earlier, lambda: _combine(view, known))
+    results = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
+    results |= {"conflicts": contradictions, "variety": variety}
+    return guard("oversight", earlier, lambda: _combine(view, results))
 
 
 def _check_plan(view: _View) -> Alert | None:
@@ -170,8 +171,8 @@ def _check_plan(view: _View) -> Alert | None:
     item, proof = evidence.plan.item if evidence.plan else None, evidence.item
     # the plan file's text about the current item, if an earlier iteration failed to prove it too
     is_retried = item and proof and not proof.proven and item.id in view.iteration.state.plan.tries
-    words = f"{item.title}\n{item.details}" if item and is_retried else ""
-    return plan_alert(view.observed.memory, view.observed.exists, view.history, earlier_gap, words)
+    item_text = f"{item.title}\n{item.details}" if item and is_retried else ""
+    return plan_alert(view.observed.memory, view.observed.exists, view.history, earlier_gap, item_text)
 
 
 def _critical_alerts(view: _View) -> Signals:
@@ -181,7 +182,7 @@ def _critical_alerts(view: _View) -> Signals:
     return critical_events(iteration.state, view.history, iteration.evidence, *facts)
 
 
-def _combine(view: _View, known: Mapping[str, Any]) -> Oversight:
+def _combine(view: _View, results: Mapping[str, Any]) -> Oversight:
     """Combine everything and choose the strategy of the next iteration."""
     earlier, evidence, state, signals = view.earlier, view.iteration.evidence, view.iteration.state, view.signals
     gravest = sorted(signals, key=lambda alert: _GRAVITY.index(alert.severity))
@@ -192,7 +193,7 @@ def _combine(view: _View, known: Mapping[str, Any]) -> Oversight:
     has_critical = any(alert.is_critical and alert.rule != BUDGET_EXCEEDED for alert in signals)
     keeps_best = is_gamed or has_critical or not summary.checked or (best and summary.completion < best.completion)
     fields: dict[str, Any] = {
-        **known,
+        **results,
         "progress": view.progress,
         "feedback": feedback_of(view.current, evidence.execution.call.rotated),
         "baseline": earlier.baseline or view.observed.scan,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from helmsman.oversee.cycles import last_iterations
-from helmsman.oversee.detector import Detector, Detection
+from helmsman.oversee.detector import INSTRUCTIONS
 from helmsman.oversee.drift import display_path, paths_in, significant_words
 from helmsman.parsers.paths import Paths, is_visible_to_git
 from helmsman.parsers.test_files import language_of
@@ -49,8 +49,11 @@ def plan_alert(
     )
     of_item = _describe_missing_files(WorkingMemory(remaining_gap=item), exists, recent) if item else ""
     reasons = [reason for reason in (*of_plan, f"of the current item, {of_item}" if of_item else "") if reason]
-    found = (Detection(f"the plan no longer matches the repository: {'; '.join(reasons)}", len(reasons), 1),) if reasons else ()
-    return next(Detector("plan.diverged", Severity.REDIRECT, lambda: found).alerts(), None)
+    if not reasons:
+        return None
+    message = f"the plan no longer matches the repository: {'; '.join(reasons)}"
+    order, count = INSTRUCTIONS["plan.diverged"], len(reasons)
+    return Alert(rule="plan.diverged", severity=Severity.REDIRECT, message=message, value=count, threshold=1, instruction=order)
 
 
 def _describe_missing_files(memory: WorkingMemory, exists: Exists, recent: Sequence[IterationSummary]) -> str:

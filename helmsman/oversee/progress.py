@@ -72,8 +72,8 @@ def shares_of(
         "criteria": None if criteria is None else clamp(criteria),
         "items": None if items is None else clamp(items),
     }
-    known = {name: share for name, share in shares.items() if share is not None}
-    mean = sum(WEIGHTS[name] * share for name, share in known.items()) / (sum(map(WEIGHTS.__getitem__, known)) or 1)
+    available = {name: share for name, share in shares.items() if share is not None}
+    mean = sum(WEIGHTS[name] * share for name, share in available.items()) / (sum(map(WEIGHTS.__getitem__, available)) or 1)
     return Progress(**shares, completion=1.0 if proven else UNPROVEN * clamp(mean))
 
 

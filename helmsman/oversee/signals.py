@@ -91,8 +91,8 @@ def _checks(view: IterationView) -> Iterator[Detection]:
 
 def _reverted_files(view: IterationView) -> Iterator[Detection]:
     if paths := view.evidence.execution.put_back:
-        what = "files in a research iteration" if view.state.researching else "protected files"
-        yield Detection(f"the agent changed {len(paths)} {what}, which were restored: {', '.join(paths[:5])}", len(paths), 0)
+        kind = "files in a research iteration" if view.state.researching else "protected files"
+        yield Detection(f"the agent changed {len(paths)} {kind}, which were restored: {', '.join(paths[:5])}", len(paths), 0)
 
 
 def _session(view: IterationView) -> Iterator[Detection]:

@@ -100,8 +100,8 @@ def with_baseline(state: LoopState, report: CheckReport) -> LoopState:
     if state.iteration or not report.results or not all(map(is_base, state.history)):
         return state
     empty = tuple(result.command for result in report.results if result.ran_no_test)
-    known = {"green_at_start": report.passed, "without_test_at_start": empty, "collected_at_start": report.collected}
-    return _with_base(state, report).model_copy(update=known)
+    facts = {"green_at_start": report.passed, "without_test_at_start": empty, "collected_at_start": report.collected}
+    return _with_base(state, report).model_copy(update=facts)
 
 
 def with_new_base(state: LoopState, report: CheckReport | None) -> LoopState:
@@ -126,9 +126,9 @@ def with_new_base(state: LoopState, report: CheckReport | None) -> LoopState:
 
 
 def _with_base(state: LoopState, report: CheckReport) -> LoopState:
-    known = most_tests({}, report)
+    test_counts = most_tests({}, report)
     items = state.plan.done / state.plan.total if state.plan.total else None
-    progress = shares_of(report, known, Progress(), 0.0 if state.config.judge.criteria else None, items)
+    progress = shares_of(report, test_counts, Progress(), 0.0 if state.config.judge.criteria else None, items)
     # WAITED: nobody worked on the base tree, so detectors of the agent's behaviour skip it.
     nobody = {"iteration": BASE, "at": state.updated_at, "outcome": AgentOutcome.FINISHED, "movement": Movement.WAITED}
     where = {"start": state.head, "commit": state.head, "tree": report.tree, "completion": progress.completion}
@@ -137,7 +137,7 @@ def _with_base(state: LoopState, report: CheckReport) -> LoopState:
         update={
             "checks": report,
             "best_checks": report,
-            "most_tests": known,
+            "most_tests": test_counts,
             "plan": state.plan.model_copy(update={"floor": floor_of(report)}),
             "history": (summary,),
             "oversight": state.oversight.model_copy(update={"progress": progress, "best": checkpoint(summary)}),
@@ -163,6 +163,7 @@ def start_warnings(config: LoopConfig, report: CheckReport | None, items: Sequen
     remaining = [item for item in items if not item.done]
     no_check = [item.id for item in remaining if not item.check]
     if no_check:
-        who = "they will be judged" if judged else "a person will be asked"
+        consequence = "they will be judged" if judged else "a person will be asked"
         have = "has" if len(no_check) == 1 else "have"
-        yield f"{len(no_check)} of {len(remaining)} items {have} no check: {who}, unless a test names the item ({some(no_check)})"
+        missing = f"{len(no_check)} of {len(remaining)} items {have} no check"
+        yield f"{missing}: {consequence}, unless a test names the item ({some(no_check)})"

@@ -103,5 +103,5 @@ def variety_alert(trend: Sequence[Variety], green: bool) -> Alert | None:
 def _unexplained_places(row: _Row, first: Variety, last: Variety) -> float:
     """Number of closed places that neither growth nor deletion of code explains."""
     before, after, in_proportion = row.number(first), row.number(last), row.rate(first) * row.base(last)
-    more = min(after - before, after - in_proportion) if row.weight < 0 else min(before - after, in_proportion - after)
-    return max(0.0, more)
+    places = min(after - before, after - in_proportion) if row.weight < 0 else min(before - after, in_proportion - after)
+    return max(0.0, places)

@@ -71,8 +71,8 @@ def _leave_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState
     if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN, Outcome.BLOCKED}:
         return state
     before = f"; before that: {state.ending.reason}" if state.ending else ""
-    ways = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"
-    reason, now = f"{gate.question} Answer with: {ways}{before}", now_utc()
+    commands = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"
+    reason, now = f"{gate.question} Answer with: {commands}{before}", now_utc()
     decision = Decision(kind="stop", rule=f"{GATE}{gate.kind}", reason=reason, at=now, outcome=Outcome.WAITING)
     return replace_state(context.repository, state, end(state, decision, now), f"ask: {gate.key} stays open")
 
@@ -100,13 +100,13 @@ def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: Trac
     """Check what else ends the wait for a form: a cancel, an answer from elsewhere, a timeout."""
     if context.folder.cancel.exists():
         return pause.CANCELLED
-    found = None
+    answered = None
     with suppress(HelmsmanError, OSError):  # the next call reads it again, and a crashed watch would miss a cancel
         if answer := from_tracker():
             answers.store_answer(context.folder.answers, state.uid, answer)
     with suppress(HelmsmanError):  # the next call tries again
-        found = answers.find_answer(context.folder.answers, state.uid, gate.key)
-    decisive = found or timeout_answer(gate, now_utc())
+        answered = answers.find_answer(context.folder.answers, state.uid, gate.key)
+    decisive = answered or timeout_answer(gate, now_utc())
     return decisive.choice if decisive else ""
 
 
@@ -115,10 +115,10 @@ def _apply_known_answer(context: LoopContext, state: LoopState, gate: Gate) -> L
     problem = ""
     if answer := answer_from_tracker(state, context):  # stored with all other answers: the first one counts
         answers.store_answer(context.folder.answers, state.uid, answer)
-    found = answers.find_answer(context.folder.answers, state.uid, gate.key)
-    if found is not None:
+    stored = answers.find_answer(context.folder.answers, state.uid, gate.key)
+    if stored is not None:
         try:
-            return _apply_answer(context, state, found)
+            return _apply_answer(context, state, stored)
         except Fenced:
             raise
         except OperatorError as error:

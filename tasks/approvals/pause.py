@@ -170,8 +170,8 @@ def _inputs_of(client: SyncPrefectClient, run: UUID, key: str) -> Iterator[Mappi
     for state in reversed(_pauses_of(client, run)):
         keyset = state.state_details.run_input_keyset
         if (state.state_details.pause_key or "").startswith(key) and keyset:
-            found = client.filter_flow_run_input(run, key_prefix=keyset["response"], limit=1, exclude_keys=set())
-            filled_in = (stored.decoded_value for stored in found if stored.key == keyset["response"])
+            inputs = client.filter_flow_run_input(run, key_prefix=keyset["response"], limit=1, exclude_keys=set())
+            filled_in = (stored.decoded_value for stored in inputs if stored.key == keyset["response"])
             yield from (values for values in filled_in if values.get("by") != STAND_IN)
 
 

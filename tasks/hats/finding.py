@@ -38,12 +38,12 @@ def with_preset(resolved: LoopSettings, preset: Preset | None, top: Path) -> Loo
     if preset is None:
         return resolved
     config, origins = resolved.config, resolved.origins
-    known = sorted({*HATS.all(top), *(hat.name for hat in preset.hats)})
+    names = sorted({*HATS.all(top), *(hat.name for hat in preset.hats)})
     for name in config.hats.models:  # a typo in a hat's name would go unnoticed
-        if name not in known:
+        if name not in names:
             raise OperatorError(
-                f"hats.models names an unknown hat: {display(name)}{did_you_mean(name, known)}",
-                expected=f"one of {', '.join(known)}",
+                f"hats.models names an unknown hat: {display(name)}{did_you_mean(name, names)}",
+                expected=f"one of {', '.join(names)}",
             )
     is_by_hand = origins["claude.model"] == COMMAND_LINE
     if is_by_hand:
@@ -93,14 +93,14 @@ def _with_hats(sheet: Sheet, top: Path, source: str) -> Preset:
 
 
 def _find_hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
-    known = HATS.all(top)
-    if name not in known:
+    hats = HATS.all(top)
+    if name not in hats:
         raise OperatorError(
-            f"preset {sheet.name} ({source}) names an unknown hat: {display(name)}{did_you_mean(name, known)}",
-            expected=f"one of {', '.join(known)}",
+            f"preset {sheet.name} ({source}) names an unknown hat: {display(name)}{did_you_mean(name, hats)}",
+            expected=f"one of {', '.join(hats)}",
             remedy=f"correct its name, or write {HATS.folder}/{name}.md",
         )
-    return HATS.read(known[name], top, read_hat)
+    return HATS.read(hats[name], top, read_hat)
 
 
 def _display_path(path: Path, top: Path) -> str:

@@ -105,8 +105,8 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     commit = fetch_branch(repository, event.branch) or read_ref(repository.common, f"refs/heads/{event.branch}")
     if commit is None:
         return Ignored(reason=f"{event.what}: there is no branch {event.branch}")
-    what = f"{event.branch} at {commit[:10]}"
-    with configuration_files(repository, commit, what, "fix it, push it, and set the label again") as folder:
+    place = f"{event.branch} at {commit[:10]}"
+    with configuration_files(repository, commit, place, "fix it, push it, and set the label again") as folder:
         request = LoopRequest(repository=str(folder), goal=issue_goal(event), settings=dict(OWN_SETTINGS))
         resolved = configure(folder, request, consent=None, stronger=[Layer("the receiver's file", event.settings)])
         require_checks(resolved.config)
@@ -132,28 +132,28 @@ def _handle_comment(issue: _IssueLoop) -> Result:
     if command is None:
         return Ignored(reason=f"{issue.event.what}: it contains no command for the loop")
     try:
-        reply_text, found = _follow_command(issue, command)
+        reply_text, result = _follow_command(issue, command)
     except TransientError:
         raise
     except HelmsmanError as error:
         reply_text = "\n\n".join([rejection(str(error), state.gate), COMMANDS]) if state.gate else _error_reply(error)
-        found = Ignored(reason=f"{issue.event.what}: {clean(error.problem)}")
+        result = Ignored(reason=f"{issue.event.what}: {clean(error.problem)}")
     reply(state, issue.event.comment, reply_text)
-    return found
+    return result
 
 
 def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Result]:
     """Follow a command. Return the reply and the result. Raises OperatorError for a command that cannot be followed."""
-    state, words = issue.state, "\n".join(filter(None, (command.rest, command.below)))
+    state, message = issue.state, "\n".join(filter(None, (command.rest, command.below)))
     if command.verb == TELL:
-        _store_words(issue, words)
+        _store_words(issue, message)
         when = "when the loop continues" if state.ending or state.gate else "at its start"
         return f"The next iteration gets it, {when}.", Handled(what=f"loop {state.loop} got a message from {issue.event.by}")
     if command.verb == CANCEL:
-        found = _stop(issue, f"{issue.event.by} cancelled it in issue #{issue.event.number}")
-        return "The loop stops; its work and its state are kept.", found
+        result = _stop(issue, f"{issue.event.by} cancelled it in issue #{issue.event.number}")
+        return "The loop stops; its work and its state are kept.", result
     if command.verb == RESUME:
-        return _resume(issue, words)
+        return _resume(issue, message)
     if state.gate is None:
         raise OperatorError("the loop asks no question now", found=f"/helmsman {clean(command.verb)}")
     answer = answer_from_command(command, state, by=issue.event.by, at=issue.event.received_at)
@@ -163,7 +163,7 @@ def _follow_command(issue: _IssueLoop, command: Command) -> tuple[str, Result]:
     return confirmation(answer, state.gate) if first == answer else _earlier_answer_reply(first), _wake(issue, state.gate, first)
 
 
-def _resume(issue: _IssueLoop, words: str) -> tuple[str, Result]:
+def _resume(issue: _IssueLoop, message: str) -> tuple[str, Result]:
     state = issue.state
     if state.gate is not None:
         raise OperatorError("the loop waits for an answer", expected="one of its choices")
@@ -172,8 +172,8 @@ def _resume(issue: _IssueLoop, words: str) -> tuple[str, Result]:
     if issue.is_through:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
     require_budget(state, state.config)
-    if words:
-        _store_words(issue, words)
+    if message:
+        _store_words(issue, message)
     return "The loop continues.", issue.request.model_copy(update={"reopen": True})
 
 
@@ -191,16 +191,16 @@ def _store_answer(issue: _IssueLoop, answer: Answer) -> Answer:
 
 
 def _earlier_answer_reply(answer: Answer) -> str:
-    by = code(answer.by or answer.via)
-    return f"The question was already answered, and the first answer counts: **{answer.choice}** by {by}."
+    author = code(answer.by or answer.via)
+    return f"The question was already answered, and the first answer counts: **{answer.choice}** by {author}."
 
 
-def _store_words(issue: _IssueLoop, words: str) -> None:
-    if not words:
+def _store_words(issue: _IssueLoop, message: str) -> None:
+    if not message:
         raise OperatorError("the message is empty", expected="text after the command, or below it")
     if issue.state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
-    answers.store_message(issue.folder.words, issue.state.uid, issue.event.comment, words)
+    answers.store_message(issue.folder.words, issue.state.uid, issue.event.comment, message)
 
 
 def _wake(issue: _IssueLoop, gate: Gate, answer: Answer) -> Result:

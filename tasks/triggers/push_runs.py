@@ -68,7 +68,7 @@ def _emit_event(client: SyncPrefectClient, event: Event, kind: str, run: str, pa
         _log.warning("the engine event of a run could not be sent; the run itself exists", exc_info=True)
 
 
-def completed_without_loop(found: Ignored | Handled) -> State[dict[str, Any]]:
+def completed_without_loop(result: Ignored | Handled) -> State[dict[str, Any]]:
     """The final state of a run that runs no loop: completed, with the reason as its message."""
-    name, message = ("NothingToDo", found.reason) if isinstance(found, Ignored) else ("Heeded", found.what)
-    return State(type=StateType.COMPLETED, name=name, message=message, data=found.model_dump(mode="json"))
+    name, message = ("NothingToDo", result.reason) if isinstance(result, Ignored) else ("Heeded", result.what)
+    return State(type=StateType.COMPLETED, name=name, message=message, data=result.model_dump(mode="json"))

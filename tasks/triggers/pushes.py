@@ -55,8 +55,8 @@ def handle_push(push: Push, now: datetime) -> LoopRequest | Ignored:
         return Ignored(reason=f"{push.what}: the branch does not contain that commit, or no longer does")
     if _is_ours(repository, push.commit):
         return Ignored(reason=f"{push.what} was made by a loop or by Helmsman and starts no loop")
-    if (known := _earlier_loop(repository, push, path)) is not None:
-        return known
+    if (earlier := _earlier_loop(repository, push, path)) is not None:
+        return earlier
     with configuration_files(repository, push.commit, f"commit {push.commit[:10]}", "fix it, and push again") as folder:
         pushed = _read_configuration(push, folder)
         if pushed is None:

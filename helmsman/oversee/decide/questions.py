@@ -150,11 +150,11 @@ def usage_limit(s: Situation) -> Answer:
     if s.call.outcome is not AgentOutcome.USAGE_LIMIT:
         return s.call_ending, None
     limit = s.call.rate_limit
-    known = limit.resets_at if limit else None
+    reset = limit.resets_at if limit else None
     # the announced reset, or now if it has just passed; a reset that has already been awaited is ignored
-    until = next_attempt_at(s, None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now))
+    until = next_attempt_at(s, None if reset is None or (reset <= s.now and s.state.attempt > 1) else max(reset, s.now))
     window = f" ({limit.window})" if limit and limit.window else ""
-    no_reset = "" if known else ", no reset was announced"
+    no_reset = "" if reset else ", no reset was announced"
     reason = f"usage limit{window} reached{no_reset}; waiting until {_at(until)}, which does not count as an iteration"
     return s.call_ending, wait(s, "agent.usage_limit", reason, until, repeat=True)
 
@@ -199,16 +199,16 @@ def critical(s: Situation) -> Answer:
 
 @question("judge.rejections")
 def rejected(s: Situation) -> Answer:
-    judgement, most = s.evidence.judgement, s.state.config.judge.rejections
+    judgement, allowed = s.evidence.judgement, s.state.config.judge.rejections
     if judgement is None:
         return "no judge was asked", None
     in_row = 0 if judgement.approved else s.state.judge.rejections + judgement.rejected
-    because = f"{plural(in_row, 'rejection')} in a row, {are_allowed(most)}"
-    if not judgement.rejected or s.state.config.resets_strategy or s.state.judge.rejections + 1 < most:
+    because = f"{plural(in_row, 'rejection')} in a row, {are_allowed(allowed)}"
+    if not judgement.rejected or s.state.config.resets_strategy or s.state.judge.rejections + 1 < allowed:
         return because, None
     unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
     about = f" (not met: {unmet})" if unmet else ""
-    times = f"{s.state.judge.rejections + 1} times in a row, {are_allowed(most)}"
+    times = f"{s.state.judge.rejections + 1} times in a row, {are_allowed(allowed)}"
     reason = f"the judge rejected the work {times}: {judgement.cause}{about}"
     message = f"{reason}; a person has to review the criteria or the work"
     return because, stop(s, "judge.rejections", message, Outcome.WAITING)
