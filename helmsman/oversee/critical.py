@@ -113,7 +113,7 @@ def _find_exceeded_budget(state: LoopState, history: Sequence[IterationSummary],
     for gauge in gauges(state.config.limits, used, state.iteration):
         if gauge.name != "iterations" and gauge.share >= EXCEEDED_AT:
             message = (
-                f"{gauge.told} used: {gauge.share:.0%} of the limit, the loop is ejected from {EXCEEDED_AT:.0%} on;"
+                f"{gauge.text} used: {gauge.share:.0%} of the limit, the loop is ejected from {EXCEEDED_AT:.0%} on;"
                 f" find out what used so much in one iteration before you raise limits.{gauge.name}"
             )
             yield Detection(message, gauge.used, gauge.limit * EXCEEDED_AT, rule="pain.budget")

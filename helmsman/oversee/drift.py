@@ -40,7 +40,7 @@ class Task:
     """What the agent must do."""
 
     asked: tuple[str, ...]  # goal, criteria and the plan's item
-    told: tuple[str, ...] = ()  # rejections, findings, and the agent's own open points and decisions
+    feedback: tuple[str, ...] = ()  # rejections, findings, and the agent's own open points and decisions
     checks: tuple[str, ...] = ()  # commands
     failing: tuple[str, ...] = ()  # tests, as runners print them
 
@@ -54,7 +54,7 @@ def task_of(state: LoopState) -> Task:
             *(criterion.text for criterion in config.judge.criteria),
             *(item.title for item in state.plan.sketch if item.id == state.plan.now),
         ),
-        told=(
+        feedback=(
             *(rejection.reason for rejection in state.judge.feedback),
             *(f"{finding.where} {finding.message} {finding.honest}" for finding in state.findings),
             *(
@@ -71,8 +71,8 @@ def task_of(state: LoopState) -> Task:
 def measure_drift(task: Task, execution: Execution, worktree: str) -> Drift:
     """Compare the files that a call read and changed with its task."""
     changed, read = (_inside_worktree(paths, worktree) for paths in (execution.change.files, execution.call.looked))
-    named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.told, *task.checks, *task.failing)))))
-    task_words = significant_words(" ".join((*task.asked, *task.told, *task.failing, *named)))
+    named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.feedback, *task.checks, *task.failing)))))
+    task_words = significant_words(" ".join((*task.asked, *task.feedback, *task.failing, *named)))
     places, folders = Paths(named), {parts(name)[:-1] for name in named}
     related = {path for path in (*changed, *read) if path in places or not task_words.isdisjoint(significant_words(path))}
     # files in one of the folders, however it is named; a file at the root only if another at the root is named

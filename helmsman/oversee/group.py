@@ -17,12 +17,12 @@ MOST_RUNS = 3
 class Member:
     """State of a loop of the group."""
 
-    begun: bool = False
-    at_work: bool = False
-    through: bool = True  # whether nothing is left to do while another process does its work
+    started: bool = False
+    running: bool = False
+    may_be_skipped: bool = True  # whether nothing is left to do if somebody else has done its work
     settled: bool = False  # whether it has completed, including all follow-up
     ended: bool = False  # whether it ended without completion
-    driven: int = 0  # how often this run has driven it
+    runs: int = 0  # how often this run has started it
     needs: frozenset[int] = frozenset()  # positions of loops that must be settled first
     alone: bool = False  # whether it must run alone
 
@@ -43,25 +43,25 @@ def prerequisites(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
 
 def due_members(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, ...]:
     """Positions of the loops to run now, in order."""
-    at_work = [member for member in members if member.at_work]
-    if any(member.alone for member in at_work):
+    running = [member for member in members if member.running]
+    if any(member.alone for member in running):
         return ()
     ready = [
         place
         for place, member in enumerate(members)
-        if not member.at_work and not member.settled and _is_reachable(members, member)
+        if not member.running and not member.settled and _is_reachable(members, member)
         # loops not started or whose process died, and ended ones that are reopened, once
-        if (reopen and not member.driven if member.ended else member.driven < MOST_RUNS)
+        if (reopen and not member.runs if member.ended else member.runs < MOST_RUNS)
     ]
     if ready and members[ready[0]].alone:
-        return () if at_work else (ready[0],)
+        return () if running else (ready[0],)
     side_by_side = [place for place in ready if not members[place].alone]
-    return tuple(side_by_side[: max(workers - len(at_work), 0)])
+    return tuple(side_by_side[: max(workers - len(running), 0)])
 
 
 def unreachable_members(members: Sequence[Member]) -> tuple[int, ...]:
     """Positions of loops that never started because a prerequisite was not settled."""
-    return tuple(place for place, member in enumerate(members) if not member.begun and not _is_reachable(members, member))
+    return tuple(place for place, member in enumerate(members) if not member.started and not _is_reachable(members, member))
 
 
 def _is_reachable(members: Sequence[Member], member: Member) -> bool:

@@ -34,7 +34,7 @@ class Gauge:
         return self.used / self.limit
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """`$45.68 of $50.00`, `1.4 s of 12 hours`, `3 of 30 iterations`."""
         match self.name:
             case "cost_usd":
@@ -62,7 +62,7 @@ def gauges_near(limits: LimitsConfig, spending: Spending, iterations: int) -> It
     for gauge in gauges(limits, spending, iterations):
         for threshold, suffix, severity in steps:
             if gauge.share >= threshold:
-                message = f"{gauge.told} used ({gauge.share:.0%})"
+                message = f"{gauge.text} used ({gauge.share:.0%})"
                 yield Detection(message, gauge.used, gauge.limit * threshold, severity, f"{gauge.name}{suffix}")
                 break
 

@@ -142,7 +142,7 @@ def _control(state: LoopState, record: IterationRecord | None) -> System:
         "System 3 – control",
         f"urgency {steered.output:.2f} ({steered.band}), {rung.title}",
         (
-            *((names.get(gauge.name, gauge.unit), f"{gauge.told} ({gauge.share:.0%})") for gauge in limit_gauges),
+            *((names.get(gauge.name, gauge.unit), f"{gauge.text} ({gauge.share:.0%})") for gauge in limit_gauges),
             *(fact[:2] for fact in control_facts(state.oversight)),
             *_fact_rows(record, "Signals"),
         ),

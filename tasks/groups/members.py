@@ -87,16 +87,16 @@ def _uid(repository: Repository, group: str) -> str:
 def _end_all(group: Group) -> None:
     """Stop every loop and wait until all have stopped."""
     group.folder.cancel.touch()
-    while group.at_work:
+    while group.running:
         record_exit(group, next_exit(group))
 
 
 def next_exit(group: Group) -> WorkerExit:
     """Wait for the next loop whose process ends, or whose task an unreachable engine ended before it started."""
     while True:
-        done = [loop for loop, future in group.futures.items() if loop in group.at_work and future.done()]
+        done = [loop for loop, future in group.futures.items() if loop in group.running and future.done()]
         try:
-            return group.departures.get(timeout=POLL_SECONDS)
+            return group.exits.get(timeout=POLL_SECONDS)
         except Empty:
             if done:
                 return WorkerExit(done[0], None, "the engine did not start its process; is it reachable?")
@@ -106,19 +106,19 @@ def run_due_loops(group: Group) -> bool:
     """Start the loops that are due, and wait until one process ends. Return False where no loop is running."""
     started = list[PrefectFuture[int | None]]()
     for due in due_loops(group):
-        group.at_work.add(due.loop)
-        group.driven[due.loop] += 1
+        group.running.add(due.loop)
+        group.runs[due.loop] += 1
         try:
             # a task with tags asks the engine for a slot before it starts
             with TagsContext(current_tags=set()):
                 # the engine would search the arguments for futures, and copy a running group
                 future = cast("Any", run_loop).submit(opaque(group), opaque(due), due.loop)
         except BaseException:
-            group.at_work.discard(due.loop)
+            group.running.discard(due.loop)
             raise
         group.futures[due.loop] = future.wrapped_future
         started.append(future)
-    if not group.at_work:
+    if not group.running:
         return False
     try:
         record_exit(group, next_exit(group))
@@ -132,7 +132,7 @@ def run_due_loops(group: Group) -> bool:
 def choose_best(group: Group) -> bool:
     """Choose the best completed loop, once, and prepare its merge. Return whether there is more to do."""
     loops = tuple(state.loop for state in group.states() if state is not None and state.outcome is Outcome.COMPLETED)
-    if not group.request.best or group.at_work or group.cancelled() or not loops:
+    if not group.request.best or group.running or group.cancelled() or not loops:
         return False
     try:
         choice = group.chosen or choose_loop(group.request.repository, group.request.group, loops)
@@ -159,7 +159,7 @@ def run_loop(group: Group, due: LoopRequest, name: str) -> int | None:
         ended = run_member(due, loop_folder(group.repository, name), group.cancelled)
     except Exception as error:  # noqa: BLE001 - reported to the group, whose other loops continue
         ended = WorkerExit(name, None, str(error) or type(error).__name__)
-    group.departures.put(ended)
+    group.exits.put(ended)
     return ended.exit_code
 
 

@@ -77,14 +77,14 @@ class Group:
     names: tuple[str, ...]  # ids of the loops
     items: tuple[PlanItem, ...] = ()
     """The plan items of the loops, in working order; empty without a plan."""
-    promised: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    allocated: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     """Budget of each running loop: its state shows it only a moment later."""
-    at_work: set[str] = field(default_factory=set[str])
-    driven: Counter[str] = field(default_factory=Counter[str])
+    running: set[str] = field(default_factory=set[str])
+    runs: Counter[str] = field(default_factory=Counter[str])
     futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
     """The engine's future for each started loop."""
-    departures: SimpleQueue[WorkerExit] = field(default_factory=SimpleQueue[WorkerExit])
-    left: set[str] = field(default_factory=set[str])
+    exits: SimpleQueue[WorkerExit] = field(default_factory=SimpleQueue[WorkerExit])
+    exited: set[str] = field(default_factory=set[str])
     """Loops whose process exited with status 0: whatever they hand over is handed over, or cannot be."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -175,22 +175,22 @@ def due_loops(group: Group) -> list[LoopRequest]:
         members = [member if name == chosen.loop else replace(member, settled=True) for member, name in member_names]
     workers, reopen = group.request.workers, group.request.reopen
     due_places = due_members(members, workers, reopen=reopen)
-    idle = [place for place, member in enumerate(members) if not (member.begun or member.at_work or member.settled)]
-    later = [place for place in idle if place not in due_places and members[place].driven < MOST_RUNS]
+    idle = [place for place, member in enumerate(members) if not (member.started or member.running or member.settled)]
+    later = [place for place in idle if place not in due_places and members[place].runs < MOST_RUNS]
     _allocate(group, due_places, len(due_places) + len(later), states)
     return [_loop_request(group, place, states) for place in due_places]
 
 
 def record_exit(group: Group, ended: WorkerExit) -> None:
     """Record how a loop's process ended. What an operator has to fix first is not retried."""
-    group.at_work.discard(ended.loop)
-    group.left |= {ended.loop} if ended.exit_code == 0 else set()
+    group.running.discard(ended.loop)
+    group.exited |= {ended.loop} if ended.exit_code == 0 else set()
     state = known_state(group.repository, ended.loop)
     if state is not None and state.ending is not None:
         group.problems.pop(ended.loop, None)
         return
     if ended.exit_code == OPERATOR_EXIT_CODE:
-        group.driven[ended.loop] = MOST_RUNS
+        group.runs[ended.loop] = MOST_RUNS
     group.problems[ended.loop] = ended.words or f"its process ended with status {ended.exit_code}"
 
 
@@ -214,7 +214,7 @@ def store_choice(group: Group, choice: Choice) -> bool:
     except OperatorError as error:  # it runs in another terminal
         group.problems[choice.loop] = clean(str(error))
         return False
-    return group.driven[choice.loop] < MOST_RUNS
+    return group.runs[choice.loop] < MOST_RUNS
 
 
 def group_result(group: Group) -> ParallelResult:
@@ -258,22 +258,22 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     """The loops of the group as they are now. An item that is ticked in the plan needs no loop, whoever did it."""
     members = list[Member]()
     for place, (name, state) in enumerate(zip(group.names, states, strict=True)):
-        driven, at_work = group.driven[name], name in group.at_work
+        runs, running = group.runs[name], name in group.running
         needs = frozenset(range(place)) if group.request.in_a_row else frozenset[int]()
         if state is None:
-            members.append(Member(at_work=at_work, driven=driven, needs=needs))
+            members.append(Member(running=running, runs=runs, needs=needs))
             continue
         completed = state.outcome is Outcome.COMPLETED
-        interrupted = state.outcome is Outcome.CANCELLED and not driven  # in an earlier run: a stopped driver records this
+        interrupted = state.outcome is Outcome.CANCELLED and not runs  # in an earlier run: a stopped driver records this
         member = Member(
-            begun=True,
-            at_work=at_work,
-            through=not at_work and not completed,
+            started=True,
+            running=running,
+            may_be_skipped=not running and not completed,
             settled=completed
             and not is_merge_due(state)
-            and (name in group.left or is_finished(group.request.repository, state)),
+            and (name in group.exited or is_finished(group.request.repository, state)),
             ended=state.ending is not None and not completed and not interrupted,
-            driven=driven,
+            runs=runs,
             needs=needs,
         )
         members.append(member)
@@ -281,7 +281,9 @@ def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
         return members
     done = done_items(group.repository, group.config, group.request.group)
     return [
-        replace(member, needs=needs, alone=not item.parallel, settled=member.settled or (item.id in done and member.through))
+        replace(
+            member, needs=needs, alone=not item.parallel, settled=member.settled or (item.id in done and member.may_be_skipped)
+        )
         for member, item, needs in zip(members, group.items, prerequisites(group.items), strict=True)
     ]
 
@@ -294,8 +296,8 @@ def _allocate(group: Group, places: Sequence[int], waiting: int, states: Sequenc
         allocated, under_way = list[float](), set[int]()
         for place, (loop, state) in enumerate(zip(group.names, states, strict=True)):
             spent, limit = getattr(state.spending, name) if state else 0.0, 0.0
-            if loop in group.at_work:
-                limit = group.promised.get(loop, {}).get(name, 0.0)
+            if loop in group.running:
+                limit = group.allocated.get(loop, {}).get(name, 0.0)
             elif state is not None and state.ending is None:  # a loop whose driver died keeps its budget
                 limit = getattr(state.config.limits, name) or 0.0
                 under_way.add(place)
@@ -303,7 +305,7 @@ def _allocate(group: Group, places: Sequence[int], waiting: int, states: Sequenc
         for position, place in enumerate(places):
             if place not in under_way:
                 allocated[place] += share(budget, allocated, waiting - position)
-            group.promised.setdefault(group.names[place], {})[name] = allocated[place]
+            group.allocated.setdefault(group.names[place], {})[name] = allocated[place]
 
 
 def _loop_request(group: Group, place: int, states: Sequence[LoopState | None]) -> LoopRequest:
@@ -311,7 +313,7 @@ def _loop_request(group: Group, place: int, states: Sequence[LoopState | None]) 
     request, link, name, state = group.request, group.links[place], group.names[place], states[place]
     own: Any = link.settings.get("limits", {})
     limits = dict[str, float]()
-    for key, promised in group.promised.get(name, {}).items():  # the lower of its own limit and its share
+    for key, promised in group.allocated.get(name, {}).items():  # the lower of its own limit and its share
         least = min(promised, own[key]) if isinstance(own.get(key), int | float) else promised
         limits[key] = max(int(least), 1) if key == "tokens" else max(least, LEAST_DOLLARS)
     attempt = request.best and (group.chosen is None or group.chosen.loop != name)

@@ -40,8 +40,8 @@ def begin(group: Group) -> list[LoopRequest]:
     """As the run does it: whoever is due is at work from then on."""
     due = due_loops(group)
     for one in due:
-        group.at_work.add(one.loop)
-        group.driven[one.loop] += 1
+        group.running.add(one.loop)
+        group.runs[one.loop] += 1
     return due
 
 

@@ -101,7 +101,7 @@ def test_a_loop_that_ended_otherwise_is_gone_on_with_and_none_after_it_begins(to
     group = in_a_row(top, reopen=True)
     with_changes(group, begun(group), ending=ENDED)
     assert (due(group).loop, due(group).reopen) == ("num-1", True)
-    group.driven["num-1"] += 1
+    group.runs["num-1"] += 1
     assert due_loops(group) == []
     assert group_result(group).problems == ("num-2: its prerequisites were not completed",)
 

@@ -110,7 +110,7 @@ def test_an_item_a_finding_or_a_test_that_names_the_files_makes_them_part_of_the
     assert is_off_task(drift_of(SHOP, STRANGE))
     for task in (
         Task((*SHOP.asked, "The theme of the snake and its antenna")),
-        Task(SHOP.asked, told=("`ui/theme.py`, games/snake.py and radio/antenna.py call it",)),
+        Task(SHOP.asked, feedback=("`ui/theme.py`, games/snake.py and radio/antenna.py call it",)),
         Task(SHOP.asked, failing=("radio/test_antenna.py::test_a", "games/test_snake.py::test_b", "ui/test_theme.py::test_c")),
     ):
         assert not is_off_task(drift_of(task, STRANGE))

@@ -11,9 +11,9 @@ from helmsman.records.plan import PlanItem
 
 pytestmark = pytest.mark.feature("M5")
 
-NEW, WORKING = Member(), Member(begun=True, at_work=True, driven=1)
-SETTLED, FAILED = Member(begun=True, settled=True), Member(begun=True, ended=True, driven=1)
-DIED = Member(begun=True, driven=1)
+NEW, WORKING = Member(), Member(started=True, running=True, runs=1)
+SETTLED, FAILED = Member(started=True, settled=True), Member(started=True, ended=True, runs=1)
+DIED = Member(started=True, runs=1)
 
 
 def test_as_many_are_due_as_workers_are_free_in_their_order() -> None:
@@ -26,11 +26,11 @@ def test_settled_loops_are_skipped_and_failed_ones_stop_no_other() -> None:
 
 def test_a_loop_whose_process_died_is_taken_up_again_until_it_has_died_too_often() -> None:
     assert due_members([DIED], 1, reopen=False) == (0,)
-    assert due_members([replace(DIED, driven=MOST_RUNS)], 1, reopen=False) == ()
+    assert due_members([replace(DIED, runs=MOST_RUNS)], 1, reopen=False) == ()
 
 
 def test_one_that_ended_without_success_goes_on_where_that_is_asked_for_but_once_a_run() -> None:
-    ended_before = replace(FAILED, driven=0)
+    ended_before = replace(FAILED, runs=0)
     assert due_members([ended_before], 1, reopen=False) == ()
     assert due_members([ended_before], 1, reopen=True) == (0,)
     assert due_members([FAILED], 1, reopen=True) == ()
@@ -85,14 +85,14 @@ def test_a_group_ends_whatever_its_loops_come_to_and_none_of_its_loops_is_at_wor
     members = [replace(one, needs=frozenset(n for n in one.needs if n < place)) for place, one in enumerate(members)]
     for _ in range(MOST_RUNS * len(members) + 1):
         for place in due_members(members, workers, reopen=True):
-            assert not members[place].at_work
-            members[place] = replace(members[place], begun=True, at_work=True, driven=members[place].driven + 1)
-        at_work = [place for place, one in enumerate(members) if one.at_work]
+            assert not members[place].running
+            members[place] = replace(members[place], started=True, running=True, runs=members[place].runs + 1)
+        at_work = [place for place, one in enumerate(members) if one.running]
         assert len(at_work) <= workers
         if not at_work:
             return
         end = ends.pop() if ends else "died"
-        members[at_work[0]] = replace(members[at_work[0]], at_work=False, settled=end == "settled", ended=end == "ended")
+        members[at_work[0]] = replace(members[at_work[0]], running=False, settled=end == "settled", ended=end == "ended")
     raise AssertionError(members)
 
 
