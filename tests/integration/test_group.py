@@ -114,7 +114,7 @@ def test_a_group_is_gone_on_with_for_the_goals_that_it_was_begun_with_only(repos
 def test_items_that_need_others_want_a_branch_to_merge_into_and_begin_with_it(repository: Path, tmp_path: Path) -> None:
     commit(repository, "plan", {"tasks.md": "- [x] T1 [P] One\n- [ ] T2 [P] Two\n- [ ] T3 Three (needs T2)\n"})
     asked = request(tmp_path, 0, settings={"plan": {"file": "tasks.md"}, "checks": ["true"]})
-    with pytest.raises(OperatorError, match=r"item T3 of tasks\.md comes after others"):
+    with pytest.raises(OperatorError, match=r"item T3 of tasks\.md depends on others"):
         group_of(asked)
     group = group_of(asked.model_copy(update={"settings": {**asked.settings, "merge": {"into": "main"}}}))
     (due,) = begin(group)
