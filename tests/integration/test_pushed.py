@@ -17,7 +17,7 @@ from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import loop_names, read_state, replace_state, state_ref, write_state
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
-from tasks.triggers.pushes import handle_push, find_repository
+from tasks.triggers.pushes import find_repository, handle_push
 from tests.fakes.definition_files import definition_text
 from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import loop_state, sh
