@@ -29,7 +29,10 @@ LIVED = episodes(history(failing(SIDEWAYS, "test_a"), green(FORWARD, completion=
 FACTS = RepositoryFacts(
     commit="b" * 40,
     files=("calc.py", "tests/"),
+    left_out=3,
     readme="# Calc",
+    guides="Never push.",
+    commits=("start",),
     commands={"make test": "test; Makefile"},
     checks=("./check.sh",),
     criteria=("Every function in calc.py has a docstring.",),
