@@ -42,7 +42,7 @@ def config(of: Character, **sections: object) -> LoopConfig:
 def evidence(of: Character, state: LoopState, step: Step, commit: str, now: datetime) -> Evidence:
     """What the loop would hold in its hands at the end of this iteration."""
     execution = Execution(call=_call(step, now), change=_change(state.head, step, commit))
-    report = _report(of, state.checks, step) if execution.worth_checking else None
+    report = _report(of, state.checks, step) if execution.needs_checks else None
     found = Evidence(
         execution=execution,
         checks=report,

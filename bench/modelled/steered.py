@@ -16,8 +16,8 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observations, oversee
 from helmsman.oversee.signals import IterationView
 from helmsman.oversee.summary import with_baseline
-from helmsman.records.advance import advance, record_of, with_its_end
-from helmsman.records.control import EscalationLevel, Failed
+from helmsman.records.advance import advance, record_of, with_consequences
+from helmsman.records.control import EscalationLevel, RolledBack
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation
 from helmsman.records.state import LoopState
@@ -104,7 +104,7 @@ def _record(state: LoopState, found: Evidence, started: datetime, now: datetime)
     decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
     change, failed = found.execution.change, None
     if decision.back_to:
-        failed = Failed(
+        failed = RolledBack(
             iteration=state.due,
             ref="refs/helmsman/failed",
             commit=change.commit,
@@ -113,7 +113,7 @@ def _record(state: LoopState, found: Evidence, started: datetime, now: datetime)
             files=change.files[:20],
         )
     orientation = Orientation(started_at=started, start_commit=state.head)
-    return with_its_end(record_of(state, orientation, found, overseen, decision), failed, None)
+    return with_consequences(record_of(state, orientation, found, overseen, decision), failed, None)
 
 
 def fresh(of: Character, settings: LoopConfig) -> Loop:

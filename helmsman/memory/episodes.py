@@ -7,7 +7,7 @@ from helmsman.memory.words import WORDS, join_fitting
 from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean_lines, short_line
 from helmsman.records.control import Movement, Overseen
-from helmsman.records.lessons import Episode, Graded, Recalled, Subject, Summary, TaskType
+from helmsman.records.lessons import Episode, GradedCriterion, Recalled, Subject, Summary, TaskType
 from helmsman.records.state import LoopState
 
 LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200
@@ -100,7 +100,7 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
         guarded=tuple(one.id for one in recalled.guardrails),
         learning=overseen.oversight.learning,
         verdicts=tuple(
-            Graded(criterion=one.criterion, met=one.met, reason=short_line(one.reason, LONGEST_REASON))
+            GradedCriterion(criterion=one.criterion, met=one.met, reason=short_line(one.reason, LONGEST_REASON))
             for one in verdicts[:MOST_CRITERIA]
         ),
     )

@@ -24,8 +24,8 @@ from helmsman.records.alignment import (
     MOST_LINES,
     MOST_QUESTIONS,
     Alignment,
-    Asked,
-    Made,
+    AlignmentQuestion,
+    Origin,
     RepositoryFacts,
     one_line,
 )
@@ -81,7 +81,9 @@ FORM = schema_of(_Answer)
 
 def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None = None, complaint: str = "") -> Question:
     """The question to a model. `present`: the alignment so far with answers; `complaint`: why its last answer was unusable."""
-    agreed_text = alignment_text(present.model_copy(update={"more": "", "made": Made()})).partition("\n## ")[2] if present else ""
+    agreed_text = (
+        alignment_text(present.model_copy(update={"more": "", "made": Origin()})).partition("\n## ")[2] if present else ""
+    )
     answer_lines = (
         (f"{answered.question}\n{answered.answer or ON_YOUR_OWN}\n" for answered in _all_answers(present)) if present else ()
     )
@@ -136,8 +138,8 @@ def read_proposal(reply: Reply, goal: str, present: Alignment | None = None) -> 
 
 def _alignment(answer: _Answer, goal: str, present: Alignment | None) -> Alignment:
     answered = tuple(_all_answers(present)) if present else ()
-    answered_keys, questions = {one.key for one in answered}, dict[str, Asked]()
-    for one in (Asked(question=question) for question in _distinct_lines(answer.blocking_questions)):
+    answered_keys, questions = {one.key for one in answered}, dict[str, AlignmentQuestion]()
+    for one in (AlignmentQuestion(question=question) for question in _distinct_lines(answer.blocking_questions)):
         questions.setdefault(one.key, one)
     unanswered = tuple(one for key, one in questions.items() if key not in answered_keys)  # distinct and unanswered
     stages = [{"what": one.stage, "proof": one.artifact} for one in answer.sequence if one_line(one.stage)]
@@ -169,8 +171,8 @@ def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
         goal=goal,
         machine_checks=checks,
         behavioural_checks=_shortened_lines(facts.criteria),
-        questions=tuple(Asked(question=question) for question in questions),
-        made=Made(by="template", round=1, commit=facts.commit, reason=one_line(reason)[:_REASON]),
+        questions=tuple(AlignmentQuestion(question=question) for question in questions),
+        made=Origin(by="template", round=1, commit=facts.commit, reason=one_line(reason)[:_REASON]),
     )
 
 
@@ -180,7 +182,7 @@ def _shortened_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
     """Add answers to open questions. Raises OperatorError."""
-    answers_by_key = {Asked(question=question).key: one_line(answer) for question, answer in answers.items()}
+    answers_by_key = {AlignmentQuestion(question=question).key: one_line(answer) for question, answer in answers.items()}
     if (length := max(map(len, answers_by_key.values()), default=0)) > LONGEST_ANSWER:
         raise OperatorError("an answer is too long", expected=f"{LONGEST_ANSWER:,} characters at most", found=f"{length:,}")
     questions = (
@@ -199,7 +201,7 @@ def settled(present: Alignment, reason: str) -> Alignment:
     return present.model_copy(update={"questions": open_questions, "answered": tuple(_all_answers(present)), "made": made})
 
 
-def _all_answers(present: Alignment) -> Iterator[Asked]:
+def _all_answers(present: Alignment) -> Iterator[AlignmentQuestion]:
     """All answers, or the newest ones if there are too many."""
     answered = [*present.answered, *(one for one in present.questions if not one.open)]
     latest = {one.key: one for one in answered}

@@ -24,9 +24,9 @@ from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message
-from helmsman.records.control import LATER, Failed, IterationSummary, Movement
-from helmsman.records.decision import PAIN
-from helmsman.records.iteration import Briefing, Orientation, Planned
+from helmsman.records.control import LATER, IterationSummary, Movement, RolledBack
+from helmsman.records.decision import CRITICAL
+from helmsman.records.iteration import Briefing, Orientation, WrittenParts
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.tokens import tokens
@@ -60,10 +60,10 @@ Fact = tuple[str, Sequence[Piece]]
 
 
 def brief(
-    state: LoopState, orientation: Orientation, planned: Planned | None = None, allowance: int = ORIENTATION_TOKENS
+    state: LoopState, orientation: Orientation, planned: WrittenParts | None = None, allowance: int = ORIENTATION_TOKENS
 ) -> Briefing:
     """The prompt of the due iteration. `planned`: texts that a model wrote for it, if one was asked."""
-    facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
+    facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or WrittenParts()) if pieces]
     fitted = _fit(facts, allowance)
     lessons = fit(lessons_section(orientation.recalled), MEMORY_TOKENS)
     memory_sections = [("memory", lessons)] if lessons else []  # at the end, where models pay most attention
@@ -101,7 +101,7 @@ def brief(
     )
 
 
-def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
+def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) -> list[Fact]:
     """Sections of facts, the most specific first."""
     done, last, checks = state.done, state.last_call, state.checks
     research = () if state.researching else render_pieces("research_findings", found=state.memory.research)
@@ -194,7 +194,7 @@ def _advice_section(state: LoopState) -> Sequence[Piece]:
     return render_pieces("advice", sentences=sentences) if sentences else ()
 
 
-def _rolled_back_section(rolled_back: Failed | None, history: Sequence[IterationSummary]) -> Sequence[Piece]:
+def _rolled_back_section(rolled_back: RolledBack | None, history: Sequence[IterationSummary]) -> Sequence[Piece]:
     """Section on rolled-back work, without `Failed.why`, which is for people and names findings."""
     if rolled_back is None:
         return ()
@@ -202,16 +202,16 @@ def _rolled_back_section(rolled_back: Failed | None, history: Sequence[Iteration
     newest_first = [summary for summary in history if summary.movement is not Movement.WAITED][::-1]
     worsened = list(takewhile(lambda summary: summary.undone and summary.movement is Movement.BACK, newest_first))
     consecutive = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(worsened))
-    count, is_unsafe = min(len(worsened), 1 + len(list(consecutive))), rolled_back.rule.startswith(PAIN)
+    count, is_unsafe = min(len(worsened), 1 + len(list(consecutive))), rolled_back.rule.startswith(CRITICAL)
     return render_pieces(
         "taken_back",
         failed=rolled_back,
-        unsafe=rolled_back.rule.removeprefix(PAIN).replace("_", " ") if is_unsafe else "",
+        unsafe=rolled_back.rule.removeprefix(CRITICAL).replace("_", " ") if is_unsafe else "",
         later=rolled_back.rule == LATER,
         falls=f"{plural(count, 'iteration')} in a row" if count > 1 else "The last iteration",
     )
 
 
-def _history_section(orientation: Orientation, planned: Planned) -> Sequence[Piece]:
+def _history_section(orientation: Orientation, planned: WrittenParts) -> Sequence[Piece]:
     """The history as commits, or a model's summary of it."""
     return compacted_section(planned.compacted) if planned.compacted else render_pieces("commits", commits=orientation.commits)

@@ -9,7 +9,7 @@ from helmsman.oversee.advice import PERSONAS, advise
 from helmsman.records.agent import FailureClass
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Movement
-from helmsman.records.hats import Condition, Hat, Preset, Worn
+from helmsman.records.hats import ChosenHat, Condition, Hat, Preset
 from helmsman.records.state import LoopState
 
 RungName = Literal["patch", "refactor", "redesign"]
@@ -86,12 +86,12 @@ def worn_hat(state: LoopState) -> Hat | None:
     return choose(state.preset, scene_of(state))[0] if state.preset else None
 
 
-def worn(state: LoopState) -> Worn | None:
+def worn(state: LoopState) -> ChosenHat | None:
     """The hat of the due iteration for its record."""
     if state.preset is None:
         return None
     hat, why = choose(state.preset, scene_of(state))
-    return Worn(name=hat.name, title=hat.title, why=why, preset=state.preset.name)
+    return ChosenHat(name=hat.name, title=hat.title, why=why, preset=state.preset.name)
 
 
 RULES: Mapping[str, str] = {

@@ -18,7 +18,7 @@ from helmsman.plain import clean
 from helmsman.prompts import render, render_pieces
 from helmsman.records.advance import after_rollback, mark_undone_after, most_tests
 from helmsman.records.checks import Weight
-from helmsman.records.control import LATER, Checkpoint, Failed, IterationSummary
+from helmsman.records.control import LATER, Checkpoint, IterationSummary, RolledBack
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Question
 from helmsman.records.request import Choice

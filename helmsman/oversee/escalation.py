@@ -13,7 +13,7 @@ from helmsman.records.control import EscalationLevel, LevelChange, short_level
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import OURS, Escalation, TrackedIssue, TrackerAction
+from helmsman.records.tracking import LABEL, Escalation, TrackedIssue, TrackerAction
 
 OVER = "over."  # prefix of the marker in comments that report the end of something
 LIMITS = "limits"
@@ -90,7 +90,7 @@ def _action_for(escalation: Escalation, issue: TrackedIssue | None) -> TrackerAc
             act="open", detection=escalation.detection, escalation=escalation, stage=escalation.stage, add=escalation.labels
         )
     add = tuple(label for label in escalation.labels if label not in issue.labels)
-    remove = tuple(label for label in issue.labels if label.startswith(f"{OURS}:") and label not in escalation.labels)
+    remove = tuple(label for label in issue.labels if label.startswith(f"{LABEL}:") and label not in escalation.labels)
     action = TrackerAction(
         act="label", detection=escalation.detection, number=issue.number, escalation=escalation, add=add, remove=remove
     )

@@ -7,7 +7,7 @@ from helmsman.oversee.merging import is_merge_blocked
 from helmsman.records.advance import without_test
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
-from helmsman.records.proof import NEEDS_WORD
+from helmsman.records.proof import WAIVABLE_RULES
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.verify.completion import UNPROVEN
@@ -69,7 +69,7 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
         yield GateKind.UNDECIDED, "The judge cannot tell from the evidence. Is the work done?"
     if ending.outcome is Outcome.UNPROVEN and not _was_answered(state, GateKind.UNPROVEN):
         empty = without_test(state.checks, state.most_tests, state.without_test_at_start)
-        reason = next((denial.why for denial in state.done.refused if denial.rule in NEEDS_WORD), UNPROVEN)
+        reason = next((denial.why for denial in state.done.refused if denial.rule in WAIVABLE_RULES), UNPROVEN)
         why = no_test_ran_in(empty) if empty else reason
         yield GateKind.UNPROVEN, f"{why[0].upper()}{why[1:]}. Is the work done?"
     if ending.rule == ITEM:

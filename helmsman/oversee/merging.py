@@ -11,7 +11,7 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATE, GateKind
 from helmsman.records.proof import DoneSignals
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Merged, Merging, Prepared, Trouble
+from helmsman.records.tracking import Merged, MergeProblem, Merging, PreparedMerge
 from helmsman.texts import plural
 
 MERGE_TRIES = 3  # merges that may fail, through conflicts or checks, before a person is asked

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, ErrorVector, FailureClass
+from helmsman.records.agent import CALL_FAILURES, NO_WORK_OUTCOMES, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import Feedback, IterationSummary, Movement, Progress
 from helmsman.records.iteration import Evidence
@@ -37,7 +37,7 @@ def progress_of(evidence: Evidence, before: Progress, most_tests: Mapping[str, i
     A check that timed out or could not run is unknown: its share stays as close to the previous one as others allow.
     If a judge is required and has given no verdict, criteria count as unmet; else the first rejection would look like a loss.
     """
-    if evidence.checks is None or not evidence.execution.worth_checking:
+    if evidence.checks is None or not evidence.execution.needs_checks:
         return before
     plan, item_proven = evidence.plan, bool(evidence.item and evidence.item.proven)
     items = (plan.done + item_proven) / plan.total if plan and plan.total else before.items
@@ -78,7 +78,7 @@ def shares_of(
 
 
 def _is_inconclusive(result: CheckResult) -> bool:
-    return not result.passed and (result.timed_out or bool(result.error) or result.by_chance)
+    return not result.passed and (result.timed_out or bool(result.error) or result.is_flaky)
 
 
 def _share(counts: Sequence[_Count], before: float | None) -> float | None:
@@ -180,7 +180,7 @@ def made_progress(summary: IterationSummary) -> bool:
 
 def movement(before: Sequence[IterationSummary], draft: IterationSummary) -> Movement:
     """Compare an iteration with the remembered ones, oldest first. Ignores the movement stored in `draft`."""
-    if draft.outcome in NEVER_AT_WORK or (draft.outcome in BROKEN_OFF and not draft.files_changed):
+    if draft.outcome in NO_WORK_OUTCOMES or (draft.outcome in CALL_FAILURES and not draft.files_changed):
         return Movement.WAITED
     is_new_tree = draft.files_changed > 0 and draft.tree not in [summary.tree for summary in before]
     default = Movement.SIDEWAYS if is_new_tree else Movement.STILL

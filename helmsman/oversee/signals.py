@@ -34,7 +34,7 @@ class IterationView:
     def iteration_count(self) -> int:
         """Iterations including this one; an iteration is repeated after a call that says nothing about the work."""
         execution = self.evidence.execution
-        return self.state.iteration + (execution.worth_checking and not killed_at_once(self.state, execution))
+        return self.state.iteration + (execution.needs_checks and not killed_at_once(self.state, execution))
 
 
 def _limits(view: IterationView) -> Iterator[Detection]:

@@ -63,7 +63,7 @@ def _checks(report: CheckReport | None) -> dict[str, Any]:
     """Check results without flaky failures; without a report nothing counts against the work."""
     if report is None:
         return {"checked": False}
-    stable = [result for result in report.results if not result.by_chance]
+    stable = [result for result in report.results if not result.is_flaky]
     failures, counts = [result for result in stable if not result.passed], [result.counts for result in stable if result.counts]
     return {
         "green": not failures,

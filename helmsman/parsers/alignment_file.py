@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from helmsman.plain import clean
-from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made, one_line
+from helmsman.records.alignment import ROUNDS, Alignment, AlignmentQuestion, Origin, one_line
 from helmsman.texts import money
 
 TITLE = "# Alignment"
@@ -179,7 +179,7 @@ def _parse_alignment(lines: Sequence[str]) -> Alignment:
         raise ValueError(f"missing sections: {missing}")
     noted, made = next((match for line in lines[:end] if (match := _MADE.fullmatch(line.strip()))), None), Made()
     with suppress(ValueError, RecursionError):  # a person who edits or removes our comment has written the file by hand
-        made = Made.model_validate(json.loads(noted[1])) if noted else made
+        made = Origin.model_validate(json.loads(noted[1])) if noted else made
     return Alignment.model_validate({**fields, "made": made, "more": "\n".join(lines[end:]).rstrip()})
 
 

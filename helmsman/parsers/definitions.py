@@ -12,7 +12,7 @@ from helmsman.config.layers import Layer, did_you_mean, display, problem_of, res
 from helmsman.errors import OperatorError
 from helmsman.records.agents import TEMPLATE, AgentKind
 from helmsman.records.base import Record
-from helmsman.records.hats import Condition, Hat, Sheet
+from helmsman.records.hats import Condition, Hat, PresetSheet
 from helmsman.toml_of import fault_of, line_of, toml_of
 
 MARK = "+++"
@@ -47,7 +47,7 @@ def read_hat(text: str, where: str) -> Hat:
     return _validate(Hat, file._replace(values=values), where, body="prompt")
 
 
-def read_sheet(text: str, where: str) -> Sheet:
+def read_sheet(text: str, where: str) -> PresetSheet:
     """Parse a preset's file and validate its settings. Raises OperatorError."""
     file = _parse_file(text, where, front_matter=True)
     settings: Any = file.values.get("settings", {})

@@ -13,7 +13,7 @@ from helmsman.config.layers import did_you_mean, display
 from helmsman.errors import OperatorError
 from helmsman.parsers.plan_form import PlanError, slug
 from helmsman.plain import shortened
-from helmsman.records.plan import MOST_SKETCHED, InHand, Plan, PlanItem, PlanProgress, Sketched
+from helmsman.records.plan import MOST_SKETCHED, CurrentItem, ItemSketch, Plan, PlanItem, PlanProgress
 
 
 def with_done(plan: Plan, ids: Iterable[str]) -> Plan:
@@ -116,7 +116,7 @@ def pick_item(plan: Plan, only: str = "", *, anew: bool = False, small: bool = F
         current = plan.item(begun)
         item = current if current and not current.done and not open_needs(plan, current) else small_item(plan)
     after = due_item(with_done(plan, {item.id})) if item and not only else None
-    return InHand(
+    return CurrentItem(
         item=item,
         total=len(plan.items),
         done=len(plan.items) - len(plan.left),
@@ -128,7 +128,7 @@ def pick_item(plan: Plan, only: str = "", *, anew: bool = False, small: bool = F
     )
 
 
-def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
+def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[ItemSketch, ...]:
     """Return a short form of the plan in file order; for a long plan, only the items around the next ones.
 
     The next items take precedence: more items than fit may depend on them and have a higher priority.
@@ -139,7 +139,7 @@ def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
         coming = dict.fromkeys(item.id for item in (*due, *in_order(plan)) if not item.done)
         names = {*done, *list(coming)[: MOST_SKETCHED - len(done)]}
     return tuple(
-        Sketched(
+        ItemSketch(
             **item.model_dump(include={"id", "done", "parallel", "verify"}),
             title=shortened(item.title, SKETCHED_TITLE),
             needs=tuple(name for name in item.needs if name in names),

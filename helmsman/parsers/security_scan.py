@@ -10,15 +10,15 @@ from posixpath import normpath
 from typing import Any, get_args
 
 from helmsman.parsers.loose import amount, at, count, items, mapping, text
-from helmsman.records.checks import MOST_WEAKNESSES, Harm, Scan, Weakness
+from helmsman.records.checks import MOST_WEAKNESSES, Scan, ScanSeverity, Weakness
 
 _MOST_READ = 20_000  # maximum findings of one scan to read
 _SEVERE = 7.0  # CVSS score from which a finding is high; SARIF's `security-severity` is such a score
 _MODERATE = 4.0
 _NUMBERED = re.compile(r"(\d+) ?(.*)")
-_LEVELS: Mapping[str, Harm] = {"error": "high", "warning": "medium", "note": "low", "none": "low"}
-_NAMES: Mapping[str, Harm] = {"HIGH": "high", "MEDIUM": "medium", "LOW": "low"}
-_ORDER = get_args(Harm)
+_LEVELS: Mapping[str, ScanSeverity] = {"error": "high", "warning": "medium", "note": "low", "none": "low"}
+_NAMES: Mapping[str, ScanSeverity] = {"HIGH": "high", "MEDIUM": "medium", "LOW": "low"}
+_ORDER = get_args(ScanSeverity)
 
 
 def read_scan(output: str, worktree: str, commit: str = "") -> Scan:
@@ -79,7 +79,7 @@ def _read_result(
     )
 
 
-def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:
+def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> ScanSeverity:
     """Return the severity, by score if there is one: many tools set the level by their confidence."""
     scores = (_parse_score(at(scored, "properties.security-severity")) for scored in (result, rule))
     score = next((number for number in scores if number is not None), None)

@@ -6,15 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from helmsman.config import LoopConfig
-from helmsman.records.agent import MOST_SURVIVORS, AgentCall, AgentOutcome, Interrupted, KeptSession, LastCall, Salvage
+from helmsman.records.agent import MOST_SURVIVORS, AgentCall, AgentOutcome, InterruptedCall, KeptSession, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CriterionVerdict, checks_fail
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.control import REMEMBERED, Failed, IterationSummary, Overseen, Oversight, Strategy
+from helmsman.records.control import REMEMBERED, IterationSummary, Overseen, Oversight, RolledBack, Strategy
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence, IterationRecord, Orientation
 from helmsman.records.lessons import Learned
-from helmsman.records.plan import NOTHING_TRIED, InHand, PlanProgress, Tick, update_sketch
-from helmsman.records.proof import NEEDS_WORD, Denial, DoneSignals, JudgeMemory, PastVerdict, Rejection
+from helmsman.records.plan import UNTRIED_ITEM, CurrentItem, PlanProgress, Tick, update_sketch
+from helmsman.records.proof import WAIVABLE_RULES, Denial, DoneSignals, JudgeMemory, PastVerdict, Rejection
 from helmsman.records.state import FRUITFUL, LoopState, Waiting, failed_calls, recent_calls, spend
 
 LAST_WORDS = 600
@@ -88,7 +88,7 @@ def _memory_fields(state: LoopState, record: IterationRecord) -> dict[str, Any]:
     return {
         "memory": record.memory,
         "trust": trust(state.trust, record.contradictions, record.claims_checked),
-        "judge": remember(state.judge, record, config.judge.rejections, reset=config.resets_strategy),
+        "judge": remember_verdict(state.judge, record, config.judge.rejections, reset=config.resets_strategy),
         "done": done_signals(state.done, record),
         "session": _kept_session(state.session, record, config.claude.session),
         "windows": known_windows,
@@ -114,7 +114,7 @@ def record_of(
     )
 
 
-def with_its_end(record: IterationRecord, failed: Failed | None, tick: Tick | None) -> IterationRecord:
+def with_consequences(record: IterationRecord, failed: RolledBack | None, tick: Tick | None) -> IterationRecord:
     """Add what happened to its work: reverted, or ticked in the plan. A tick belongs to its work."""
     moment, oversight, best = record.moment, record.oversight, record.oversight.best
     if tick:
@@ -125,7 +125,7 @@ def with_its_end(record: IterationRecord, failed: Failed | None, tick: Tick | No
     return record.model_copy(update={"failed": failed, "tick": tick, "moment": moment, "oversight": oversight})
 
 
-def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -> LoopState:
+def interrupt(state: LoopState, attempt: InterruptedCall, salvage: Salvage | None) -> LoopState:
     """Repeat the iteration as the next attempt after a driver died during an agent call.
 
     The known usage of the call is charged; otherwise a cycle of crashes would have no budget. Its session is discarded: its
@@ -179,11 +179,11 @@ def _plan_after(before: PlanProgress, record: IterationRecord, undone: Collectio
     )
 
 
-def _item_state(before: PlanProgress, record: IterationRecord, in_hand: InHand) -> dict[str, Any]:
+def _item_state(before: PlanProgress, record: IterationRecord, in_hand: CurrentItem) -> dict[str, Any]:
     """State of the current item; empty for a new item after a tick."""
     now, proof, own = in_hand.item.id if in_hand.item else "", record.item, record.own
     if record.tick is not None or proof is None:
-        return {"now": in_hand.next if record.tick else now, **NOTHING_TRIED}
+        return {"now": in_hand.next if record.tick else now, **UNTRIED_ITEM}
     is_same = before.now == now
     return {
         "now": now,
@@ -251,7 +251,7 @@ _ANOTHER_WAY = Strategy(
 )
 
 
-def after_rollback(oversight: Oversight, failed: Failed | None) -> Oversight:
+def after_rollback(oversight: Oversight, failed: RolledBack | None) -> Oversight:
     """The oversight after a rollback: the best tree, and another approach for the next iteration."""
     best = oversight.best
     if failed is None or best is None or best.commit != failed.back_to:
@@ -266,13 +266,13 @@ def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:
     """Count claims and test-only iterations in a row; an attempt that does not count changes nothing."""
     if not record.counts:
         return before
-    proof, refused, block_verdict = record.proof, record.proof.refused_by, record.block_judged
+    proof, refused, block_verdict = record.proof, record.proof.refusing_rules, record.block_judged
     denied = proof.asked and proof.green and not record.proven and not record.tick
     return DoneSignals(
         refused=_objections(record),
         asked_in_row=before.asked_in_row + 1 if denied else 0,
         unchanged=before.unchanged + ("unchanged" in refused),
-        unproven=before.unproven + bool(refused & NEEDS_WORD),
+        unproven=before.unproven + bool(refused & WAIVABLE_RULES),
         blocked=before.blocked + 1 if record.blocked else 0,
         blocked_by=record.claims.blocked,
         blocked_seen=block_verdict.criteria[0].reason if record.blocked and block_verdict and block_verdict.rejected else "",
@@ -294,7 +294,7 @@ def _objections(record: IterationRecord) -> tuple[Denial, ...]:
     return tuple(denial for denial in (checks, unproven, *others, rejected) if denial)
 
 
-def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset: bool) -> JudgeMemory:
+def remember_verdict(before: JudgeMemory, record: IterationRecord, limit: int, *, reset: bool) -> JudgeMemory:
     """Append a verdict: an approval resets the count, a rejection goes to the agent, a principle to the judge."""
     judgement, number, commit = record.judgement, record.iteration, record.execution.change.commit
     if judgement is None:

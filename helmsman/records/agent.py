@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from helmsman.plain import clean
 from helmsman.records.base import Record, Usage
-from helmsman.records.plan import PlanTouched
+from helmsman.records.plan import PlanEdit
 
 
 class FailureClass(StrEnum):
@@ -136,7 +136,7 @@ class Survivor(Record):
     name: str
 
 
-def survivors_named(survivors: Iterable[Survivor]) -> str:
+def format_survivors(survivors: Iterable[Survivor]) -> str:
     """Names with process ids, on one line."""
     return ", ".join(
         f"{clean(survivor.name)} (pid {survivor.pid})" if survivor.started else clean(survivor.name) for survivor in survivors
@@ -171,7 +171,7 @@ class AgentOutcome(StrEnum):
     CRASHED = "crashed"
 
 
-NEVER_AT_WORK = frozenset(
+NO_WORK_OUTCOMES = frozenset(
     {
         AgentOutcome.USAGE_LIMIT,
         AgentOutcome.AUTHENTICATION,
@@ -182,7 +182,7 @@ NEVER_AT_WORK = frozenset(
     }
 )
 """Endings after which the loop waits or stops, regardless of the tree."""
-BROKEN_OFF = frozenset({AgentOutcome.RATE_LIMITED, AgentOutcome.OVERLOADED, AgentOutcome.CRASHED, AgentOutcome.ABORTED})
+CALL_FAILURES = frozenset({AgentOutcome.RATE_LIMITED, AgentOutcome.OVERLOADED, AgentOutcome.CRASHED, AgentOutcome.ABORTED})
 """Endings caused by the provider, the agent's program or a signal. Without a changed file they say nothing about the work."""
 
 
@@ -281,7 +281,7 @@ class AgentCall(Record):
         return sum(count for _, count in self.tools)
 
 
-class Interrupted(Record):
+class InterruptedCall(Record):
     """A call that never ended, because its process died or was cancelled."""
 
     start: str
@@ -296,7 +296,7 @@ class Commit(Record):
     subject: str
 
 
-class Moved(Record):
+class CommitRange(Record):
     """The start and end commit of an iteration."""
 
     start: str = ""
@@ -308,7 +308,7 @@ class Moved(Record):
     deletions: int = 0
 
 
-class Change(Moved):
+class Change(CommitRange):
     """The changes of an iteration, from git."""
 
     commits: tuple[Commit, ...] = ()
@@ -323,12 +323,12 @@ class Execution(Record):
     """Protected paths that were changed and restored, 20 at most."""
     transcript: str = ""
     """Path of the compressed event stream, relative to the loop's own folder."""
-    plan: PlanTouched | None = None
+    plan: PlanEdit | None = None
 
     @property
-    def worth_checking(self) -> bool:
+    def needs_checks(self) -> bool:
         """Whether the agent got to work; otherwise checks would repeat what is known. Critical events do not wait for checks."""
-        return self.call.outcome not in NEVER_AT_WORK and not self.call.pain
+        return self.call.outcome not in NO_WORK_OUTCOMES and not self.call.pain
 
 
 class Salvage(Record):

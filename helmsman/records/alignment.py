@@ -42,7 +42,7 @@ class Stage(Record):
     proof: Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(one_line)] = ""
 
 
-class Asked(Record):
+class AlignmentQuestion(Record):
     question: Line
     answer: Annotated[str, Field(max_length=LONGEST_ANSWER), AfterValidator(one_line)] | None = None
     """None: it is open. Empty: it is left to whoever does the work."""
@@ -57,7 +57,7 @@ class Asked(Record):
         return self.question.casefold().rstrip(SAME)
 
 
-class Made(Record):
+class Origin(Record):
     """How an alignment came about."""
 
     by: Literal["model", "template", "person"] = "person"
@@ -89,14 +89,14 @@ class Alignment(Record):
     """What can be read in more than one way."""
     intentionality: Lines = ()
     """What of the result's form and quality nobody has pictured yet."""
-    questions: Annotated[tuple[Asked, ...], Field(max_length=MOST_QUESTIONS)] = ()
-    answered: Annotated[tuple[Asked, ...], Field(max_length=MOST_LINES)] = ()
-    made: Made = Made()
+    questions: Annotated[tuple[AlignmentQuestion, ...], Field(max_length=MOST_QUESTIONS)] = ()
+    answered: Annotated[tuple[AlignmentQuestion, ...], Field(max_length=MOST_LINES)] = ()
+    made: Origin = Origin()
     more: Annotated[str, Field(max_length=LONGEST_MORE), AfterValidator(str.rstrip)] = ""
 
     @field_validator("answered")
     @classmethod
-    def _check_answered(cls, answered: tuple[Asked, ...]) -> tuple[Asked, ...]:
+    def _check_answered(cls, answered: tuple[AlignmentQuestion, ...]) -> tuple[AlignmentQuestion, ...]:
         if any(question.open for question in answered):
             raise PydanticCustomError("open", "expected an answer to each")
         return answered

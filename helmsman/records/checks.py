@@ -5,7 +5,7 @@ from typing import Literal
 
 from helmsman.records.base import Record, Usage
 
-UNSEEN = "a hidden check: what it is, and what it prints, is not told"
+HIDDEN_RESULT = "a hidden check: what it is, and what it prints, is not told"
 
 
 class TestCounts(Record):
@@ -51,10 +51,10 @@ class CheckResult(Record):
     """Tests that passed, by name in its report; only if every case is requested, which loops do not do."""
 
     @property
-    def unseen(self) -> "CheckResult":
+    def for_agent(self) -> "CheckResult":
         """The part of a hidden check that the agent may know: its name and whether it passes."""
         kept = {"name", "passed", "exit_code", "seconds", "timed_out"}
-        listed = () if self.passed else (UNSEEN,)
+        listed = () if self.passed else (HIDDEN_RESULT,)
         return CheckResult.model_validate({"command": "", "listed": listed, **self.model_dump(include=kept)})
 
     @property
@@ -63,7 +63,7 @@ class CheckResult(Record):
         return self.passed and self.counts is not None and not self.counts.executed
 
     @property
-    def by_chance(self) -> bool:
+    def is_flaky(self) -> bool:
         """Whether it failed only because of flaky tests, which passed again on the same tree."""
         failing = self.counts.failing if self.counts else ()
         return not self.passed and bool(self.flaky) and set(failing) <= set(self.flaky)
@@ -171,7 +171,7 @@ class Leak(Record):
     doubt: str = ""
 
 
-Harm = Literal["high", "medium", "low"]
+ScanSeverity = Literal["high", "medium", "low"]
 
 
 class Weakness(Record):
@@ -182,7 +182,7 @@ class Weakness(Record):
     path: str
     """Relative to the worktree, 300 characters at most."""
     line: int = 0
-    severity: Harm
+    severity: ScanSeverity
     digest: str = ""
     """Digest of the line, independent of its number and spacing, eight hexadecimal digits."""
 
@@ -195,7 +195,7 @@ class Scan(Record):
     error: str = ""
 
 
-Given = Literal["met", "not_met", "cannot_tell"]
+CriterionOutcome = Literal["met", "not_met", "cannot_tell"]
 """Possible verdicts of the judge on a criterion."""
 
 
@@ -236,7 +236,7 @@ class CriterionVerdict(Record):
         return not self.met and not self.cannot_tell
 
     @property
-    def given(self) -> Given:
+    def given(self) -> CriterionOutcome:
         """The verdict as the judge gives it."""
         return "met" if self.met else "cannot_tell" if self.cannot_tell else "not_met"
 
@@ -275,7 +275,7 @@ class Probe(Record):
     right: bool = False
 
 
-class Probed(Record):
+class ProbeResult(Record):
     """Results of the probes at one claim of completion, without their content."""
 
     written: int = 0

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Literal
 
-from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass, Moved
+from helmsman.records.agent import AgentOutcome, CommitRange, ErrorVector, FailureClass
 from helmsman.records.base import Record
 from helmsman.records.checks import Scan
 from helmsman.records.decision import Alert
@@ -136,7 +136,7 @@ class Figures(Record):
     """Failures inside the session, most frequent first, 3 at most."""
 
 
-class IterationSummary(Figures, Moved):
+class IterationSummary(Figures, CommitRange):
     """One iteration, in numbers and identities."""
 
     written: int = 0
@@ -234,7 +234,7 @@ LATER = "later"
 """Rule of work after the best tree of an ended loop."""
 
 
-class Failed(Record):
+class RolledBack(Record):
     """Work that was removed from the branch and is kept on a ref."""
 
     iteration: int

@@ -17,7 +17,7 @@ class Severity(StrEnum):
     ABORT = "ABORT"
 
 
-PAIN = "pain."
+CRITICAL = "pain."
 """Prefix of the rules of critical events, which end a loop at once."""
 
 
@@ -35,7 +35,7 @@ class Alert(Record):
     @property
     def is_critical(self) -> bool:
         """Whether it is a critical event; a reached limit also ends the loop but is not critical."""
-        return self.severity is Severity.ABORT and self.rule.startswith(PAIN)
+        return self.severity is Severity.ABORT and self.rule.startswith(CRITICAL)
 
 
 class Outcome(StrEnum):
@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 DecisionKind = Literal["continue", "wait", "stop"]
 
 
-class Considered(Record):
+class PathStep(Record):
     rule: str
     question: str
     held: bool
@@ -80,7 +80,7 @@ class Decision(Record):
     outcome: Outcome | None = None
     fault: str = ""
     """operator, agent or world, if the outcome is `failed`."""
-    path: tuple[Considered, ...] = ()
+    path: tuple[PathStep, ...] = ()
     grounds: Grounds | None = None
     """For completed work: its evidence, and what was not examined."""
     back_to: str = ""

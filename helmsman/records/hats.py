@@ -106,7 +106,7 @@ class Hat(Record):
         return when
 
 
-class Sheet(Record):
+class PresetSheet(Record):
     name: Name
     title: Title
     about: Line
@@ -123,7 +123,7 @@ class Sheet(Record):
 class Preset(Record):
     """A preset with its personas, as stored by a loop, independent of the files."""
 
-    sheet: Sheet
+    sheet: PresetSheet
     hats: tuple[Hat, ...] = Field(max_length=MOST_HATS)
     """The usual hat first, then those of the preset in order, then those that only an escalation level asks for."""
     source: str = ""
@@ -135,7 +135,7 @@ class Preset(Record):
         return self.sheet.name
 
 
-class Worn(Record):
+class ChosenHat(Record):
     name: str
     title: str = ""
     why: str

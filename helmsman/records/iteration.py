@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from helmsman.records.agent import Commit, Drift, Execution
 from helmsman.records.base import Record, Usage
-from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, ProbeResult
 from helmsman.records.claims import Claims, Contradiction
-from helmsman.records.control import Failed, Overseen
+from helmsman.records.control import Overseen, RolledBack
 from helmsman.records.decision import Decision
-from helmsman.records.hats import Worn
+from helmsman.records.hats import ChosenHat
 from helmsman.records.lessons import Learned, Recalled
-from helmsman.records.plan import InHand, ItemProof, Tick
+from helmsman.records.plan import CurrentItem, ItemProof, Tick
 from helmsman.records.proof import Proof, SinceStart
 
 Urgency = Literal["low", "normal", "high", "critical"]
@@ -61,14 +61,14 @@ class Compacted(Record):
     by: Literal["model", "template"] = "template"
 
 
-class Writing(Record):
+class WriterResult(Record):
     reason: str = ""
     """Why nothing of a model's could be used, 500 characters at most; empty where it could."""
     usage: Usage = Usage()
     """To be charged, also where the answer was of no use."""
 
 
-class Planned(Record):
+class WrittenParts(Record):
     focus: Focus | None = None
     compacted: Compacted | None = None
     reasons: tuple[str, ...] = ()
@@ -136,8 +136,8 @@ class Orientation(Record):
     start_commit: str
     commits: tuple[Commit, ...] = ()
     recalled: Recalled = Recalled()
-    hat: Worn | None = None
-    plan: InHand | None = None
+    hat: ChosenHat | None = None
+    plan: CurrentItem | None = None
     template: str = ""
     """The repository's own, at the commit that the loop began with; empty where it has none."""
 
@@ -172,13 +172,13 @@ class Evidence(Record):
     hidden: tuple[CheckResult, ...] = ()
     """Results of the hidden checks, without their output and commands; empty if there are none, or without a claim of
     completion."""
-    probed: Probed | None = None
+    probed: ProbeResult | None = None
     """Results of the test cases that a model wrote; None if none are requested, or something else already denies completion."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     block_judged: Judgement | None = None
     """Whether the judge confirms what blocks the agent; None if the judge was not asked."""
-    plan: InHand | None = None
+    plan: CurrentItem | None = None
     own: CheckReport | None = None
     noted: str = ""
     """Id of the current item, if the agent notes it as done."""
@@ -215,9 +215,9 @@ class IterationRecord(Evidence, Overseen):
     attempt: int
     started_at: datetime
     decision: Decision
-    failed: Failed | None = None
+    failed: RolledBack | None = None
     recalled: Recalled = Recalled()
-    hat: Worn | None = None
+    hat: ChosenHat | None = None
     tick: Tick | None = None
     learned: Learned = Learned()
 

@@ -57,7 +57,7 @@ class Subject(Record):
     tests: tuple[str, ...] = ()
 
 
-class Graded(Record):
+class GradedCriterion(Record):
     """The judge's verdict on a criterion in one iteration."""
 
     criterion: str
@@ -78,7 +78,7 @@ class Episode(Figures):
     """Ids of the lessons, and below of the guardrails, that its prompt carried."""
     guarded: tuple[str, ...] = ()
     learning: tuple[Learning, ...] = ()
-    verdicts: tuple[Graded, ...] = ()
+    verdicts: tuple[GradedCriterion, ...] = ()
     """The judge's, of each criterion, where it was asked; 20 at most."""
 
 

@@ -18,7 +18,7 @@ MOST_SKETCHED = 80
 """Items that fit into a diagram."""
 
 
-class Sketched(Record):
+class ItemSketch(Record):
     """Summary of an item, for diagrams and tables."""
 
     id: str
@@ -31,7 +31,7 @@ class Sketched(Record):
     """Whether it only verifies, and need not change anything."""
 
 
-class PlanItem(Sketched):
+class PlanItem(ItemSketch):
     """One piece of work that can be proven by itself."""
 
     details: str = ""
@@ -55,7 +55,7 @@ class Plan(Record):
         return tuple(item for item in self.items if not item.done)
 
 
-class InHand(Record):
+class CurrentItem(Record):
     """The part of a plan for an iteration: the current item, and what else is left."""
 
     item: PlanItem | None = None
@@ -67,11 +67,11 @@ class InHand(Record):
     next: str = ""
     anew: bool = False
     """Whether the agent may rewrite open items, because its approach has failed."""
-    sketch: tuple[Sketched, ...] = ()
+    sketch: tuple[ItemSketch, ...] = ()
     """The plan around the current item, 80 items at most."""
 
 
-class PlanTouched(Record):
+class PlanEdit(Record):
     """The agent's changes of the plan's file, which it does not own."""
 
     kept: bool = False
@@ -120,8 +120,8 @@ class PlanProgress(Record):
     ticked: dict[str, int] = Field(default_factory=dict[str, int])
     floor: dict[str, int] = Field(default_factory=dict[str, int])
     """By check command: how many tests failed at the last tick or else at the beginning; 0: it passed, -1: not known how many."""
-    touched: PlanTouched | None = None
-    sketch: tuple[Sketched, ...] = ()
+    touched: PlanEdit | None = None
+    sketch: tuple[ItemSketch, ...] = ()
 
     @property
     def tried(self) -> int:
@@ -133,7 +133,7 @@ class PlanProgress(Record):
         tries = {name: times for name, times in self.tries.items() if name != self.now}
         done = {"done": self.done + 1, "ticked": {**self.ticked, self.now: iteration}}
         sketch = update_sketch(self.sketch, {self.now}, ())
-        return self.model_copy(update={"now": "", "tries": tries, "sketch": sketch, **done, **NOTHING_TRIED})
+        return self.model_copy(update={"now": "", "tries": tries, "sketch": sketch, **done, **UNTRIED_ITEM})
 
     def without(self, undone: Collection[int]) -> "PlanProgress":
         """The plan after the work of those iterations, with its ticks, left the branch."""
@@ -145,9 +145,9 @@ class PlanProgress(Record):
         return self.model_copy(update={"done": self.done - len(lost), "ticked": ticked, "floor": {}, "sketch": sketch})
 
 
-NOTHING_TRIED: Mapping[str, Any] = {"missing": "", "changed": False, "noted": False, "own": None}
+UNTRIED_ITEM: Mapping[str, Any] = {"missing": "", "changed": False, "noted": False, "own": None}
 """State of an item that nobody has worked on."""
 
 
-def update_sketch(before: Sequence[Sketched], won: Collection[str], lost: Collection[str]) -> tuple[Sketched, ...]:
+def update_sketch(before: Sequence[ItemSketch], won: Collection[str], lost: Collection[str]) -> tuple[ItemSketch, ...]:
     return tuple(item.model_copy(update={"done": (item.done or item.id in won) and item.id not in lost}) for item in before)

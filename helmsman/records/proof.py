@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport, Given, TrustedRun
+from helmsman.records.checks import CheckReport, CriterionOutcome, TrustedRun
 from helmsman.records.verification import OutcomeTable
 
 
@@ -17,7 +17,7 @@ class Denial(Record):
     why: str
 
 
-NEEDS_WORD = frozenset({"unproven", "expectations", "looked_up"})
+WAIVABLE_RULES = frozenset({"unproven", "expectations", "looked_up"})
 """Rules that a person may waive after a second claim."""
 
 
@@ -83,7 +83,7 @@ class Proof(Record):
         return self.asked and self.green and not self.denied
 
     @property
-    def refused_by(self) -> frozenset[str]:
+    def refusing_rules(self) -> frozenset[str]:
         """Rules that refuse a claim of completion although every check passes; empty without such a claim."""
         return frozenset(denial.rule for denial in self.denied) if self.asked and self.green else frozenset()
 
@@ -110,7 +110,7 @@ class PastVerdict(Record):
     iteration: int
     commit: str
     criterion: str
-    given: Given
+    given: CriterionOutcome
     reason: str
 
 

@@ -11,7 +11,7 @@ from helmsman.records.agents import Agent, Capability
 from helmsman.records.base import Record, Usage
 from helmsman.records.checks import CheckReport, Finding
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.control import Failed, IterationSummary, Oversight
+from helmsman.records.control import IterationSummary, Oversight, RolledBack
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.hats import Preset
@@ -107,7 +107,7 @@ class LoopState(Record):
     collected_at_start: tuple[str, ...] = ()
     """Files from which the checks ran tests before any work although they are not named like tests."""
     best_checks: CheckReport | None = None
-    failed: Failed | None = None
+    failed: RolledBack | None = None
     verified: str = ""
     """The last commit on which completion was proven; only `force_max` and a failed merge continue after it."""
     merging: Merging = Merging()

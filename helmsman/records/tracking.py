@@ -23,7 +23,7 @@ class IssueLink(Record):
     """Why there is no pull request although the work is proven."""
 
 
-OURS = "helmsman"
+LABEL = "helmsman"
 """The label that identifies our issues, and the prefix of all our other labels."""
 
 
@@ -47,10 +47,10 @@ class Escalation(Record):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return OURS, f"{OURS}:{self.level}"
+        return LABEL, f"{LABEL}:{self.level}"
 
 
-class Found(Record):
+class TrackerItem(Record):
     number: int
     is_open: bool
     author: str = ""
@@ -58,11 +58,11 @@ class Found(Record):
     labels: tuple[str, ...] = ()
 
 
-class PullRequest(Found):
+class PullRequest(TrackerItem):
     url: str
 
 
-class TrackedIssue(Found):
+class TrackedIssue(TrackerItem):
     """One of our issues: its subject, and the stages reported there, oldest first."""
 
     detection: str
@@ -93,12 +93,12 @@ class TrackerAction(Record):
     remove: tuple[str, ...] = ()
 
 
-class Conflicted(Record):
+class ConflictedFile(Record):
     path: str
     how: str
 
 
-class Trouble(Record):
+class MergeProblem(Record):
     """Why proven work could not be merged. The next iterations have to fix it."""
 
     kind: Literal["conflict", "checks"]
@@ -110,7 +110,7 @@ class Trouble(Record):
     """The loop's commit that was proven without it."""
     head: str
     """The commit at which the following iterations start."""
-    files: tuple[Conflicted, ...] = ()
+    files: tuple[ConflictedFile, ...] = ()
     ours: tuple[Commit, ...] = ()
     """The loop's commits there, newest first, 10 at most."""
     theirs: tuple[Commit, ...] = ()
@@ -118,7 +118,7 @@ class Trouble(Record):
     why: str
 
 
-class Prepared(Record):
+class PreparedMerge(Record):
     """A prepared merge, complete as soon as the branch contains its commit."""
 
     base: str
@@ -132,17 +132,17 @@ class Merging(Record):
     proven: Decision | None = None
     """The decision that the work is done, while the merge is pending."""
     work: str = ""
-    prepared: Prepared | None = None
+    prepared: PreparedMerge | None = None
     failed: int = 0
     """Failed merges since a person last answered."""
-    trouble: Trouble | None = None
+    trouble: MergeProblem | None = None
 
     def without_proof(self) -> "Merging":
         """Reset the proof of the current work; keep the number of failed merges."""
         return self.model_copy(update={"proven": None, "work": "", "prepared": None})
 
 
-class Merged(Prepared):
+class Merged(PreparedMerge):
     """`commit`: the merge, or the branch's own commit if it already contained the work."""
 
     into: str

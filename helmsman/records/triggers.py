@@ -66,7 +66,7 @@ HIGHEST_NUMBER = 10**12
 Login = Annotated[str, Field(max_length=100)]
 
 
-Happened = Literal["labelled", "said", "withdrawn"]
+EventKind = Literal["labelled", "said", "withdrawn"]
 """The issue has the label that starts a loop; a comment for us; the label was removed, or the issue was closed."""
 
 
@@ -76,7 +76,7 @@ class IssueEvent(Delivery):
     full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", max_length=300)
     """`owner/name` at the forge."""
     number: int = Field(gt=0, lt=HIGHEST_NUMBER)
-    happened: Happened
+    happened: EventKind
     moment: str = Field(max_length=100)
     """What tells this event from others of the kind at the same issue: the comment's id, or when the issue was changed."""
     by: Login

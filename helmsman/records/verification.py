@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, Probed
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, ProbeResult
 
 MOST_CASES = 200
 """Cases stored in a loop's record."""
@@ -62,14 +62,14 @@ class Grounds(Record):
     not_looked_at: tuple[str, ...] = ()
 
 
-Word = Literal["verified", "not_verified", "inconclusive"]
+Verdict = Literal["verified", "not_verified", "inconclusive"]
 """`inconclusive`: cannot be decided; never a pass."""
-EXIT_STATUS: Mapping[Word, int] = {"verified": 0, "not_verified": 1, "inconclusive": 2}
+EXIT_STATUS: Mapping[Verdict, int] = {"verified": 0, "not_verified": 1, "inconclusive": 2}
 
 
 class Reason(Record):
     rule: str
-    verdict: Word
+    verdict: Verdict
     why: str
     remedy: str = ""
 
@@ -77,7 +77,7 @@ class Reason(Record):
 class Verification(Record):
     """The whole result, as `--json` prints it."""
 
-    verdict: Word
+    verdict: Verdict
     exit_status: int
     reasons: tuple[Reason, ...]
     base: str
@@ -92,7 +92,7 @@ class Verification(Record):
     new_tests: CheckReport | None = None
     """On the base's source with the head's tests; null if not run."""
     hidden: tuple[CheckResult, ...] = ()
-    probed: Probed | None = None
+    probed: ProbeResult | None = None
     """Results of the test cases that a model wrote; null if none were requested."""
     hints: tuple[Finding, ...] = ()
     """Hints from the text of the diff; they decide nothing."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from helmsman.oversee.limits import WARN_AT, gauges
 from helmsman.oversee.progress import made_progress
 from helmsman.plain import LONGEST_LINE, shortened, spelled
-from helmsman.records.agent import NEVER_AT_WORK, AgentOutcome
+from helmsman.records.agent import NO_WORK_OUTCOMES, AgentOutcome
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Movement
 from helmsman.records.decision import Outcome, Severity
@@ -107,7 +107,7 @@ def _operations(record: IterationRecord | None) -> System:
         title,
         f"{spelled(call.outcome)}, {changed}",
         (("ended early", call.pain), *(row for row in _fact_rows(record, "Agent", "Work", "Plan") if row[0] not in BETWEEN)),
-        bad=call.outcome not in AT_WORK - NEVER_AT_WORK or call.pain,
+        bad=call.outcome not in AT_WORK - NO_WORK_OUTCOMES or call.pain,
         watch=call.outcome in IN_PART or (moment and not made_progress(moment)),
     )
 

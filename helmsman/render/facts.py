@@ -13,7 +13,7 @@ from helmsman.records.checks import CheckReport, Finding, Judgement, JudgementOu
 from helmsman.records.claims import Contradiction
 from helmsman.records.control import EscalationLevel, Oversight, Progress
 from helmsman.records.decision import Decision, Outcome, Severity
-from helmsman.records.hats import Worn
+from helmsman.records.hats import ChosenHat
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 
@@ -162,7 +162,7 @@ def _agent_facts(record: IterationRecord) -> Iterator[Fact]:
     )
 
 
-def hat_fact(hat: Worn) -> Fact:
+def hat_fact(hat: ChosenHat) -> Fact:
     return Fact("hat", f"{clean(hat.name)}: {clean(hat.why)}{f' ({clean(hat.preset)})' if hat.preset else ''}", "", "Agent")
 
 

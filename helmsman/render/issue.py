@@ -17,7 +17,7 @@ from helmsman.plain import clean
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Comment, Escalation, Found, IssueLink, TrackedIssue
+from helmsman.records.tracking import Comment, Escalation, IssueLink, TrackedIssue, TrackerItem
 from helmsman.render.artifacts import checks_page, gates_page, iterations_page, verdicts_page
 from helmsman.render.markdown_page import code, prose
 from helmsman.render.templating import render_markdown
@@ -118,7 +118,7 @@ def tracked_issue(issue: Found, comments: Sequence[Comment], uid: str) -> Tracke
     return TrackedIssue.model_validate(dict(issue) | {"detection": issue_mark["detection"], "stages": stages})
 
 
-def is_ours(comment: Comment, issue: Found) -> bool:
+def is_ours(comment: Comment, issue: TrackerItem) -> bool:
     """Whether Helmsman wrote a comment: by the issue's author and under a mark, since a person may use the same account."""
     return comment.author == issue.author and bool(read_mark(comment.body))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from helmsman.parsers.loose import text
 from helmsman.plain import shortened
-from helmsman.records.agent import survivors_named
+from helmsman.records.agent import format_survivors
 from helmsman.records.checks import SHOWN, Finding, Weight
 from helmsman.records.iteration import Evidence
 from helmsman.verify.diff import FileDiff
@@ -58,7 +58,7 @@ def no_test_ran_in(checks: Sequence[str]) -> str:
 def processes_left(evidence: Evidence) -> str:
     """Describe the agent's processes that could not be ended: they may change files or act as servers during the checks."""
     left = evidence.execution.call.survivors
-    return f"processes that the agent started are still running: {survivors_named(left)}" if left else ""
+    return f"processes that the agent started are still running: {format_survivors(left)}" if left else ""
 
 
 # --- links to targets outside of the repository ---------------------------------------------------------------------------------

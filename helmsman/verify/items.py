@@ -33,9 +33,7 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
         why = "the plan was made anew; its items are proven from the next iteration on"
         return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
     missing = tuple(filter(None, _reasons_against(state, evidence, item)))
-    proof = ItemProof(
-        item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.worth_checking
-    )
+    proof = ItemProof(item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.needs_checks)
     if missing or item.check or tests_that_name(state, evidence, item):
         return proof
     # only the agent knows whether it has finished the item

@@ -96,7 +96,7 @@ def shown_by(report: CheckReport, start: CheckReport) -> tuple[tuple[str, ...], 
     A check that timed out, could not run or is flaky on the start shows nothing.
     """
     passing = {result.command for result in report.results if result.passed and not result.ran_no_test}
-    failing = [one for one in start.failures if one.command in passing and not (one.timed_out or one.error or one.by_chance)]
+    failing = [one for one in start.failures if one.command in passing and not (one.timed_out or one.error or one.is_flaky)]
     tests = (name for one in failing if one.counts for name in one.counts.failing)
     names = {result.command: result.name for result in report.results}
     return tuple(names[one.command] for one in failing), tuple(dict.fromkeys(tests))

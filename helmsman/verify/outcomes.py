@@ -92,7 +92,7 @@ def run_cases(result: CheckResult | None, title: str) -> RunCases:
 
 def failing_cases(result: CheckResult, title: str) -> tuple[str, ...]:
     """Return cases that fail reliably, or the check's title if it names none; only named cases if it did not finish."""
-    if result.passed or result.by_chance:
+    if result.passed or result.is_flaky:
         return ()
     failing = tuple(name for name in (result.counts.failing if result.counts else ()) if name not in result.flaky)
     return failing or (() if result.timed_out or result.error else (title,))

@@ -16,13 +16,13 @@ from helmsman.records.checks import (
     Finding,
     Judgement,
     JudgementOutcome,
-    Probed,
+    ProbeResult,
     TrustedRun,
     checks_fail,
 )
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Mutants, SinceStart
-from helmsman.records.verification import Case, Grounds, OutcomeTable, Reason, Word
+from helmsman.records.verification import Case, Grounds, OutcomeTable, Reason, Verdict
 from helmsman.texts import plural
 from helmsman.verify.called_languages import NAMES
 from helmsman.verify.can_fail import cannot_fail
@@ -56,7 +56,7 @@ class Runs:
     cannot_fail: Sequence[str] | None = None
     """Checks that still pass with other values in the tests that turned green; None if no value could be changed."""
     mutants: Mutants | None = None
-    probed: Probed | None = None
+    probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
     judge_not_asked: str = ""
@@ -172,7 +172,7 @@ NOTHING_RED = "nothing was red before; this proves that nothing broke, not that 
 CAUSE = 300  # characters of an output that a reason shows
 
 
-def verdict(runs: Runs) -> tuple[Word, tuple[Reason, ...]]:
+def verdict(runs: Runs) -> tuple[Verdict, tuple[Reason, ...]]:
     """Return the verdict with every reason for it."""
     against = (*_check_reasons(runs), *_test_reasons(runs), *_independent_reasons(runs), *_unproven_reasons(runs))
     if not against:
@@ -217,7 +217,7 @@ def _already_red_reasons(runs: Runs) -> Iterator[Reason]:
         )
     listed = {case.check for case in runs.table.cases if case.outcome in {"FAIL_TO_FAIL", "PASS_TO_FAIL"}}
     for result in runs.head.failures:
-        if result.by_chance:
+        if result.is_flaky:
             yield _inconclusive("flaky", f"{clean(result.name)} fails only sometimes: {some(result.flaky)}")
         elif result.name not in listed and not (result.timed_out or result.error):
             yield _not_verified("red", f"{clean(result.name)} fails on the head")

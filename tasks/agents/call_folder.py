@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.agent_dialects import DialectReader, reader_of
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.agent import AgentCall, AgentOutcome, Interrupted, KeptSession
+from helmsman.records.agent import AgentCall, AgentOutcome, InterruptedCall, KeptSession
 from helmsman.records.agents import AgentKind
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Briefing
@@ -48,14 +48,14 @@ class CallFolder:
     call = Within("call.json")
 
 
-def interrupted_call(folder: CallFolder) -> Interrupted | None:
+def interrupted_call(folder: CallFolder) -> InterruptedCall | None:
     """The call that started and never ended, or None."""
     start_record = _read_start(folder)
     if start_record is None or finished_call(folder) is not None:
         return None
-    started_at = datetime.fromisoformat(start_record["at"])
+    began = datetime.fromisoformat(start_record["at"])
     usage = _read_transcript(folder).usage if folder.transcript.exists() else Usage()
-    return Interrupted(start=start_record["start"], started_at=started_at, ended_at=started_at + _duration(folder), usage=usage)
+    return InterruptedCall(start=start_record["start"], started_at=began, ended_at=began + _duration(folder), usage=usage)
 
 
 def finished_call(folder: CallFolder) -> AgentCall | None:

@@ -18,7 +18,7 @@ from helmsman.config.layers import Resolved, did_you_mean, display
 from helmsman.errors import OperatorError
 from helmsman.parsers.definitions import read_kind, template_kind
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
-from helmsman.records.hats import Hat, Preset, Sheet, is_name
+from helmsman.records.hats import Hat, Preset, PresetSheet, is_name
 from tasks.system.files import read_text, resolve_inside
 
 OF_A_TEMPLATE = "command", "prompt", "output"
@@ -26,7 +26,7 @@ OF_ANY_OTHER = "binary", "model", "arguments", "environment"
 
 MOST_FILES = 100
 """Files read per folder."""
-T = TypeVar("T", Hat, Sheet, AgentKind)
+T = TypeVar("T", Hat, PresetSheet, AgentKind)
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def advance_alignment(work: Work, alignment: Alignment) -> Alignment:
 
 def _draft(work: Work, before: Alignment | None) -> Alignment:
     """A model's draft; without a model, the template or the earlier alignment, with the reason."""
-    facts, last = gather(work), before.made if before else Made()
+    facts, last = gather(work), before.made if before else Origin()
     number, cost, problem, retry = last.round + 1, last.cost_usd, "", work.config.retry
     if not work.asks:
         retry = retry.model_copy(update={"attempts": min(retry.attempts, RETRIES_BEFORE_A_PERSON)})
@@ -185,7 +185,7 @@ def _draft(work: Work, before: Alignment | None) -> Alignment:
         cost += reply.usage.cost_usd
         proposal = read_proposal(reply, work.goal, before)
         if isinstance(proposal, Alignment):
-            by = Made(by="model", model=work.config.judge.model[:200], round=number, commit=facts.commit, cost_usd=cost)
+            by = Origin(by="model", model=work.config.judge.model[:200], round=number, commit=facts.commit, cost_usd=cost)
             return proposal.model_copy(update={"made": by})
         problem = proposal
     fallback = settled(before, problem) if before else by_template(work.goal, facts, problem)

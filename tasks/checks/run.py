@@ -16,7 +16,7 @@ from helmsman.errors import Cancelled, OperatorError
 from helmsman.parsers.failure_lines import list_failures
 from helmsman.parsers.test_files import is_test_file
 from helmsman.parsers.test_report import files_of, read_junit, read_summary
-from helmsman.records.agent import survivors_named
+from helmsman.records.agent import format_survivors
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
 from helmsman.verify.rerun import after_rerun, ran, suspects
@@ -194,7 +194,7 @@ def _run_numbered(check_context: CheckContext, numbered: Numbered) -> CheckResul
         return _not_run_result(check, "no time was left for it")
     publish(CheckStarted(name=check.title))
     result = run_check(check_context, index, check, seconds)
-    publish(CheckFinished(result=result.unseen if check_context.hidden else result))
+    publish(CheckFinished(result=result.for_agent if check_context.hidden else result))
     return result
 
 
@@ -247,7 +247,7 @@ def _not_run_result(check: CheckConfig, why: str) -> CheckResult:
 
 
 def _check_result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
-    root, exited, survivors = check_context.root, ended.by == "itself", survivors_named(ended.survivors)
+    root, exited, survivors = check_context.root, ended.by == "itself", format_survivors(ended.survivors)
     is_complete = ended.output_bytes <= 2 * KEPT_BYTES  # head and tail are the whole output
     head, tail = map(redact, (ended.head + ended.tail, "") if is_complete else (ended.head, ended.tail))
     output = f"{head}\n{tail}"

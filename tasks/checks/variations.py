@@ -16,7 +16,7 @@ from typing import NamedTuple
 from helmsman.parsers.source import Source
 from helmsman.parsers.test_files import is_source, is_test_file, needs_text
 from helmsman.records.base import Usage
-from helmsman.records.checks import CheckReport, Probe, Probed
+from helmsman.records.checks import CheckReport, Probe, ProbeResult
 from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
@@ -175,10 +175,10 @@ class _ProbeRun(NamedTuple):
     printed: str
 
 
-def probe_work(context: LoopContext, state: LoopState, commit: str, credentials: Credentials) -> Probed:
+def probe_work(context: LoopContext, state: LoopState, commit: str, credentials: Credentials) -> ProbeResult:
     """Run probes on a loop's work: those of an earlier claim, or else new ones."""
     if not state.config.workspace.clean:
-        return Probed(reason=NOT_CLEAN)
+        return ProbeResult(reason=NOT_CLEAN)
     work = work_of(context, state, commit)
     tag, seconds = f"{context.tag(state)}/probes", work.config.judge.timeout_seconds
     asking = Asking(work.config, credentials, tag, context.folder.cancel.exists, seconds)
@@ -187,12 +187,14 @@ def probe_work(context: LoopContext, state: LoopState, commit: str, credentials:
     return probed
 
 
-def probe(check_context: CheckContext, work: Range, kept: Sequence[Probe], asking: Asking) -> tuple[Probed, tuple[Probe, ...]]:
+def probe(
+    check_context: CheckContext, work: Range, kept: Sequence[Probe], asking: Asking
+) -> tuple[ProbeResult, tuple[Probe, ...]]:
     """Run probes on the work; return the result and the probes to keep. Model failures do not raise, except Cancelled."""
     changed = [path for path in work.changed if is_source(path)]
     runner = runner_for(changed)
     if isinstance(runner, str):
-        return Probed(reason=runner), tuple(kept)
+        return ProbeResult(reason=runner), tuple(kept)
     source_paths, top = [path for path in changed if runner.language.is_source(path)], work.repository.common
     sources = {path: text for path, text in read_texts(top, tree_of(top, work.commit), source_paths) if text}
     tests = _tests_of_start(work, runner, changed)
@@ -215,12 +217,12 @@ def probe(check_context: CheckContext, work: Range, kept: Sequence[Probe], askin
 
 def _summarize(
     runs: Sequence[_ProbeRun], reviews: Mapping[str, Reading], are_reused: bool, reason: str, usage: Usage
-) -> tuple[Probed, tuple[Probe, ...]]:
+) -> tuple[ProbeResult, tuple[Probe, ...]]:
     failing = [entry.probe for entry in runs if entry.passed is False]
     right = [entry for entry in failing if entry.right or reviews.get(entry.code) == "right"]
     unclear = [entry for entry in failing if not entry.right and reviews.get(entry.code) == "unclear"]
     passing = [entry.probe for entry in runs if entry.passed]
-    probed = Probed(
+    probed = ProbeResult(
         written=len(runs),
         again=are_reused,
         passing=len(passing),

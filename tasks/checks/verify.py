@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from helmsman.records.checks import CheckReport, Judgement, Probed, TrustedRun, Weight
+from helmsman.records.checks import CheckReport, Judgement, ProbeResult, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, OutcomeTable, Verification
 from helmsman.verify.completion import required_tests
 from helmsman.verify.findings import findings_that_block
@@ -137,7 +137,7 @@ def _run_further(check_context: CheckContext, work: Range, head: CheckReport, ta
         results["cannot_fail"] = that_cannot_fail(check_context, work, head, proving)
     if work.config.hidden:
         say("hidden checks on the head")
-        results["hidden"] = tuple(result.unseen for result in run_hidden(check_context, work))
+        results["hidden"] = tuple(result.for_agent for result in run_hidden(check_context, work))
     if work.config.proof.neighbours:
         say("calls beside those of the head's tests")
         results["looked_up"] = looked_up_in(check_context, work)
@@ -149,7 +149,7 @@ def _run_further(check_context: CheckContext, work: Range, head: CheckReport, ta
 
 def _run_probes(
     check_context: CheckContext, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say
-) -> Probed | None:
+) -> ProbeResult | None:
     """Run probes, which cost money, only if nothing else fails."""
     has_failures = runs.head.failures or runs.table.of("fails") or [result for result in runs.hidden if not result.passed]
     if not work.config.proof.probes or has_failures or not runs.head.results:

@@ -11,7 +11,7 @@ from helmsman.config.layers import COMMAND_LINE, Layer, did_you_mean, display
 from helmsman.errors import OperatorError
 from helmsman.orient.hats import CALLED
 from helmsman.parsers.definitions import read_hat, read_sheet
-from helmsman.records.hats import Hat, Preset, Sheet
+from helmsman.records.hats import Hat, Preset, PresetSheet
 from tasks.agents.catalogue import Catalogue, LoopSettings
 from tasks.system.files import read_text, resolve_inside
 
@@ -81,7 +81,7 @@ def known_presets(top: Path) -> dict[str, str]:
     return {name: BUILT_IN if path.is_relative_to(PRESETS.built_in) else PRESETS.where(path) for name, path in files}
 
 
-def _with_hats(sheet: Sheet, top: Path, source: str) -> Preset:
+def _with_hats(sheet: PresetSheet, top: Path, source: str) -> Preset:
     """The preset with its hats and those that any loop may need. Hats that the ladder calls by name have no other triggers."""
     own = [_find_hat(name, top, sheet, source) for name in dict.fromkeys((sheet.usual, *sheet.hats))]
     names = {hat.name for hat in own}

@@ -27,7 +27,7 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Merged, Prepared, Trouble
+from helmsman.records.tracking import Merged, MergeProblem, PreparedMerge
 from helmsman.texts import plural
 from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import commit_handoff
@@ -115,7 +115,7 @@ def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopStat
     if joined.conflicts:
         return _store_trouble(context, state, target, joined)
     if target.holds(joined.commit):
-        return _store_merged(context, state, target, Prepared(base=target.base, head=joined.commit, commit=target.base))
+        return _store_merged(context, state, target, PreparedMerge(base=target.base, head=joined.commit, commit=target.base))
     commit = commit_handoff(context, state, joined.commit)  # with the loop's handoff, where that passes
     report = check(commit, commit_and_tree(context.worktree, commit)[1])
     problem = _problem(state, report)
@@ -147,7 +147,7 @@ def _without_merge(context: LoopContext, state: LoopState, target: Target) -> Lo
             stand_on(context.worktree, state.branch, tip)
         return _store(context, state, require_new_proof(state, now_utc()), "its branch moved on before it was merged")
     if target.holds(state.head):
-        return _store_merged(context, state, target, Prepared(base=target.base, head=state.head, commit=target.base))
+        return _store_merged(context, state, target, PreparedMerge(base=target.base, head=state.head, commit=target.base))
     return None
 
 
@@ -163,7 +163,7 @@ def _problem(state: LoopState, report: CheckReport) -> str:
 
 
 def _store_merged(
-    context: LoopContext, state: LoopState, target: Target, prepared: Prepared, notes_so_far: tuple[str, ...] = ()
+    context: LoopContext, state: LoopState, target: Target, prepared: PreparedMerge, notes_so_far: tuple[str, ...] = ()
 ) -> LoopState:
     """Store that the branch contains the work. Move the loop's branch to it, and the local branch of a remote's target."""
     notes = [*notes_so_far, fast_forward_local(target, prepared.commit)]
@@ -195,7 +195,7 @@ def _store_trouble(
     paths = [file.path for file in files]
     shown = ", ".join(map(clean, paths[:NAMED]))
     why = problem or f"{plural(len(joined.conflicts), 'file')} in conflict with {target.branch}: {shown}"
-    trouble = Trouble(
+    trouble = MergeProblem(
         kind="checks" if problem else "conflict",
         into=target.branch,
         base=target.base,

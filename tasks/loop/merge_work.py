@@ -15,7 +15,7 @@ from helmsman.plain import clean
 from helmsman.records.agent import Commit
 from helmsman.records.checks import CheckReport
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Conflicted
+from helmsman.records.tracking import ConflictedFile
 from helmsman.texts import plural
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
@@ -54,7 +54,7 @@ class Joined:
     """A commit that contains both sides."""
 
     commit: str
-    conflicts: tuple[Conflicted, ...] = ()  # files with conflict markers
+    conflicts: tuple[ConflictedFile, ...] = ()  # files with conflict markers
     notes: tuple[str, ...] = ()  # remarks for people
 
 
@@ -99,7 +99,7 @@ def _merge(context: LoopContext, state: LoopState, base: str) -> Joined:
     options = "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
     entries = git_bytes(worktree, "status", "--porcelain", "-z", *options).split(b"\0")
     marked = ((entry, HOW.get(entry[:2].decode("ascii", "replace"))) for entry in entries)
-    conflicts = tuple(Conflicted(path=os.fsdecode(entry[3:]), how=how) for entry, how in marked if how)
+    conflicts = tuple(ConflictedFile(path=os.fsdecode(entry[3:]), how=how) for entry, how in marked if how)
     if problem and not conflicts:
         raise TransientError(f"{into} cannot be merged into the loop's work", found=problem)
     conflicts, notes = _resolve_plan(context, state, base, conflicts)
@@ -115,8 +115,8 @@ def _merge(context: LoopContext, state: LoopState, base: str) -> Joined:
 
 
 def _resolve_plan(
-    context: LoopContext, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
-) -> tuple[tuple[Conflicted, ...], tuple[str, ...]]:
+    context: LoopContext, state: LoopState, base: str, conflicts: tuple[ConflictedFile, ...]
+) -> tuple[tuple[ConflictedFile, ...], tuple[str, ...]]:
     """Resolve a conflict in the plan, where markers would block all further work; return the other conflicts and notes."""
     path = state.config.plan.file
     resolved = plan_taken(context.repository, state, base) if any(conflict.path == path for conflict in conflicts) else None

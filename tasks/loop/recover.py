@@ -13,9 +13,9 @@ from datetime import datetime
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.best import best_to_restore, describe_best, restore_best
 from helmsman.records.advance import end, interrupt
-from helmsman.records.agent import Execution, Interrupted, Salvage
-from helmsman.records.control import LATER, Checkpoint, Failed
-from helmsman.records.decision import PAIN, Decision, Outcome
+from helmsman.records.agent import Execution, InterruptedCall, Salvage
+from helmsman.records.control import LATER, Checkpoint, RolledBack
+from helmsman.records.decision import CRITICAL, Decision, Outcome
 from helmsman.records.events import AttemptInterrupted
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
@@ -71,7 +71,7 @@ def mark_interrupted(context: LoopContext, state: LoopState) -> LoopState:
 def mark_lost(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """Make the next attempt due after an agent call on another machine whose result is unknown."""
     salvaged = salvage(context.repository, context.worktree, state, state.head)
-    after = interrupt(state, Interrupted(start=state.head, started_at=now, ended_at=now), salvaged)
+    after = interrupt(state, InterruptedCall(start=state.head, started_at=now, ended_at=now), salvaged)
     what = f"work kept at {salvaged.ref}" if salvaged else "its work stays there"
     subject = f"iteration {state.due} attempt {state.attempt} was cut off with {state.host or 'its machine'}: {what}"
     return replace_state(context.repository, state, after, subject)
@@ -93,7 +93,7 @@ def close(context: LoopContext, state: LoopState, why: BaseException, now: datet
     return replace_state(context.repository, state, end(state, decision, now), f"end: {decision.rule}")
 
 
-def roll_back(context: LoopContext, state: LoopState, execution: Execution, decision: Decision) -> Failed:
+def roll_back(context: LoopContext, state: LoopState, execution: Execution, decision: Decision) -> RolledBack:
     """Reset the branch and the worktree to `decision.back_to`. Idempotent, also after a crash."""
     commit, back_to = execution.change.commit, decision.back_to
     recover(context.repository, context.worktree, state.branch)
@@ -102,9 +102,9 @@ def roll_back(context: LoopContext, state: LoopState, execution: Execution, deci
         git(context.worktree, "update-ref", ref, commit)
     reset_branch(context, state, back_to)
     files = changed_between(context, back_to, commit)
-    rule = decision.rule if decision.rule.startswith(PAIN) else REGRESSING
+    rule = decision.rule if decision.rule.startswith(CRITICAL) else REGRESSING
     why = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
-    return Failed(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
+    return RolledBack(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
 
 
 def undo_changes(context: LoopContext, state: LoopState, start: str) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
     return replace_state(context.repository, state, after, f"left at its best: {best.commit[:12]}")
 
 
-def _move_back(context: LoopContext, state: LoopState, kept: Failed) -> None:
+def _move_back(context: LoopContext, state: LoopState, kept: RolledBack) -> None:
     """Move the branch back; other changes in the worktree go to a salvage ref."""
     recover(context.repository, context.worktree, state.branch)
     salvage(context.repository, context.worktree, state, kept.commit)

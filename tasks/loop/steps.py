@@ -18,14 +18,14 @@ from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.oversee.signals import IterationView
 from helmsman.parsers.status import read_ending
-from helmsman.records.advance import advance, with_its_end, without_test
+from helmsman.records.advance import advance, with_consequences, without_test
 from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.control import Overseen
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import IterationRecorded
-from helmsman.records.iteration import Briefing, Evidence, IterationRecord, Orientation, Planned
+from helmsman.records.iteration import Briefing, Evidence, IterationRecord, Orientation, WrittenParts
 from helmsman.records.lessons import ExtractedLessons, Learned
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
@@ -114,12 +114,12 @@ def orient(context: LoopContext, state: LoopState) -> Orientation:
 
 
 @step(by_step)
-def plan(context: LoopContext, state: LoopState, orientation: Orientation) -> Planned:
+def plan(context: LoopContext, state: LoopState, orientation: Orientation) -> WrittenParts:
     return write_plan(context, state, orientation, lambda: judge_credentials(state.config))
 
 
 @step(by_step)
-def prompt(context: LoopContext, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
+def prompt(context: LoopContext, state: LoopState, orientation: Orientation, planned: WrittenParts) -> Briefing:
     return brief(state, orientation, planned)
 
 
@@ -178,7 +178,7 @@ def claims(
     context: LoopContext,
     state: LoopState,
     orientation: Orientation,
-    planned: Planned,
+    planned: WrittenParts,
     execution: Execution,
     report: CheckReport | None,
     findings: tuple[Finding, ...],
@@ -228,7 +228,7 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
         return evidence
     # probes cost money: run them only where nothing else denies that the work is done; the item reports the rest of a plan
     proof = prove(state.config, state.done, evidence)
-    if not (proof.asked and proof.green) or proof.refused_by - {"plan"}:
+    if not (proof.asked and proof.green) or proof.refusing_rules - {"plan"}:
         return evidence
     probed = probe_work(context, state, commit, lambda: judge_credentials(state.config))
     return evidence.model_copy(update={"probed": probed})
@@ -308,7 +308,7 @@ def record(context: LoopContext, state: LoopState, what: IterationRecord) -> Ite
     failed = roll_back(context, state, what.execution, decision) if decision.back_to else None
     is_kept = not decision.back_to and not decision.repeat and decision.outcome is not Outcome.EJECTED
     proven = what.item is not None and what.item.proven
-    what = with_its_end(what, failed, tick(context, state, what, decision) if proven and is_kept else None)
+    what = with_consequences(what, failed, tick(context, state, what, decision) if proven and is_kept else None)
     check_lease(context.repository, state)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"
@@ -348,4 +348,4 @@ def check_hidden(context: LoopContext, state: LoopState, commit: str, name: str)
     require_known(state)
     results = run_hidden(check_context(context, state), work_of(context, state, commit))
     keep_output(state.uid, name, results)
-    return tuple(result.unseen for result in results)
+    return tuple(result.for_agent for result in results)

@@ -12,7 +12,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.prices import priced
 from helmsman.records.base import Reply, Usage
-from helmsman.records.iteration import Question, Writing
+from helmsman.records.iteration import Question, WriterResult
 from helmsman.tokens import tokens
 from tasks.models.judge import send
 from tasks.system.environment import agent_environment, ours
@@ -52,7 +52,7 @@ class Asking:
     """Time limit of the answer."""
 
 
-def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, Writing]:
+def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, WriterResult]:
     """Ask for an optional text. Returns the result of `read`, or None, and the usage with a reason for any failure.
 
     `read` returns a string, the reason, for a useless answer. Raises only Cancelled.
@@ -72,8 +72,8 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
         else:
             result = f"the call of the model failed: {type(error).__name__}: {error}"
     if isinstance(result, str):
-        return None, Writing(reason=result[:_REASON], usage=usage)
-    return result, Writing(usage=usage)
+        return None, WriterResult(reason=result[:_REASON], usage=usage)
+    return result, WriterResult(usage=usage)
 
 
 def ask(by: Asking, question: Question) -> Reply:

@@ -5,15 +5,15 @@ from functools import partial
 
 from helmsman.orient.compaction import compaction_request, compacts, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
-from helmsman.records.iteration import Orientation, Planned, Writing
+from helmsman.records.iteration import Orientation, WriterResult, WrittenParts
 from helmsman.records.state import LoopState
 from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.loop_context import LoopContext
 
 
-def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> Planned:
+def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> WrittenParts:
     """Write the focus and the compaction, each if due. Raises only Cancelled."""
-    planned, tag = Planned(), context.tag(state)
+    planned, tag = WrittenParts(), context.tag(state)
     if not state.config.prompt.written:
         return planned
     by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
@@ -29,7 +29,7 @@ def write(context: LoopContext, state: LoopState, orientation: Orientation, cred
     return planned
 
 
-def _add_result(planned: Planned, writing: Writing, **fields: object) -> Planned:
+def _add_result(planned: WrittenParts, writing: WriterResult, **fields: object) -> WrittenParts:
     """Add the result; its usage is charged even if it was useless."""
     reasons = (*planned.reasons, *([writing.reason] if writing.reason else ()))
     return planned.model_copy(update={"reasons": reasons, "usage": planned.usage.plus(writing.usage), **fields})

@@ -12,7 +12,7 @@ from helmsman.parsers.plan_order import missing_item_error, pick_item, rejection
 from helmsman.plain import clean
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence
-from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouched, Tick
+from helmsman.records.plan import CurrentItem, Plan, PlanEdit, PlanItem, PlanProgress, Tick
 from helmsman.records.state import LoopState
 from tasks.repository.branch_files import Held, held_in, named_in, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git
@@ -46,7 +46,7 @@ def items_of(context: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
     return tuple(item for item in plan_at(context.repository, state.head, config.file).items if config.item in {"", item.id})
 
 
-def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
+def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> CurrentItem | None:
     """Item of the plan for the due iteration; None if it has another task. `small`: prefer small items."""
     config = state.config.plan
     if not config.file or state.researching:
@@ -60,7 +60,7 @@ def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: 
     return pick_item(plan, config.item, anew=advise(state).new_plan, small=small, begun=begun)
 
 
-def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched | None:
+def put_back(context: LoopContext, state: LoopState, start: str) -> PlanEdit | None:
     """Revert the agent's changes to the plan in a commit, except a new plan on request. Returns None without changes."""
     path = state.config.plan.file
     trouble = state.merging.trouble
@@ -83,11 +83,11 @@ def put_back(context: LoopContext, state: LoopState, start: str) -> PlanTouched 
         except PlanError as complaint:
             why = f"the new plan cannot be followed: {clean(str(complaint))}"
     if not why:
-        return PlanTouched(kept=True, why="the plan was made anew")
+        return PlanEdit(kept=True, why="the plan was made anew")
     tree = tree_with(context.repository, commit, path, before.content, before.mode)
     messages = "-m", PUT_BACK, "-m", f"The loop ticks it, not the agent.\n\nHelmsman-Loop: {state.loop}"
     _move_worktree(context, state, git(context.repository.common, "commit-tree", tree, "-p", commit, *messages).strip())
-    return PlanTouched(why=why)
+    return PlanEdit(why=why)
 
 
 def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:

@@ -16,7 +16,7 @@ from helmsman.errors import OperatorError
 from helmsman.parsers.loose import items, mapping
 from helmsman.plain import clean
 from helmsman.records.base import Record
-from helmsman.records.tracking import OURS, Comment, Found, PullRequest
+from helmsman.records.tracking import LABEL, Comment, PullRequest, TrackerItem
 from tasks.system.environment import ours
 from tasks.trackers.client import MISSING_STATUSES, MOST_WORDS, NO_USER_STATUSES, TOKEN, Api, identity_of, unknown_format
 
@@ -108,18 +108,18 @@ class IssueTracker(Api):
         super().__init__(base, {name: value.format(token=token) for name, value in forge.headers.items()}, patience)
         self._forge, self._repository, self._home = forge, repository, f"/repos/{repository}"
 
-    def find(self, since: datetime) -> Sequence[Found]:
+    def find(self, since: datetime) -> Sequence[TrackerItem]:
         """Issues with our label, open or closed, updated since then."""
         query = {"state": "all", "labels": OURS, "since": _timestamp(since), **self._forge.listing}
         issues = (_issue_of(item) for item in self.pages(f"{self._home}/issues", **query))
         return [issue for issue in issues if issue is not None and OURS in issue.labels]  # Gitea ignores an unknown label
 
-    def get(self, number: int) -> Found | None:
+    def get(self, number: int) -> TrackerItem | None:
         """The issue, or None if it does not exist."""
         reply = self.call("GET", self._issue_path(number), accept=MISSING_STATUSES)
         return None if reply.status in MISSING_STATUSES else _issue_of(reply.content)
 
-    def create(self, title: str, body: str, labels: Sequence[str]) -> Found:
+    def create(self, title: str, body: str, labels: Sequence[str]) -> TrackerItem:
         """Create an issue, and missing labels."""
         content = {"title": title, "body": body, "labels": self._made(labels)}
         created = _issue_of(self.call("POST", f"{self._home}/issues", content).content)
@@ -211,14 +211,14 @@ def _validate(form: type[_Form], **fields: Any) -> _Form:
         raise unknown_format(str(error)) from error
 
 
-def _issue_of(content: Any) -> Found | None:
+def _issue_of(content: Any) -> TrackerItem | None:
     """Issue from JSON; None for a pull request, which these APIs also list as an issue."""
     read = mapping(content)
     if read.get("pull_request") is not None:
         return None
     labels = tuple(mapping(label).get("name") for label in items(read.get("labels")))
     author, body, is_open = _author_of(read), read.get("body") or "", read.get("state") == "open"
-    return _validate(Found, number=read.get("number"), is_open=is_open, author=author, body=body, labels=labels)
+    return _validate(TrackerItem, number=read.get("number"), is_open=is_open, author=author, body=body, labels=labels)
 
 
 def _pull_request_of(content: Any) -> PullRequest:

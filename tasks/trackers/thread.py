@@ -20,7 +20,7 @@ from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.records.base import Record
 from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Escalation, Found, IssueLink, TrackedIssue, TrackerAction
+from helmsman.records.tracking import Escalation, IssueLink, TrackedIssue, TrackerAction, TrackerItem
 from helmsman.render import issue as texts
 from helmsman.render.gate import evidence
 from tasks.repository.loop_context import LoopContext
@@ -167,7 +167,7 @@ class IssueUpdater:
         published = {concern.detection: concern.stage for concern in wanted}
         self._store(told=published, issues={name: number for name, number in self._memory.issues.items() if name in published})
 
-    def known_issue(self, detection: str) -> Found | None:
+    def known_issue(self, detection: str) -> TrackerItem | None:
         """Issue about a detection, found with as few calls as possible."""
         number = self._memory.issues.get(detection, 0)
         known = self._tracker.get(number) if number else None

@@ -3,7 +3,7 @@
 import re
 from typing import Any, cast
 
-from helmsman.records.hats import Hat, Sheet
+from helmsman.records.hats import Hat, PresetSheet
 from helmsman.toml_of import toml_line
 
 

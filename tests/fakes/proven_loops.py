@@ -11,7 +11,7 @@ from helmsman.oversee.merging import is_merge_due
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Merged, Trouble
+from helmsman.records.tracking import Merged, MergeProblem
 from tasks.loop.merge import begin_landing, catch_up, land
 from tasks.loop.recover import repair
 from tasks.loop.steps import merge_checks
@@ -49,7 +49,7 @@ class ProvenLoop:
         return self.state.merged
 
     @property
-    def trouble(self) -> Trouble:
+    def trouble(self) -> MergeProblem:
         assert self.state.merging.trouble is not None, self.state.ending
         return self.state.merging.trouble
 

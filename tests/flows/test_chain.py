@@ -9,7 +9,7 @@ import pytest
 
 from deployments.group import chain
 from helmsman.parsers.alignment_file import render
-from helmsman.records.alignment import ALIGNMENT, Alignment, Asked
+from helmsman.records.alignment import ALIGNMENT, Alignment, AlignmentQuestion
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
 from tasks.agents.catalogue import LoopSettings
@@ -48,7 +48,7 @@ def states(repository: Path) -> list[LoopState]:
 def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the_next_one_is_what_is_told(
     repository: Path, engine_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asking = Alignment(goal="there is 3", questions=(Asked(question="Why?"),))
+    asking = Alignment(goal="there is 3", questions=(AlignmentQuestion(question="Why?"),))
     (tmp_path / "asking.md").write_text(render(asking))
     calls = [makes(1), makes(2, f"cp {tmp_path / 'asking.md'} {ALIGNMENT}")]
     assert chain(repository, **said(tmp_path, calls, "workspace.in_place=true", loops=3), yes=True, as_json=True) == 2

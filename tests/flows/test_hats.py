@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.decision import Outcome
-from helmsman.records.hats import Condition, Sheet
+from helmsman.records.hats import Condition, PresetSheet
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
 from tests.fakes.definition_files import definition_text
@@ -14,7 +14,7 @@ from tests.flows.conftest import Drive
 from tests.integration.test_presets import put
 from tests.unit.hats_shown import DEBUGGER, hat
 
-SHEET = Sheet(
+SHEET = PresetSheet(
     name="mine",
     title="Mine",
     about="Ours.",

@@ -14,8 +14,8 @@ from helmsman.parsers.alignment_file import render
 from helmsman.records.alignment import (
     ALIGNMENT,
     Alignment,
+    AlignmentQuestion,
     AlignRequest,
-    Asked,
 )
 from tasks.alignment.aligning import Work, attempt_id, configure_alignment, current_alignment, replace_alignment
 from tasks.alignment.run import UnansweredError, final_state
@@ -39,9 +39,9 @@ KEY = "sk-ant-a-secret-of-the-test"
 OPEN = Alignment(
     goal=GOAL,
     deliverables=("a CSV export",),
-    questions=(Asked(question="Which separator?"),),
+    questions=(AlignmentQuestion(question="Which separator?"),),
 )
-DONE = OPEN.model_copy(update={"questions": (), "answered": (Asked(question="Which separator?", answer=";"),)})
+DONE = OPEN.model_copy(update={"questions": (), "answered": (AlignmentQuestion(question="Which separator?", answer=";"),)})
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Ladder, Oversight
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, Tick
-from helmsman.records.tracking import Conflicted, Merging, Trouble
+from helmsman.records.tracking import ConflictedFile, MergeProblem, Merging
 from tasks.agents.catalogue import LoopSettings
 from tasks.checks.judging import audit, revert_protected
 from tasks.loop.start import create_loop
@@ -81,7 +81,7 @@ def test_whatever_lies_in_its_place_makes_room_for_it_again(work: LoopWork, how:
 def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
     met = (Conflicted(path="docs/tasks.md", how="changed on both sides"),)
     at = {"into": "main", "base": work.start, "work": work.start, "head": work.start, "why": "in conflict"}
-    trouble = Trouble.model_validate({"kind": "conflict", "files": met, **at})
+    trouble = MergeProblem.model_validate({"kind": "conflict", "files": met, **at})
     state = work.state.model_copy(update={"merging": Merging(trouble=trouble)})
     commit(work.path, "resolved", {"docs/tasks.md": PLAN.replace("Write b", "Write b well")})
     assert put_back(work.context, state, work.start) is None

@@ -10,7 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claim, Claims
 from helmsman.records.iteration import Evidence
-from helmsman.records.plan import InHand, PlanItem
+from helmsman.records.plan import CurrentItem, PlanItem
 from tasks.checks.judging import adjudicate
 from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
@@ -37,7 +37,7 @@ def work(tmp_path: Path) -> LoopWork:
 def verdict_on(work: LoopWork, api: JudgeApi, *, item: PlanItem = ITEM, remaining: int = 2, claims: Claims = NOTED) -> Evidence:
     execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     left: dict[str, Any] = {"total": 3, "left": ("T001", "T002")[:remaining], "remaining": remaining}
-    hand = InHand.model_validate({"item": item, **left})
+    hand = CurrentItem.model_validate({"item": item, **left})
     evidence = Evidence(execution=execution, checks=GREEN, claims=claims, plan=hand)
     return adjudicate(
         work.context, work.state, evidence, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}, lambda _: None

@@ -15,7 +15,7 @@ from helmsman.orient.hats import CALLED, USUAL, choose
 from helmsman.oversee.advice import PERSONAS
 from helmsman.oversee.answers import reconfigure
 from helmsman.parsers.definitions import read_sheet
-from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
+from helmsman.records.hats import IMPLEMENTER, Condition, PresetSheet
 from helmsman.records.request import LoopRequest
 from tasks.agents.catalogue import LoopSettings
 from tasks.hats import finding
@@ -39,7 +39,7 @@ WANTED = {
     "dependencies", "types", "coverage", "cleanup",
 }  # fmt: skip
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-SHEET = Sheet(
+SHEET = PresetSheet(
     name="mine",
     title="Mine",
     about="Ours.",

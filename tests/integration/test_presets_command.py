@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deployments.settings import configuration
-from helmsman.records.hats import Condition, Sheet
+from helmsman.records.hats import Condition, PresetSheet
 from tasks.hats.finding import find_preset
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository

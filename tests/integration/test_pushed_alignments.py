@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.alignment_file import own_goal, render
-from helmsman.records.alignment import ALIGNMENT, Alignment, Asked
+from helmsman.records.alignment import ALIGNMENT, Alignment, AlignmentQuestion
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Push
@@ -33,9 +33,9 @@ branches = ["main"]
 OPEN = Alignment(
     goal=GOAL,
     deliverables=("a CSV export",),
-    questions=(Asked(question="Which separator?"),),
+    questions=(AlignmentQuestion(question="Which separator?"),),
 )
-DONE = OPEN.model_copy(update={"questions": (), "answered": (Asked(question="Which separator?", answer=";"),)})
+DONE = OPEN.model_copy(update={"questions": (), "answered": (AlignmentQuestion(question="Which separator?", answer=";"),)})
 
 
 @pytest.fixture

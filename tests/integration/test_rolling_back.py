@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Execution
-from helmsman.records.control import Failed
+from helmsman.records.control import RolledBack
 from helmsman.records.decision import Decision
 from tasks.loop.recover import roll_back
 from tasks.repository.worktree import measure_change

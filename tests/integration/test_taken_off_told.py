@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deployments.show import show_status
-from helmsman.records.control import Failed
+from helmsman.records.control import RolledBack
 from helmsman.records.decision import Decision, Outcome
 from helmsman.render.report import html_report
 from tasks.repository.state_ref import replace_state
@@ -15,7 +15,7 @@ from tests.unit.builders import record
 pytestmark = pytest.mark.feature("S17")
 WHY = "2 iterations in a row made it worse:\x1b[2J completion is 20%"
 SHOWN = "2 iterations in a row made it worse: [2J completion is 20%"
-FAILED = Failed(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
+FAILED = RolledBack(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
 ENDING = Decision(kind="stop", rule="limits.iterations", reason="5 of 5", at=NOW, outcome=Outcome.STOPPED)
 
 

@@ -10,7 +10,7 @@ from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.records.control import Oversight
-from helmsman.records.iteration import Focus, Writing
+from helmsman.records.iteration import Focus, WriterResult
 from helmsman.tokens import tokens
 from tasks.models.asking import Asking, Credentials, written
 from tasks.system.secrets import register
@@ -33,7 +33,7 @@ SETTINGS: dict[str, Any] = {"prompt": {"written": True}, "claude": {"binary": st
 
 def focus(
     credentials: Credentials, *lessons: str, tag: str = "nobody", seconds: float = 20, **judge: Any
-) -> tuple[Focus | None, Writing]:
+) -> tuple[Focus | None, WriterResult]:
     of = state(config(**SETTINGS, judge=judge), iteration=3)
     by = Asking(of.config, credentials, tag, seconds=seconds)
     return written(by, lambda: focus_request(of, Oversight(), lessons), read_focus)

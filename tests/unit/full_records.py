@@ -32,7 +32,6 @@ from helmsman.records.control import (
     Conflict,
     Control,
     EscalationLevel,
-    Failed,
     Gains,
     Imperative,
     Issue,
@@ -42,12 +41,13 @@ from helmsman.records.control import (
     Movement,
     Oversight,
     Progress,
+    RolledBack,
     Strategy,
     Variety,
 )
-from helmsman.records.decision import Alert, Considered, Decision, Outcome, Severity
+from helmsman.records.decision import Alert, Decision, Outcome, PathStep, Severity
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
-from helmsman.records.hats import Worn
+from helmsman.records.hats import ChosenHat
 from helmsman.records.iteration import IterationRecord, WorkingMemory
 from helmsman.records.proof import Denial, JudgeMemory, Proof, Rejection
 from helmsman.records.state import LoopState
@@ -55,7 +55,7 @@ from tests.unit.builders import HOUR, MINUTE, NOW, check, config, record, state
 from tests.unit.histories import history, red, step
 
 _Value = TypeVar("_Value")
-FAILED = Failed(
+FAILED = RolledBack(
     iteration=7,
     ref="refs/helmsman/mend-it/failed/7-1",
     commit="e" * 40,
@@ -71,8 +71,8 @@ STOP = Decision(
     at=NOW,
     outcome=Outcome.WAITING,
     path=(
-        Considered(rule="pain", question="Is there pain?", held=False, because="none"),
-        Considered(rule="ladder.human", question="A person?", held=True, because="rung 3 of 3", otherwise="a clean iteration"),
+        PathStep(rule="pain", question="Is there pain?", held=False, because="none"),
+        PathStep(rule="ladder.human", question="A person?", held=True, because="rung 3 of 3", otherwise="a clean iteration"),
     ),
     back_to="b" * 40,
 )
@@ -227,7 +227,7 @@ def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
         "oversight": OVERSIGHT,
         "moment": moment,
         "failed": FAILED,
-        "hat": Worn(name="debugger", title="Debugger", why="test failures in 2 iterations in a row", preset="bugfix"),
+        "hat": ChosenHat(name="debugger", title="Debugger", why="test failures in 2 iterations in a row", preset="bugfix"),
         **fields,
     }
     return record(decision, **given)

@@ -5,7 +5,7 @@ from typing import Any
 
 from helmsman.orient.hats import Scene
 from helmsman.records.agent import FailureClass
-from helmsman.records.hats import Condition, Hat, Preset, Sheet
+from helmsman.records.hats import Condition, Hat, Preset, PresetSheet
 
 QUIET = Scene(checks="green")
 """Nothing calls for anybody."""
@@ -35,5 +35,5 @@ DEBUGGER = hat("debugger", Condition(failing=(FailureClass.TEST,), in_row=2), mo
 
 
 def preset(*hats: Hat, **fields: Any) -> Preset:
-    sheet = Sheet(name="mine", title="Mine", about="Ours.", guidance="Keep it short.")
+    sheet = PresetSheet(name="mine", title="Mine", about="Ours.", guidance="Keep it short.")
     return Preset(sheet=sheet, hats=hats or (hat(), DEBUGGER), **fields)

@@ -8,14 +8,14 @@ from helmsman.records.checks import CheckReport, Finding, TestCounts, Weight
 from helmsman.records.control import (
     Conflict,
     EscalationLevel,
-    Failed,
     Imperative,
     IterationSummary,
     Ladder,
     Movement,
     Oversight,
+    RolledBack,
 )
-from helmsman.records.plan import InHand, PlanItem, Sketched
+from helmsman.records.plan import CurrentItem, ItemSketch, PlanItem
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
@@ -44,7 +44,7 @@ class Situation(NamedTuple):
     state: LoopState
     silent: tuple[str, ...] = ("RALPH_STATUS", "E-I", "urgency", "%", "mend ", "in vain", "rung", "regressing")
     commits: tuple[Commit, ...] = ()
-    hand: InHand | None = None
+    hand: CurrentItem | None = None
 
     @property
     def orientation(self) -> Any:
@@ -81,10 +81,10 @@ def on(rung: EscalationLevel, reason: str = "stuck: 1 %", **fields: Any) -> Over
     return Oversight(ladder=Ladder(rung=rung, reason=reason), **fields)
 
 
-def hand(*, own: bool) -> InHand:
+def hand(*, own: bool) -> CurrentItem:
     item = PlanItem(id="T001", title="Write the parser", check="make parser" if own else "")
-    sketch = (Sketched(id="T001", title="Write the parser"), Sketched(id="T002", title="Print"))
-    return InHand(item=item, left=("T001", "T002"), remaining=2, next="T002", total=2, sketch=sketch)
+    sketch = (ItemSketch(id="T001", title="Write the parser"), ItemSketch(id="T002", title="Print"))
+    return CurrentItem(item=item, left=("T001", "T002"), remaining=2, next="T002", total=2, sketch=sketch)
 
 
 COPIED = Finding(
@@ -99,7 +99,7 @@ COPIED = Finding(
 REJECTED = Rejection(
     iteration=2, at=NOW, consecutive=1, reason="documented: half says nothing of odd numbers", criteria=("documented",)
 )
-FAILED = Failed(
+FAILED = RolledBack(
     iteration=2, ref="r", commit="f" * 40, back_to="a" * 40, why="worse", rule="regressing", files=("calc.py",)
 )  # fmt: skip
 BOUND = Conflict(

@@ -34,9 +34,9 @@ from helmsman.records.alignment import (
     LONGEST_LINE,
     MOST_LINES,
     Alignment,
+    AlignmentQuestion,
     AlignRequest,
-    Asked,
-    Made,
+    Origin,
     RepositoryFacts,
     Stage,
 )
@@ -86,8 +86,8 @@ def proposed(present: Alignment | None = None, **fields: Any) -> Alignment:
     return found
 
 
-def asked(*questions: str, answer: str | None = None) -> tuple[Asked, ...]:
-    return tuple(Asked(question=question, answer=answer) for question in questions)
+def asked(*questions: str, answer: str | None = None) -> tuple[AlignmentQuestion, ...]:
+    return tuple(AlignmentQuestion(question=question, answer=answer) for question in questions)
 
 
 def text_of(present: Alignment | None = None, facts: RepositoryFacts = FACTS, complaint: str = "") -> str:
@@ -228,7 +228,7 @@ def test_the_template_holds_what_is_known_says_that_no_model_wrote_it_and_asks_w
     found = by_template(GOAL, FACTS, "no model could be asked")
     assert found.machine_checks == ("make test",)
     assert found.open == STANDARD
-    assert found.made == Made(by="template", round=1, commit="c" * 40, reason="no model could be asked")
+    assert found.made == Origin(by="template", round=1, commit="c" * 40, reason="no model could be asked")
     assert "**No model wrote this**, so no model looked for gaps: no model could be asked" in render(found)
 
 

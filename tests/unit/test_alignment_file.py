@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.orient.alignment import goal_text
 from helmsman.parsers.alignment_file import LARGEST, NOTHING, read, render
-from helmsman.records.alignment import Alignment, Asked, Made, Stage
+from helmsman.records.alignment import Alignment, AlignmentQuestion, Origin, Stage
 from tests.unit.test_alignment import GOAL
 
 pytestmark = pytest.mark.feature("M1")
@@ -37,8 +37,8 @@ LINES = st.lists(st.one_of(WORD, TRICKY), max_size=4)
 TEXT = st.one_of(st.just(""), WORD, TRICKY, st.lists(st.one_of(WORD, TRICKY), max_size=4).map("\n".join))
 
 
-def questions(answer: st.SearchStrategy[str | None]) -> st.SearchStrategy[tuple[Asked, ...]]:
-    return st.lists(st.builds(Asked, question=st.one_of(WORD, TRICKY), answer=answer), max_size=4).map(tuple)
+def questions(answer: st.SearchStrategy[str | None]) -> st.SearchStrategy[tuple[AlignmentQuestion, ...]]:
+    return st.lists(st.builds(AlignmentQuestion, question=st.one_of(WORD, TRICKY), answer=answer), max_size=4).map(tuple)
 
 
 ANSWER = st.one_of(st.just(""), WORD, TRICKY)
@@ -52,7 +52,7 @@ ALIGNMENTS = st.builds(
     questions=questions(st.one_of(st.none(), ANSWER)),
     answered=questions(ANSWER),
     made=st.builds(
-        Made,
+        Origin,
         by=st.sampled_from(["model", "template", "person"]),
         model=WORDS,
         round=st.integers(0, 1000),
@@ -143,7 +143,7 @@ def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
         ("Which order?", None),
     ]
     assert found.open == ("Which separator?", "Which order?")
-    assert (found.made, found.more) == (Made(), "## Notes\n- [ ] not a question")
+    assert (found.made, found.more) == (Origin(), "## Notes\n- [ ] not a question")
 
 
 def test_text_that_would_be_lost_is_an_error_with_its_line() -> None:
@@ -263,7 +263,7 @@ def test_the_file_that_the_documentation_shows_is_an_alignment() -> None:
 def test_an_edited_helmsman_comment_is_ignored(noted: str) -> None:
     found = read(BY_HAND.replace("# alignment", f"# Alignment\n<!-- helmsman {noted} -->", 1))
     assert isinstance(found, Alignment), found
-    assert found.made == Made()
+    assert found.made == Origin()
 
 
 def test_values_cannot_end_the_helmsman_comment() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helmsman.records.agent import Change, Execution, Survivor
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.claims import Contradiction, StatusReport
-from helmsman.records.proof import NEEDS_WORD, DoneSignals, Proof, SinceStart
+from helmsman.records.proof import WAIVABLE_RULES, DoneSignals, Proof, SinceStart
 from helmsman.verify.completion import prove, required_tests
 from helmsman.verify.items import criteria_of_doubts
 from tests.unit.builders import ASKED, SILENT, call, check, config, evidence, report, state
@@ -123,7 +123,7 @@ def test_nothing_opens_the_gate_but_green_checks_without_a_blocking_finding(
 @pytest.mark.feature("V14")
 def test_a_hidden_check_that_fails_is_named_and_denies_what_the_visible_ones_prove() -> None:
     seen = (check(passed=True), check(passed=False, name="against the table", head="expected 9"))
-    denied = proof(hidden=tuple(one.unseen for one in seen))
+    denied = proof(hidden=tuple(one.for_agent for one in seen))
     assert (rules(denied), denied.open, denied.objections) == (["hidden"], False, "a hidden check fails: against the table")
     assert proof(hidden=seen[:1]).open
 
@@ -132,7 +132,7 @@ def test_a_hidden_check_that_fails_is_named_and_denies_what_the_visible_ones_pro
 def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge() -> None:
     found = SinceStart(looked_up=("area gives None for each of 9 inputs beside those of its tests: area(1, 2)",))
     denied = proof(since_start=found)
-    assert (rules(denied), denied.refused_by <= NEEDS_WORD) == (["looked_up"], True)
+    assert (rules(denied), denied.refusing_rules <= WAIVABLE_RULES) == (["looked_up"], True)
     judged = {"judge": {"criteria": ("it works",)}}
     assert proof(sections=judged, since_start=found).open
     (criterion,) = criteria_of_doubts((), found.looked_up)
@@ -142,6 +142,6 @@ def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge(
 @pytest.mark.feature("V16")
 def test_a_check_that_passes_whatever_its_tests_expect_proves_nothing_even_to_a_judge() -> None:
     denied = proof(sections={"judge": {"criteria": ("it works",)}}, since_start=SinceStart(cannot_fail=("pytest",)))
-    assert (rules(denied), denied.refused_by <= NEEDS_WORD) == (["unproven"], True)
+    assert (rules(denied), denied.refusing_rules <= WAIVABLE_RULES) == (["unproven"], True)
     assert "these checks pass as well, so they show nothing: pytest" in denied.objections
     assert proof(since_start=SinceStart(cannot_fail=())).open

@@ -11,9 +11,9 @@ from helmsman.orient.brief import brief
 from helmsman.oversee.best import best_to_restore, describe_best, has_only_own_commits, restore_best
 from helmsman.records.advance import reopen
 from helmsman.records.checks import Finding, Weight
-from helmsman.records.control import Checkpoint, Failed, IterationSummary, Oversight
+from helmsman.records.control import Checkpoint, IterationSummary, Oversight, RolledBack
 from helmsman.records.decision import Decision, Outcome
-from helmsman.records.plan import PlanProgress, Sketched
+from helmsman.records.plan import ItemSketch, PlanProgress
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.texts import result_lines
@@ -22,7 +22,7 @@ from tests.unit.histories import history, step
 
 pytestmark = pytest.mark.feature("S19")
 
-KEPT = Failed(
+KEPT = RolledBack(
     iteration=3, ref="refs/helmsman/mend-it/later/3", commit="commit3", back_to="commit1", why="iteration 1 measured best"
 )
 
@@ -94,7 +94,7 @@ def test_a_loop_stands_at_its_best_as_if_it_had_ended_there() -> None:
         total=3,
         done=2,
         ticked={"a": 1, "b": 3},
-        sketch=(Sketched(id="a", title="A", done=True), Sketched(id="b", title="B", done=True)),
+        sketch=(ItemSketch(id="a", title="A", done=True), ItemSketch(id="b", title="B", done=True)),
     )
     gamed = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="t.py", message="test_a was deleted", honest="")
     good, bad = report(check(passed=True)), report(check(passed=False))

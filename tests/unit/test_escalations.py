@@ -13,7 +13,7 @@ from helmsman.records.control import EscalationLevel, Ladder, LevelChange, Overs
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Act, Comment, Escalation, Found, TrackedIssue, TrackerAction
+from helmsman.records.tracking import Act, Comment, Escalation, TrackedIssue, TrackerAction, TrackerItem
 from helmsman.render.gate import evidence
 from helmsman.render.issue import closing_comment, issue_body, neutralise, notification, title, tracked_issue
 from tests.unit.builders import HOUR, MINUTE, NOW, state

@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from helmsman.records.advance import NOTES_KEPT, REJECTIONS_KEPT, done_signals, last_call, most_tests, remember, trust, windows
+from helmsman.records.advance import (
+    NOTES_KEPT,
+    REJECTIONS_KEPT,
+    done_signals,
+    last_call,
+    most_tests,
+    remember_verdict,
+    trust,
+    windows,
+)
 from helmsman.records.agent import ContextUse, Drift, ErrorVector, FailureClass, LastCall
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome, TestCounts
 from helmsman.records.claims import Contradiction, Trust
@@ -38,7 +47,7 @@ APPROVED = Judgement(outcome=JudgementOutcome.APPROVED, cause="", criteria=(verd
 
 def judged(before: JudgeMemory, *judgements: Judgement | None, limit: int = 5, reset: bool = False) -> JudgeMemory:
     for number, judgement in enumerate(judgements, 1):
-        before = remember(before, record(iteration=number, judgement=judgement, proof=ASKED), limit, reset=reset)
+        before = remember_verdict(before, record(iteration=number, judgement=judgement, proof=ASKED), limit, reset=reset)
     return before
 
 

@@ -17,17 +17,17 @@ from helmsman.records.checks import Finding, Weight
 from helmsman.records.control import (
     Control,
     EscalationLevel,
-    Failed,
     IterationSummary,
     Ladder,
     Learning,
     Movement,
     Oversight,
+    RolledBack,
 )
 from helmsman.records.hats import Condition, Preset
 from helmsman.records.proof import JudgeMemory
 from helmsman.records.state import LoopState
-from helmsman.records.tracking import Merging, Trouble
+from helmsman.records.tracking import MergeProblem, Merging
 from tests.unit import builders
 from tests.unit.builders import NOW, check, config, orientation, report
 from tests.unit.hats_shown import DEBUGGER, QUIET, hat, preset, scene_for
@@ -154,8 +154,10 @@ def test_a_loop_begins_with_nothing_done_and_red_checks_of_which_nobody_is_to_bl
 
 def test_what_stands_against_the_work_is_part_of_the_scene() -> None:
     finding = Finding(rule="stubs", weight=Weight.BLOCK, path="a.py", message="a stub", honest="Write it.")
-    failed = Failed(iteration=1, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
-    trouble = Trouble(kind="conflict", into="main", base="b", work="w", head="h", ours=(Commit(id="a", subject="s"),), why="w")
+    failed = RolledBack(iteration=1, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
+    trouble = MergeProblem(
+        kind="conflict", into="main", base="b", work="w", head="h", ours=(Commit(id="a", subject="s"),), why="w"
+    )
     oversight = Oversight(idle=2, ladder=Ladder(rung=EscalationLevel.HUMAN))
     scene = scene_of(
         builders.state(

@@ -32,7 +32,7 @@ def sifted(kind: Kind, body: bytes, **allowed: Any) -> IssueEvent | Ignored:
     return filter_issue(read_issue(what, body), AllowedRepo(at="/srv/site.git", **allowed), facts)
 
 
-def happened(kind: Kind, body: bytes, **allowed: Any) -> Happened | None:
+def happened(kind: Kind, body: bytes, **allowed: Any) -> EventKind | None:
     found = sifted(kind, body, **allowed)
     return found.happened if isinstance(found, IssueEvent) else None
 
@@ -65,7 +65,7 @@ def test_a_label_set_by_a_maintainer_carries_the_issue_as_it_was_then(kind: Kind
 
 
 def test_each_action_comes_to_one_thing() -> None:
-    events: list[tuple[Kind, str, dict[str, Any], Happened | None]] = [
+    events: list[tuple[Kind, str, dict[str, Any], EventKind | None]] = [
         ("github", "labeled", {"about": "bug"}, None),
         ("github", "labeled", {"about": "Helmsman"}, "labelled"),
         ("github", "opened", {}, None),  # its labels have events of their own

@@ -10,7 +10,7 @@ from helmsman.records.advance import advance
 from helmsman.records.claims import Claims
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer, Choice
-from helmsman.records.plan import PlanProgress, Sketched
+from helmsman.records.plan import ItemSketch, PlanProgress
 from tests.unit import builders
 from tests.unit.builders import NOW
 from tests.unit.test_plan_items import NOTED, PLAIN, decided, found, loop, weighed
@@ -38,7 +38,7 @@ def test_a_test_names_an_item_by_its_id_or_where_that_is_but_a_number_by_its_tit
 
 
 def test_a_person_is_asked_of_an_item_that_only_the_agents_word_speaks_for_and_their_word_ticks_it() -> None:
-    before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 1}, sketch=(Sketched(id="T001", title="Parse"),)))
+    before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 1}, sketch=(ItemSketch(id="T001", title="Parse"),)))
     evidence = weighed(before, found(PLAIN, claims=NOTED))
     decision = decide(Situation(before, evidence, (), NOW))
     assert (decision.rule, decision.outcome) == ("plan.person", Outcome.WAITING)

@@ -13,7 +13,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Choice, WorkingMemory
-from helmsman.records.lessons import Graded, LessonKind, Observation
+from helmsman.records.lessons import GradedCriterion, LessonKind, Observation
 from tests.unit import histories
 from tests.unit.builders import check, report, state
 from tests.unit.histories import FORWARD, LEGITIMATE, SIDEWAYS, Step, error, green, history, still, waited
@@ -87,7 +87,7 @@ def test_failures_that_ended_teach_without_a_note_of_the_agent() -> None:
 def graded(*found: tuple[bool, str]) -> list[tuple[Observation, ...]]:
     """What each of some iterations teaches, after each of which the judge found of one criterion whether it is met, and why."""
     lived = episodes(history(*[green(completion=0.95)] * len(found)), files=("bill.py",))
-    verdicts = [(Graded(criterion="nobody", met=met, reason=reason),) for met, reason in found]
+    verdicts = [(GradedCriterion(criterion="nobody", met=met, reason=reason),) for met, reason in found]
     lived = [one.model_copy(update={"verdicts": verdict}) for one, verdict in zip(lived, verdicts, strict=True)]
     return [after_iteration(one, lived[:number]) for number, one in enumerate(lived)]
 

@@ -11,11 +11,11 @@ from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import Finding, Leak, TestCounts, Weight
 from helmsman.records.control import (
     EscalationLevel,
-    Failed,
     Ladder,
     LevelChange,
     Movement,
     Oversight,
+    RolledBack,
 )
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import WorkingMemory
@@ -142,9 +142,9 @@ def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> 
     looked = sight(state=now, started_at=moment - MINUTE, now=moment, **seen)
     overseen = oversee(looked, Observations())
     decision = decide(Situation(now, looked.evidence, overseen.signals, moment, overseen.oversight))
-    failed = Failed(iteration=4, ref="refs/x", commit=f"{4:040x}", back_to=decision.back_to, rule="regressing", why="it fell")
+    failed = RolledBack(iteration=4, ref="refs/x", commit=f"{4:040x}", back_to=decision.back_to, rule="regressing", why="it fell")
     begun = orientation(started_at=moment - MINUTE)
-    after = advance(now, with_its_end(record_of(now, begun, looked.evidence, overseen, decision), failed, None))
+    after = advance(now, with_consequences(record_of(now, begun, looked.evidence, overseen, decision), failed, None))
     assert after.head == f"{2:040x}"
     assert [one.undone for one in after.history] == [False, False, True, True]
     assert (after.checks, after.findings) == (report_of(4, 1), ())

@@ -15,10 +15,10 @@ from helmsman.records.advance import advance, reopen
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import CriterionVerdict, Finding, Judgement, JudgementOutcome, TestCounts, Weight
 from helmsman.records.claims import Claim, Claims, Contradiction, StatusReport
-from helmsman.records.control import Failed, IterationSummary, Movement
+from helmsman.records.control import IterationSummary, Movement, RolledBack
 from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Evidence
-from helmsman.records.plan import InHand, ItemProof, PlanItem, PlanProgress, PlanTouched, Sketched, Tick
+from helmsman.records.plan import CurrentItem, ItemProof, ItemSketch, PlanEdit, PlanItem, PlanProgress, Tick
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
@@ -45,10 +45,10 @@ def own(*, passed: bool, **fields: Any) -> Any:
     return builders.report(builders.check(passed=passed, command="make parser", name="make parser", **fields))
 
 
-def hand(item: PlanItem = PLAIN, **fields: Any) -> InHand:
-    sketch = (Sketched(id=item.id, title=item.title), Sketched(id="T002", title="Print"))
+def hand(item: PlanItem = PLAIN, **fields: Any) -> CurrentItem:
+    sketch = (ItemSketch(id=item.id, title=item.title), ItemSketch(id="T002", title="Print"))
     left = {"left": (item.id, "T002"), "remaining": 2, "next": "T002", "total": 2, "sketch": sketch}
-    return InHand.model_validate({"item": item, **left, **fields})
+    return CurrentItem.model_validate({"item": item, **left, **fields})
 
 
 def loop(**fields: Any) -> LoopState:
@@ -143,7 +143,7 @@ def test_a_line_means_an_item_when_it_begins_with_it() -> None:
 
 
 def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
-    sketch = (Sketched(id="T001", title="Write the parser"),)
+    sketch = (ItemSketch(id="T001", title="Write the parser"),)
     plan = PlanProgress(now="T001", sketch=sketch)
     line = "T001: the parser"
     assert noted_item(plan, [], [line]) == "T001"
@@ -157,7 +157,7 @@ def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
 
 
 def test_in_an_iteration_that_made_the_plan_anew_nothing_is_proven_and_nothing_is_held_against_an_item() -> None:
-    execution = builders.execution().model_copy(update={"plan": PlanTouched(kept=True, why="anew")})
+    execution = builders.execution().model_copy(update={"plan": PlanEdit(kept=True, why="anew")})
     proof = prove_item(loop(), found(PLAIN, claims=NOTED, execution=execution))
     assert proof is not None
     assert (proof.proven, proof.tried) == (False, False)
@@ -230,7 +230,7 @@ def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
 
 @pytest.mark.feature("M10")
 def test_a_hat_may_be_put_on_by_the_item_in_hand() -> None:
-    sketch = (Sketched(id="T001", title="Look", done=True), Sketched(id="T002", title="See", verify=True, parallel=True))
+    sketch = (ItemSketch(id="T001", title="Look", done=True), ItemSketch(id="T002", title="See", verify=True, parallel=True))
     assert scene_of(loop(plan=PlanProgress(now="T002", sketch=sketch))).item == "[VERIFY] [P] See"
     assert scene_of(loop(plan=PlanProgress(now="T001", sketch=sketch))).item == ""
 
@@ -257,7 +257,7 @@ def test_without_a_tick_it_was_a_try_and_what_was_missing_is_kept() -> None:
 
 
 def test_work_that_is_taken_back_takes_its_tick_along() -> None:
-    back = Failed(iteration=2, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
+    back = RolledBack(iteration=2, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
     before = loop(plan=PlanProgress(now="T002", done=1, total=2, ticked={"T001": 1}), iteration=1, history=(moment(1, "c" * 40),))
     evidence = weighed(before, found(PLAIN.model_copy(update={"id": "T002"})).model_copy(update={"plan": hand(PLAIN, done=1)}))
     after = advance(before, builders.record(**dict(evidence), iteration=2, failed=back, moment=moment(2, "c" * 40)))
@@ -296,7 +296,7 @@ def test_it_is_told_of_the_claim_that_is_needed_of_verifying_and_of_the_last_ite
     assert "It asks for verification" in told(LOOKS)
     assert "Do not ask for completion of the whole" in told(PLAIN)
     assert "It is the last item" in told(PLAIN, remaining=1)
-    assert "Every item of `plan.toml`" in brief(loop(), builders.orientation(plan=InHand(total=2, done=2))).prompt
+    assert "Every item of `plan.toml`" in brief(loop(), builders.orientation(plan=CurrentItem(total=2, done=2))).prompt
 
 
 def test_it_is_told_how_often_it_was_tried_what_was_missing_and_what_its_check_printed() -> None:
@@ -311,5 +311,5 @@ def test_it_is_told_how_often_it_was_tried_what_was_missing_and_what_its_check_p
 def test_only_where_its_way_has_failed_it_may_make_the_plan_anew_and_a_change_that_was_put_back_is_told() -> None:
     assert "may be changed in this iteration" not in told(PLAIN)
     assert "may be changed in this iteration" in told(PLAIN, anew=True)
-    touched = loop(plan=PlanProgress(touched=PlanTouched(why="nobody asked")))
+    touched = loop(plan=PlanProgress(touched=PlanEdit(why="nobody asked")))
     assert "it was put back: nobody asked" in told(PLAIN, touched)

@@ -12,8 +12,8 @@ from helmsman.orient.brief import ORIENTATION_TOKENS, brief
 from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import Contradiction
-from helmsman.records.control import EscalationLevel, Failed, Issue, IterationSummary, Ladder, Movement, Oversight
-from helmsman.records.iteration import Focus, Planned, WorkingMemory
+from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Ladder, Movement, Oversight, RolledBack
+from helmsman.records.iteration import Focus, WorkingMemory, WrittenParts
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from helmsman.tokens import LONGEST_TOKEN, tokens, trim
@@ -209,7 +209,7 @@ def test_the_name_of_a_file_never_becomes_a_section_of_the_prompt() -> None:
     assert "\x1b" not in prompt(lost)
 
 
-FAILED = Failed(
+FAILED = RolledBack(
     iteration=2,
     ref="refs/helmsman/x/failed/2",
     commit="f" * 40,
@@ -239,7 +239,7 @@ def test_work_that_made_it_worse_is_named_with_its_commit_and_the_reason_stays_w
 def test_a_focus_that_was_paid_for_is_told_also_where_the_ladder_is_only_watched() -> None:
     stuck = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN), issues=(Issue(rule="x", critical=False, message="odd"),))
     watched = state(config(ladder={"act": False}), oversight=stuck)
-    sections = brief(watched, orientation(), Planned(focus=Focus(prompt="Look at the lexer."))).sections
+    sections = brief(watched, orientation(), WrittenParts(focus=Focus(prompt="Look at the lexer."))).sections
     assert [name for name, _ in sections if name not in FIXED] == ["advice"]
 
 
@@ -255,7 +255,7 @@ def loud(rung: EscalationLevel = EscalationLevel.REDESIGN) -> LoopState:
     return state(iteration=1, oversight=oversight, checks=checks, history=(moment,))
 
 
-FOCUS = Planned(focus=Focus(prompt="p" * 4000, system_context="c" * 2000, areas=("a" * 200,)))
+FOCUS = WrittenParts(focus=Focus(prompt="p" * 4000, system_context="c" * 2000, areas=("a" * 200,)))
 
 
 @pytest.mark.parametrize("allowance", [2000, 6000])

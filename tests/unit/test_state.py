@@ -11,7 +11,7 @@ from helmsman.orient.allowance import session_to_resume
 from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.records.advance import GOES_ON, advance, interrupt, reopen
-from helmsman.records.agent import AgentCall, AgentOutcome, ContextUse, Interrupted, KeptSession, LastCall, Salvage
+from helmsman.records.agent import AgentCall, AgentOutcome, ContextUse, InterruptedCall, KeptSession, LastCall, Salvage
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult, Judgement, JudgementOutcome, TestCounts
 from helmsman.records.decision import Decision, Outcome
@@ -38,7 +38,7 @@ from tests.unit.builders import (
 
 MOMENTS = st.datetimes(datetime(2001, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds it
 SALVAGE = Salvage(iteration=1, attempt=1, ref="refs/helmsman/mend-it/salvage/1-1", commit="e" * 40, files=2)
-CUT_OFF = Interrupted(start="b" * 40, started_at=NOW, ended_at=NOW + MINUTE, usage=Usage(input_tokens=100, output_tokens=20))
+CUT_OFF = InterruptedCall(start="b" * 40, started_at=NOW, ended_at=NOW + MINUTE, usage=Usage(input_tokens=100, output_tokens=20))
 DAY = timedelta(days=1)
 
 WAITED = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="usage limit")

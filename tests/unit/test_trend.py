@@ -9,7 +9,7 @@ from helmsman.orient.brief import WHY, brief
 from helmsman.orient.trend import trend_section
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Failed, Issue, IterationSummary, Movement, Oversight
+from helmsman.records.control import Issue, IterationSummary, Movement, Oversight, RolledBack
 from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, orientation, report, state
@@ -83,7 +83,7 @@ def test_of_what_validation_found_the_agent_is_told_in_one_line_what_it_can_act_
 
 
 def test_of_work_that_is_not_on_the_branch_nothing_is_compared() -> None:
-    failed = Failed(iteration=1, ref="r", commit="f" * 40, back_to="a" * 40, why="worse")
+    failed = RolledBack(iteration=1, ref="r", commit="f" * 40, back_to="a" * 40, why="worse")
     assert trend_section(after(START, moment(1, "test_a"), failing=("test_a",), failed=failed)) == ()
     assert trend_section(state()) == ()
 
@@ -127,7 +127,7 @@ def test_tests_are_named_without_their_files_where_that_leaves_them_apart() -> N
 # What the next iteration is told of work that was taken back: in how many iterations it had got worse
 
 
-TAKEN_BACK = Failed(iteration=4, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
+TAKEN_BACK = RolledBack(iteration=4, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
 
 
 FELL = step(BACK, undone=True)

@@ -12,7 +12,7 @@ from helmsman.records.advance import end, without_test
 from helmsman.records.checks import Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
-from helmsman.records.plan import InHand, PlanItem, PlanProgress
+from helmsman.records.plan import CurrentItem, PlanItem, PlanProgress
 from helmsman.records.proof import DoneSignals, SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import UNCHANGED, UNPROVEN
@@ -31,7 +31,7 @@ SAME, SILENT_WORK, SHOWN = (
 EMPTY = SinceStart(without_test=("pytest",))
 NO_TEST = {"counts": {"skipped": 2}}
 JUDGED = config(judge={"criteria": ["it is done"]})
-HAND = InHand(item=PlanItem(id="T1", title="one"), remaining=1)
+HAND = CurrentItem(item=PlanItem(id="T1", title="one"), remaining=1)
 
 
 def claim(since: SinceStart, **done: int) -> Any:
@@ -93,8 +93,8 @@ def test_a_completion_names_what_it_rests_on_and_what_nobody_looked_at() -> None
         (False, {}, False),
         (None, {}, False),
         (True, {"config": JUDGED}, False),
-        (True, {"plan": PlanProgress(ticked={"T1": 1}), "hand": InHand()}, False),
-        (True, {"plan": PlanProgress(), "hand": InHand()}, True),
+        (True, {"plan": PlanProgress(ticked={"T1": 1}), "hand": CurrentItem()}, False),
+        (True, {"plan": PlanProgress(), "hand": CurrentItem()}, True),
         (True, {"plan": PlanProgress(), "hand": HAND}, False),
     ],
 )

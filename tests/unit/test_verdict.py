@@ -15,7 +15,7 @@ from helmsman.records.checks import (
     TrustedRun,
     Weight,
 )
-from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verification, Word
+from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verdict, Verification
 from helmsman.render.verification import MARK, table_lines, verification_markdown
 from helmsman.verify.outcomes import Names, outcome_table, weighed
 from helmsman.verify.verdict import Runs, grounds, verdict
@@ -48,7 +48,7 @@ def judged(
     *,
     goal: str = "",
     **fields: Any,
-) -> tuple[Word, list[str]]:
+) -> tuple[Verdict, list[str]]:
     copy, config = TrustedRun(put_back=(FILE,), report=trusted), fields.pop("config", InvariantsConfig())
     table = weighed(outcome_table(head, base, trusted, on_base, NAMES), head, copy, goal, config)
     word, reasons = verdict(Runs(head, base, table, **fields))
@@ -90,7 +90,7 @@ def test_the_outcomes_of_all_runs_come_to_a_verdict() -> None:
         (GREEN, ran(A, flaky=(A,)), ("inconclusive", ["flaky"])),
     ],
 )
-def test_what_tells_nothing_is_never_a_pass(base: CheckReport, head: CheckReport, expected: tuple[Word, list[str]]) -> None:
+def test_what_tells_nothing_is_never_a_pass(base: CheckReport, head: CheckReport, expected: tuple[Verdict, list[str]]) -> None:
     assert judged(base, head) == expected
 
 

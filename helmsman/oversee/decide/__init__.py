@@ -9,11 +9,11 @@ __all__ = ["QUESTIONS", "Question", "Situation", "decide", "questions"]
 
 def decide(situation: Situation) -> Decision:
     """Choose what follows an iteration and record the path: the first question answered with yes decides."""
-    path: list[Considered] = []
+    path: list[PathStep] = []
     for question in QUESTIONS:
         because, decision = question.decide(situation)
         otherwise, is_held = question.otherwise(situation), decision is not None
-        path.append(Considered(rule=question.rule, question=question.asks, held=is_held, because=because, otherwise=otherwise))
+        path.append(PathStep(rule=question.rule, question=question.asks, held=is_held, because=because, otherwise=otherwise))
         if decision is not None:
             return with_rollback(situation, decision).model_copy(update={"path": tuple(path)})
     raise AssertionError("the last question is always answered with yes")

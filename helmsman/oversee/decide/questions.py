@@ -27,7 +27,7 @@ from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import JudgementOutcome, Weight
 from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
-from helmsman.records.proof import NEEDS_WORD
+from helmsman.records.proof import WAIVABLE_RULES
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
 from helmsman.texts import are_allowed, plural
 from helmsman.verify.completion import UNCHANGED

@@ -15,7 +15,7 @@ from helmsman.records.checks import checks_fail
 from helmsman.records.control import Oversight
 from helmsman.records.decision import Alert, Decision, Outcome, Severity
 from helmsman.records.iteration import Evidence
-from helmsman.records.proof import NEEDS_WORD
+from helmsman.records.proof import WAIVABLE_RULES
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.verify.completion import ALL_TICKED

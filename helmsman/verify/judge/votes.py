@@ -11,7 +11,7 @@ from helmsman.config import CriterionConfig
 from helmsman.parsers.answers import Schema, StrictAnswer, describe_mismatch, schema_of
 from helmsman.parsers.loose import items, mapping, text
 from helmsman.records.base import Reply, Usage
-from helmsman.records.checks import CriterionVerdict, Given, Judgement, JudgementOutcome
+from helmsman.records.checks import CriterionOutcome, CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.verify.findings import some
 from helmsman.verify.judge.fence import label, visible
 
@@ -25,7 +25,7 @@ _SHOWN_IDS = 5
 class _CriterionAnswer(StrictAnswer):
     id: str
     reason: str
-    verdict: Given
+    verdict: CriterionOutcome
     fix: str
     need: list[str]
 
