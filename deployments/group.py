@@ -31,7 +31,7 @@ from helmsman.records.request import (
 )
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE, exit_code
 from helmsman.render.lines import group_lines
-from helmsman.toml_of import toml_of
+from helmsman.toml_text import parse_toml
 from tasks.agents.catalogue import find_agent
 from tasks.groups.parallel import open_group
 from tasks.loop.configure import configure
@@ -180,7 +180,7 @@ def next_command_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[st
 def read_links(file: Path, what: str, remedy: str) -> GroupFile:
     """Read a TOML file with loops. Raises OperatorError with the location of every problem."""
     try:
-        return GroupFile.model_validate(toml_of(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
+        return GroupFile.model_validate(parse_toml(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
     except ValidationError as error:
         raise _validation_error(f"{file} is no {what}", error) from error
     except (OSError, ValueError, RecursionError) as error:

@@ -20,7 +20,7 @@ from helmsman.parsers.project import Candidate, Detection, Kind, find_commands, 
 from helmsman.parsers.rubric_items import criteria_of
 from helmsman.plain import clean, clean_lines
 from helmsman.render.first_files import DEFAULT_TIMEOUT, helmsman_toml, rubric_md
-from helmsman.texts import duration, plural
+from helmsman.texts import format_duration, plural
 from helmsman.verify.redundancy import kinds
 from tasks.checks.project import Fate, Tried, read_project, try_all, try_one
 from tasks.loop.configure import RUBRIC, read_layers
@@ -231,9 +231,9 @@ def file_pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], s
 def outcome_text(tried: Tried) -> str:
     if tried.fate is Fate.WORKS:
         ran = "" if tried.tests is None else f", {plural(tried.tests, 'test') if tried.tests else 'no tests'}"
-        return f"works, {duration(tried.seconds)}{ran}"
+        return f"works, {format_duration(tried.seconds)}{ran}"
     if tried.fate is Fate.TOO_SLOW:
-        return f"too slow, ended after {duration(tried.seconds)}"
+        return f"too slow, ended after {format_duration(tried.seconds)}"
     if tried.fate is Fate.FAILS and tried.failed:
         return f"fails now: {tried.failed} of {plural(tried.tests or 0, 'test')}"
     return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")

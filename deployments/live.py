@@ -112,7 +112,9 @@ class LiveView:
     def _line(self, name: str, activity: Activity, now: datetime) -> Text:
         number = f"#{activity.iteration}" if activity.iteration and activity.step != "baseline" else ""
         line = Text(f"{' '.join(filter(None, ('●', name, number)))} ", style="bold cyan")
-        since = f" {duration(max((now - activity.since).total_seconds(), 0.0))}" if activity.since and activity.step else ""
+        since = (
+            f" {format_duration(max((now - activity.since).total_seconds(), 0.0))}" if activity.since and activity.step else ""
+        )
         step = f"checking {BASELINE}" if activity.step == "baseline" else activity.step
         status = (
             "waits for your answer" if activity.is_waiting else self.idle_reason or (f"{clean(step)}{since}" if step else "…")
@@ -120,7 +122,7 @@ class LiveView:
         calls = f" · {plural(activity.tool_calls, 'tool call')}" if activity.tool_calls else ""
         line.append(f"{status}{calls}", style="bold")
         tokens = activity.tokens + activity.used.tokens  # of the whole loop, including the running agent call
-        dollars = money_text(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
+        dollars = format_cost(activity.cost_usd + activity.used.cost_usd, activity.cost_limit, activity.untold)
         line.append(f" · {dollars}{f' · {short_number(tokens)} tokens' if tokens else ''}", style="dim")
         return line
 

@@ -21,7 +21,7 @@ from deployments.start_directory import STANDARD_STREAM, start_directory
 from helmsman.config.layers import Layer, display, from_environment, resolve
 from helmsman.errors import OperatorError
 from helmsman.memory.guardrail_effect import effect_text, verdict
-from helmsman.plain import clean, shortened
+from helmsman.plain import clean, shorten
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.loop.configure import read_user_layer
 from tasks.memory import Store, chosen_url, delete, guardrails_place, opening, project_of
@@ -150,7 +150,7 @@ def _row(entry: Entry, start: str = "") -> str:
         good = f"{entry.after_of - entry.after_seen}/{entry.after_of}" if entry.failure else "-"
         kind, tier, confidence = GUARDRAIL, "standing", "-"
     tier = "retired" if entry.retired else tier
-    return f"{start}{clean(entry.id):<12} {kind:<12}{tier:<10}{confidence:>5}{good:>11}  {shortened(_text_of(entry), TEXT_SHOWN)}"
+    return f"{start}{clean(entry.id):<12} {kind:<12}{tier:<10}{confidence:>5}{good:>11}  {shorten(_text_of(entry), TEXT_SHOWN)}"
 
 
 def _text_of(entry: Entry) -> str:

@@ -38,7 +38,7 @@ from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import EXIT_CODES, exit_code, result_of
 from helmsman.records.state import LoopState
 from helmsman.render.lines import next_lines
-from helmsman.texts import SIGNS, money, result_lines
+from helmsman.texts import SIGNS, format_money, result_lines
 from tasks.agents.catalogue import find_program
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.project_settings import require_project_settings
@@ -200,7 +200,7 @@ def _choose_name(repository: Repository, requested: str, goal: str) -> str:
 
 def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
     limits = config.limits
-    budget = money(limits.cost_usd) if limits.cost_usd is not None else "no cost limit"
+    budget = format_money(limits.cost_usd) if limits.cost_usd is not None else "no cost limit"
     rows = (
         ("goal", config.goal.strip().splitlines()[0]),
         ("preset", config.preset),

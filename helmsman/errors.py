@@ -29,7 +29,7 @@ class HelmsmanError(Exception):
         return "\n  ".join(part for part in parts if part)
 
     @property
-    def in_a_line(self) -> str:
+    def one_line(self) -> str:
         """The whole message on one line."""
         return "; ".join(" ".join(line.split()) for line in str(self).splitlines() if line.strip())
 

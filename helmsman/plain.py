@@ -30,14 +30,14 @@ def prose(text: str) -> str:
     return "\n".join(line.rstrip() for line in clean_lines(text).splitlines()).strip("\n")
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Cut a text to at most `most` characters, with an ellipsis if anything is omitted."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def short_line(text: str, most: int = LONGEST_LINE) -> str:
     """Untrusted text on one line of at most `most` characters."""
-    return shortened(one_line(text), most)
+    return shorten(one_line(text), most)
 
 
 def inert(text: str, most: int = LONGEST_LINE) -> str:
@@ -63,7 +63,7 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def spelled(name: str) -> str:
+def in_plain_words(name: str) -> str:
     """An identifier in words: `timed_out` becomes timed out."""
     return name.replace("_", " ")
 
@@ -74,9 +74,9 @@ _LONGEST_SLIP = 200
 """Characters; the comparison takes quadratic time, and names of that length are not typing errors."""
 
 
-def did_you_mean(name: str, known: Iterable[str], told: Callable[[str], str] = str) -> str:
-    """Suffix for a message about an unknown name: the two nearest known ones, formatted by `told`."""
+def did_you_mean(name: str, known: Iterable[str], format_name: Callable[[str], str] = str) -> str:
+    """Suffix for a message about an unknown name: the two nearest known ones, formatted by `format_name`."""
     known_names, last_part = list(known), name.rpartition(".")[2]
     in_other_sections = [candidate for candidate in known_names if candidate.rpartition(".")[2] == last_part]
     nearest = in_other_sections or get_close_matches(name[:_LONGEST_SLIP], known_names, cutoff=_NEAR)
-    return f"; did you mean {' or '.join(map(told, nearest[:2]))}?" if nearest else ""
+    return f"; did you mean {' or '.join(map(format_name, nearest[:2]))}?" if nearest else ""

@@ -46,7 +46,7 @@ def known_price(model: str) -> Prices | None:
     return PRICES.get(_ALIASES.get(name, name))
 
 
-def priced(usage: Usage, model: str, hourly: int = 0) -> Usage:
+def with_cost(usage: Usage, model: str, hourly: int = 0) -> Usage:
     """The usage with its cost; 0 for a model without a known price.
 
     `hourly`: tokens written to the one-hour cache, which cost twice the price of fresh ones.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 PRIVATE_KEY, URL, JWT, AWS = "Private Key", "Basic Auth Credentials", "JSON Web Token", "AWS Access Key"
 
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
     traces: tuple[str, ...]
 
 
-class Found(NamedTuple):
+class Secret(NamedTuple):
     """One secret in a text, from `start` to `end`."""
 
     kind: str
@@ -49,7 +49,7 @@ class Found(NamedTuple):
 
 
 def _shapes() -> Iterator[Shape]:
-    for row in bundled("helmsman", "secret_shapes.toml")["shapes"]:
+    for row in load_bundled("helmsman", "secret_shapes.toml")["shapes"]:
         prefixes, traces = (tuple(row.get(name, "").split()) for name in ("prefixes", "traces"))
         yield Shape(row["kind"], re.compile(row["pattern"]), prefixes, traces)
 
@@ -78,12 +78,12 @@ _NO_PASSWORD = re.compile(
 """Variables, placeholders, and common words of examples."""
 
 
-def shapes_in(text: str) -> Iterator[Found]:
+def shapes_in(text: str) -> Iterator[Secret]:
     """All matches of the table in a text, including placeholders, unordered; without private keys."""
     for shape in SHAPES:
         for match in _matches(shape, text):
             group = "secret" if shape.pattern.groupindex else 0
-            yield Found(shape.kind, match[group], match.start(group), match.end(group))
+            yield Secret(shape.kind, match[group], match.start(group), match.end(group))
 
 
 def _matches(shape: Shape, text: str) -> Iterator[re.Match[str]]:
@@ -103,7 +103,7 @@ def _begins_a_word(text: str, at: int) -> bool:
     return not (at and _INSIDE.match(text, at - 1)) or bool(_ESCAPE.search(text[max(at - 10, 0) : at]))
 
 
-def private_keys(text: str) -> Iterator[Found]:
+def private_keys(text: str) -> Iterator[Secret]:
     """Private keys in PEM from heading to end, or to the end of a truncated text; the secret is the longest line."""
     if "PRIVATE KEY" not in text:
         return
@@ -117,13 +117,13 @@ def private_keys(text: str) -> Iterator[Found]:
         body = _LINE_ENDS.split(text[heading.end() : end])
         if sum(map(len, body)) >= (_LEAST_KEY if is_complete else _LEAST_CUT) and max(map(len, body)) >= _LEAST_CUT:
             at = finish.end() if finish else end
-            yield Found(PRIVATE_KEY, max(body, key=len), heading.start(), at)
+            yield Secret(PRIVATE_KEY, max(body, key=len), heading.start(), at)
     finish = _FINISH.search(text, at)
     if finish and not _BEGIN.search(text, at, finish.start()):
         start = _first_line(text, finish.start())
         body = max(_LINE_ENDS.split(text[start : finish.start()]), key=len)
         if len(body) >= _LEAST_CUT:
-            yield Found(PRIVATE_KEY, body, start, finish.end())
+            yield Secret(PRIVATE_KEY, body, start, finish.end())
 
 
 def _first_line(text: str, end: int) -> int:
@@ -137,7 +137,7 @@ def _first_line(text: str, end: int) -> int:
     return start
 
 
-def is_placeholder(found: Found) -> bool:
+def is_placeholder(found: Secret) -> bool:
     """Whether it is an example in documentation. Unknown examples are redacted too, which only loses a few words."""
     if found.kind == URL:
         return bool(_NO_PASSWORD.fullmatch(found.secret))
@@ -158,14 +158,14 @@ _CUT = re.compile(
 _LONGEST_CUT = 420
 
 
-def secrets_in_text(text: str) -> list[Found]:
+def secrets_in_text(text: str) -> list[Secret]:
     """Secrets to redact, in order and without overlaps: shapes except placeholders, private keys, and truncated tokens."""
     candidates = [one for one in shapes_in(text) if not is_placeholder(one) and (one.kind != AWS or _is_aws(one.secret))]
     candidates += private_keys(text)
     truncated = _CUT.search(text, max(len(text) - _LONGEST_CUT, 0))
     if truncated and _begins_a_word(text, truncated.start()):
-        candidates.append(Found("Token", truncated[0], truncated.start(), truncated.end()))
-    secrets: list[Found] = []
+        candidates.append(Secret("Token", truncated[0], truncated.start(), truncated.end()))
+    secrets: list[Secret] = []
     for one in sorted(candidates, key=lambda one: (one.start, -one.end)):
         if not secrets or one.start >= secrets[-1].end:
             secrets.append(one)
@@ -176,7 +176,7 @@ def _is_aws(secret: str) -> bool:
     return len(secret) <= 20 or is_mixed(secret)  # noqa: PLR2004 - a key's id has 20 characters, the key itself 40
 
 
-def without_shapes(text: str) -> str:
+def redact_shapes(text: str) -> str:
     """Replace every secret by its kind; line numbers stay the same."""
     parts: list[str] = []
     at = 0

@@ -27,24 +27,24 @@ SIGNS = {
 }
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     whole = timedelta(seconds=round(seconds))
     return f"{seconds:.1f} s" if seconds < 60 else str(whole)  # noqa: PLR2004 - a minute
 
 
-def money(dollars: float) -> str:
+def format_money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"  # noqa: PLR2004 - a cent
 
 
 def format_dollars(dollars: float, untold: Collection[str]) -> str:
     """Format a cost; zero means unknown if the agent does not report it."""
-    return "cost unknown" if "cost" in untold and not dollars else money(dollars)
+    return "cost unknown" if "cost" in untold and not dollars else format_money(dollars)
 
 
-def money_text(dollars: float, limit: float | None, untold: Collection[str] = ()) -> str:
+def format_cost(dollars: float, limit: float | None, untold: Collection[str] = ()) -> str:
     """Format a cost and its limit: `$1.20 of $50.00`."""
     text = format_dollars(dollars, untold)
-    return text if limit is None else f"{text} of {money(limit)}"
+    return text if limit is None else f"{text} of {format_money(limit)}"
 
 
 def short_number(value: float) -> str:
@@ -68,7 +68,7 @@ def plural(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
-def are_allowed(number: int) -> str:
+def allowed_text(number: int) -> str:
     return f"{number} {'is' if number == 1 else 'are'} allowed"
 
 
@@ -163,7 +163,7 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
         yield f"why        {result.rule}: {clean(result.reason)}"
     calls = f"{plural(result.iterations, 'iteration')}, {plural(result.agent_calls, 'agent call')}"
     effort = f"{format_dollars(result.cost_usd, result.untold)}, {format_tokens(result.tokens, result.untold)}"
-    yield f"spent      {calls}, {effort}, {duration(result.seconds)}"
+    yield f"spent      {calls}, {effort}, {format_duration(result.seconds)}"
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
     yield f"branch     {clean(result.branch)} at {result.commit[:12]}"

@@ -19,7 +19,7 @@ from helmsman.config.base import fields, section_of
 from helmsman.config.old_keys import OLD_KEYS
 from helmsman.errors import OperatorError
 from helmsman.plain import did_you_mean
-from helmsman.toml_of import toml_of
+from helmsman.toml_text import parse_toml
 
 PREFIX = "HELMSMAN_"
 RESERVED = frozenset(
@@ -96,8 +96,12 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
     return Resolved(config, {key: sources.get(key, "default") for key in _LEAVES})
 
 
-def _unknown_key_message(key: str, what: str = "key", spelled: Callable[[str], str] = str) -> str:
-    return f"this key was removed: {OLD_KEYS[key]}" if key in OLD_KEYS else f"unknown {what}{did_you_mean(key, _LEAVES, spelled)}"
+def _unknown_key_message(key: str, what: str = "key", format_name: Callable[[str], str] = str) -> str:
+    return (
+        f"this key was removed: {OLD_KEYS[key]}"
+        if key in OLD_KEYS
+        else f"unknown {what}{did_you_mean(key, _LEAVES, format_name)}"
+    )
 
 
 def pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -236,7 +240,7 @@ def nested(key: str, value: Any) -> dict[str, Any]:
 def _parse_value(text: str) -> Any:
     """Parse text as one TOML value, or else use it literally, which avoids double quoting in a shell."""
     try:
-        table = toml_of(f"value = {text}")
+        table = parse_toml(f"value = {text}")
     except (ValueError, RecursionError):  # ValueError also covers numbers with too many digits
         return text
     return table["value"] if len(table) == 1 else text  # a second line could be a second key

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 OLD_KEYS: Mapping[str, str] = {
-    key: became for became, keys in bundled("helmsman.config", "old_keys.toml").items() for key in keys.split()
+    key: became for became, keys in load_bundled("helmsman.config", "old_keys.toml").items() for key in keys.split()
 }
 
 

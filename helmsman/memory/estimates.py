@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from helmsman.records.agents import Capability
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Estimate, Range, Subject, Summary
-from helmsman.texts import money
+from helmsman.texts import format_money
 
 FEWEST = 3  # completed loops that an estimate needs
 NEWEST = 30  # newest loops of an estimate: older ones may be outdated
@@ -26,7 +26,7 @@ def in_words(of: Estimate) -> str:
     """Text for people at the start of a loop."""
     low, high = of.minutes.low, of.minutes.high
     time_text = _span_text(low, high, "minute") if high < HOURS_FROM else _span_text(low / 60, high / 60, "hour", 1)
-    dollars = " to ".join(dict.fromkeys(map(money, (of.dollars.low, of.dollars.high)))) if of.dollars else ""
+    dollars = " to ".join(dict.fromkeys(map(format_money, (of.dollars.low, of.dollars.high)))) if of.dollars else ""
     where = "in this project" if of.project else "in all projects"
     completed = f"{of.loops} of {round(of.loops / of.completed)} such loops completed ({of.task_type} {where})"
     iterations = f"{_span_text(of.iterations.low, of.iterations.high, 'iteration')} (median {of.iterations.median:.0f})"

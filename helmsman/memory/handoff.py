@@ -14,7 +14,7 @@ from helmsman.plain import block_quote, clean_lines, inert
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.alignment import LONGEST_MORE, Alignment
 from helmsman.records.state import LoopState
-from helmsman.texts import duration, format_dollars, plural
+from helmsman.texts import format_dollars, format_duration, plural
 from helmsman.tokens import tokens, trim
 
 KEPT = 5  # handoffs that stay in the file; older ones are in its history
@@ -51,9 +51,8 @@ class Handoff(NamedTuple):
 def handoff_of(state: LoopState) -> Handoff:
     ended = state.ending.at if state.ending else state.updated_at
     memory, spending = state.memory, state.spending
-    effort = (
-        f"{plural(state.iteration, 'iteration')}, {duration(spending.seconds)}, {format_dollars(spending.cost_usd, state.untold)}"
-    )
+    cost = format_dollars(spending.cost_usd, state.untold)
+    effort = f"{plural(state.iteration, 'iteration')}, {format_duration(spending.seconds)}, {cost}"
     lines = [_goal_line(state.config.goal), f"Outcome: {state.outcome or 'unfinished'} after {effort}"]
     criteria = ", ".join(criterion.id for criterion in state.config.judge.criteria)
     proofs = [inert(f"a judge: {criteria}", _ENTRY)] if criteria else []

@@ -14,7 +14,7 @@ from helmsman.prompts import render
 from helmsman.records.control import Imperative
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.texts import duration, format_dollars, plural
+from helmsman.texts import format_dollars, format_duration, plural
 
 BEGIN, END = "<!-- helmsman:begin -->", "<!-- helmsman:end -->"
 INDEX, SPEC, MAP, CONSTRAINTS = "INDEX.md", "spec.md", "map.md", "constraints.md"
@@ -85,7 +85,7 @@ def archive_files(state: LoopState, records: Sequence[IterationRecord]) -> Mappi
         title=f"{_day(state)}, loop {state.loop}: {state.outcome}, {iterations}: {inert(goal, _TITLE)}",
         goal=goal,
         day=_day(state),
-        spent=f"{iterations}, {dollars}, {duration(spending.seconds)}",
+        spent=f"{iterations}, {dollars}, {format_duration(spending.seconds)}",
         files=[*dict.fromkeys(name for record in last for name in record.execution.change.files)],
         most=MOST_FILES,
     )

@@ -177,7 +177,7 @@ def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
 
 
 def _shortened_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    return tuple(shortened(line, LONGEST_LINE) for line in _distinct_lines(lines)[:MOST_LINES])
+    return tuple(shorten(line, LONGEST_LINE) for line in _distinct_lines(lines)[:MOST_LINES])
 
 
 def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:

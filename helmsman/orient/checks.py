@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from helmsman.plain import clean, clean_lines, shortened
+from helmsman.plain import clean, clean_lines, shorten
 from helmsman.records.checks import CheckResult
 from helmsman.texts import plural
 
@@ -19,7 +19,7 @@ def commands(given: Iterable[str]) -> str:
 def failed_check_values(result: CheckResult) -> Mapping[str, object]:
     """Values for the template `check`: the end of a failed check, a line for each distinct failure, and the path of its log."""
     counts, output = result.counts, output_of(result)
-    lines = result.listed or [shortened(line, 240) for line in output.splitlines()[-SHOWN:]]
+    lines = result.listed or [shorten(line, 240) for line in output.splitlines()[-SHOWN:]]
     return {
         "command": clean(result.command),
         "error": clean(result.error),

@@ -13,7 +13,7 @@ from helmsman.plain import one_line
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.lessons import Estimate
 from helmsman.texts import plural
-from helmsman.toml_of import toml_string
+from helmsman.toml_text import toml_string
 
 MANY_CRITERIA = 8
 TOO_MANY_CRITERIA = 10

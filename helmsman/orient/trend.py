@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from helmsman.oversee.progress import BASE
-from helmsman.plain import one_line, shortened
+from helmsman.plain import one_line, shorten
 from helmsman.prompts import Piece, render_pieces
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import MOST_NAMES, IterationSummary, Movement
@@ -98,4 +98,4 @@ def _names_line(label: str, names: Sequence[str]) -> str:
 
 
 def _short_name(name: str) -> str:
-    return shortened(one_line(name), NAME)
+    return shorten(one_line(name), NAME)

@@ -11,7 +11,7 @@ from helmsman.plain import clean
 from helmsman.records.agent import RateLimit, UsageWindow
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.state import Spending
-from helmsman.texts import duration, money
+from helmsman.texts import format_duration, format_money
 
 WARN_AT, ALARM_AT = 0.7, 0.9  # shares of a limit at which the loop logs and warns (E6)
 MANY_ITERATIONS = 50  # warn at the start about a higher limit of iterations (E6)
@@ -38,9 +38,9 @@ class Gauge:
         """`$45.68 of $50.00`, `1.4 s of 12 hours`, `3 of 30 iterations`."""
         match self.name:
             case "cost_usd":
-                return f"{money(self.used)} of {money(self.limit)}"
+                return f"{format_money(self.used)} of {format_money(self.limit)}"
             case "wall_clock_hours":
-                return f"{duration(self.used * 3600)} of {self.limit:g} hours"
+                return f"{format_duration(self.used * 3600)} of {self.limit:g} hours"
             case _:
                 return f"{self.used:,.0f} of {self.limit:,.0f} {self.unit}"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.loose import at, count, last, text
-from helmsman.plain import one_line, shortened
+from helmsman.plain import one_line, shorten
 from helmsman.records.agent import CommandRun
 from helmsman.records.agents import Tools
 
@@ -142,4 +142,4 @@ def parse_event(line: bytes) -> dict[str, Any] | None:
 def detail_of(arguments: Mapping[str, Any]) -> str:
     """Return the most informative line of a tool call's arguments, printable, at most 120 characters."""
     lines = (one_line(text(arguments.get(key), 1000)) for key in _DETAIL_KEYS)
-    return shortened(next((line for line in lines if line), ""), _DETAIL)
+    return shorten(next((line for line in lines if line), ""), _DETAIL)

@@ -28,7 +28,7 @@ from helmsman.parsers.shell_words import script_of
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import AgentKind, Capability, Condition, Rule, Spent, Stream, ToolEnd, Tools, ToolUse, Value
 from helmsman.records.base import Usage
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 Event = Mapping[str, Any]
 _LONGEST_COMMAND = 20_000
@@ -257,7 +257,7 @@ def without_prompt(output: str, prompt: str) -> str:
 @cache
 def streams() -> Mapping[str, Stream]:
     """Return the built-in streams by the name of their format."""
-    table = bundled("helmsman.parsers", "streams.toml")
+    table = load_bundled("helmsman.parsers", "streams.toml")
     return {name: Stream.model_validate(stream, extra="forbid") for name, stream in table.items()}
 
 

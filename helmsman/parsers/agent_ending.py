@@ -9,7 +9,7 @@ from helmsman.parsers.loose import text
 from helmsman.parsers.usage_limits import REJECTED, is_limit_message
 from helmsman.records.agent import AgentOutcome, RateLimit
 from helmsman.records.agents import AgentKind, Capability
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 EndCause = Literal["itself", "deadline", "idle", "stop"]
 WORDS = 2000
@@ -29,7 +29,7 @@ _CLOCK: Mapping[EndCause, AgentOutcome] = {
 _SIGNAL: Mapping[int | None, AgentOutcome] = dict.fromkeys((143, -15, 129, -1, 130, -2), AgentOutcome.ABORTED)
 ENDINGS: Mapping[str, Mapping[str, AgentOutcome]] = {
     name: {word: AgentOutcome(outcome) for outcome, words in table.items() for word in words}
-    for name, table in bundled("helmsman.parsers", "endings.toml").items()
+    for name, table in load_bundled("helmsman.parsers", "endings.toml").items()
 }
 """Outcomes by source and word."""
 

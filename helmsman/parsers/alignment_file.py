@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from helmsman.plain import clean
 from helmsman.records.alignment import ROUNDS, Alignment, AlignmentQuestion, Origin, one_line
-from helmsman.texts import money
+from helmsman.texts import format_money
 
 TITLE = "# Alignment"
 AGREED_HEADING = "# Agreed before the start"
@@ -78,7 +78,7 @@ def render(alignment: Alignment) -> str:
     if made.by == "template":
         lines += ["", f"**No model wrote this**, so no model looked for gaps: {clean(made.reason) or 'no model was called'}"]
     elif made.by == "model":
-        lines += ["", f"Round {made.round} of {ROUNDS} at most, by {clean(made.model)}, {money(made.cost_usd)} so far."]
+        lines += ["", f"Round {made.round} of {ROUNDS} at most, by {clean(made.model)}, {format_money(made.cost_usd)} so far."]
     if made.by != "template" and made.reason:
         lines += ["", f"The last answers are not included yet: {clean(made.reason)}"]
     if made != Made():

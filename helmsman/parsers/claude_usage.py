@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from helmsman.parsers.loose import count, items, mapping, text
-from helmsman.prices import priced
+from helmsman.prices import with_cost
 from helmsman.records.agent import Compaction, ContextUse
 from helmsman.records.base import Usage
 from helmsman.tokens import tokens
@@ -74,7 +74,7 @@ class SpentReader:
             counted = usage_of(usage)
             counted = counted.model_copy(update={"output_tokens": max(counted.output_tokens, output)})
             hourly = count(mapping(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"))
-        self.usage = self.usage.plus(priced(counted, text(message.get("model")), min(hourly, counted.cache_creation_tokens)))
+        self.usage = self.usage.plus(with_cost(counted, text(message.get("model")), min(hourly, counted.cache_creation_tokens)))
         return is_first
 
     def clear(self) -> None:

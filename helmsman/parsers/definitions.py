@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.agents import TEMPLATE, AgentKind
 from helmsman.records.base import Record
 from helmsman.records.hats import Condition, Hat, PresetSheet
-from helmsman.toml_of import fault_of, line_of, toml_of
+from helmsman.toml_text import describe_error, find_line, parse_toml
 
 MARK = "+++"
 LARGEST = 16_384  # maximum characters of a file; a persona is a few sentences, a command line a few words
@@ -36,7 +36,7 @@ class _File(NamedTuple):
     body: str = ""
 
     def line(self, key: str) -> int:
-        return line_of(self.toml, key) or 1
+        return find_line(self.toml, key) or 1
 
 
 def read_hat(text: str, where: str) -> Hat:
@@ -97,9 +97,9 @@ def _parse_file(text: str, where: str, *, front_matter: bool = False) -> _File:
         # an empty line instead of the mark keeps line numbers
         text, body = "\n".join(["", *lines[1:end]]), "\n".join(lines[end + 1 :])
     try:
-        return _File(text, toml_of(text), body)
+        return _File(text, parse_toml(text), body)
     except (ValueError, RecursionError) as error:
-        raise _error_for(where, [fault_of(error, text)]) from None
+        raise _error_for(where, [describe_error(error, text)]) from None
 
 
 def _validate(record: type[R], file: _File, where: str, problems: Problems = (), body: str = "") -> R:

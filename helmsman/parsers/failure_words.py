@@ -13,7 +13,7 @@ from helmsman.parsers.shell_words import known_programs
 from helmsman.parsers.test_report import clean_lines, read_summary
 from helmsman.plain import word_set
 from helmsman.records.agent import ErrorVector, FailureClass
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 MESSAGE = 300
 WHERE = 200
@@ -126,7 +126,7 @@ class Hit(NamedTuple):
 
 def table_of(name: str) -> Any:
     """Return a table of failures.toml."""
-    return bundled("helmsman.parsers", "failures.toml")[name]
+    return load_bundled("helmsman.parsers", "failures.toml")[name]
 
 
 @cache

@@ -15,7 +15,7 @@ from helmsman.parsers import plan_markdown
 from helmsman.parsers.plan_form import Item, PlanError, Story, item_of, require_few_items, slug
 from helmsman.parsers.plan_order import validate_plan, with_done
 from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
-from helmsman.toml_of import fault_of, line_of, toml_of
+from helmsman.toml_text import describe_error, find_line, parse_toml
 
 LARGEST = 1_500_000  # maximum bytes of a plan file
 BOM = b"\xef\xbb\xbf"  # written by some editors on Windows
@@ -71,12 +71,12 @@ _OPEN_MARK = re.compile(r"(^[ \t]*[\"']?done[\"']?[ \t]*=[ \t]*)false\b", re.MUL
 
 def read_toml(text: str) -> Plan:
     try:
-        values = toml_of(text)
+        values = parse_toml(text)
     except (ValueError, RecursionError) as error:
-        raise PlanError(*fault_of(error, text)) from None
+        raise PlanError(*describe_error(error, text)) from None
     if other := next((key for key in values if key != "item"), None):
         why = f"unknown key {display(other)}{did_you_mean(other, ['item'])}; items are [[item]] tables"
-        raise PlanError(line_of(text, other) or 1, why)
+        raise PlanError(find_line(text, other) or 1, why)
     tables, starts = cast("list[Any]", values.get("item", [])), [start for start, _ in _blocks(text)]
     if not isinstance(values.get("item", []), list) or not all(isinstance(table, dict) for table in tables):
         raise PlanError(0, "item: expected [[item]] tables, in double brackets")

@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from helmsman.config.layers import did_you_mean, display
 from helmsman.errors import OperatorError
 from helmsman.parsers.plan_form import PlanError, slug
-from helmsman.plain import shortened
+from helmsman.plain import shorten
 from helmsman.records.plan import MOST_SKETCHED, CurrentItem, ItemSketch, Plan, PlanItem, PlanProgress
 
 
@@ -141,7 +141,7 @@ def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[ItemSketch, ...]:
     return tuple(
         ItemSketch(
             **item.model_dump(include={"id", "done", "parallel", "verify"}),
-            title=shortened(item.title, SKETCHED_TITLE),
+            title=shorten(item.title, SKETCHED_TITLE),
             needs=tuple(name for name in item.needs if name in names),
         )
         for item in plan.items

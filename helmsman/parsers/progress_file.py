@@ -7,7 +7,7 @@ with a heading for each kind, is still read.
 import re
 from collections.abc import Iterator
 
-from helmsman.plain import clean, shortened
+from helmsman.plain import clean, shorten
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
 
 LINES = 40
@@ -57,7 +57,7 @@ def read(text: str) -> WorkingMemory:
         for line in body.split("\n")
         if line.strip()
     )
-    lines = [shortened(line, KEPT_CHARACTERS) for line in (older if parts else first.split("\n")) if line.strip()]
+    lines = [shorten(line, KEPT_CHARACTERS) for line in (older if parts else first.split("\n")) if line.strip()]
     kept_lines = lines[-LINES:]
     entries = [(match[1].lower(), match[2].strip()) for line in kept_lines if (match := _KIND.match(_strip_marker(line)))]
     done = (*(entry for kind, entry in entries if kind == "done"), *(line for line in kept_lines if _DONE.fullmatch(line)))

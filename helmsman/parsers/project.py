@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from helmsman.parsers.loose import at, mapping
-from helmsman.toml_of import bundled, toml_of
+from helmsman.toml_text import load_bundled, parse_toml
 
 MOST_CANDIDATES = 16  # maximum number of commands; whoever has more knows better which ones count
 MOST_FOLDERS = 20  # maximum number of subfolders to inspect
@@ -103,7 +103,7 @@ class Row(NamedTuple):
     own_environment: bool = False  # whether it creates its own and needs no `uv run` prefix
 
 
-_TABLE: Mapping[str, Any] = bundled("helmsman.parsers", "projects.toml")
+_TABLE: Mapping[str, Any] = load_bundled("helmsman.parsers", "projects.toml")
 NAMES: Mapping[Kind, Sequence[str]] = {Kind(kind): names for kind, names in _TABLE["names"].items()}
 OWN, PYTHON, USUAL = (TypeAdapter(tuple[Row, ...]).validate_python(_TABLE[name]) for name in ("own", "python", "usual"))
 
@@ -221,7 +221,7 @@ def _yaml_keys(text: str, key: str) -> list[str]:
 def read_table(file: str, text: str) -> Mapping[str, Any] | None:
     """Parse a file as TOML if its name says so, else as JSON; None if it is invalid."""
     try:
-        return mapping((toml_of if file.endswith(".toml") else json.loads)(text))
+        return mapping((parse_toml if file.endswith(".toml") else json.loads)(text))
     except (ValueError, RecursionError):
         return None
 

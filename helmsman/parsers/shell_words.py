@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from helmsman.plain import word_set
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 UNKNOWN = "\0"  # placeholder for unknown text; no argument can contain it
 SHELLS = word_set("sh bash zsh dash ksh")
@@ -18,7 +18,7 @@ _MOST_WRAPPERS = 10
 
 def known_programs(*kinds: str) -> frozenset[str]:
     """Return the programs of these kinds in programs.toml."""
-    return word_set(" ".join(bundled("helmsman.parsers", "programs.toml")[kind] for kind in kinds))
+    return word_set(" ".join(load_bundled("helmsman.parsers", "programs.toml")[kind] for kind in kinds))
 
 
 def name_of(word: str) -> str:
@@ -49,7 +49,7 @@ def has_flag(words: Iterable[str], flags: str) -> bool:
     )
 
 
-_WRAPPERS: Mapping[str, str] = bundled("helmsman.parsers", "shell.toml")["wrappers"]
+_WRAPPERS: Mapping[str, str] = load_bundled("helmsman.parsers", "shell.toml")["wrappers"]
 
 
 def unwrap(words: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,7 +12,7 @@ from importlib import import_module, resources
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -29,7 +29,7 @@ class Grammar(NamedTuple):
     function: str
 
 
-TABLE: Mapping[str, Any] = bundled("helmsman.parsers", "languages.toml")
+TABLE: Mapping[str, Any] = load_bundled("helmsman.parsers", "languages.toml")
 GRAMMARS: Mapping[str, Grammar] = {
     suffix: Grammar(*grammar) for suffixes, grammar in TABLE["grammars"].items() for suffix in suffixes.split()
 }

@@ -21,7 +21,7 @@ from helmsman.parsers.runner_formats import (
     total,
 )
 from helmsman.records.checks import TestCounts
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element  # only the type; defusedxml does the parsing
@@ -187,7 +187,7 @@ class Runner(NamedTuple):
 
 @cache
 def runners() -> tuple[Runner, ...]:
-    return TypeAdapter(tuple[Runner, ...]).validate_python(bundled("helmsman.parsers", "runners.toml")["runner"])
+    return TypeAdapter(tuple[Runner, ...]).validate_python(load_bundled("helmsman.parsers", "runners.toml")["runner"])
 
 
 def find_runs(runner: Runner, lines: list[str]) -> list[Run]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from helmsman.plain import spelled
+from helmsman.plain import in_plain_words
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import EscalationLevel, IterationSummary, Movement, short_level
 from helmsman.records.iteration import IterationRecord
@@ -29,7 +29,7 @@ from helmsman.render.lines import group_lines, next_steps
 from helmsman.render.markdown_page import BREAK, cell, code, facts_table, fence, join_blocks, prose, table
 from helmsman.render.templating import render_markdown
 from helmsman.render.verification import outcome_text
-from helmsman.texts import duration, money, plan_text, plural
+from helmsman.texts import format_duration, format_money, plan_text, plural
 
 ITERATIONS, FAILURES, ROWS = 50, 8, 40
 """Iterations in a table, failing checks with output, and rows of tables that the configuration does not bound."""
@@ -118,8 +118,8 @@ def _iteration_row(moment: IterationSummary) -> tuple[str, ...]:
         _tests_cell(moment),
         change,
         "–" if "tools" in moment.untold else f"{moment.tool_calls:,}",
-        "–" if "cost" in moment.untold and not moment.cost_usd else money(moment.cost_usd),
-        duration(moment.seconds),
+        "–" if "cost" in moment.untold and not moment.cost_usd else format_money(moment.cost_usd),
+        format_duration(moment.seconds),
         short_level(moment.rung),
         ", ".join(remark for remark, applies in is_remarkable.items() if applies),
     )

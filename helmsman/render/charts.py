@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from helmsman.plain import shortened
+from helmsman.plain import shorten
 from helmsman.render.templating import render_html
 from helmsman.texts import short_number
 
@@ -101,7 +101,7 @@ def strip_chart(title: str, cells: Sequence[tuple[str, str]]) -> Markup:
             (left, 50 + CELL_HEIGHT * (1 - look.share), pitch * 0.9, CELL_HEIGHT * look.share, look.colour, tip)
             for left, tip, look in drawn
         ],
-        labels=[(12 + (at + 0.5) * pitch, shortened(newest[at][0], 6)) for at in sorted({0, len(newest) - 1}) if newest],
+        labels=[(12 + (at + 0.5) * pitch, shorten(newest[at][0], 6)) for at in sorted({0, len(newest) - 1}) if newest],
         legend=[(26 + at * LEGEND_WIDTH, kind, KINDS[kind].colour) for at, kind in enumerate(used_kinds)],
         ink=INK,
     )

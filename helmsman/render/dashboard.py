@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from helmsman.oversee.limits import WARN_AT, gauges
 from helmsman.oversee.progress import made_progress
-from helmsman.plain import LONGEST_LINE, shortened, spelled
+from helmsman.plain import LONGEST_LINE, in_plain_words, shorten
 from helmsman.records.agent import NO_WORK_OUTCOMES, AgentOutcome
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Movement
@@ -105,7 +105,7 @@ def _operations(record: IterationRecord | None) -> System:
     changed = f"{plural(change.files_changed, 'file')} changed in {plural(len(change.commits), 'commit')}"
     return System(
         title,
-        f"{spelled(call.outcome)}, {changed}",
+        f"{in_plain_words(call.outcome)}, {changed}",
         (("ended early", call.pain), *(row for row in _fact_rows(record, "Agent", "Work", "Plan") if row[0] not in BETWEEN)),
         bad=call.outcome not in AT_WORK - NO_WORK_OUTCOMES or call.pain,
         watch=call.outcome in IN_PART or (moment and not made_progress(moment)),
@@ -124,7 +124,7 @@ def _coordination(state: LoopState, record: IterationRecord | None) -> System:
             ("attempt", f"{state.attempt}; work was salvaged {plural(len(state.salvaged), 'time')}" * (state.attempt > 1)),
             ("guard rails", guard_problem or (call.unguarded if call else "") or "on"),
             *(row for row in _fact_rows(record, "Agent") if row[0] in BETWEEN),
-            ("conflicts", _cell_lines(f"{shortened(c.first.text, 140)} × {shortened(c.second.text, 140)}" for c in conflicts)),
+            ("conflicts", _cell_lines(f"{shorten(c.first.text, 140)} × {shorten(c.second.text, 140)}" for c in conflicts)),
         ),
         bad=conflicts,
         watch=denied or state.salvaged or (record and record.execution.put_back) or (call and call.permission_denials),

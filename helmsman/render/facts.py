@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from helmsman import texts
-from helmsman.plain import clean, short_line, spelled
+from helmsman.plain import clean, in_plain_words, short_line
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckReport, Finding, Judgement, JudgementOutcome, Weight
 from helmsman.records.claims import Contradiction
@@ -111,7 +111,7 @@ def passing_text(report: CheckReport) -> str:
 def cost_text(state: LoopState) -> str:
     limits, spent = state.config.limits, state.spending
     iterations = f"{state.iteration} of {texts.plural(limits.iterations, 'iteration')}"
-    dollars = texts.money_text(spent.cost_usd, limits.cost_usd, state.untold)
+    dollars = texts.format_cost(spent.cost_usd, limits.cost_usd, state.untold)
     return f"{dollars}, {iterations}, {texts.duration(spent.seconds)}, {texts.format_tokens(spent.tokens, state.untold)}"
 
 
@@ -254,7 +254,7 @@ def _claim_facts(record: IterationRecord) -> Iterator[Fact]:
         yield Fact("blocked", clean(record.claims.blocked), "warn", "Claims")
     yield from contradiction_facts(record.contradictions)
     compared = f"{texts.plural(record.claims_checked, 'claim')} with evidence" if record.claims_checked else ""
-    denied = "\n".join(f"{spelled(denial.rule)}: {denial.why}" for denial in record.proof.denied)
+    denied = "\n".join(f"{in_plain_words(denial.rule)}: {denial.why}" for denial in record.proof.denied)
     yield from _details("Claims", ("compared", compared), ("not done", denied))
 
 

@@ -6,7 +6,7 @@ from helmsman.config import CheckConfig
 from helmsman.parsers.rubric import read_rubric
 from helmsman.plain import one_line
 from helmsman.prompts import render
-from helmsman.toml_of import toml_line, toml_string
+from helmsman.toml_text import toml_line, toml_string
 
 DEFAULT_TIMEOUT: float = CheckConfig.model_fields["timeout_seconds"].default
 

@@ -13,7 +13,7 @@ from helmsman.records.state import LoopState
 from helmsman.render.facts import as_code, failing_names, first_lines, passing_text
 from helmsman.render.markdown_page import code, table
 from helmsman.render.templating import render_markdown
-from helmsman.texts import duration, money_text, plural
+from helmsman.texts import format_cost, format_duration, plural
 
 EVIDENCE_LINES, EVIDENCE_WIDTH = 8, 160  # lines of evidence in a terminal, and characters of each
 FAILURES_SHOWN, MOMENTS_SHOWN, ANSWERS_SHOWN = 3, 10, 3
@@ -124,6 +124,6 @@ def _evidence_lines(gate: Gate) -> Iterator[str]:
     all_lines = (clean(html.unescape(_ESCAPED.sub(r"\1", line))).rstrip() for line in clean_lines(gate.evidence).splitlines())
     lines = [line for line in all_lines if line and not line.startswith("|")]
     for number, line in enumerate(lines[:EVIDENCE_LINES]):
-        yield f"{_INDENT if number else 'evidence   '}{shortened(line, EVIDENCE_WIDTH)}"
+        yield f"{_INDENT if number else 'evidence   '}{shorten(line, EVIDENCE_WIDTH)}"
     if len(lines) > EVIDENCE_LINES:
         yield f"{_INDENT}… {plural(len(lines) - EVIDENCE_LINES, 'more line')}"

@@ -21,7 +21,7 @@ from helmsman.records.tracking import Comment, Escalation, IssueLink, TrackedIss
 from helmsman.render.artifacts import checks_page, gates_page, iterations_page, verdicts_page
 from helmsman.render.markdown_page import code, prose
 from helmsman.render.templating import render_markdown
-from helmsman.texts import duration, format_dollars, format_tokens, plural
+from helmsman.texts import format_dollars, format_duration, format_tokens, plural
 
 LONGEST_BODY = 60_000  # characters; GitHub takes 65,536
 LONGEST_TITLE = 120
@@ -206,7 +206,9 @@ def pull_request_title(link: IssueLink) -> str:
 def pull_request_body(state: LoopState, link: IssueLink) -> str:
     """The report, under the closing keyword for the forge."""
     spent, untold = state.spending, state.untold
-    spent_text = f"{format_dollars(spent.cost_usd, untold)}, {format_tokens(spent.tokens, untold)}, {duration(spent.seconds)}"
+    spent_text = (
+        f"{format_dollars(spent.cost_usd, untold)}, {format_tokens(spent.tokens, untold)}, {format_duration(spent.seconds)}"
+    )
     verdicts = verdicts_page(state) if state.config.judge.criteria else ""
     answers = gates_page(state) if state.answers else ""
     pages = (checks_page(state), verdicts, iterations_page(state), answers)

@@ -18,7 +18,7 @@ from helmsman.records.state import LoopState
 from helmsman.render.facts import LIMITS, check_facts, facts, passing_text, shares_text
 from helmsman.render.gate import answer_command
 from helmsman.render.verification import outcome_text
-from helmsman.texts import SIGNS, duration, format_dollars, format_tool_calls, money, plural
+from helmsman.texts import SIGNS, format_dollars, format_duration, format_money, format_tool_calls, plural
 
 REASON_SHOWN, GOAL_SHOWN = 100, 60
 NOT_STARTED = frozenset({126, 127})  # exit codes of a shell: not executable, not found
@@ -34,7 +34,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     effort = (
         format_tool_calls(call.tool_calls, call.untold),
         format_dollars(call.usage.cost_usd, call.untold),
-        duration(call.seconds),
+        format_duration(call.seconds),
     )
     call_text = f"{'research, ' * record.researched}agent {call.outcome}{' (resumed)' * call.resumed}"
     yield f"#{record.iteration}{attempt}  {call_text}: {', '.join(effort)}"
@@ -135,7 +135,7 @@ def list_lines(loops: Iterable[tuple[LoopState, str, str]]) -> Iterator[str]:
                 state.loop,
                 status,
                 f"{state.iteration} of {state.config.limits.iterations}",
-                "unknown" if "cost" in state.untold and not spent else money(spent),
+                "unknown" if "cost" in state.untold and not spent else format_money(spent),
                 f"{state.updated_at:%Y-%m-%d %H:%M} UTC",
                 clean(state.branch),
                 f"{mark}{clean(state.config.goal.strip().splitlines()[0])[:GOAL_SHOWN]}",
@@ -172,7 +172,7 @@ def alignment_lines(result: AlignResult) -> Iterator[str]:
     if result.reason:
         yield f"because    {' '.join(clean(result.reason).split())}"
     if result.cost_usd:
-        yield f"cost       {money(result.cost_usd)}, {plural(result.round, 'round')}"
+        yield f"cost       {format_money(result.cost_usd)}, {plural(result.round, 'round')}"
     if result.questions:
         yield f"open       {plural(len(result.questions), 'question')}; a loop does not start until they are answered"
         yield from (f"           {number}. {clean(question)}" for number, question in enumerate(result.questions, 1))

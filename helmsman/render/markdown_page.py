@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from helmsman.plain import LONGEST_LINE, clean, short_line, shortened
+from helmsman.plain import LONGEST_LINE, clean, short_line, shorten
 
 BREAK = "<br>"
 LONGEST_OUTPUT = 4000
@@ -44,7 +44,7 @@ def code(text: str, most: int = LONGEST_LINE) -> str:
 
 def fence(text: str, most: int = LONGEST_OUTPUT) -> str:
     """Fence untrusted text of several lines; only the end of a long one, which has the outcome."""
-    body = "\n".join(shortened(clean(line).rstrip(), LONGEST_OUTPUT_LINE) for line in text.expandtabs(4).splitlines()).strip("\n")
+    body = "\n".join(shorten(clean(line).rstrip(), LONGEST_OUTPUT_LINE) for line in text.expandtabs(4).splitlines()).strip("\n")
     if len(body) > most:
         body = f"[… {len(body) - most:,} characters omitted …]\n{body[-most:]}"
     ticks = "`" * max(3, 1 + _longest_run(body))

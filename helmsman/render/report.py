@@ -14,7 +14,7 @@ from itertools import accumulate
 from markupsafe import Markup
 
 from helmsman.agents.fitting import in_short
-from helmsman.plain import shortened
+from helmsman.plain import shorten
 from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATES
@@ -80,7 +80,7 @@ def html_report(
         digest=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
         sign=SIGNS[state.outcome],
         looks=ENDINGS.get(state.outcome, "warn"),
-        title=shortened(title, TITLE_SHOWN + 1),
+        title=shorten(title, TITLE_SHOWN + 1),
         is_long=bool(rest.strip()) or len(title) > TITLE_SHOWN,
         agent=in_short(state.agent.kind) if state.agent else "",
         rule=result_of(state, state_ref).rule,
@@ -145,7 +145,7 @@ def _entries(records: Sequence[IterationRecord], *, outputs_from: int) -> Iterat
             "opened": number + 1 == len(records),
             "has_outputs": number >= outputs_from,
             "decision": (decision_text, decision_look),
-            "reason": shortened(decision.reason, REASON_SHOWN),
+            "reason": shorten(decision.reason, REASON_SHOWN),
             "parts": [(part, part_facts) for part in PARTS if (part_facts := [fact for fact in all_facts if fact.part == part])],
             "outcomes": outcome_text(record),
         }

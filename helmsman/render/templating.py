@@ -12,12 +12,12 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from helmsman.plain import LONGEST_LINE, clean, clean_lines, spelled
+from helmsman.plain import LONGEST_LINE, clean, clean_lines, in_plain_words
 from helmsman.prompts import settings
 from helmsman.records.control import short_level
 from helmsman.render.facts import as_code, checks_kind
 from helmsman.render.markdown_page import by_backticks, cell, code, fence, prose
-from helmsman.texts import duration, format_dollars, format_tool_calls, merged_text, money, plural
+from helmsman.texts import format_dollars, format_duration, format_money, format_tool_calls, merged_text, plural
 
 OUTPUT_SHOWN = 6000  # characters of an output in a page; the record has more
 _HERE = "helmsman.render", "templates"
@@ -81,7 +81,7 @@ def _markdown_environment() -> Environment:
     filters["moment"] = "{:%Y-%m-%d %H:%M} UTC".format
     filters_and_functions: dict[str, Any] = {name: as_markup(function) for name, function in filters.items()} | {
         "plural": plural,
-        "duration": duration,
+        "duration": format_duration,
     }
     environment.filters.update(filters_and_functions)
     return environment

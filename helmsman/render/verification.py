@@ -7,11 +7,11 @@ from typing import Any, get_args
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from helmsman.plain import clean, short_line, spelled
+from helmsman.plain import clean, in_plain_words, short_line
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Verification
 from helmsman.render.markdown_page import code, fence, join_blocks, prose
-from helmsman.texts import check_text, duration, plural
+from helmsman.texts import check_text, format_duration, plural
 
 SHOWN = 30  # listed cases; JUnit XML has all of them
 LONGEST_COMMENT = 20_000
@@ -30,12 +30,12 @@ def verification_lines(verification: Verification) -> Iterator[str]:
     yield from table_lines(verification.table)
     yield from _hint_lines(verification)
     yield ""
-    yield f"{spelled(verification.verdict).upper()} (exit status {verification.exit_status})"
+    yield f"{in_plain_words(verification.verdict).upper()} (exit status {verification.exit_status})"
     for reason in verification.reasons:
         yield f"  {clean(reason.why)}"
         yield from ([f"    what to do: {clean(reason.remedy)}"] if reason.remedy else ())
     yield from grounds_lines(verification.grounds)
-    yield f"{plural(verification.runs, 'run')} of the checks, {duration(verification.seconds)}"
+    yield f"{plural(verification.runs, 'run')} of the checks, {format_duration(verification.seconds)}"
 
 
 def _hint_lines(verification: Verification) -> Iterator[str]:

@@ -6,7 +6,7 @@ from posixpath import dirname, isabs, join, normpath
 from typing import NamedTuple
 
 from helmsman.parsers.loose import text
-from helmsman.plain import shortened
+from helmsman.plain import shorten
 from helmsman.records.agent import format_survivors
 from helmsman.records.checks import SHOWN, Finding, Weight
 from helmsman.records.iteration import Evidence
@@ -27,7 +27,7 @@ class Spot(NamedTuple):
 def finding(rule: str, honest: str, weight: Weight, spot: Spot, message: str) -> Finding:
     """Build a finding. `honest`: what to do instead, as an instruction."""
     before, after, message_text = (
-        shortened(" ".join(text(one, 10 * SHOWN).split()), SHOWN) for one in (spot.before, spot.after, message)
+        shorten(" ".join(text(one, 10 * SHOWN).split()), SHOWN) for one in (spot.before, spot.after, message)
     )
     fields = {"rule": rule, "honest": honest, "weight": weight, "path": text(spot.path, LONGEST_PATH), "line": spot.line}
     return Finding.model_validate({**fields, "before": before, "after": after, "message": message_text})

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.paths import matches_any
 from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
-from helmsman.toml_of import bundled, toml_of
+from helmsman.toml_text import load_bundled, parse_toml
 from helmsman.verify.commands import path_of, scripts, simple_commands
 
 
 def tables() -> Mapping[str, Any]:
     """Return the table of files by role."""
-    return bundled("helmsman.verify", "touched.toml")
+    return load_bundled("helmsman.verify", "touched.toml")
 
 
 Read = Callable[[str], str]  # returns a file's text by path; empty if it is missing or not read
@@ -139,7 +139,7 @@ def settings_of(path: str, text: str) -> dict[str, str]:
     try:
         plain = text.removeprefix("\ufeff")
         if path.endswith(".toml"):
-            return dict(_flatten("", toml_of(plain)))
+            return dict(_flatten("", parse_toml(plain)))
         if path.endswith(".json"):
             return dict(_flatten("", json.loads(plain)))
         parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")

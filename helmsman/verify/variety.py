@@ -11,7 +11,7 @@ from functools import cache
 from helmsman.parsers.test_files import is_generated, is_test_file, is_test_support, language_of
 from helmsman.plain import word_set
 from helmsman.records.control import Variety
-from helmsman.toml_of import bundled
+from helmsman.toml_text import load_bundled
 
 LONGEST = 200_000  # maximum characters of a file; longer ones are generated, or data
 _BY_HAND = word_set(
@@ -28,7 +28,7 @@ _OF_TESTS = ("tests", "skips")
 
 @cache
 def _patterns() -> Mapping[str, Mapping[str, re.Pattern[str]]]:
-    table = bundled("helmsman.verify", "variety.toml")
+    table = load_bundled("helmsman.verify", "variety.toml")
     return {kind: {name: re.compile(rf"(?m)(?:{pattern}).*") for name, pattern in rows.items()} for kind, rows in table.items()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from helmsman.config import LoopConfig
-from helmsman.plain import clean, shortened
+from helmsman.plain import clean, shorten
 from helmsman.records.advance import most_tests, without_test
 from helmsman.records.checks import (
     CheckReport,
@@ -202,7 +202,7 @@ def _check_reasons(runs: Runs) -> Iterator[Reason]:
         yield _inconclusive("cannot_start", found, "name what installs it below [workspace] in helmsman.toml: setup = [...]")
     for result in runs.head.failures:
         if result.timed_out or result.error:
-            why = "did not end in time" if result.timed_out else f"could not run: {shortened(clean(result.error), CAUSE)}"
+            why = "did not end in time" if result.timed_out else f"could not run: {shorten(clean(result.error), CAUSE)}"
             yield _inconclusive("no_end", f"{clean(result.name)} {why}")
     yield from _already_red_reasons(runs)
 

@@ -15,7 +15,7 @@ from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.base import Usage
 from helmsman.records.events import AgentStarted, ToolCalled, ToolReturned, UsageCounted
 from helmsman.records.state import LoopState
-from helmsman.texts import money
+from helmsman.texts import format_money
 from tasks.agents.call_folder import STOPPED, CallFolder, finish, set_aside
 from tasks.agents.safety import Watch, tokens_left
 from tasks.agents.steering import Steering

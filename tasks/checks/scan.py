@@ -20,7 +20,7 @@ from helmsman.plain import word_set
 from helmsman.records.agent import Change
 from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight
 from helmsman.records.control import Variety
-from helmsman.secret_shapes import AWS, JWT, URL, Found, is_mixed, is_placeholder, private_keys, shapes_in
+from helmsman.secret_shapes import AWS, JWT, URL, Secret, is_mixed, is_placeholder, private_keys, shapes_in
 from helmsman.verify.variety import counts_of, variety_of, worth_reading
 from tasks.checks.run import CheckContext, run_sandboxed
 from tasks.repository.diffs import BINARY, Blob, Part, added_text, tree_of
@@ -157,7 +157,7 @@ def _scan_part(part: Part) -> Iterator[_Match]:
         yield _Match(part.path, part.commit, line.number, found.kind, found.secret, doubt)
 
 
-def _doubt_of(found: Found, piece: str) -> str:
+def _doubt_of(found: Secret, piece: str) -> str:
     """Why a match is probably not a secret; empty if it looks real."""
     secret, doubt = found.secret, ""
     if _ALLOWED.search(piece):

@@ -21,7 +21,7 @@ from helmsman.plain import one_line
 from helmsman.records.alignment import ALIGNMENT
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
-from helmsman.toml_of import line_of, toml_of
+from helmsman.toml_text import find_line, parse_toml
 from tasks.agents.catalogue import AGENTS, LoopSettings, repository_agents, with_agent
 from tasks.hats.finding import BUILT_IN, HATS, choose_preset, find_preset, is_path, known_presets, with_preset
 from tasks.loop.alignment_file import goal_layer
@@ -52,7 +52,7 @@ def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[Requested]:
         file = layer.source.split(" ")[0]
         if settings and file.endswith(".toml"):
             text, table = read_text(top / file, "a TOML file"), "tool.helmsman." if file == PYPROJECT else ""
-            settings = tuple(setting._replace(line=line_of(text, f"{table}{setting.key}")) for setting in settings)
+            settings = tuple(setting._replace(line=find_line(text, f"{table}{setting.key}")) for setting in settings)
         if settings:
             yield Requested(file, tuple(settings))
 
@@ -240,7 +240,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file as a table. Raises OperatorError with the position of the error."""
     text = read_text(path, "a TOML file")
     try:
-        return toml_of(text)
+        return parse_toml(text)
     except RecursionError:
         raise BrokenFile(path, "it is nested too deeply") from None
     except ValueError as error:  # tomllib's own error, or Python's of a number with too many digits

@@ -39,7 +39,7 @@ def finish(context: LoopContext, state: LoopState) -> LoopState:
         except Fenced:
             raise
         except Exception as error:  # noqa: BLE001 - the loop is done, whatever fails after its end
-            message = error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
+            message = error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
             problems.append(f"{problem.format(loop=state.loop, folder=context.folder.root)}: {one_line(message)[:500]}")
     _report(problems)
     if state.issue is not None:

@@ -233,7 +233,7 @@ def _reporting_errors(what: str, problems: list[str] | None = None) -> Generator
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - memory must never stop the work
-        message = clean(error.in_a_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
+        message = clean(error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
         _publish((f"nothing could be done ({what}): {message}",))
         if problems is not None:
             problems.append(message)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
-from helmsman.prices import priced
+from helmsman.prices import with_cost
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question, WriterResult
 from helmsman.tokens import tokens
@@ -91,6 +91,6 @@ def ask(by: Asking, question: Question) -> Reply:
     except Cancelled as cancelled:
         if by.stop():
             raise
-        estimated = priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), config.judge.model)
+        estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), config.judge.model)
         raise LateAnswer(by.seconds, estimated) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})

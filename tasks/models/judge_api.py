@@ -14,7 +14,7 @@ import httpx
 
 from helmsman.config import JudgeConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
-from helmsman.prices import priced
+from helmsman.prices import with_cost
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
 from helmsman.verify.judge.request import ANSWER_TOKENS
@@ -97,7 +97,7 @@ def _request_answer(request: Question, config: JudgeConfig, environment: Mapping
         cache_read_tokens=usage_counts.cache_read_input_tokens or 0,
         output_tokens=usage_counts.output_tokens,
     )
-    return Reply(text=text, stop=message.stop_reason, usage=priced(usage, config.model))
+    return Reply(text=text, stop=message.stop_reason, usage=with_cost(usage, config.model))
 
 
 def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":

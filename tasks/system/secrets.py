@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
 
 from helmsman.errors import HelmsmanError
-from helmsman.secret_shapes import URL, forms, secrets_in_text, shapes_in, without_shapes
+from helmsman.secret_shapes import URL, forms, redact_shapes, secrets_in_text, shapes_in
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ def register_credentials(variables: Mapping[str, str]) -> None:
 
 def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
     """Replace every secret in a text by its name. `environment`: use instead of this process's secrets."""
-    return without_shapes(_redact_known(text, _current_secrets(environment)))
+    return redact_shapes(_redact_known(text, _current_secrets(environment)))
 
 
 def without_secrets(what: T) -> T:
@@ -209,7 +209,7 @@ def _overlap(ending: str, beginning: str) -> int:
 def _redact_value(what: Any, known: _Secrets) -> Any:
     """Redact every text in a value. Parts without secrets stay the same object."""
     if isinstance(what, str):
-        return what if isinstance(what, Enum) else without_shapes(_redact_known(what, known))
+        return what if isinstance(what, Enum) else redact_shapes(_redact_known(what, known))
     if isinstance(what, BaseModel):
         changes = _redacted_fields(what, type(what).model_fields, known)
         for name, value in changes.items():

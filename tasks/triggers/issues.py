@@ -216,7 +216,7 @@ def _wake(issue: _IssueLoop, gate: Gate, answer: Answer) -> Result:
 
 
 def _error_reply(error: HelmsmanError) -> str:
-    return "\n\n".join([f"Not done: {prose(error.in_a_line, 1000)}", COMMANDS])
+    return "\n\n".join([f"Not done: {prose(error.one_line, 1000)}", COMMANDS])
 
 
 def _stop(issue: _IssueLoop, why: str) -> Result:

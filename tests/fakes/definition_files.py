@@ -4,7 +4,7 @@ import re
 from typing import Any, cast
 
 from helmsman.records.hats import Hat, PresetSheet
-from helmsman.toml_of import toml_line
+from helmsman.toml_text import toml_line
 
 
 def definition_text(record: Hat | Sheet) -> str:

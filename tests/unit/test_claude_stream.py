@@ -101,7 +101,7 @@ def test_of_several_results_the_last_one_speaks_for_all() -> None:
 def test_a_call_that_was_killed_shows_the_tokens_and_the_dollars_of_the_messages_that_came() -> None:
     call = replay("sigterm", 143)
     tokens = Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=54)
-    assert call.usage == approx(priced(tokens, call.model))
+    assert call.usage == approx(with_cost(tokens, call.model))
     assert (call.turns, call.context.tokens, call.tool_calls) == (2, 21_100, 2)
 
 
@@ -116,7 +116,7 @@ def test_what_came_after_the_last_result_is_added_to_it() -> None:
 def test_a_message_in_several_events_is_counted_once() -> None:
     part = says(words("a"), identity="one", input_tokens=5, output_tokens=1)
     other = says(words("b"), identity="two", parent="tool", input_tokens=3)
-    assert fold(part, other, part, other).usage == approx(priced(Usage(input_tokens=8, output_tokens=1), "claude-opus-5-5"))
+    assert fold(part, other, part, other).usage == approx(with_cost(Usage(input_tokens=8, output_tokens=1), "claude-opus-5-5"))
 
 
 @pytest.mark.feature("E6")

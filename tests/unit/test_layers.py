@@ -14,7 +14,7 @@ from helmsman.config.base import STORED
 from helmsman.config.layers import RESERVED, Layer, describe, display, from_assignments, from_environment, leaves, merged, resolve
 from helmsman.config.old_keys import OLD_KEYS
 from helmsman.errors import OperatorError
-from helmsman.toml_of import toml_of
+from helmsman.toml_text import parse_toml
 
 pytestmark = pytest.mark.feature("E11")
 
@@ -335,11 +335,11 @@ BEFORE = ("", "x = 1\n", "[", "x = {", "x = '''\n\\\n'''\n")
 def test_a_key_of_too_many_parts_is_refused_before_it_is_parsed(part: str, between: str) -> None:
     for before in BEFORE:
         with pytest.raises(ValueError, match="a dotted name of more than 50 parts"):
-            toml_of(before + between.join([part] * 40_000) + " = 1")
+            parse_toml(before + between.join([part] * 40_000) + " = 1")
 
 
 @pytest.mark.feature("X4")
 @pytest.mark.parametrize("part", [r"\"", '"', r'"\"', r"\\\"", "'", r'."\"', r'"."\"', r'\"."'])
 def test_what_looks_like_keys_without_end_is_read_at_once(part: str) -> None:
     with pytest.raises(ValueError, match="line 1"):
-        toml_of(part * 100_000)
+        parse_toml(part * 100_000)

@@ -20,7 +20,7 @@ from helmsman.records.state import Spending, Waiting
 from helmsman.render.facts import checks_kind
 from helmsman.render.report import MOST_OUTPUTS, MOST_SHOWN, html_report, style
 from helmsman.render.templating import OUTPUT_SHOWN
-from helmsman.texts import duration, money
+from helmsman.texts import format_duration, format_money
 from tests.unit.builders import HOUR, NOW, STOP, WAIT, check, record, report, state
 from tests.unit.full_records import JUDGEMENT, full_record, full_state, overwritten
 
@@ -184,10 +184,10 @@ def test_every_number_of_a_line_is_the_records() -> None:
     html = html_report(state(spending=spent, iteration=12_345), [made], REF)
     (line,) = cells(html)
     work = f"1 file +1234 {MINUS}5"
-    assert line[:8] == ["12345", "22 Nov 12:00", "finished, 1 tool call", work, "✘ 1 of 1", " 38%", "E-II", money(1234.5)]
+    assert line[:8] == ["12345", "22 Nov 12:00", "finished, 1 tool call", work, "✘ 1 of 1", " 38%", "E-II", format_money(1234.5)]
     assert line[8].startswith("continue the check fails")
     values = re.findall(r'<div class="value">(.*?)</div>', html)
-    assert values[1:5] == ["12,345", money(1234.5), duration(3_661), "1,234,567"]
+    assert values[1:5] == ["12,345", format_money(1234.5), format_duration(3_661), "1,234,567"]
     assert [bar["value"] for bar in read(html).named("progress")] == ["0.375"]
 
 

@@ -31,7 +31,7 @@ from helmsman.parsers.rubric import read_rubric
 from helmsman.parsers.rubric_items import criteria_of
 from helmsman.plain import one_line
 from helmsman.render.first_files import helmsman_toml, rubric_md
-from helmsman.toml_of import toml_string
+from helmsman.toml_text import toml_string
 
 pytestmark = pytest.mark.feature("O1")
 

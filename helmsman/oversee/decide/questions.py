@@ -29,7 +29,7 @@ from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.proof import WAIVABLE_RULES
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
-from helmsman.texts import are_allowed, plural
+from helmsman.texts import allowed_text, plural
 from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.verdict import grounds_of_loop
 
@@ -224,7 +224,7 @@ def cannot_tell(s: Situation) -> Answer:
     because = f"{plural(len(undecided), 'criterion', 'criteria')} undecided"
     if judgement.outcome is not JudgementOutcome.UNDECIDED or is_item_question:
         return because, None
-    reasons = "; ".join(f"{verdict.criterion}: {shortened(clean(verdict.reason), 300)}" for verdict in undecided)
+    reasons = "; ".join(f"{verdict.criterion}: {shorten(clean(verdict.reason), 300)}" for verdict in undecided)
     reason = f"the judge cannot tell whether the work is done, so a person has to decide: {reasons}"
     return because, stop(s, "judge.cannot_tell", reason, Outcome.WAITING)
 
@@ -312,7 +312,7 @@ def full_hour(s: Situation) -> Answer:
     if len(calls) < allowed:
         return because, None
     until = min(calls[0], s.now) + CALLS_WINDOW
-    reason = f"{plural(len(calls), 'agent call')} in the last hour ({are_allowed(allowed)})"
+    reason = f"{plural(len(calls), 'agent call')} in the last hour ({allowed_text(allowed)})"
     return because, wait(s, "limits.calls_per_hour", f"{reason}; waiting until {_at(until)}", until)
 
 

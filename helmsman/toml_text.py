@@ -15,7 +15,7 @@ _PART = r"""(?:[\w-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}")
 
 
-def toml_of(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """Parse a text. Raises ValueError for invalid TOML, RecursionError for too deep nesting."""
     long_key = _LONG_KEY.search(text)
     if long_key:
@@ -25,7 +25,7 @@ def toml_of(text: str) -> dict[str, Any]:
 
 
 @cache
-def bundled(package: str, name: str) -> Any:
+def load_bundled(package: str, name: str) -> Any:
     """Load a TOML file of a package of Helmsman."""
     return tomllib.loads(files(package).joinpath(name).read_text("utf-8"))
 
@@ -34,7 +34,7 @@ _TABLE = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
 _ASSIGNED = re.compile(r"\s*([\w.-]+)\s*=")
 
 
-def line_of(text: str, key: str) -> int:
+def find_line(text: str, key: str) -> int:
     """Line of a dotted key, or of the nearest table that contains it; 0 if not found, as with quoted keys."""
     wanted, table, nearest = re.sub(r"\[\d+\]", "", key) + ".", "", (0, 0)
     for number, line in enumerate(text.split("\n"), 1):
@@ -47,7 +47,7 @@ def line_of(text: str, key: str) -> int:
     return nearest[1]
 
 
-def fault_of(error: ValueError | RecursionError, text: str) -> tuple[int, str]:
+def describe_error(error: ValueError | RecursionError, text: str) -> tuple[int, str]:
     """Line and message of a parsing error."""
     if isinstance(error, RecursionError):
         return 1, "it is nested too deeply"
