@@ -18,7 +18,7 @@ from deployments.start_directory import start_directory
 from deployments.trust import require_consent, with_consent
 from helmsman.config.layers import Layer, display
 from helmsman.errors import OperatorError
-from helmsman.orient.alignment import with_answers
+from helmsman.orient.alignment import add_answers
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, result_of
 from helmsman.records.forms import LEFT

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from deployments.output import fields, print_result
 from deployments.settings import configuration, invalid_name, repository_if_any, resolve_preset
 from helmsman.config import CheckConfig
-from helmsman.config.layers import pairs
+from helmsman.config.layers import dotted_pairs
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.orient.hats import hat_rows
 from helmsman.parsers.rubric import Rubric
@@ -152,7 +152,7 @@ def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
         *fields([("preset", f"{sheet.name}: {sheet.title} ({preset.source})"), ("about", sheet.about)]),
         *fields(("hat", f"{name:<20} {when}") for name, when in hat_rows(preset)),
         *fields(("check", hint) for hint in sheet.checks),
-        *fields(("setting", f"{key} = {json.dumps(value, ensure_ascii=False)}") for key, value in pairs(sheet.settings)),
+        *fields(("setting", f"{key} = {json.dumps(value, ensure_ascii=False)}") for key, value in dotted_pairs(sheet.settings)),
         *(("", clean_lines(sheet.guidance)) if sheet.guidance else ()),
     )
     print_result(preset, lines, as_json=as_json)

@@ -18,7 +18,7 @@ from deployments.leftovers import Finding
 from deployments.output import print_result
 from deployments.run import refuse_judge
 from deployments.settings import configuration
-from helmsman.agents.fitting import in_short
+from helmsman.agents.fitting import describe_briefly
 from helmsman.config import LoopConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.plain import clean
@@ -160,11 +160,11 @@ def _agent(context: Context) -> Finding:
     kind, config = context.agent.kind, context.config.agent
     program = find_program(kind, config, context.repository.top)
     if kind.name == TEMPLATE or not kind.version:
-        return Finding("ok", f"{in_short(kind)}; at {program}")
+        return Finding("ok", f"{describe_briefly(kind)}; at {program}")
     environment = other_environment(ours(), kind.environment, config.environment)
     reported = (_version_of(program, environment, kind.program).strip().splitlines() or ["no version"])[0]
     note = "" if kind.version in reported else f"this is version {reported}; Helmsman is tested with {kind.version}"
-    return Finding("warn" if note else "ok", f"{in_short(kind)}; {reported} at {program}", note)
+    return Finding("warn" if note else "ok", f"{describe_briefly(kind)}; {reported} at {program}", note)
 
 
 def _version_of(program: Path, environment: Mapping[str, str], name: str = "the agent's program") -> str:

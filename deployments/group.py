@@ -13,7 +13,7 @@ from deployments.run import engine_here, refuse_agent, result_or_raise
 from deployments.settings import Options, invalid_name, settings_of
 from deployments.trust import require_consent
 from helmsman.config import Section
-from helmsman.config.layers import from_assignments, merged, problem_of
+from helmsman.config.layers import from_assignments, merge_tables, problem_of
 from helmsman.errors import OperatorError
 from helmsman.naming import loop_id
 from helmsman.orient.decomposition import approaches, chain_file
@@ -77,7 +77,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
     require_consent(repository, yes=yes, as_json=as_json)
     group = open_group(parallel_request(repository, options), repository)
     for link in group.links:  # if one of them cannot start, none starts
-        own = merged(group.request.settings, link.settings)
+        own = merge_tables(group.request.settings, link.settings)
         request = LoopRequest(repository=str(repository.top), goal=link.goal, checks=link.checks, settings=own)
         config = configure(repository.top, request, consent=consent_of(repository.common)).config
         require_no_secret(config)

@@ -23,9 +23,9 @@ from deployments.live import display
 from deployments.output import fields, print_result
 from deployments.settings import configuration, invalid_name, key_settings
 from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, require_consent, with_consent
-from helmsman.agents.fitting import in_short
+from helmsman.agents.fitting import describe_briefly
 from helmsman.config import LoopConfig
-from helmsman.config.layers import from_assignments, merged
+from helmsman.config.layers import from_assignments, merge_tables
 from helmsman.errors import OperatorError, TransientError
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigure
@@ -210,7 +210,7 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
         ("works", "in this checkout" if config.workspace.in_place else f"on branch helmsman/{name}, in a worktree"),
         ("merges", f"into {config.merge.into}, once it is proven" if config.merge.into else ""),
         ("limits", f"{limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours"),
-        ("agent", in_short(agent.kind) if agent else f"permissions: {config.claude.permission_mode}"),
+        ("agent", describe_briefly(agent.kind) if agent else f"permissions: {config.claude.permission_mode}"),
     )
     say(*fields(rows))
     if not confirm(f"Start loop {name} in {repository.top}?", usually=True):

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from deployments.options import OPTIONS, default_of
 from deployments.start_directory import STANDARD_STREAM, from_start, start_directory
-from helmsman.config.layers import Layer, display, from_assignments, merged
+from helmsman.config.layers import Layer, display, from_assignments, merge_tables
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.agents.catalogue import LoopSettings
@@ -54,7 +54,7 @@ def settings_of(repository: Repository, options: Options) -> dict[str, Any]:
         *key_settings(options),
         {"merge": {"into": branch}} if branch else {},
     )
-    return reduce(merged, dedicated, from_assignments(options.get("settings") or ()))
+    return reduce(merge_tables, dedicated, from_assignments(options.get("settings") or ()))
 
 
 def key_settings(options: Options) -> Iterator[dict[str, Any]]:

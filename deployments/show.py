@@ -16,7 +16,7 @@ from deployments.output import fields, print_result, write_file, write_stdout
 from deployments.settings import configuration
 from deployments.start_directory import STANDARD_STREAM
 from helmsman import texts
-from helmsman.agents.fitting import in_short
+from helmsman.agents.fitting import describe_briefly
 from helmsman.config.base import Owner
 from helmsman.config.layers import describe, leaves
 from helmsman.config.owners import OWNERS
@@ -72,7 +72,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
     folder, worktree = loop_folder(repository, state.loop), worktree_of(repository, state.loop, state.config.workspace)
     return (
         *texts.result_lines(result, driver=driver, interrupted=interruption(repository, state)),
-        *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
+        *([f"agent      {describe_briefly(state.agent.kind)}"] if state.agent else ()),
         *texts.standing_lines(state),
         *(f"usage      {describe_window(window)}" for window in open_windows(state.usage, now_utc())),
         *([hat_fact(due).line] if (due := worn(state)) and state.ending is None else ()),

@@ -8,7 +8,7 @@ from typing import TypeVar
 from deployments.dialogue import confirm, has_terminal, say
 from deployments.output import print_result
 from helmsman.config import LoopConfig
-from helmsman.config.owners import NotAgreed, Requested, asked_lines
+from helmsman.config.owners import ConsentMissing, TrustRequest, setting_lines
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from tasks.agents.project_settings import FILES, project_settings
@@ -36,7 +36,7 @@ def require_consent(repository: Repository, *, yes: bool, as_json: bool) -> bool
 
 
 def may_ask(repository: Repository, *, yes: bool, as_json: bool) -> bool:
-    """Whether there is a terminal to ask. Raises NotAgreed without consent to the programs of the git configuration."""
+    """Whether there is a terminal to ask. Raises ConsentMissing without consent to the programs of the git configuration."""
     ask = not (yes or as_json) and has_terminal()
     with_consent(repository, lambda: require_agreed([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
     return ask
@@ -58,10 +58,10 @@ def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
 
 
 def with_consent(repository: Repository, action: Callable[[], T], *, ask: bool) -> T:
-    """Run an action that may raise NotAgreed; with a terminal, show the request, ask, and retry after consent."""
+    """Run an action that may raise ConsentMissing; with a terminal, show the request, ask, and retry after consent."""
     try:
         return action()
-    except NotAgreed as refusal:
+    except ConsentMissing as refusal:
         if not ask:
             raise
         say("This repository sets keys that only you may set:", *_setting_lines(refusal.requested))
@@ -108,7 +108,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     return 0
 
 
-def _not_agreed(repository: Repository, requested: Iterable[Requested]) -> list[Requested]:
+def _not_agreed(repository: Repository, requested: Iterable[TrustRequest]) -> list[TrustRequest]:
     consent = consent_of(repository.common)
     return [request for request in requested if request.fingerprint not in consent]
 
@@ -122,7 +122,7 @@ def _setting_lines(requested: Iterable[Requested]) -> Iterator[str]:
     yield from (f"  {clean(line)}" for request in requested for line in asked_lines(request))
 
 
-def _trust_lines(repository: Repository, requested: list[Requested]) -> Iterator[str]:
+def _trust_lines(repository: Repository, requested: list[TrustRequest]) -> Iterator[str]:
     yield f"repository  {clean(str(repository.top))}"
     yield f"commands    {'may run here' if is_trusted(repository) else 'not trusted yet: checks and set-up run as your user'}"
     pending = _not_agreed(repository, requested)

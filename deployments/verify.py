@@ -10,7 +10,7 @@ from deployments.output import print_result, write_file
 from deployments.settings import Options, check_settings
 from deployments.trust import require_consent, with_consent
 from helmsman.config import LoopConfig
-from helmsman.config.layers import Layer, from_assignments, merged
+from helmsman.config.layers import Layer, from_assignments, merge_tables
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.parsers.rubric import settings as rubric_settings
 from helmsman.plain import clean, clean_lines
@@ -91,7 +91,7 @@ def _read_config(repository: Repository, folder: Path, options: Options) -> Loop
     goal = {"goal": options["goal"], "judge": {"criteria": [GOAL_MET]}} if options.get("goal") else {}
     given = from_assignments(options.get("settings") or ())
     probes = {"proof": {"probes": options["probes"]}} if options.get("probes") else {}
-    settings = reduce(merged, (goal, _rubric_settings(options.get("rubric")), given, check_settings(options), probes))
+    settings = reduce(merge_tables, (goal, _rubric_settings(options.get("rubric")), given, check_settings(options), probes))
     request = LoopRequest(repository=str(repository.top), settings=settings)
     weakest = [Layer("no goal", {"goal": NO_GOAL})]
     config = configure(folder, request, consent=consent_of(repository.common), weaker=weakest).config
@@ -110,7 +110,7 @@ def _rubric_settings(path: Path | None) -> dict[str, Any]:
     read = read_rubric_file(path)
     if read.flaws:
         raise flawed(path, read.flaws, "fix the file; `helmsman rubric check` shows what is understood")
-    result = merged(dict(read.front), rubric_settings(read.rubric))
+    result = merge_tables(dict(read.front), rubric_settings(read.rubric))
     if not result.get("judge", {}).get("criteria"):
         raise OperatorError("the rubric has no criterion", expected="a section `## Judge criteria`", found=str(path))
     return result

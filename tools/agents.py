@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.agents.fitting import LACKS
+from helmsman.agents.fitting import CAPABILITY_TEXTS
 from helmsman.records.agents import TELLS, AgentKind, Capability
 from tasks.agents.catalogue import built_in
 from tools.parts import ROOT, draw
@@ -31,7 +31,7 @@ def tables() -> Mapping[str, str]:
 def _capabilities(agents: list[AgentKind]) -> Iterator[str]:
     yield f"| | claude | {' | '.join(agent.name for agent in agents)} |"
     yield f"|---|{'---|' * (len(agents) + 1)}"
-    for capability, lack in LACKS.items():
+    for capability, lack in CAPABILITY_TEXTS.items():
         cells = ("yes", *("yes" if capability in agent.tells else "no" for agent in agents))
         yield f"| {lack.short} | {' | '.join(cells)} |"
 
@@ -48,13 +48,13 @@ def _commands(agents: list[AgentKind]) -> Iterator[str]:
 
 def _lacks() -> Iterator[str]:
     yield "| without | what that means |\n|---|---|"
-    yield from (f"| {lack.short} | {lack.words} |" for lack in LACKS.values())
+    yield from (f"| {lack.short} | {lack.words} |" for lack in CAPABILITY_TEXTS.values())
 
 
 def _formats() -> Iterator[str]:
     yield "| `output` | tells |\n|---|---|"
     for name, told in TELLS.items():
-        words = ", ".join(LACKS[one].short for one in Capability if one in told)
+        words = ", ".join(CAPABILITY_TEXTS[one].short for one in Capability if one in told)
         yield f"| `{name}` | {words or 'the final text and the exit status'} |"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.config.layers import pairs
+from helmsman.config.layers import dotted_pairs
 from helmsman.orient.hats import condition_text
 from helmsman.records.hats import Hat, Preset
 from tasks.hats.finding import find_preset, known_presets
@@ -32,7 +32,7 @@ def _presets(presets: list[Preset]) -> Iterator[str]:
     yield "| preset | for | usual hat | others | settings |\n|---|---|---|---|---|"
     for preset in presets:
         sheet = preset.sheet
-        told = [(key, json.dumps(value, ensure_ascii=False)) for key, value in pairs(sheet.settings)]
+        told = [(key, json.dumps(value, ensure_ascii=False)) for key, value in dotted_pairs(sheet.settings)]
         settings = ", ".join(f"`{key}`" if len(value) > SHORT else f"`{key} = {value}`" for key, value in told)
         cells = (f"`{sheet.name}`", sheet.about, sheet.usual, ", ".join(sheet.hats) or "none", settings)
         yield f"| {' | '.join(cells)} |"

@@ -38,7 +38,7 @@ _MODEL_KEYS = "claude.binary", "claude.block", "claude.environment"
 """Other settings that a model uses as judge or writer."""
 
 
-def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> tuple[LoopConfig, dict[str, str]]:
+def fit_configuration(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> tuple[LoopConfig, dict[str, str]]:
     """The configuration without settings that the agent cannot support, and the source of each change. Raises OperatorError.
 
     Settings that the operator chose are refused, never dropped silently.
@@ -49,7 +49,7 @@ def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> t
     return _with_values(config, changed), dict.fromkeys(changed, f"agent {kind.name}")
 
 
-def unused(config: LoopConfig, origins: Mapping[str, str]) -> tuple[str, ...]:
+def unused_settings(config: LoopConfig, origins: Mapping[str, str]) -> tuple[str, ...]:
     """The operator's settings without effect for an agent other than Claude Code."""
     asks_model = bool(config.judge.criteria) or config.prompt.written
     claude_only = (key for key in origins if key.startswith(_CLAUDE_SECTIONS) and key not in _SHARED_KEYS)
@@ -70,7 +70,7 @@ def _refuse_first(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -
     """Raise OperatorError for the first of these settings, if any."""
     for need in needs[:1]:
         raise OperatorError(
-            f"{need.key} is set, and {kind.name} cannot do it: {LACKS[need.capability].words}",
+            f"{need.key} is set, and {kind.name} cannot do it: {CAPABILITY_TEXTS[need.capability].words}",
             expected=f"an agent that can, such as claude, or another {need.key}",
             found=f"{need.key} = {value_of(config, need.key)!r} with agent.kind = {kind.name!r}",
             remedy=need.remedy,
@@ -89,7 +89,7 @@ class Missing(NamedTuple):
     words: str
 
 
-LACKS: Mapping[Capability, Missing] = {
+CAPABILITY_TEXTS: Mapping[Capability, Missing] = {
     Capability.HOOKS: Missing(
         "guard rails", "no guard rails before tool calls and no checks inside the session; everything is checked afterwards"
     ),
@@ -111,24 +111,24 @@ LACKS: Mapping[Capability, Missing] = {
 """The most serious first."""
 
 
-def lacks(kind: AgentKind) -> list[Missing]:
+def missing_capabilities(kind: AgentKind) -> list[Missing]:
     """Missing capabilities of an agent, the most serious first."""
-    return [lack for capability, lack in LACKS.items() if capability not in kind.tells]
+    return [lack for capability, lack in CAPABILITY_TEXTS.items() if capability not in kind.tells]
 
 
 def display_name(kind: AgentKind) -> str:
     return f"{kind.name} ({clean(kind.title)})" if kind.title and kind.title != kind.name else kind.name
 
 
-def in_short(kind: AgentKind) -> str:
+def describe_briefly(kind: AgentKind) -> str:
     """Name and missing capabilities in one line."""
-    return f"{display_name(kind)}, without {', '.join(lack.short for lack in lacks(kind))}"
+    return f"{display_name(kind)}, without {', '.join(lack.short for lack in missing_capabilities(kind))}"
 
 
 def introduction(agent: Agent) -> Iterator[str]:
     """Description of the agent for a person at the start."""
     yield display_name(agent.kind)
-    yield from (f"  {lack.words}" for lack in lacks(agent.kind))
+    yield from (f"  {lack.words}" for lack in missing_capabilities(agent.kind))
     if agent.unused:
         yield f"  these settings have no effect with it: {', '.join(agent.unused)}"
 

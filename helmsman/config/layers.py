@@ -78,13 +78,13 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
     """Merge the layers (the first that sets a leaf wins) and validate once. Raises OperatorError with all problems."""
     problems, tree, sources = list[str](), dict[str, Any](), dict[str, str]()
     for layer in layers:
-        for key, value in pairs(layer.values):
+        for key, value in dotted_pairs(layer.values):
             if key not in _LEAVES:
                 why = f"expected a table, found {display(value)}" if key in _SECTIONS else _unknown_key_message(key)
                 problems.append(f"{key} ({layer.source}): {why}")
             elif key not in sources:
                 sources[key] = layer.source
-                tree = merged(tree, nested(key, _with_tuples(value)))
+                tree = merge_tables(tree, nest(key, _with_tuples(value)))
     config = None
     try:
         # Strict, or `true` would count as the number 1 and "5" as the number 5.
@@ -104,22 +104,22 @@ def _unknown_key_message(key: str, what: str = "key", format_name: Callable[[str
     )
 
 
-def pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def dotted_pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The values of a layer as (dotted key, value), known or not."""
     for name, value in values.items():
         key = prefix + _name(name)
         # descend into sections, and into unknown top-level tables so that errors name their keys
         is_table = key in _SECTIONS or (value != {} and key not in _LEAVES and "." not in key)
         if isinstance(value, Mapping) and is_table:
-            yield from pairs(cast("Mapping[str, Any]", value), f"{key}.")
+            yield from dotted_pairs(cast("Mapping[str, Any]", value), f"{key}.")
         else:
             yield key, value
 
 
-def merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
+def merge_tables(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
     """Merge two nested settings table by table; if both set a key, the second wins."""
     both = {
-        key: merged(weak[key], strong[key])
+        key: merge_tables(weak[key], strong[key])
         for key in weak.keys() & strong.keys()
         if isinstance(weak[key], Mapping) and isinstance(strong[key], Mapping)
     }
@@ -214,23 +214,23 @@ def display(value: Any) -> str:
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 
-def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
+def from_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     """Parse `limits.iterations=5`; the last one wins if a key is repeated."""
     tree: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
         if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+){0,9}", key.strip(), re.ASCII):
             raise OperatorError(
                 "a setting cannot be parsed",
                 expected="KEY=VALUE with a dotted key, for example limits.iterations=5",
-                found=display(pair),
+                found=display(assignment),
                 remedy="`helmsman config` shows every key",
             )
-        tree = merged(tree, nested(key.strip(), _parse_value(text)))
+        tree = merge_tables(tree, nest(key.strip(), _parse_value(text)))
     return tree
 
 
-def nested(key: str, value: Any) -> dict[str, Any]:
+def nest(key: str, value: Any) -> dict[str, Any]:
     """Convert a dotted key to nested tables."""
     for name in reversed(key.split(".")):
         value = {name: value}
@@ -256,7 +256,7 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     unknown = [f"{_name(name)}: {_unknown_key_message(key, 'variable', _variable_name)}" for name, key in unknown_keys]
     if unknown:
         raise OperatorError("\n  ".join(["the environment is not valid", *unknown]))
-    return reduce(merged, (nested(keys[name], _parse_value(text)) for name, text in variables.items()), {})
+    return reduce(merge_tables, (nest(keys[name], _parse_value(text)) for name, text in variables.items()), {})
 
 
 def _variable_name(key: str) -> str:

@@ -6,7 +6,7 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from helmsman.config import goals, infrastructure, oversight
 from helmsman.config.base import STORED, OperatorKey, Section, Words
-from helmsman.config.old_keys import without_old_keys
+from helmsman.config.old_keys import drop_old_keys
 
 
 class LoopConfig(Section):
@@ -60,10 +60,10 @@ class LoopConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _drop_old_keys(cls, values: Any, info: ValidationInfo) -> Any:
-        return without_old_keys(values) if info.context == STORED else values
+        return drop_old_keys(values) if info.context == STORED else values
 
     @property
-    def box(self) -> infrastructure.SandboxConfig:
+    def isolation(self) -> infrastructure.SandboxConfig:
         """The sandbox, which also hides the folders of hidden checks."""
         folders = tuple(check.folder for check in self.hidden if check.folder)
         return self.sandbox.model_copy(update={"hide": (*self.sandbox.hide, *folders)}) if folders else self.sandbox

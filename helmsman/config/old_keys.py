@@ -10,7 +10,7 @@ OLD_KEYS: Mapping[str, str] = {
 }
 
 
-def without_old_keys(values: Any) -> Any:
+def drop_old_keys(values: Any) -> Any:
     """Remove obsolete keys from a configuration stored by an older version. Other values are returned unchanged."""
     if not isinstance(values, Mapping):
         return values

@@ -26,7 +26,7 @@ class Setting(NamedTuple):
     """0: not known. It is no part of what is agreed to."""
 
 
-class Requested(NamedTuple):
+class TrustRequest(NamedTuple):
     """Requests of one file of the repository."""
 
     file: str
@@ -39,17 +39,17 @@ class Requested(NamedTuple):
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-class NotAgreed(OperatorError):  # noqa: N818 - what was found, as in Fenced
+class ConsentMissing(OperatorError):  # noqa: N818 - what was found, as in Fenced
     """Files of the repository set operator's keys without consent."""
 
-    def __init__(self, requested: Iterable[Requested], remedy: str) -> None:
+    def __init__(self, requested: Iterable[TrustRequest], remedy: str) -> None:
         """Keep the requests, so that a person can be asked."""
         self.requested = tuple(requested)
-        lines = [line for request in self.requested for line in asked_lines(request)]
+        lines = [line for request in self.requested for line in setting_lines(request)]
         super().__init__("\n  ".join(["the repository's files set what only the operator may set", *lines]), remedy=remedy)
 
 
-def asked_lines(requested: Requested) -> Iterator[str]:
+def setting_lines(requested: TrustRequest) -> Iterator[str]:
     """Each setting with its file and line."""
     for setting in requested.settings:
         where = f"{requested.file}:{setting.line}" if setting.line else requested.file

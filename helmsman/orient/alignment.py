@@ -48,7 +48,7 @@ STANDARD = (
 """Questions for any goal, if no model was asked."""
 NO_COMMAND = "Which command proves it by its exit code?"
 
-ON_YOUR_OWN = "decide this yourself, and say what you chose"
+AGENT_DECIDES = "decide this yourself, and say what you chose"
 
 
 _Lines = Annotated[list[str], Field(max_length=TOLERATED * LINES)]
@@ -85,7 +85,7 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
         alignment_text(present.model_copy(update={"more": "", "made": Origin()})).partition("\n## ")[2] if present else ""
     )
     answer_lines = (
-        (f"{answered.question}\n{answered.answer or ON_YOUR_OWN}\n" for answered in _all_answers(present)) if present else ()
+        (f"{answered.question}\n{answered.answer or AGENT_DECIDES}\n" for answered in _all_answers(present)) if present else ()
     )
     omitted = f" ({facts.left_out} more left out)" if facts.left_out else ""
     fact_texts = {
@@ -163,7 +163,7 @@ def _distinct_lines(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for text in texts if (line := one_line(text))))
 
 
-def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
+def template_alignment(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
     """Alignment from facts of the repository, with the questions for any goal. It states that no model looked for gaps."""
     checks = _shortened_lines(facts.checks or [*facts.commands])
     questions = (*STANDARD, *(() if checks else (NO_COMMAND,)))
@@ -180,7 +180,7 @@ def _shortened_lines(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(shorten(line, LONGEST_LINE) for line in _distinct_lines(lines)[:MOST_LINES])
 
 
-def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
+def add_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
     """Add answers to open questions. Raises OperatorError."""
     answers_by_key = {AlignmentQuestion(question=question).key: one_line(answer) for question, answer in answers.items()}
     if (length := max(map(len, answers_by_key.values()), default=0)) > LONGEST_ANSWER:
@@ -194,7 +194,7 @@ def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
     return present.model_copy(update={"questions": tuple(questions)})
 
 
-def settled(present: Alignment, reason: str) -> Alignment:
+def close_questions(present: Alignment, reason: str) -> Alignment:
     """Move answered questions to the settled ones. `reason`: why no model incorporated them."""
     open_questions = tuple(one for one in present.questions if one.open)
     made = present.made.model_copy(update={"reason": one_line(reason)[:_REASON]})
@@ -220,7 +220,7 @@ def goal_text(goal: str, alignment: Alignment) -> str:
         "Commands that should pass": alignment.machine_checks,
         "Behaviour that should be seen": alignment.behavioural_checks,
         "Edge cases": alignment.edge_cases,
-        "Questions and answers": [f"{one.question} Answer: {one.answer or ON_YOUR_OWN}" for one in _all_answers(alignment)],
+        "Questions and answers": [f"{one.question} Answer: {one.answer or AGENT_DECIDES}" for one in _all_answers(alignment)],
     }
     lines_by_title = {title: [line.strip() for line in lines if line.strip()] for title, lines in parts.items()}
     points = render("agreed_points", parts=lines_by_title.items())

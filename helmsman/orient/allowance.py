@@ -25,7 +25,7 @@ def checks_allowance(state: LoopState) -> float:
 
 def agent_model(state: LoopState) -> str:
     """The model of an agent other than Claude Code. The files of hats name models of Claude, so they do not apply."""
-    hat = worn_hat(state)
+    hat = current_hat(state)
     by_hat = state.config.hats.models.get(hat.name, "") if hat else ""
     return _requested_model(state) or by_hat or state.config.agent.model
 
@@ -34,7 +34,7 @@ def claude_config(state: LoopState) -> ClaudeConfig:
     """The agent's configuration with model and tools of its hat; nothing denied becomes allowed. The redesign model, which
     also applies at the controller's highest urgency, precedes the hat's own.
     """
-    claude, hat, updates = state.config.claude, worn_hat(state), dict[str, Any]()
+    claude, hat, updates = state.config.claude, current_hat(state), dict[str, Any]()
     if hat:
         is_set_by_operator = state.preset is None or claude.model != state.preset.replaces  # set by the operator
         updates = {

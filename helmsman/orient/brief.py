@@ -13,7 +13,7 @@ from helmsman.memory.recall import MEMORY_TOKENS, lessons_section
 from helmsman.orient.checks import failed_check_values
 from helmsman.orient.compaction import compacted_section
 from helmsman.orient.focus import focus_section
-from helmsman.orient.hats import worn_hat
+from helmsman.orient.hats import current_hat
 from helmsman.orient.research import research_phase
 from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise, without_failed_plan
@@ -68,7 +68,7 @@ def brief(
     lessons = fit(lessons_section(orientation.recalled), MEMORY_TOKENS)
     memory_sections = [("memory", lessons)] if lessons else []  # at the end, where models pay most attention
     config, plan_item, fact_sections = state.config, orientation.plan, [section for section in fitted if section[1]]
-    sheet, hat = state.preset.sheet if state.preset else None, worn_hat(state)
+    sheet, hat = state.preset.sheet if state.preset else None, current_hat(state)
     candidates = [  # the operator wrote approach and plan and chose preset and hat, so they are instructions
         ("approach", render("approach", approach=config.prompt.approach)),
         ("preset", render("kind_of_work", title=sheet.title, guidance=sheet.guidance) if sheet and sheet.guidance else ""),

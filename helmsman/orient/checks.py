@@ -18,7 +18,7 @@ def commands(given: Iterable[str]) -> str:
 
 def failed_check_values(result: CheckResult) -> Mapping[str, object]:
     """Values for the template `check`: the end of a failed check, a line for each distinct failure, and the path of its log."""
-    counts, output = result.counts, output_of(result)
+    counts, output = result.counts, output_text(result)
     lines = result.listed or [shorten(line, 240) for line in output.splitlines()[-SHOWN:]]
     return {
         "command": clean(result.command),
@@ -30,27 +30,27 @@ def failed_check_values(result: CheckResult) -> Mapping[str, object]:
         "passing": counts.passed if counts else 0,
         "remark": clean(result.remark),
         "lines": "\n".join(lines[:SHOWN]) if output else "",
-        "log": log_of(result),
+        "log": log_path(result),
         "size": plural(output.count("\n") + 1, "line"),
         "more": max(0, len(lines) - SHOWN),
     }
 
 
-def log_of(result: CheckResult) -> str:
+def log_path(result: CheckResult) -> str:
     """Path of the file with the output of a check."""
     return f"{LOGS}/{re.sub(r'[^A-Za-z0-9_-]+', '-', result.name).strip('-')[:60] or 'check'}.log"
 
 
-def logs(results: Iterable[CheckResult]) -> dict[str, str]:
+def check_logs(results: Iterable[CheckResult]) -> dict[str, str]:
     """Output of the failed checks by path of its file; checks with the same name share a file."""
     files: dict[str, str] = {}
     for result in results:
         if not result.passed:
-            path = log_of(result)
-            files[path] = f"{files.get(path, '')}$ {result.command}\n{output_of(result)}\n"
+            path = log_path(result)
+            files[path] = f"{files.get(path, '')}$ {result.command}\n{output_text(result)}\n"
     return files
 
 
-def output_of(result: CheckResult) -> str:
+def output_text(result: CheckResult) -> str:
     """Stored part of the output of a check."""
     return "\n[… left out …]\n".join(part for part in (result.head.strip(), result.tail.strip()) if part)

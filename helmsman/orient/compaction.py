@@ -39,12 +39,12 @@ class _Answer(StrictAnswer):
     next_steps: list[_Line] = Field(alias="nextSteps", min_length=1, max_length=STEPS)
 
 
-def compacts(state: LoopState, orientation: Orientation) -> bool:
+def needs_compaction(state: LoopState, orientation: Orientation) -> bool:
     """Whether the due iteration reads a compacted history: for a redesign, or if the history exceeds its allowance."""
     return advise(state).new_plan or tokens(_commit_lines(orientation)) + tokens(_notes_text(state)) > COMPACT_TOKENS
 
 
-def compaction_request(state: LoopState, orientation: Orientation) -> Question:
+def compaction_question(state: LoopState, orientation: Orientation) -> Question:
     """The question to a model before the due iteration."""
     facts = render_pieces(
         "compaction_facts",

@@ -30,7 +30,7 @@ def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
     return max(of_goal, of_judge, key=len)
 
 
-def too_much(config: LoopConfig, estimate: Estimate | None) -> Alert | None:
+def oversize_warning(config: LoopConfig, estimate: Estimate | None) -> Alert | None:
     """Warning at the start if the goal should be split."""
     number, median = len(acceptance_criteria(config)), round(estimate.iterations.median) if estimate else 0
     if number > MANY_CRITERIA:

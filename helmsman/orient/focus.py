@@ -31,7 +31,7 @@ class _Answer(StrictAnswer):
     urgency: Urgency
 
 
-def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str] = ()) -> Question:
+def focus_question(state: LoopState, oversight: Oversight, lessons: Sequence[str] = ()) -> Question:
     """The question to a model before the due iteration. `lessons`: untrusted lessons of other loops."""
     objective = fence(trim(state.config.goal.strip(), GOAL_TOKENS))
     return Question(

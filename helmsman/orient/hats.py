@@ -17,7 +17,7 @@ RUNGS: Mapping[EscalationLevel, RungName] = {EscalationLevel.PATCH: "patch", Esc
 """Other levels mean a redesign: after a question to a person the loop starts with one."""
 CALLED: Mapping[str, str] = {persona: persona.replace(" ", "-") for persona in PERSONAS if persona}
 """Hats that the ladder requests, with the names of their files."""
-USUAL = "nothing calls for another one"
+DEFAULT_REASON = "nothing calls for another one"
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
         for condition in hat.when:
             if all(_holds(name, condition, scene) for name in condition.asked):
                 return hat, condition_text(condition)
-    return preset.hats[0], USUAL
+    return preset.hats[0], DEFAULT_REASON
 
 
-def worn_hat(state: LoopState) -> Hat | None:
+def current_hat(state: LoopState) -> Hat | None:
     """The hat of the due iteration; None if hats are not used."""
     return choose(state.preset, scene_of(state))[0] if state.preset else None
 
 
-def worn(state: LoopState) -> ChosenHat | None:
+def hat_record(state: LoopState) -> ChosenHat | None:
     """The hat of the due iteration for its record."""
     if state.preset is None:
         return None

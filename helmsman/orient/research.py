@@ -25,7 +25,7 @@ _HEADING = re.compile(r"^#{1,3} *([A-Z_]+)[ \t:]*$", re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(\S.*)")
 
 
-def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research:
+def read_research_file(state: LoopState, text: str, changed: Sequence[str]) -> Research:
     """Research of the due iteration. `text`: research.md as the agent left it; `changed`: files that it changed, which have
     been reverted.
     """

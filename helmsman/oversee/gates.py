@@ -68,7 +68,7 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
     if ending.rule == "judge.cannot_tell":
         yield GateKind.UNDECIDED, "The judge cannot tell from the evidence. Is the work done?"
     if ending.outcome is Outcome.UNPROVEN and not _was_answered(state, GateKind.UNPROVEN):
-        empty = without_test(state.checks, state.most_tests, state.without_test_at_start)
+        empty = untested_checks(state.checks, state.most_tests, state.without_test_at_start)
         reason = next((denial.why for denial in state.done.refused if denial.rule in WAIVABLE_RULES), UNPROVEN)
         why = no_test_ran_in(empty) if empty else reason
         yield GateKind.UNPROVEN, f"{why[0].upper()}{why[1:]}. Is the work done?"

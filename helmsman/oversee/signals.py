@@ -13,7 +13,7 @@ from helmsman.records.agent import FAILURES_IN_ROW, AgentOutcome
 from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress
 from helmsman.records.decision import Severity
 from helmsman.records.iteration import Evidence
-from helmsman.records.state import LoopState, Spending, killed_at_once, spend
+from helmsman.records.state import LoopState, Spending, is_killed_at_once, spend
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class IterationView:
     def iteration_count(self) -> int:
         """Iterations including this one; an iteration is repeated after a call that says nothing about the work."""
         execution = self.evidence.execution
-        return self.state.iteration + (execution.needs_checks and not killed_at_once(self.state, execution))
+        return self.state.iteration + (execution.needs_checks and not is_killed_at_once(self.state, execution))
 
 
 def _limits(view: IterationView) -> Iterator[Detection]:

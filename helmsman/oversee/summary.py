@@ -7,7 +7,7 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.oversee.progress import BASE, is_base, movement, shares_of
 from helmsman.parsers.failures import failure_of
-from helmsman.records.advance import floor_of, most_tests
+from helmsman.records.advance import failure_floor, most_tests
 from helmsman.records.agent import AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, Checkpoint, IterationSummary, Movement, Oversight, Progress

@@ -23,7 +23,7 @@ REJECTIONS_KEPT, NOTES_KEPT, VERDICTS_KEPT = 10, 40, 40
 """Stored feedback of the judge: for the agent, and for the judge itself."""
 REASON_KEPT, PAST_REASON_KEPT = 1500, 300
 SALVAGES_REMEMBERED, INDICATORS_KEPT, CHECKS_KEPT, WINDOWS_KEPT = 5, 5, 100, 20
-GOES_ON = FRUITFUL | {
+RESUMABLE = FRUITFUL | {
     AgentOutcome.TIMED_OUT,  # it was asked to end while working; the CLI repairs the interrupted tool call
     # its model became unavailable; the conversation is complete, and the CLI itself advises to resume
     AgentOutcome.USAGE_LIMIT,
@@ -171,7 +171,7 @@ def _plan_after(before: PlanProgress, record: IterationRecord, undone: Collectio
             "done": in_hand.done + len(proven) - len(lost),
             "tries": {name: times for name, times in tries.items() if name not in proven},
             "ticked": {**remaining.ticked, **dict.fromkeys(proven, record.iteration)},
-            "floor": floor_of(record.checks) if proven else remaining.floor,
+            "floor": failure_floor(record.checks) if proven else remaining.floor,
             "touched": touched,
             "sketch": update_sketch(in_hand.sketch, proven, lost),
             **_item_state(before, record, in_hand),
@@ -202,7 +202,7 @@ def tries_after(before: PlanProgress, evidence: Evidence) -> dict[str, int]:
     return {**before.tries, proof.item: before.tries.get(proof.item, 0) + 1}
 
 
-def floor_of(report: CheckReport | None) -> dict[str, int]:
+def failure_floor(report: CheckReport | None) -> dict[str, int]:
     """Result of each check, below which no later one may fall."""
     results = report.results if report else ()
     return {
@@ -224,7 +224,7 @@ def most_tests(before: Mapping[str, int], report: CheckReport | None) -> dict[st
     return dict(list((dict(before) | most).items())[-CHECKS_KEPT:])
 
 
-def without_test(report: CheckReport | None, most: Mapping[str, int], at_start: Collection[str] = ()) -> tuple[str, ...]:
+def untested_checks(report: CheckReport | None, most: Mapping[str, int], at_start: Collection[str] = ()) -> tuple[str, ...]:
     """Names of checks that pass without running a test, or without a test count where earlier runs had one.
 
     `most`: from `most_tests`; `at_start`: commands to leave out, because they passed without a test before any work.
@@ -340,7 +340,7 @@ def _criterion_line(verdict: CriterionVerdict) -> str:
 def _kept_session(before: KeptSession | None, record: IterationRecord, mode: str) -> KeptSession | None:
     """The session that the next iteration may continue."""
     call = record.execution.call
-    ended_well = call.outcome in GOES_ON and not call.rotated and _ID.fullmatch(call.session_id)
+    ended_well = call.outcome in RESUMABLE and not call.rotated and _ID.fullmatch(call.session_id)
     rejected = record.judgement is not None and record.judgement.rejected
     # a stuck agent should not read its failed transcript; an interrupted attempt has not failed yet
     is_stuck = record.counts and (record.execution.change.files_changed == 0 or rejected)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 from pydantic import ConfigDict, Field, model_validator
 
 from helmsman.config import Section
-from helmsman.config.layers import merged, nested
+from helmsman.config.layers import merge_tables, nest
 from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
 from helmsman.records.decision import Outcome
@@ -90,7 +90,7 @@ class LoopRequest(Request):
     def changes(self) -> dict[str, Any]:
         """Its configuration except goal and checks, nested as in helmsman.toml; applied to continued loops."""
         filled_in = {key: value for field, key in KEYS.items() if (value := getattr(self, field))}
-        return reduce(merged, (nested(key, value) for key, value in filled_in.items()), self.settings)
+        return reduce(merge_tables, (nest(key, value) for key, value in filled_in.items()), self.settings)
 
     @property
     def said(self) -> dict[str, Any]:

@@ -185,7 +185,7 @@ def failed_calls(state: LoopState, execution: Execution) -> int:
     return 0 if fruitful else state.failed_calls + 1
 
 
-def killed_at_once(state: LoopState, execution: Execution) -> bool:
+def is_killed_at_once(state: LoopState, execution: Execution) -> bool:
     """Whether the agent was killed before any work, so that the same iteration is repeated."""
     call = execution.call
     is_signal = call.exit_code is not None and (call.exit_code < 0 or call.exit_code > LAST_PLAIN_EXIT)

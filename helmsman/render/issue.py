@@ -74,7 +74,7 @@ def reply(comment: Comment, uid: str, text: str) -> str:
 def confirmation(answer: Answer, gate: Gate) -> str:
     """Confirmation of the answer read from a comment."""
     parts = [f"Understood as **{answer.choice}**: {gate.choices[answer.choice]}"]
-    changed = ", ".join(f"{key}={value}" for key, value in pairs(answer.settings))
+    changed = ", ".join(f"{key}={value}" for key, value in dotted_pairs(answer.settings))
     parts += [f"Changed: {code(changed)}"] if changed else []
     parts += ["The text goes to the next iteration."] if answer.guidance.strip() else []
     return "\n\n".join(parts)

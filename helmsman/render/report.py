@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
-from helmsman.agents.fitting import in_short
+from helmsman.agents.fitting import describe_briefly
 from helmsman.plain import shorten
 from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
@@ -82,7 +82,7 @@ def html_report(
         looks=ENDINGS.get(state.outcome, "warn"),
         title=shorten(title, TITLE_SHOWN + 1),
         is_long=bool(rest.strip()) or len(title) > TITLE_SHOWN,
-        agent=in_short(state.agent.kind) if state.agent else "",
+        agent=describe_briefly(state.agent.kind) if state.agent else "",
         rule=result_of(state, state_ref).rule,
         front=[
             *front_facts(state),

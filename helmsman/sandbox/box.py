@@ -7,12 +7,12 @@ from typing import Literal
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix")
 """Programs and their settings, read-only. Paths that are neither here nor mounted do not exist in the box."""
 
-OURS = "/run/helmsman"  # Helmsman's own folder in the box
-INSIDE = f"{OURS}/inside.py"
-SOCKETS = f"{OURS}/sockets"
-OBJECTS = f"{OURS}/objects"
+OWN_FOLDER = "/run/helmsman"  # Helmsman's own folder in the box
+INSIDE = f"{OWN_FOLDER}/inside.py"
+SOCKETS = f"{OWN_FOLDER}/sockets"
+OBJECTS = f"{OWN_FOLDER}/objects"
 
-APART = (
+NAMESPACES = (
     "--unshare-user",
     "--disable-userns",  # otherwise a process inside could create a namespace and control mounts and networks there
     "--unshare-pid",
@@ -20,9 +20,9 @@ APART = (
     "--unshare-uts",
     "--unshare-cgroup-try",
 )
-POWERLESS = ("--cap-drop", "ALL", "--die-with-parent")
+UNPRIVILEGED = ("--cap-drop", "ALL", "--die-with-parent")
 """No --new-session: the process runner starts a session itself, and its TERM must reach the group inside."""
-LAST = ("--remount-ro", "/")  # created to hold the mounts
+FINAL_OPTIONS = ("--remount-ro", "/")  # created to hold the mounts
 EMPTY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - inside the box
 
 Way = Literal["read", "write", "empty", "nothing"]
@@ -54,4 +54,4 @@ def arguments(worktree: str, mounts: Sequence[Mount], *, shares_network: bool) -
     system = [part for path in SYSTEM for part in ("--ro-bind-try", path, path)]
     own = ["--proc", "/proc", "--dev", "/dev", *(part for path in EMPTY for part in ("--tmpfs", path))]
     mounted = [part for mount in mounts for part in mount.arguments()]
-    return [*APART, *network, *POWERLESS, *system, *own, *mounted, *LAST, "--chdir", worktree, "--"]
+    return [*NAMESPACES, *network, *UNPRIVILEGED, *system, *own, *mounted, *FINAL_OPTIONS, "--chdir", worktree, "--"]

@@ -16,7 +16,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\
 Setting = tuple[str, str]  # a key as git prints it, and its value
 
 
-def listed(text: str) -> list[Setting]:
+def parse_config_list(text: str) -> list[Setting]:
     """Parse the output of `git config --list -z --show-scope`, without settings of Helmsman's own command line.
 
     A setting without a value is true.

@@ -64,7 +64,7 @@ def reach_of(environment: Mapping[str, str], hosts: Iterable[str], usual: Iterab
     )
 
 
-def proxied(environment: Mapping[str, str], reach: Reach) -> dict[str, str]:
+def with_proxy(environment: Mapping[str, str], reach: Reach) -> dict[str, str]:
     """The environment with Helmsman's proxy in place of any other."""
     without_proxies = {name: value for name, value in environment.items() if not name.lower().endswith("_proxy")}
     if not reach.proxy:

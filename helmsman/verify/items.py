@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.parsers.plan_order import is_named_by, refers_to
 from helmsman.prompts import render
-from helmsman.records.advance import floor_of
+from helmsman.records.advance import failure_floor
 from helmsman.records.checks import CheckResult, Judgement, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
@@ -136,7 +136,7 @@ def _check_failures(state: LoopState, evidence: Evidence, item: PlanItem) -> str
         return ""
     failing = evidence.checks.failures
     if item.check and state.checks is not None:
-        floors = (state.plan.floor or floor_of(state.best_checks), floor_of(state.checks))
+        floors = (state.plan.floor or failure_floor(state.best_checks), failure_floor(state.checks))
         failing = tuple(result for result in failing if any(_is_worse(floor.get(result.command, -1), result) for floor in floors))
         return f"it made something worse: {some([result.name for result in failing])}" if failing else ""
     return (

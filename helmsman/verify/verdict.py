@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from helmsman.config import LoopConfig
 from helmsman.plain import clean, shorten
-from helmsman.records.advance import most_tests, without_test
+from helmsman.records.advance import most_tests, untested_checks
 from helmsman.records.checks import (
     CheckReport,
     CheckResult,
@@ -227,9 +227,9 @@ def _test_reasons(runs: Runs) -> Iterator[Reason]:
     """Yield reasons for what the tests leave open. If there is a judge, it decides on expectations and answers instead; it also
     sees which tests fail without the change.
     """
-    at_start = without_test(runs.base, {})
+    at_start = untested_checks(runs.base, {})
     commands = [result.command for result in runs.base.results if result.name in at_start]
-    if empty := without_test(runs.head, most_tests({}, runs.base), commands):
+    if empty := untested_checks(runs.head, most_tests({}, runs.base), commands):
         yield _inconclusive("no_test_ran", no_test_ran_in(empty))
     if runs.cannot_fail:
         remedy = "look at what the change adds that may stand between the tests and the source: a module, a setting, a patch"

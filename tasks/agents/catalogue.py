@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from helmsman.agents.fitting import fitted, unused
+from helmsman.agents.fitting import fit_configuration, unused_settings
 from helmsman.config.infrastructure import AgentConfig
 from helmsman.config.layers import Resolved, did_you_mean, display
 from helmsman.errors import OperatorError
@@ -92,8 +92,8 @@ def with_agent(resolved: LoopSettings, top: Path) -> LoopSettings:
         expected = "agent.kind, or claude.binary, claude.model and claude.environment"
         _refuse(resolved, OF_ANY_OTHER, "another agent", expected, "name the agent (--agent NAME), or remove them")
         return resolved
-    config, changed = fitted(resolved.config, resolved.origins, kind)
-    agent = Agent(kind=kind, unused=unused(config, resolved.origins))
+    config, changed = fit_configuration(resolved.config, resolved.origins, kind)
+    agent = Agent(kind=kind, unused=unused_settings(config, resolved.origins))
     return replace(resolved, config=config, origins={**resolved.origins, **changed}, agent=agent)
 
 

@@ -26,7 +26,7 @@ from tasks.agents.hooks import TOKEN, settings, steering, stop_seconds, window_o
 from tasks.agents.project_settings import pinned
 from tasks.agents.steering import Steering
 from tasks.repository.git import IDENTITY, has_identity
-from tasks.sandbox.enter import BOXED, Agent, Command, agent_box
+from tasks.sandbox.enter import BOXED, Agent, Command, agent_sandbox
 from tasks.system.claude_binary import find_binary
 from tasks.system.environment import agent_environment, inner_depth, ours
 from tasks.system.faults import raising_transient_errors
@@ -116,7 +116,9 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
             )
         listener = ClaudeListener(order, environment, reader, allowed if is_priced else None, session_steering)
         command = Command([str(binary), "--settings", settings_json, *options], {**environment, **token})
-        boxed = stack.enter_context(agent_box(state.config.box, place.worktree, place.folder, Agent(binary, ports), command))
+        boxed = stack.enter_context(
+            agent_sandbox(state.config.isolation, place.worktree, place.folder, Agent(binary, ports), command)
+        )
         ended = run_program(
             order,
             boxed,

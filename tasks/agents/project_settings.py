@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from helmsman.config import LoopConfig
-from helmsman.config.owners import Requested, Setting, as_json
+from helmsman.config.owners import Setting, TrustRequest, as_json
 from tasks.repository.git import Repository
 from tasks.repository.objects import LINK, entry_at, read_objects
 from tasks.system.files import read_within
@@ -27,11 +27,11 @@ HARMLESS = frozenset({
 
 
 def require_project_settings(repository: Repository, commit: str, config: LoopConfig) -> None:
-    """Raise NotAgreed where the project's Claude Code settings need consent that is missing."""
+    """Raise ConsentMissing where the project's Claude Code settings need consent that is missing."""
     require_agreed(project_settings(repository, commit, config), consent_of(repository.common))
 
 
-def project_settings(repository: Repository, commit: str, config: LoopConfig) -> list[Requested]:
+def project_settings(repository: Repository, commit: str, config: LoopConfig) -> list[TrustRequest]:
     """Requests of the settings files that the CLI reads: those of the commit, and of the checkout where it works in place."""
     if config.agent.kind != "claude":
         return []
@@ -44,7 +44,7 @@ def project_settings(repository: Repository, commit: str, config: LoopConfig) ->
     if config.workspace.in_place or "local" in config.claude.setting_sources:
         texts += [(file, text) for file in files if (text := read_within(repository.top, file, LARGEST)) is not None]
     read = (_parse_request(file, text.decode("utf-8-sig", "replace")) for file, text in texts)
-    return list(dict.fromkeys((*(Requested(path, link_setting) for path in links), *read)))
+    return list(dict.fromkeys((*(TrustRequest(path, link_setting) for path in links), *read)))
 
 
 def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]:
@@ -60,13 +60,13 @@ def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]
     return {name: value for name, value in {**base, **proxies}.items() if "@" not in value}
 
 
-def _parse_request(file: str, text: str) -> Requested:
+def _parse_request(file: str, text: str) -> TrustRequest:
     """The request of a settings file, key by key; for one that is not a JSON object, its whole text."""
     try:
         settings: Any = json.loads(text)
     except (ValueError, RecursionError):
         settings = None
     if not isinstance(settings, dict):
-        return Requested(file, (Setting("content", as_json(text)),))
+        return TrustRequest(file, (Setting("content", as_json(text)),))
     table = cast("dict[str, Any]", settings)
-    return Requested(file, tuple(Setting(key, as_json(value)) for key, value in sorted(table.items()) if key not in HARMLESS))
+    return TrustRequest(file, tuple(Setting(key, as_json(value)) for key, value in sorted(table.items()) if key not in HARMLESS))

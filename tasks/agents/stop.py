@@ -105,7 +105,7 @@ class StopGate:
             f"{self._tag}/stop/{number}",
             self._is_closed,
             before=self._known,
-            sandbox=self._config.box,
+            sandbox=self._config.isolation,
             allowance=lambda check: self._allowance(check, until),
         )
         try:

@@ -15,7 +15,7 @@ from tasks.agents.catalogue import find_program
 from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import dirty_paths
-from tasks.sandbox.enter import Agent, Command, agent_box, take_over_work
+from tasks.sandbox.enter import Agent, Command, agent_sandbox, import_agent_work
 from tasks.system.environment import inner_depth, other_environment, ours
 
 
@@ -29,7 +29,7 @@ def call_agent(order: Order) -> AgentCall:
     def did_nothing(call: AgentCall) -> bool:
         if Capability.TOOLS in kind.tells:
             return call.tool_calls == 0
-        take_over_work(order.place, order.state)  # a program that does not report its actions is judged by the tree
+        import_agent_work(order.place, order.state)  # a program that does not report its actions is judged by the tree
         return commit_and_tree(worktree)[0] == order.start and not dirty_paths(worktree)
 
     call = finished_call(folder) or _make_call(order, environment_of(order.place, order.state))
@@ -74,7 +74,7 @@ def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
     stop = lambda: order.stop() or listener.must_end  # noqa: E731 - shorter than a function
     # no idle timeout for a program that prints only at its end
     idle = config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.tells else None
-    with agent_box(config.box, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
+    with agent_sandbox(config.isolation, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
         ended = run_program(order, boxed, stdin=stdin, idle=idle, on_line=hear, stop=stop)
     ended_by = listener.ended_by(ended)
     call = reader.conclude(exit_code=ended.exit_code, ended_by=ended_by, stderr=ended.stderr, seconds=ended.seconds)

@@ -163,7 +163,7 @@ def advance_alignment(work: Work, alignment: Alignment) -> Alignment:
             raise QuestionsLeftOpen
         return after
     is_last_round = alignment.made.round >= ROUNDS
-    revised = settled(alignment, f"a model has been asked {ROUNDS} times") if is_last_round else _draft(work, alignment)
+    revised = close_questions(alignment, f"a model has been asked {ROUNDS} times") if is_last_round else _draft(work, alignment)
     return _write(work, revised, over=alignment)
 
 
@@ -188,7 +188,7 @@ def _draft(work: Work, before: Alignment | None) -> Alignment:
             by = Origin(by="model", model=work.config.judge.model[:200], round=number, commit=facts.commit, cost_usd=cost)
             return proposal.model_copy(update={"made": by})
         problem = proposal
-    fallback = settled(before, problem) if before else by_template(work.goal, facts, problem)
+    fallback = close_questions(before, problem) if before else template_alignment(work.goal, facts, problem)
     return fallback.model_copy(update={"made": fallback.made.model_copy(update={"round": number, "cost_usd": cost})})
 
 

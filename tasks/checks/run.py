@@ -22,7 +22,7 @@ from helmsman.records.events import CheckFinished, CheckStarted, PreparationStar
 from helmsman.verify.rerun import after_rerun, ran, suspects
 from tasks.repository import setup
 from tasks.repository.clean_checkout import Checkout, CleanCheckout
-from tasks.sandbox.enter import Command, check_box
+from tasks.sandbox.enter import Command, check_sandbox
 from tasks.system.environment import check_environment, ours
 from tasks.system.files import leads_out, read_within, remove, remove_within
 from tasks.system.journal import publish
@@ -213,7 +213,7 @@ def run_sandboxed(
     root, checkout = check_context.root, check_context.checkout
     unsandboxed = Command(["sh", "-c", command], checkout.environment(check_environment(ours(), names)))
     clean = checkout if isinstance(checkout, CleanCheckout) else None
-    with check_box(check_context.sandbox, root, unsandboxed, clean) as sandboxed:
+    with check_sandbox(check_context.sandbox, root, unsandboxed, clean) as sandboxed:
         return run(
             sandboxed.arguments,
             cwd=root,

@@ -115,7 +115,7 @@ class Shown(NamedTuple):
 
 def check_context(context: LoopContext, state: LoopState) -> CheckContext:
     """Context of the loop's deciding checks: its clean checkout, or the agent's worktree with `workspace.clean` off."""
-    tests, box = required_tests(state.config), state.config.box
+    tests, box = required_tests(state.config), state.config.isolation
     checkout = clean_checkout(context, state) if state.config.workspace.clean else Worktree(context.worktree)
     return CheckContext(checkout, context.tag(state), context.folder.cancel.exists, tests, state.checks, box)
 

@@ -46,7 +46,7 @@ def verify(
     """Run all configured checks and return the verdict. `further`: other things that were not verified. Raises OperatorError."""
     started, config = time.monotonic(), work.config
     checkout = replace(checkout, setup=config.workspace.setup)
-    check_context = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.box, every_case=True)
+    check_context = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.isolation, every_case=True)
     try:
         runs = _run_checks(check_context, work, say)
         runs = replace(runs, probed=_run_probes(check_context, work, runs, credentials, say))

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import Any, cast
 
 from helmsman.config import LimitsConfig, LoopConfig
-from helmsman.config.layers import merged
+from helmsman.config.layers import merge_tables
 from helmsman.errors import OperatorError, TransientError
 from helmsman.oversee.group import MOST_RUNS, Member, due_members, prerequisites, share, unreachable_members
 from helmsman.oversee.merging import is_merge_due
@@ -318,7 +318,7 @@ def _loop_request(group: Group, place: int, states: Sequence[LoopState | None]) 
         limits[key] = max(int(least), 1) if key == "tokens" else max(least, LEAST_DOLLARS)
     attempt = request.best and (group.chosen is None or group.chosen.loop != name)
     overrides = {"limits": limits, "merge": {"into": ""}} if attempt else {"limits": limits}  # only the best attempt is merged
-    settings = merged(merged(request.settings, link.settings), overrides)
+    settings = merge_tables(merge_tables(request.settings, link.settings), overrides)
     if state is None:  # the base, where it is not the checkout; in place, the checkout holds the earlier work
         before, base = states[place - 1] if place and request.in_a_row else None, ""
         if before is not None:

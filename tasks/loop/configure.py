@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import yaml
 
-from helmsman.config.layers import COMMAND_LINE, Layer, display, from_environment, pairs, resolve
-from helmsman.config.owners import Requested, Setting, as_json, violations
+from helmsman.config.layers import COMMAND_LINE, Layer, display, dotted_pairs, from_environment, resolve
+from helmsman.config.owners import Setting, TrustRequest, as_json, violations
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.parsers.rubric import Rubric, find_conflicts, parse_front_matter, read_rubric, settings
 from helmsman.parsers.rubric_items import MOST_PROBLEMS, Problem
@@ -45,39 +45,39 @@ LISTS = "protect", "allow", "trusted"  # lists of patterns
 LISTED = list, tuple
 
 
-def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[Requested]:
+def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[TrustRequest]:
     """Operator settings that the layers of `read_layers` request, by file."""
     for layer in layers:
-        settings = violations(pairs(layer.values))
+        settings = violations(dotted_pairs(layer.values))
         file = layer.source.split(" ")[0]
         if settings and file.endswith(".toml"):
             text, table = read_text(top / file, "a TOML file"), "tool.helmsman." if file == PYPROJECT else ""
             settings = tuple(setting._replace(line=find_line(text, f"{table}{setting.key}")) for setting in settings)
         if settings:
-            yield Requested(file, tuple(settings))
+            yield TrustRequest(file, tuple(settings))
 
 
-def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) -> Iterator[Requested]:
+def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) -> Iterator[TrustRequest]:
     """Operator settings that a repository's preset and its hats request. `named_by_hand`: the operator gave its path."""
     if preset is None:
         return
     if preset.source != BUILT_IN and not named_by_hand:
-        settings = violations(pairs(preset.sheet.settings))
-        yield Requested(preset.source, tuple(setting._replace(key=f"settings.{setting.key}") for setting in settings))
+        settings = violations(dotted_pairs(preset.sheet.settings))
+        yield TrustRequest(preset.source, tuple(setting._replace(key=f"settings.{setting.key}") for setting in settings))
     own = HATS.theirs(top)
     for hat in preset.hats:
         if hat.name in own and hat.allowed_tools:
-            yield Requested(f"{HATS.folder}/{hat.name}.md", (Setting("allowed_tools", as_json(hat.allowed_tools)),))
+            yield TrustRequest(f"{HATS.folder}/{hat.name}.md", (Setting("allowed_tools", as_json(hat.allowed_tools)),))
 
 
-def in_agent(top: Path, kind: str) -> Iterator[Requested]:
+def in_agent(top: Path, kind: str) -> Iterator[TrustRequest]:
     """Operator settings that an agent's file requests: the whole file, as it names a program, arguments and environment."""
     path = repository_agents(top).get(kind)
     if path is not None:
-        yield Requested(AGENTS.where(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
+        yield TrustRequest(AGENTS.where(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
 
 
-def in_repository(top: Path) -> list[Requested]:
+def in_repository(top: Path) -> list[TrustRequest]:
     """All operator settings that the files in a checkout could request, for every preset and agent."""
     layers = [*read_layers(top), *foreign_layers(top)]
     requests = [*in_layers(top, layers), *(request for kind in repository_agents(top) for request in in_agent(top, kind))]
@@ -100,7 +100,7 @@ def configure(
     """Merge the request with environment and files. Raises OperatorError with the offending key and its source.
 
     `consent`: fingerprints of operator settings that the repository's files may set; None: no settings, for a run triggered
-    from outside. Raises NotAgreed where they set more.
+    from outside. Raises ConsentMissing where they set more.
     `stronger` layers come right after the request, `weaker` ones after the preset and before the defaults.
     """
     by_hand = [Layer(COMMAND_LINE, request.said), *stronger, Layer("environment", from_environment(ours()))]
@@ -284,7 +284,7 @@ def foreign_layers(repository: Path) -> Iterator[Layer]:
 
 def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     """Goal, promise and plan from PROMPT.md, for a loop without another goal."""
-    known_keys = {key for layer in layers for key, _ in pairs(layer.values)}
+    known_keys = {key for layer in layers for key, _ in dotted_pairs(layer.values)}
     name = "" if "goal" in known_keys else next((name for name in PROMPTS if _path_inside(repository, name).is_file()), "")
     if not name:
         return []

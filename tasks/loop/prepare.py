@@ -13,7 +13,7 @@ from helmsman.guardrails import RESEARCH_FILE
 from helmsman.memory.guardrails_page import render_for_agent as render_guardrails
 from helmsman.naming import loop_id
 from helmsman.orient.brief import brief
-from helmsman.orient.checks import LOGS, logs
+from helmsman.orient.checks import LOGS, check_logs
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.hats import worn
 from helmsman.orient.research import research_of
@@ -69,7 +69,7 @@ def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientatio
     remove(context.worktree / LOGS)
     (context.worktree / LOGS).mkdir()
     reported = (*(state.checks.results if state.checks else ()), *((state.plan.own,) if state.plan.own else ()))
-    for path, text in logs(reported).items():  # for an agent that needs more than one line per failure
+    for path, text in check_logs(reported).items():  # for an agent that needs more than one line per failure
         _replace_file(context.worktree / path, text)
     if state.config.judge.criteria:
         _replace_file(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
@@ -99,7 +99,7 @@ def read_notes(context: LoopContext, state: LoopState, changed: Sequence[str] = 
     """
     research = state.memory.research
     if state.researching:
-        research = research_of(state, read_agent_file(context, RESEARCH_FILE) or "", changed)
+        research = read_research_file(state, read_agent_file(context, RESEARCH_FILE) or "", changed)
     text = read_agent_file(context, "progress.md")
     if text is None:
         problems = ("the file was gone; it has been written again",)
@@ -175,7 +175,7 @@ def tear_down(context: LoopContext, state: LoopState) -> None:
 
 def _setup_context(context: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
     checkout = Worktree(context.worktree, due=due)
-    return CheckContext(checkout, f"{context.tag(state)}/set-up", context.folder.cancel.exists, sandbox=state.config.box)
+    return CheckContext(checkout, f"{context.tag(state)}/set-up", context.folder.cancel.exists, sandbox=state.config.isolation)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import PREFIX, free_ref, replace_state
 from tasks.repository.worktree import dirty_paths, ensure_worktree, go_back_to, hold_branch, keep, recover, salvage
-from tasks.sandbox.enter import take_over_work
+from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.system.process import end_tagged
@@ -41,7 +41,7 @@ def end_processes(state: LoopState) -> None:
 
 def save_work(context: LoopContext, state: LoopState, start: str) -> Salvage | None:
     """Save the agent's work since `start`, in its sandbox or outside, on a ref; reset the worktree to `start`."""
-    take_over_work(context, state)
+    import_agent_work(context, state)
     return salvage(context.repository, context.worktree, state, start)
 
 

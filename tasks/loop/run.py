@@ -248,7 +248,7 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     if report and (unready := cannot_start(report, context.repository, state.head)):
         raise unready
     expected = state if state.task_type else with_estimate(context, state, now_utc())
-    advice = too_much(expected.config, expected.estimate)
+    advice = oversize_warning(expected.config, expected.estimate)
     if expected.estimate:
         publish(MemoryNoted(lines=(in_words(expected.estimate),)))
     if advice:

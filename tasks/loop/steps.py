@@ -18,7 +18,7 @@ from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.oversee.signals import IterationView
 from helmsman.parsers.status import read_ending
-from helmsman.records.advance import advance, with_consequences, without_test
+from helmsman.records.advance import advance, untested_checks, with_consequences
 from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
@@ -66,7 +66,7 @@ from tasks.repository.plan import tick
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import measure_change, settle_work, stand_on
-from tasks.sandbox.enter import take_over_work
+from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.trackers.pull_request import open_pull_request as request_pull
@@ -133,7 +133,7 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
     folder = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
     keep_briefing(folder, briefing)
     call = call_agent(Order(context, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
-    take_over_work(context, state)
+    import_agent_work(context, state)
     change = settle_work(context.repository, context.worktree, state, start)
     if state.researching:
         reverted = undo_changes(context, state, start)
@@ -207,7 +207,7 @@ def compared_with_start(context: LoopContext, state: LoopState, evidence: Eviden
     if report is None or not new_tests.in_question(state, evidence):
         return evidence
     since = since_start(context, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
-    untested = without_test(report, state.most_tests, state.without_test_at_start)
+    untested = untested_checks(report, state.most_tests, state.without_test_at_start)
     copy, outcome = _outcomes(context, state, evidence, report, since)
     without_output = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
     details = {"changed_expectations": outcome.changed, "tests_of_start": without_output, "table": outcome.table}

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-from helmsman.orient.compaction import compaction_request, compacts, read_compacted
-from helmsman.orient.focus import focus_request, read_focus
+from helmsman.orient.compaction import compaction_question, needs_compaction, read_compacted
+from helmsman.orient.focus import focus_question, read_focus
 from helmsman.records.iteration import Orientation, WriterResult, WrittenParts
 from helmsman.records.state import LoopState
 from tasks.models.asking import Asking, Credentials, written
@@ -19,11 +19,11 @@ def write(context: LoopContext, state: LoopState, orientation: Orientation, cred
     by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
     if state.worked:
         lessons = [lesson.text for lesson in orientation.recalled.reminders]
-        question = partial(focus_request, state, state.oversight, lessons)
+        question = partial(focus_question, state, state.oversight, lessons)
         focus, writing = written(replace(by, tag=f"{tag}/focus"), question, read_focus)
         planned = _add_result(planned, writing, focus=focus)
-    if compacts(state, orientation):
-        question = partial(compaction_request, state, orientation)
+    if needs_compaction(state, orientation):
+        question = partial(compaction_question, state, orientation)
         compacted, writing = written(replace(by, tag=f"{tag}/compaction"), question, read_compacted)
         planned = _add_result(planned, writing, compacted=compacted)
     return planned

@@ -2,7 +2,7 @@
 
 from fnmatch import fnmatchcase
 
-from helmsman.config.owners import Requested, Setting, as_json
+from helmsman.config.owners import Setting, TrustRequest, as_json
 from tasks.repository.git import Repository, git
 
 FILE = ".git/config"
@@ -21,11 +21,13 @@ _BOOLEAN = frozenset({"", "true", "false", "yes", "no", "on", "off", "0", "1"})
 _OWN = frozenset({"local", "worktree"})
 
 
-def programs_in_config(repository: Repository) -> Requested:
+def programs_in_config(repository: Repository) -> TrustRequest:
     """Entries that name programs, in git's order. Reading them runs nothing."""
     fields = git(repository.common, "config", "--list", "--includes", "--show-scope", "-z").split("\0")[:-1]
     own = (text.partition("\n") for scope, text in zip(fields[::2], fields[1::2], strict=True) if scope in _OWN)
-    return Requested(FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, _, value in own if _executes(key, value))))
+    return TrustRequest(
+        FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, _, value in own if _executes(key, value)))
+    )
 
 
 def _executes(key: str, value: str) -> bool:

@@ -13,15 +13,15 @@ from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
 from helmsman.sandbox.box import INSIDE, SOCKETS, Mount, arguments
-from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
+from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, reach_of, with_proxy
 from tasks.repository.checkout_environment import toolchains
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import recover
 from tasks.sandbox import inside
-from tasks.sandbox.host_mounts import existing_paths, expand_paths, hide_paths, require_not_writable, tools, unreadable
-from tasks.sandbox.login import lent_login
-from tasks.sandbox.own_git import make_git, take_over
+from tasks.sandbox.host_mounts import existing_paths, expand_paths, hide_paths, hide_unreadable, require_not_writable, tool_mounts
+from tasks.sandbox.login import login_mounts
+from tasks.sandbox.own_git import import_commits, make_git
 from tasks.sandbox.probe import find_bubblewrap
 from tasks.sandbox.proxy import sockets, upstream_of
 from tasks.system.environment import ours
@@ -55,16 +55,18 @@ def git_folder(folder: LoopFolder) -> Path:
     return folder.root / "sandbox" / "git"
 
 
-def take_over_work(context: LoopContext, state: LoopState) -> None:
+def import_agent_work(context: LoopContext, state: LoopState) -> None:
     """Import the agent's commits from its sandbox, before the branch is read. None of its processes may be alive."""
     git = git_folder(context.folder)
     if git.exists():
         recover(context.repository, context.worktree, state.branch)  # a driver killed during an import leaves git's locks
-        take_over(context.repository, context.worktree, state.branch, git)
+        import_commits(context.repository, context.worktree, state.branch, git)
 
 
 @contextmanager
-def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: Agent, command: Command) -> Generator[Command]:
+def agent_sandbox(
+    config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: Agent, command: Command
+) -> Generator[Command]:
     """Wrap the command in the configured sandbox. Raises OperatorError if that is not possible."""
     if config.kind != "bubblewrap":
         yield command
@@ -78,19 +80,21 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
     shutil.rmtree(inner_git, ignore_errors=True)
     inner_git.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as stack:
-        login_mounts = lent_login(private, environment, renewed=config.login == "renewed")
-        login = stack.enter_context(login_mounts) if agent.is_claude else ()
+        lent_login = login_mounts(private, environment, renewed=config.login == "renewed")
+        login = stack.enter_context(lent_login) if agent.is_claude else ()
         git = make_git(worktree, inner_git)
         socket_folders = () if open_network else (stack.enter_context(sockets(reach, agent.hooks, upstream_of(ours()))),)
-        environment = environment if open_network else proxied(environment, reach)
+        environment = environment if open_network else with_proxy(environment, reach)
         mounts = [*_common(config, worktree, environment, agent.program, git), *login, *_writable(config, worktree, environment)]
         mounts += [Mount(SOCKETS, "empty"), *(Mount(SOCKETS, "read", str(path)) for path in socket_folders)]
         yield _sandbox_command(config, worktree, mounts, replace(command, environment=environment), config.network)
 
 
 @contextmanager
-def check_box(config: SandboxConfig, worktree: Path, command: Command, clean: CleanCheckout | None = None) -> Generator[Command]:
-    """Like `agent_box` for a check, with a temporary home and repository. A clean checkout already has both."""
+def check_sandbox(
+    config: SandboxConfig, worktree: Path, command: Command, clean: CleanCheckout | None = None
+) -> Generator[Command]:
+    """Like `agent_sandbox` for a check, with a temporary home and repository. A clean checkout already has both."""
     if config.kind != "bubblewrap" or not config.checks:
         yield command
     elif clean is not None:
@@ -130,9 +134,9 @@ def _sandbox_command(config: SandboxConfig, worktree: Path, mounts: Sequence[Mou
 def _machine(config: SandboxConfig, root: Path, environment: Mapping[str, str], program: Path | None) -> Iterator[Mount]:
     """Mounts of the machine's programs."""
     home = environment["HOME"]
-    yield from unreadable()
+    yield from hide_unreadable()
     yield Mount(home, "empty")
-    yield from tools(environment, program, [root, *expand_paths(config.write, home)])
+    yield from tool_mounts(environment, program, [root, *expand_paths(config.write, home)])
 
 
 def _common(

@@ -16,7 +16,7 @@ ENVIRONMENT_MARK = "pyvenv.cfg"
 SHIMS = "shims"
 
 
-def tools(environment: Mapping[str, str], program: Path | None, writable: Sequence[Path] = ()) -> Iterator[Mount]:
+def tool_mounts(environment: Mapping[str, str], program: Path | None, writable: Sequence[Path] = ()) -> Iterator[Mount]:
     """Mount programs outside of the system's folders: those on PATH, the agent's own, and the Python for inside.py.
 
     Follows no links in folders that the agent can write to: it could choose what its next call sees.
@@ -42,7 +42,7 @@ def tools(environment: Mapping[str, str], program: Path | None, writable: Sequen
         yield Mount(str(resolver))
 
 
-def unreadable(folder: str = "/etc") -> Iterator[Mount]:
+def hide_unreadable(folder: str = "/etc") -> Iterator[Mount]:
     """Hide files that are not world-readable: root, or members of a group, would pass them on."""
     for current, folders, files in os.walk(folder):
         secret = [name for name in folders if _is_secret(Path(current, name))]

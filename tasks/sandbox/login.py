@@ -18,7 +18,7 @@ LARGEST = 256 * 1024
 
 
 @contextmanager
-def lent_login(private: Path, environment: Mapping[str, str], *, renewed: bool) -> Generator[tuple[Mount, ...]]:
+def login_mounts(private: Path, environment: Mapping[str, str], *, renewed: bool) -> Generator[tuple[Mount, ...]]:
     """Mounts of the folder and a copy of the user's login; `private` is reachable inside only through them.
 
     `renewed`: copy a renewed login back, as the old token may be invalid. If False, the copy is read-only.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from helmsman.errors import TransientError
 from helmsman.sandbox.box import OBJECTS, Mount
-from helmsman.sandbox.git_config import config_text, listed
+from helmsman.sandbox.git_config import config_text, parse_config_list
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
 from tasks.system.faults import OF_THE_MACHINE
 from tasks.system.files import open_up, read_within
@@ -40,7 +40,7 @@ def make_git(worktree: Path, folder: Path) -> list[Mount]:
     own_folder = Path(os.fsdecode(git_bytes(worktree, "rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
     kind = git(worktree, "rev-parse", "--show-object-format").strip()
     git(folder.parent, "init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(folder))
-    settings = listed(git(worktree, "config", "--list", "-z", "--includes", "--show-scope"))
+    settings = parse_config_list(git(worktree, "config", "--list", "-z", "--includes", "--show-scope"))
     with (folder / "config").open("a", encoding="utf-8", errors="surrogateescape") as config:
         config.write("[core]\n\tbare = false\n" + config_text(settings))
     _copy_files(own_folder, folder, COPIED)
@@ -65,7 +65,7 @@ def make_git(worktree: Path, folder: Path) -> list[Mount]:
     ]
 
 
-def take_over(repository: Repository, worktree: Path, branch: str, folder: Path) -> None:
+def import_commits(repository: Repository, worktree: Path, branch: str, folder: Path) -> None:
     """Import the commits made inside into the repository, update the worktree's branch, HEAD and index, and remove the folder.
 
     No process may be left inside. Incomplete commits are moved aside, not imported: the worktree still has the files.

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
-from helmsman.sandbox.box import APART, POWERLESS
+from helmsman.sandbox.box import NAMESPACES, UNPRIVILEGED
 from tasks.sandbox.host_mounts import expand_paths, require_not_writable
 
 PROGRAM = "bwrap"
 PATIENCE = 30
 CONTAINERS = ("/.dockerenv", "/run/.containerenv")  # created by Docker and Podman
 INSTEAD = 'or run Helmsman in a container (docs/sandbox.md) with sandbox.kind = "container"'
-TRIED = (*APART, "--unshare-net", *POWERLESS, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
+TRIED = (*NAMESPACES, "--unshare-net", *UNPRIVILEGED, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
 
 _ALLOW = (
     "let users make namespaces (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces above 0;"

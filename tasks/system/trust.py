@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from helmsman.config.owners import NotAgreed, Requested
+from helmsman.config.owners import ConsentMissing, TrustRequest
 from helmsman.errors import OperatorError
 from tasks.system.files import locked, read_plain, write_atomic
 from tasks.system.paths import state_home, user_config_file
@@ -53,7 +53,7 @@ def trust_commands(common: Path) -> None:
     _update(common, lambda trust: trust.model_copy(update={"commands": True}))
 
 
-def agree_to(common: Path, requested: Iterable[Requested]) -> None:
+def agree_to(common: Path, requested: Iterable[TrustRequest]) -> None:
     """Allow the repository's files to set exactly this, and its commands."""
     new = [request.fingerprint for request in requested]
     _update(common, lambda trust: Trust(commands=True, content=tuple(dict.fromkeys((*trust.content, *new)))))
@@ -64,13 +64,13 @@ def revoke(common: Path) -> None:
     _update(common, lambda _: None)
 
 
-def require_agreed(requested: Iterable[Requested], consent: frozenset[str] | None) -> None:
-    """Raise NotAgreed for files with settings without consent. `consent`: None for a run triggered from outside."""
+def require_agreed(requested: Iterable[TrustRequest], consent: frozenset[str] | None) -> None:
+    """Raise ConsentMissing for files with settings without consent. `consent`: None for a run triggered from outside."""
     refused = [request for request in requested if request.settings and (consent is None or request.fingerprint not in consent)]
     if refused:
         manual = f"set keys of the configuration yourself: in {user_config_file()}, in the environment (HELMSMAN_…) or with --set"
         remedy = f"review it, then allow exactly this with `helmsman trust`; or {manual}"
-        raise NotAgreed(refused, TRIGGERED if consent is None else remedy)
+        raise ConsentMissing(refused, TRIGGERED if consent is None else remedy)
 
 
 def _key_of(common: Path) -> str:

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from helmsman.config import SandboxConfig
 from tasks.repository.git import git, open_repository
-from tasks.sandbox.enter import Agent, Command, agent_box, git_folder
-from tasks.sandbox.own_git import take_over
+from tasks.sandbox.enter import Agent, Command, agent_sandbox, git_folder
+from tasks.sandbox.own_git import import_commits
 from tasks.system.paths import LoopFolder
 from tasks.system.process import Ended, run
 from tests.fakes.repositories import make_repository
@@ -54,7 +54,9 @@ class SandboxScene:
     ) -> Generator[Command]:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
         agent = Agent(Path("/bin/sh"), hooks, is_claude=claude)
-        with agent_box(config or self.config, self.worktree, self.folder, agent, Command(list(command), environment)) as boxed:
+        with agent_sandbox(
+            config or self.config, self.worktree, self.folder, agent, Command(list(command), environment)
+        ) as boxed:
             yield boxed
 
     def inside(self, script: str, *, config: SandboxConfig | None = None, deadline: float = 30, claude: bool = False) -> Ended:
@@ -73,8 +75,8 @@ class SandboxScene:
         tag = f"escape-{uuid4().hex}"  # unique, as ending a tag kills all processes with it, also those of other workers
         return run(command.arguments, cwd=self.worktree, env=command.environment, tag=tag, deadline=deadline, grace=1)
 
-    def take_over(self) -> None:
-        take_over(open_repository(self.repository), self.worktree, BRANCH, git_folder(self.folder))
+    def import_commits(self) -> None:
+        import_commits(open_repository(self.repository), self.worktree, BRANCH, git_folder(self.folder))
 
 
 def make_scene(root: Path) -> SandboxScene:

@@ -60,7 +60,7 @@ def test_a_failing_hidden_check_is_told_by_name_and_its_output_kept_for_people(w
 
 def test_the_state_in_the_repository_has_the_names_alone(work: LoopWork) -> None:
     work = hiding(work, f"test {SECRET}")
-    assert work.state.config.box.hide[-1] == str(work.path.parent / "own")
+    assert work.state.config.isolation.hide[-1] == str(work.path.parent / "own")
     assert read_state(work.repository, work.state.loop)[0] == work.state
     shown = show_state(work.repository, work.state.loop).state.config.hidden[0]
     assert (shown.name, shown.folder, shown.known) == ("hidden 1", "", False)

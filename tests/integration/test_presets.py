@@ -11,7 +11,7 @@ import pytest
 from helmsman.config.layers import Layer as Said
 from helmsman.config.layers import leaves, resolve
 from helmsman.errors import OperatorError
-from helmsman.orient.hats import CALLED, USUAL, choose
+from helmsman.orient.hats import CALLED, DEFAULT_REASON, choose
 from helmsman.oversee.advice import PERSONAS
 from helmsman.oversee.answers import reconfigure
 from helmsman.parsers.definitions import read_sheet
@@ -100,7 +100,7 @@ def test_every_hat_of_a_preset_is_worn_in_the_situations_that_it_declares_or_whe
     """Alone in that situation; where two hold at once the one of higher priority is worn."""
     for name, preset in OURS.items():
         usual, *others = preset.hats
-        assert choose(preset, QUIET) == (usual, USUAL)
+        assert choose(preset, QUIET) == (usual, DEFAULT_REASON)
         for other in others:
             assert all(choose(preset, scene_for(condition))[0] == other for condition in other.when), (name, other.name)
         worn = {usual.name} | {other.name for other in others if other.when} | set(CALLED.values())

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.agent import StopAttempt
-from helmsman.sandbox.git_config import config_text, listed
+from helmsman.sandbox.git_config import config_text, parse_config_list
 from tasks.agents.stop import StopGate
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import git, open_repository
 from tasks.repository.worktree import Worktree
-from tasks.sandbox.enter import Agent, Command, agent_box
+from tasks.sandbox.enter import Agent, Command, agent_sandbox
 from tasks.system.process import never
 from tests.fakes.sandbox_scene import BRANCH, SandboxScene, make_scene
 
@@ -181,7 +181,7 @@ def test_a_program_behind_a_link_runs_with_its_virtual_environment_and_its_pytho
     program = scene.home / "links" / "tool"
     program.symlink_to(tool / "bin" / "tool")
     environment = {"PATH": os.environ["PATH"], "HOME": str(scene.home)}
-    with agent_box(
+    with agent_sandbox(
         scene.config, scene.worktree, scene.folder, Agent(program, is_claude=False), Command([str(program)], environment)
     ) as boxed:
         ended = scene.run(boxed, 30)
@@ -196,7 +196,9 @@ def test_a_virtual_environment_in_the_worktree_does_not_choose_what_is_shown(sce
     (own / "bin" / "tool").symlink_to(scene.home / ".ssh" / "x")
     environment = {"PATH": f"{own}/bin:{os.environ['PATH']}", "HOME": str(scene.home)}
     command = Command(["sh", "-c", "ls -A ~; cat ~/.ssh/key"], environment)
-    with agent_box(scene.config, scene.worktree, scene.folder, Agent(own / "bin" / "tool", is_claude=False), command) as boxed:
+    with agent_sandbox(
+        scene.config, scene.worktree, scene.folder, Agent(own / "bin" / "tool", is_claude=False), command
+    ) as boxed:
         assert scene.run(boxed, 30).head == ""
 
 
@@ -259,5 +261,5 @@ def test_git_reads_settings_as_they_were(tmp_path: Path, name: str, value: str) 
     file = tmp_path / "config"
     file.write_bytes(config_text([(f"filter.{name}.clean", value)]).encode())
     alone = {"GIT_CONFIG_GLOBAL": str(file), "GIT_CONFIG_NOSYSTEM": "1"}
-    told = listed(git(tmp_path, "config", "--list", "-z", "--show-scope", env=alone))
+    told = parse_config_list(git(tmp_path, "config", "--list", "-z", "--show-scope", env=alone))
     assert told == [(f"filter.{name}.clean", value)]

@@ -16,7 +16,7 @@ from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.events import Event, ToolGuarded
 from helmsman.sandbox.reach import Reach
-from tasks.sandbox.login import lent_login
+from tasks.sandbox.login import login_mounts
 from tasks.sandbox.proxy import MOST_REPORTED, Upstream, sockets, upstream_of
 from tasks.system.journal import listening
 from tests.fakes.sandbox_scene import SandboxScene, make_scene
@@ -206,7 +206,7 @@ def logged_in(scene: SandboxScene) -> Path:
 def test_a_login_that_was_renewed_is_given_back_and_nothing_else(tmp_path: Path, written: str, kept: bool) -> None:
     scene = make_scene(tmp_path)
     real, private = logged_in(scene), tmp_path / "private"
-    with lent_login(private, {"HOME": str(scene.home)}, renewed=True) as (folder, credentials):
+    with login_mounts(private, {"HOME": str(scene.home)}, renewed=True) as (folder, credentials):
         assert Path(credentials.source).stat().st_mode & 0o077 == 0
         Path(credentials.source).write_text(written)
         assert os.path.commonpath([folder.source, str(private)]) == str(private)
@@ -222,7 +222,7 @@ def test_a_login_that_was_renewed_before_an_interrupt_is_not_lost(tmp_path: Path
     real = logged_in(scene)
 
     def interrupted() -> None:
-        with lent_login(tmp_path / "private", {"HOME": str(scene.home)}, renewed=True) as (_, credentials):
+        with login_mounts(tmp_path / "private", {"HOME": str(scene.home)}, renewed=True) as (_, credentials):
             Path(credentials.source).write_text(RENEWED)
             raise KeyboardInterrupt
 
@@ -237,7 +237,7 @@ def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_
     tmp_path: Path, meanwhile: str | None
 ) -> None:
     scene = make_scene(tmp_path)
-    real, login = logged_in(scene), partial(lent_login, tmp_path / "private", {"HOME": str(scene.home)}, renewed=True)
+    real, login = logged_in(scene), partial(login_mounts, tmp_path / "private", {"HOME": str(scene.home)}, renewed=True)
     killed = login()
     _, credentials = killed.__enter__()
     left = {path: path.read_bytes() for path in (tmp_path / "private").iterdir() if path.is_file()}
@@ -259,7 +259,7 @@ def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Pat
     script = f"cat ~/.claude/.credentials.json; echo '{RENEWED}' > ~/.claude/.credentials.json"
     ended = scene.inside(script, config=config, claude=True)
     assert (ended.head, real.read_text()) == (json.dumps(LOGIN), json.dumps(LOGIN))
-    with lent_login(tmp_path / "p", {"HOME": str(scene.home)}, renewed=False) as (_, credentials):
+    with login_mounts(tmp_path / "p", {"HOME": str(scene.home)}, renewed=False) as (_, credentials):
         Path(credentials.source).write_text(RENEWED)
     assert real.read_text() == json.dumps(LOGIN)
 

@@ -120,7 +120,7 @@ def test_locks_that_a_killed_driver_left_are_not_in_the_way(scene: SandboxScene)
         lock.touch()
     repository = open_repository(scene.repository)
     state = loop_state(git(scene.repository, "rev-parse", "main").strip(), branch=BRANCH)
-    take_over_work(LoopContext(repository, scene.worktree, scene.folder), state)
+    import_agent_work(LoopContext(repository, scene.worktree, scene.folder), state)
     assert (subjects(scene), kept(scene)) == (["two", "start"], [])
     assert git(scene.worktree, "status", "--short") == ""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helmsman.agents.command import LONGEST_ARGUMENT
-from helmsman.agents.fitting import fitted
+from helmsman.agents.fitting import fit_configuration
 from helmsman.config.layers import Layer, resolve
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.agent import AgentCall, AgentOutcome

@@ -8,7 +8,7 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
-from helmsman.orient.focus import focus_request, read_focus
+from helmsman.orient.focus import focus_question, read_focus
 from helmsman.records.control import Oversight
 from helmsman.records.iteration import Focus, WriterResult
 from helmsman.tokens import tokens
@@ -36,7 +36,7 @@ def focus(
 ) -> tuple[Focus | None, WriterResult]:
     of = state(config(**SETTINGS, judge=judge), iteration=3)
     by = Asking(of.config, credentials, tag, seconds=seconds)
-    return written(by, lambda: focus_request(of, Oversight(), lessons), read_focus)
+    return written(by, lambda: focus_question(of, Oversight(), lessons), read_focus)
 
 
 def by_api(*turns: Turn | Raw) -> tuple[Focus | None, Writing]:

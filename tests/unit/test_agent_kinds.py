@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.agents.command import LONGEST_ARGUMENT, command_line
-from helmsman.agents.fitting import LACKS, NEEDS, fitted, in_short, introduction, lacks, unused, value_of
+from helmsman.agents.fitting import (
+    CAPABILITY_TEXTS,
+    NEEDS,
+    describe_briefly,
+    fit_configuration,
+    introduction,
+    missing_capabilities,
+    unused_settings,
+    value_of,
+)
 from helmsman.config import LoopConfig
 from helmsman.config.infrastructure import AgentConfig
 from helmsman.config.layers import Layer, resolve
@@ -132,7 +141,7 @@ def resolved(**said: Any) -> tuple[LoopConfig, Mapping[str, str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_says_so(name: str) -> None:
     one = kind(name)
-    config, changed = fitted(*resolved(), one)
+    config, changed = fit_configuration(*resolved(), one)
     for need in NEEDS:
         lacking = need.capability not in one.tells
         assert (value_of(config, need.key) == need.without) or not lacking
@@ -153,35 +162,35 @@ def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_sa
 )
 def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(said: dict[str, Any], key: str) -> None:
     with pytest.raises(OperatorError, match=f"{key} is set, and template cannot do it") as told:
-        fitted(*resolved(**said), described())
+        fit_configuration(*resolved(**said), described())
     assert told.value.remedy
     able = AgentKind(name="able", command=("a", "{model}"), output="opencode")
     if key in {"limits.cost_usd", "limits.tokens", "agent.model"}:
-        assert value_of(fitted(*resolved(**said), able)[0], key) == value_of(resolved(**said)[0], key)
+        assert value_of(fit_configuration(*resolved(**said), able)[0], key) == value_of(resolved(**said)[0], key)
 
 
 def test_a_preset_s_budget_is_no_word_of_the_operator_s() -> None:
     found = resolve([Layer("preset bugfix", {"goal": "g", "limits": {"cost_usd": 5}})])
-    assert fitted(found.config, found.origins, described())[0].limits.cost_usd is None
+    assert fit_configuration(found.config, found.origins, described())[0].limits.cost_usd is None
 
 
 def test_settings_of_claude_code_that_somebody_made_are_named_where_nothing_uses_them() -> None:
     said = ("claude.binary", "claude.permission_mode", "claude.timeout_minutes", "steering.hooks", "limits.iterations")
     origins = {**dict.fromkeys(said, "helmsman.toml"), "claude.block": "default", "claude.session": "preset bugfix"}
-    assert unused(LoopConfig(goal="x"), origins) == ("claude.binary", "claude.permission_mode")
+    assert unused_settings(LoopConfig(goal="x"), origins) == ("claude.binary", "claude.permission_mode")
     for asking in ({"judge": {"criteria": ["It reads well."]}}, {"prompt": {"written": True}}):
-        assert unused(LoopConfig.model_validate({"goal": "x", **asking}), origins) == ("claude.permission_mode",)
+        assert unused_settings(LoopConfig.model_validate({"goal": "x", **asking}), origins) == ("claude.permission_mode",)
 
 
 def test_every_capability_has_words_and_every_lack_is_told() -> None:
-    assert set(LACKS) == set(Capability)
+    assert set(CAPABILITY_TEXTS) == set(Capability)
     bare, able = described(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
-    assert len(lacks(bare)) == len(Capability)
-    assert set(lacks(able)) == {LACKS[one] for one in set(Capability) - able.tells}
+    assert len(missing_capabilities(bare)) == len(Capability)
+    assert set(missing_capabilities(able)) == {CAPABILITY_TEXTS[one] for one in set(Capability) - able.tells}
     told = list(introduction(Agent(kind=able, unused=("claude.session",))))
     assert told[0] == "able"
     assert "claude.session" in told[-1]
-    assert in_short(able).startswith("able, without guard rails, its context")
+    assert describe_briefly(able).startswith("able, without guard rails, its context")
 
 
 # --- a loop keeps its agent -------------------------------------------------------------------------------------------------
@@ -189,7 +198,7 @@ def test_every_capability_has_words_and_every_lack_is_told() -> None:
 
 def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
     one = kind("codex")
-    config, _ = fitted(*resolved(agent={"kind": "codex"}), one)
+    config, _ = fit_configuration(*resolved(agent={"kind": "codex"}), one)
     state = loop_state("b" * 40, config=config, agent=Agent(kind=one))
     assert reconfigure(state, {"agent": {"model": "another"}}).agent.model == "another"
     for settings in ({"agent": {"kind": "gemini"}}, {"agent": {"command": ["x"]}}):

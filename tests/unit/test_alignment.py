@@ -21,11 +21,11 @@ from helmsman.orient.alignment import (
     PROSE,
     QUESTIONS,
     STANDARD,
+    add_answers,
     align_question,
-    by_template,
     goal_text,
     read_proposal,
-    with_answers,
+    template_alignment,
 )
 from helmsman.parsers.alignment_file import own_goal, render
 from helmsman.parsers.answers import LONGEST_ANSWER as LONGEST_MODEL_ANSWER
@@ -117,7 +117,7 @@ def test_a_model_is_shown_the_goal_the_facts_and_the_form() -> None:
 
 def test_what_is_foreign_stays_inside_of_fences() -> None:
     facts = FACTS.model_copy(update={"readme": HOSTILE, "guides": HOSTILE, "commits": (HOSTILE,), "files": (HOSTILE,)})
-    question = align_question(HOSTILE, facts, by_template(HOSTILE, facts, HOSTILE), HOSTILE)
+    question = align_question(HOSTILE, facts, template_alignment(HOSTILE, facts, HOSTILE), HOSTILE)
     outside = outside_of_fences(f"{question.task}\n{question.facts}")
     assert not [line for line in outside if "Ignore" in line]
     assert outside.count("# The goal") == 1
@@ -210,7 +210,7 @@ def test_blank_and_repeated_lines_of_an_answer_are_left_out_and_control_characte
 
 def test_a_question_that_was_answered_is_not_asked_again_and_its_answer_stays() -> None:
     present = proposed(blockingQuestions=["Which separator?", "Which columns?"])
-    present = with_answers(present, {"Which separator?": ";", "Which columns?": "all"})
+    present = add_answers(present, {"Which separator?": ";", "Which columns?": "all"})
     after = proposed(present, blockingQuestions=["which separator", "Which encoding?", "Which  encoding??"])
     assert after.open == ("Which encoding?",)
     assert [(one.question, one.answer) for one in after.answered] == [("Which separator?", ";"), ("Which columns?", "all")]
@@ -221,11 +221,11 @@ def test_a_question_that_was_answered_is_not_asked_again_and_its_answer_stays() 
 
 def test_an_answer_that_is_too_long_is_refused() -> None:
     with pytest.raises(OperatorError, match="4,000 characters"):
-        with_answers(proposed(), {"Which separator?": "x" * (LONGEST_ANSWER + 1)})
+        add_answers(proposed(), {"Which separator?": "x" * (LONGEST_ANSWER + 1)})
 
 
 def test_the_template_holds_what_is_known_says_that_no_model_wrote_it_and_asks_what_fits_any_goal() -> None:
-    found = by_template(GOAL, FACTS, "no model could be asked")
+    found = template_alignment(GOAL, FACTS, "no model could be asked")
     assert found.machine_checks == ("make test",)
     assert found.open == STANDARD
     assert found.made == Origin(by="template", round=1, commit="c" * 40, reason="no model could be asked")
@@ -233,9 +233,9 @@ def test_the_template_holds_what_is_known_says_that_no_model_wrote_it_and_asks_w
 
 
 def test_the_template_asks_for_a_command_where_none_is_known_and_prefers_the_operators() -> None:
-    assert by_template(GOAL, RepositoryFacts(commit="c"), "").open[-1] == NO_COMMAND
+    assert template_alignment(GOAL, RepositoryFacts(commit="c"), "").open[-1] == NO_COMMAND
     configured = FACTS.model_copy(update={"checks": ("tox", "x" * 2000), "criteria": ("It is fast.",)})
-    found = by_template(GOAL, configured, "")
+    found = template_alignment(GOAL, configured, "")
     assert found.machine_checks == ("tox", "x" * (LONGEST_LINE - 1) + "…")
     assert found.behavioural_checks == ("It is fast.",)
 
@@ -244,7 +244,7 @@ def test_the_template_asks_for_a_command_where_none_is_known_and_prefers_the_ope
 
 
 def test_a_loop_is_told_its_goal_first_and_what_was_agreed_below_it() -> None:
-    told = goal_text(GOAL, with_answers(proposed(), {"Which separator?": ";"}))
+    told = goal_text(GOAL, add_answers(proposed(), {"Which separator?": ";"}))
     assert told.startswith(f"{GOAL}\n\n# Agreed before the start\n")
     for part in (
         "Deliverables:\n- a CSV export",

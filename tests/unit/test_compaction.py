@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.orient.compaction import (
-    compaction_request,
-    compacts,
+    compaction_question,
+    needs_compaction,
     read_compacted,
 )
 from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, read, render
@@ -58,7 +58,7 @@ def asked(goal: str = "make the tests pass", commits: tuple[Commit, ...] = (), *
         moment(Movement.STILL, FailureClass.TEST, FailureClass.LINT),
     )
     known: dict[str, Any] = {"memory": MEMORY, "checks": report(failing, check(passed=True)), "history": history, **fields}
-    return compaction_request(state(config(goal), iteration=6, **known), orientation(commits=commits))
+    return compaction_question(state(config(goal), iteration=6, **known), orientation(commits=commits))
 
 
 def test_it_is_due_where_history_and_memory_outgrow_their_allowance_and_for_a_redesign() -> None:
@@ -66,9 +66,9 @@ def test_it_is_due_where_history_and_memory_outgrow_their_allowance_and_for_a_re
     many = orientation(commits=tuple(Commit(id="a" * 40, subject="one word " * 10) for _ in range(200)))
     grown = WorkingMemory(completed=tuple(Completed(text=f"{number} {'x' * 390}") for number in range(10)))
     redesign = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN, reason="stuck: 1 %"))
-    assert not compacts(state(memory=grown), few)
-    assert compacts(state(), many)
-    assert compacts(state(oversight=redesign), few)
+    assert not needs_compaction(state(memory=grown), few)
+    assert needs_compaction(state(), many)
+    assert needs_compaction(state(oversight=redesign), few)
 
 
 @pytest.mark.feature("O8", "M9")

@@ -15,8 +15,8 @@ from helmsman.orient.decomposition import (
     ONE_LOOPS,
     acceptance_criteria,
     chain_file,
+    oversize_warning,
     split,
-    too_much,
 )
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Estimate, Range, Subject, Summary, TaskType
@@ -162,7 +162,7 @@ def took(median: float) -> Estimate:
 @pytest.mark.feature("M11")
 @pytest.mark.parametrize(("criteria", "advised"), [(0, False), (MANY_CRITERIA, False), (MANY_CRITERIA + 1, True), (14, True)])
 def test_more_criteria_than_a_loop_carries_well_are_better_split(criteria: int, advised: bool) -> None:
-    signal = too_much(config(goal(criteria)), None)
+    signal = oversize_warning(config(goal(criteria)), None)
     assert (signal is not None) == advised
     if signal:
         assert f"{criteria} criteria" in signal.message
@@ -172,13 +172,13 @@ def test_more_criteria_than_a_loop_carries_well_are_better_split(criteria: int, 
 @pytest.mark.feature("M11")
 def test_the_judges_criteria_count_where_the_goal_lists_none() -> None:
     criteria = [{"id": f"c{number}", "text": f"part {number} is there"} for number in range(11)]
-    assert too_much(config("Build it", judge={"criteria": criteria}), None) is not None
+    assert oversize_warning(config("Build it", judge={"criteria": criteria}), None) is not None
 
 
 @pytest.mark.feature("M11")
 @pytest.mark.parametrize(("median", "advised"), [(MANY_ITERATIONS, False), (MANY_ITERATIONS + 1, True)])
 def test_work_that_took_more_iterations_than_a_loop_should_is_better_split(median: float, advised: bool) -> None:
-    assert (too_much(config(), took(median)) is not None) == advised
+    assert (oversize_warning(config(), took(median)) is not None) == advised
 
 
 @pytest.mark.feature("M11")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.brief import brief
-from helmsman.orient.hats import CALLED, USUAL, Scene, choose, scene_of, worn_hat
+from helmsman.orient.hats import CALLED, DEFAULT_REASON, Scene, choose, current_hat, scene_of
 from helmsman.oversee.advice import PERSONAS
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import Finding, Weight
@@ -98,7 +98,7 @@ def test_a_hat_is_worn_where_all_that_it_asks_for_holds(condition: Condition, sc
     of = preset(hat(), hat("other", condition))
     assert choose(of, scene_for(condition))[0].name == "other"
     if condition.failing and not set(condition.failing) & set(scene.failing):
-        assert choose(of, scene) == (of.hats[0], USUAL)
+        assert choose(of, scene) == (of.hats[0], DEFAULT_REASON)
 
 
 def test_a_reason_is_the_rule_that_holds() -> None:
@@ -120,7 +120,7 @@ def test_a_reason_is_the_rule_that_holds() -> None:
         (Condition(item=("docs", "tests")), Scene(item="Write Tests, and protests"), "the plan's item says docs or tests"),
     ]:  # fmt: skip
         assert choose(preset(hat(), hat("other", condition)), scene) == (hat("other", condition), why)
-        assert choose(preset(hat(), hat("other", condition)), replace(QUIET, checks="red"))[1] == USUAL
+        assert choose(preset(hat(), hat("other", condition)), replace(QUIET, checks="red"))[1] == DEFAULT_REASON
 
 
 def test_of_several_the_one_of_highest_priority_is_put_on_and_of_equals_the_first() -> None:
@@ -215,5 +215,5 @@ def test_the_model_of_the_ladder_comes_before_the_hats() -> None:
     of = config(ladder={"redesign_model": "strong"})
     urgent = Oversight(control=Control(band="pivot"), learning=(Learning(kind=TEST, in_row=2),))
     state = failing_twice(of=of, oversight=urgent)
-    assert worn_hat(state) == DEBUGGER
+    assert current_hat(state) == DEBUGGER
     assert claude_config(state).model == "strong"

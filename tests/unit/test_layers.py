@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.config.base import STORED
-from helmsman.config.layers import RESERVED, Layer, describe, display, from_assignments, from_environment, leaves, merged, resolve
+from helmsman.config.layers import (
+    RESERVED,
+    Layer,
+    describe,
+    display,
+    from_assignments,
+    from_environment,
+    leaves,
+    merge_tables,
+    resolve,
+)
 from helmsman.config.old_keys import OLD_KEYS
 from helmsman.errors import OperatorError
 from helmsman.toml_text import parse_toml
@@ -89,7 +99,7 @@ def test_each_key_that_is_gone_is_refused_with_what_became_of_it_and_a_stored_lo
         assert f"{key} (helmsman.toml): this key was removed: {became}" in complaint(
             GOAL, Layer("helmsman.toml", nested({key: 1}))
         )
-        stored = merged(LoopConfig(goal="any").model_dump(), nested({key: 1}))
+        stored = merge_tables(LoopConfig(goal="any").model_dump(), nested({key: 1}))
         assert LoopConfig.model_validate(stored, context=STORED) == LoopConfig(goal="any")
 
 
@@ -298,14 +308,16 @@ def test_two_nested_settings_in_one_come_to_the_same_as_two_layers_of_which_the_
     weak: set[str], strong: set[str]
 ) -> None:
     below, above = nested(values_of(weak, "weak")), nested(values_of(strong, "strong"))
-    one, two = (resolve([GOAL, *layers]) for layers in ([Layer("", merged(below, above))], [Layer("", above), Layer("", below)]))
+    one, two = (
+        resolve([GOAL, *layers]) for layers in ([Layer("", merge_tables(below, above))], [Layer("", above), Layer("", below)])
+    )
     assert (one.config, one.origins) == (two.config, two.origins)
 
 
 def test_a_setting_takes_nothing_away_that_is_said_beside_it_and_both_stay_as_they_were() -> None:
     weak, strong = {"limits": {"cost_usd": 3, "iterations": 5}, "checks": ["make"]}, {"limits": {"iterations": 9}}
-    assert merged(weak, strong) == {"limits": {"cost_usd": 3, "iterations": 9}, "checks": ["make"]}
-    assert merged(strong, {}) == merged({}, strong) == strong == {"limits": {"iterations": 9}}
+    assert merge_tables(weak, strong) == {"limits": {"cost_usd": 3, "iterations": 9}, "checks": ["make"]}
+    assert merge_tables(strong, {}) == merge_tables({}, strong) == strong == {"limits": {"iterations": 9}}
     assert weak == {"limits": {"cost_usd": 3, "iterations": 5}, "checks": ["make"]}
 
 

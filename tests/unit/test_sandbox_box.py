@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.box import SYSTEM, Mount, arguments
-from helmsman.sandbox.git_config import config_text, listed
-from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
+from helmsman.sandbox.git_config import config_text, parse_config_list
+from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, reach_of, with_proxy
 
 pytestmark = pytest.mark.feature("D5")
 
@@ -115,11 +115,11 @@ def test_a_name_is_allowed_whole_or_not_at_all(host: str, port: int, allowed: bo
 def test_the_proxy_takes_a_port_that_nothing_else_has_and_other_proxies_are_forgotten() -> None:
     reach = Reach((3128, 3129), (("a", 443),), proxy=True)
     assert reach.proxy_port == 3130
-    told = proxied({"https_proxy": "http://corporate", "ALL_PROXY": "x", "PATH": "p"}, reach)
+    told = with_proxy({"https_proxy": "http://corporate", "ALL_PROXY": "x", "PATH": "p"}, reach)
     assert told["HTTPS_PROXY"] == told["https_proxy"] == "http://127.0.0.1:3130"
     assert "ALL_PROXY" not in told
     assert told["NO_PROXY"] == "127.0.0.1,::1,localhost"
-    assert proxied({"https_proxy": "http://corporate"}, Reach()) == {}
+    assert with_proxy({"https_proxy": "http://corporate"}, Reach()) == {}
 
 
 def test_what_is_no_name_of_a_host_is_refused() -> None:
@@ -143,7 +143,7 @@ def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
         "core.bare", "include.path\n~/x", "alias.x\n!evil", "filter.lfs.clean\ngit-lfs clean -- %f",
     )  # fmt: skip
     printed = "".join(f"local\0{entry}\0" for entry in told) + "command\0core.hookspath\n/dev/null\0"
-    assert config_text(listed(printed)) == (
+    assert config_text(parse_config_list(printed)) == (
         '[user]\n\tname = "Ada"\n[core]\n\tautocrlf = "input"\n[filter "lfs"]\n\tclean = "git-lfs clean -- %f"\n'
     )
 

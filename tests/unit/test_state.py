@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.orient.allowance import session_to_resume
 from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.advance import GOES_ON, advance, interrupt, reopen
+from helmsman.records.advance import RESUMABLE, advance, interrupt, reopen
 from helmsman.records.agent import AgentCall, AgentOutcome, ContextUse, InterruptedCall, KeptSession, LastCall, Salvage
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult, Judgement, JudgementOutcome, TestCounts
@@ -305,14 +305,14 @@ def ended(
 def test_only_a_session_that_ended_in_good_order_is_kept() -> None:
     for outcome in AgentOutcome:
         kept = advance(keeping(), ended(outcome)).session
-        assert (kept is not None) == (outcome in GOES_ON)
+        assert (kept is not None) == (outcome in RESUMABLE)
         assert advance(keeping("fresh"), ended(outcome)).session is None
 
 
 @pytest.mark.feature("E2")
 def test_what_a_session_must_never_be_gone_on_with_after() -> None:
     outcomes = ("rotated", "context_full", "unknown_session", "crashed", "hung", "aborted", "rejected_request", "blocked_by_hook")
-    assert not GOES_ON & {AgentOutcome(outcome) for outcome in outcomes}
+    assert not RESUMABLE & {AgentOutcome(outcome) for outcome in outcomes}
     assert advance(keeping(), ended(rotated="noise")).session is None
 
 

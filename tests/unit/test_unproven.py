@@ -8,7 +8,7 @@ from helmsman.oversee.answers import apply_answer
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import due_gate
 from helmsman.oversee.summary import with_baseline
-from helmsman.records.advance import end, without_test
+from helmsman.records.advance import end, untested_checks
 from helmsman.records.checks import Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
@@ -140,7 +140,9 @@ def test_a_check_without_a_test_is_one_that_passes_and_ran_none() -> None:
         "as at the start": (True, {"skipped": 2}, {}, ("pytest",), False),
     }
     for case, (passed, counts, most, at_start, empty) in cases.items():
-        assert without_test(report(check(passed=passed, counts=counts)), most, at_start) == (("pytest",) if empty else ()), case
+        assert untested_checks(report(check(passed=passed, counts=counts)), most, at_start) == (("pytest",) if empty else ()), (
+            case
+        )
 
 
 @pytest.mark.feature("V5")

@@ -28,7 +28,7 @@ from helmsman.records.checks import JudgementOutcome, Weight
 from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
 from helmsman.records.proof import WAIVABLE_RULES
-from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
+from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, is_killed_at_once, recent_calls
 from helmsman.texts import allowed_text, plural
 from helmsman.verify.completion import UNCHANGED
 from helmsman.verify.verdict import grounds_of_loop
