@@ -32,7 +32,7 @@ def _capabilities(agents: list[AgentKind]) -> Iterator[str]:
     yield f"| | claude | {' | '.join(agent.name for agent in agents)} |"
     yield f"|---|{'---|' * (len(agents) + 1)}"
     for capability, lack in CAPABILITY_TEXTS.items():
-        cells = ("yes", *("yes" if capability in agent.tells else "no" for agent in agents))
+        cells = ("yes", *("yes" if capability in agent.capabilities else "no" for agent in agents))
         yield f"| {lack.short} | {' | '.join(cells)} |"
 
 

@@ -63,7 +63,7 @@ def require_able(config: LoopConfig, kind: AgentKind) -> None:
 
 def _missing_needs(config: LoopConfig, kind: AgentKind) -> list[Needs]:
     """Settings that need a capability which the agent lacks."""
-    return [need for need in NEEDS if need.capability not in kind.tells and value_of(config, need.key) != need.without]
+    return [need for need in NEEDS if need.capability not in kind.capabilities and value_of(config, need.key) != need.without]
 
 
 def _refuse_first(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -> None:
@@ -113,7 +113,7 @@ CAPABILITY_TEXTS: Mapping[Capability, Missing] = {
 
 def missing_capabilities(kind: AgentKind) -> list[Missing]:
     """Missing capabilities of an agent, the most serious first."""
-    return [lack for capability, lack in CAPABILITY_TEXTS.items() if capability not in kind.tells]
+    return [lack for capability, lack in CAPABILITY_TEXTS.items() if capability not in kind.capabilities]
 
 
 def display_name(kind: AgentKind) -> str:

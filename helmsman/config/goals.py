@@ -102,7 +102,7 @@ class HiddenCheckConfig(CheckConfig):
     """Folder outside the repository whose files are copied over the clean checkout for this run. Empty: none."""
 
     @property
-    def known(self) -> bool:
+    def is_available(self) -> bool:
         """Whether this machine has the command; a transferred state has only the name."""
         return self.command != KEPT_OUTSIDE
 

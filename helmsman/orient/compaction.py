@@ -84,7 +84,7 @@ def compacted_section(compacted: Compacted) -> Sequence[Piece]:
 
 def _status_text(state: LoopState) -> str:
     """Status in numbers and Helmsman's own names only."""
-    checks, history, parts = state.checks, state.worked, [f"Iteration {state.due} begins."]
+    checks, history, parts = state.checks, state.past_iterations, [f"Iteration {state.due} begins."]
     if checks is not None:
         failing = checks_fail(len(checks.failures), len(checks.results))
         parts.append(f"{failing[0].upper()}{failing[1:]}.")

@@ -20,7 +20,7 @@ TOLD_ISSUES = "validation.errors", "validation.blocker"
 
 def trend_section(state: LoopState) -> Sequence[Piece]:
     """Section on the trend; empty before the first iteration, and if the last one's work is no longer on the branch."""
-    if not state.worked or state.failed:
+    if not state.past_iterations or state.failed:
         return ()
     candidates = [one for one in state.history if one.movement is not Movement.WAITED or one.iteration == BASE]
     checked = [summary for summary in candidates if summary.checked and not summary.undone]
@@ -30,7 +30,7 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
         for one in [summary for summary in state.history if summary.undone][-TRIES:]
     )
     lines = [*comparison, *rolled_back, *_attempt_lines(state), *_issue_line(state)]
-    since = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
+    since = f"iteration {state.past_iterations[-2].iteration}" if len(state.past_iterations) > 1 else "the start"
     return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
 
@@ -66,7 +66,7 @@ def _passed_text(name: str, summaries: Sequence[IterationSummary]) -> str:
 
 def _attempt_lines(state: LoopState) -> Iterator[str]:
     """Describe iterations without progress, and those that only restored an earlier tree."""
-    worked = state.worked
+    worked = state.past_iterations
     for at, summary in [*enumerate(worked)][-TRIES:]:
         twin = next((one for one in reversed(worked[: max(0, at - 1)]) if one.tree and one.tree == summary.tree), None)
         if twin and worked[at - 1].tree != summary.tree:

@@ -110,8 +110,8 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     (
         "nothing done",  # nothing at all, as far as its program reports
         lambda state: (
-            len(state.worked) >= IDLE
-            and not any(past.tool_calls or past.files_changed or "tools" in past.untold for past in state.worked)
+            len(state.past_iterations) >= IDLE
+            and not any(past.tool_calls or past.files_changed or "tools" in past.untold for past in state.past_iterations)
         ),
     ),
     ("broken", lambda state: state.oversight.feedback == "broken"),

@@ -70,7 +70,7 @@ def _find_all_tests_failing(state: LoopState, history: Sequence[IterationSummary
     before = earlier[-1] if earlier else None
     if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS or now.green or now.passing_tests:
         return
-    if not _tests_failed_themselves(now, before) or (evidence.checks and not evidence.checks.conclusive):
+    if not _tests_failed_themselves(now, before) or (evidence.checks and not evidence.checks.is_conclusive):
         return
     when = "before the first iteration" if is_base(before) else f"at the end of iteration {before.iteration}"
     message = (

@@ -103,7 +103,7 @@ class DialectReader:
         ended = ProcessEnd(by=ended_by, exit_code=exit_code, stderr=stderr, has_output=self._has_output)
         outcome, error = other_ending(ended, self._kind, well=self._succeeded, message=self._words, status=self._status)
         # Without the final event, tokens and cost are not reported.
-        tells = self._kind.tells if self.usage.tokens else self._kind.tells - {Capability.TOKENS, Capability.COST}
+        tells = self._kind.capabilities if self.usage.tokens else self._kind.capabilities - {Capability.TOKENS, Capability.COST}
         return AgentCall(
             outcome=outcome,
             exit_code=exit_code,

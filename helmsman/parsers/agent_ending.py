@@ -101,7 +101,7 @@ def _outcome_of_status(status: int) -> AgentOutcome | None:
 
 def other_ending(ended: ProcessEnd, kind: AgentKind, *, well: bool | None, message: str, status: int) -> tuple[AgentOutcome, str]:
     """Return the outcome, and the program's message. `well`: whether it reported success; None if it reported nothing."""
-    streams = Capability.STREAM in kind.tells
+    streams = Capability.STREAM in kind.capabilities
     # A program that prints events must report success itself; for others only the exit code is known.
     succeeded = well if streams else well is not False and ended.exit_code == 0
     status_match, output = _STATUS.search(message), f"{message}\n{ended.stderr if ended.exit_code else ''}".lower()

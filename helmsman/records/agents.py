@@ -197,7 +197,7 @@ class AgentKind(Record):
     install: str = ""
 
     @property
-    def tells(self) -> frozenset[Capability]:
+    def capabilities(self) -> frozenset[Capability]:
         """Its capabilities that a loop can use."""
         chooses_model = any("{model}" in part for part in (*self.command, *self.model_options))
         capabilities = capabilities_of(self.stream) if self.stream else TELLS[self.output]

@@ -95,7 +95,7 @@ class CheckReport(Record):
         return tuple(dict.fromkeys(path for result in self.results for path in result.collected))
 
     @property
-    def conclusive(self) -> bool:
+    def is_conclusive(self) -> bool:
         """Whether a rerun on the same tree would be pointless: nothing timed out or failed to start."""
         return not any(result.timed_out or result.error for result in self.results)
 

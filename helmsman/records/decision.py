@@ -87,6 +87,6 @@ class Decision(Record):
     """Commit that the branch returns to; empty: none."""
 
     @property
-    def word(self) -> str:
+    def title(self) -> str:
         """Its name for people: an ending by its outcome, `completed` and not `stop`."""
         return (self.outcome or self.kind).replace("_", " ")

@@ -227,7 +227,7 @@ class IterationRecord(Evidence, Overseen):
         return self.tick.commit if self.tick else self.execution.change.commit
 
     @property
-    def researched(self) -> bool:
+    def was_research(self) -> bool:
         """Whether it was research, which comes before all work, so its iterations are the first ones."""
         return self.iteration <= self.memory.research.tries
 

@@ -31,7 +31,7 @@ class Mutants(Record):
     """Ends of the interval of the share that is noticed, at 95 %."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         noticed = self.made - len(self.survived)
         return f"the checks notice {noticed} of {self.made} mutants ({self.low:.0%} to {self.high:.0%})"
 

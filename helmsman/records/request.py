@@ -93,7 +93,7 @@ class LoopRequest(Request):
         return reduce(merge_tables, (nest(key, value) for key, value in filled_in.items()), self.settings)
 
     @property
-    def said(self) -> dict[str, Any]:
+    def configuration(self) -> dict[str, Any]:
         """Its whole configuration, nested as in helmsman.toml."""
         goal = {"goal": self.goal} if self.goal else {}
         return {**self.changes, **goal, **({"checks": list(self.checks)} if self.checks else {})}

@@ -139,12 +139,14 @@ class LoopState(Record):
     def untold(self) -> tuple[str, ...]:
         """What the agent's program does not report, or did not report for every call, by names of `Capability`."""
         unsupported = (
-            [capability.value for capability in Capability if capability not in self.agent.kind.tells] if self.agent else []
+            [capability.value for capability in Capability if capability not in self.agent.kind.capabilities]
+            if self.agent
+            else []
         )
         return tuple(dict.fromkeys([*unsupported, *(name for summary in self.history for name in summary.untold)]))
 
     @property
-    def worked(self) -> tuple[IterationSummary, ...]:
+    def past_iterations(self) -> tuple[IterationSummary, ...]:
         """The history without the base tree."""
         return tuple(summary for summary in self.history if summary.iteration)
 

@@ -82,7 +82,7 @@ def summary(state: LoopState) -> str:
 
 def iterations_page(state: LoopState) -> str:
     """The newest iterations first, and the number of earlier ones."""
-    shown = state.worked[-ITERATIONS:]
+    shown = state.past_iterations[-ITERATIONS:]
     before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
     note = f"{plural(max(0, before), 'earlier iteration')} omitted: `helmsman log {state.loop}` shows them."
     start = [moment for moment in state.history[:1] if moment.iteration == 0]  # the tree before any work

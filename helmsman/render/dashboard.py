@@ -69,7 +69,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
     last_decision = ""
     if decision := state.ending or (record.decision if record else None):
         hat = f" in the hat of a {prose(record.hat.name, 40)}" if record and record.hat else ""
-        event = "ended" if state.ending or record is None else f"after #{record.iteration}{hat}: {decision.word}"
+        event = "ended" if state.ending or record is None else f"after #{record.iteration}{hat}: {decision.title}"
         last_decision = f"**{event}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
     return join_blocks([
         f"# {state.loop}: {status_text(state)}",
@@ -174,7 +174,12 @@ def _audit(state: LoopState, record: IterationRecord | None) -> System:
 
 def _outlook(state: LoopState) -> System:
     """System 4: direction of the work, and plans."""
-    oversight, best, measured, latest = state.oversight, state.oversight.best, state.oversight.progress, state.worked[-1:]
+    oversight, best, measured, latest = (
+        state.oversight,
+        state.oversight.best,
+        state.oversight.progress,
+        state.past_iterations[-1:],
+    )
     iterations_left = plural(max(0, state.config.limits.iterations - state.iteration), "iteration")
     return System(
         "System 4 – outlook",

@@ -176,7 +176,7 @@ def _stops_text(attempts: Sequence[StopAttempt]) -> str:
 
 def _research_facts(record: IterationRecord) -> Iterator[Fact]:
     research = record.memory.research
-    if record.researched:
+    if record.was_research:
         value = f"complete: {short_line(research.approach, SAID_SHOWN)}" if research.complete else "incomplete"
         yield Fact("research", value, "", "Work")
         yield from (Fact("missing", clean(problem), "warn", "Work") for problem in research.problems)

@@ -36,7 +36,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
         format_dollars(call.usage.cost_usd, call.untold),
         format_duration(call.seconds),
     )
-    call_text = f"{'research, ' * record.researched}agent {call.outcome}{' (resumed)' * call.resumed}"
+    call_text = f"{'research, ' * record.was_research}agent {call.outcome}{' (resumed)' * call.resumed}"
     yield f"#{record.iteration}{attempt}  {call_text}: {', '.join(effort)}"
     for fact in facts(record):
         if not fact.is_detail:
@@ -64,7 +64,7 @@ def explanation_lines(record: IterationRecord) -> Iterator[str]:
     """The decision of one iteration: the path through the table, the numbers, and what would have changed it."""
     decision = record.decision
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    yield f"#{record.iteration}{attempt}  {decision.word} ({decision.rule})"
+    yield f"#{record.iteration}{attempt}  {decision.title} ({decision.rule})"
     yield f"    {clean(decision.reason)}"
     yield from (
         fact.line for fact in facts(record) if (fact.part in EXPLAINED or fact.name == "hat") and fact.name not in SAID_ABOVE

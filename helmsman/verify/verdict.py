@@ -132,7 +132,7 @@ def _describe_model_results(runs: Runs) -> Iterator[str]:
         yield f"{plural(probed.written, 'probe')} by a model that has not seen the source{when}: {counts}{failing}"
     if runs.mutants:
         survived = some([clean(mutant) for mutant in runs.mutants.survived])
-        yield f"{runs.mutants.told}{f', not {survived}' if survived else ''}"
+        yield f"{runs.mutants.summary}{f', not {survived}' if survived else ''}"
     if judgement := runs.judgement:
         asked = plural(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"

@@ -27,7 +27,7 @@ def call_agent(order: Order) -> AgentCall:
     kind, folder, worktree = kind_of(order.state), order.folder, order.place.worktree
 
     def did_nothing(call: AgentCall) -> bool:
-        if Capability.TOOLS in kind.tells:
+        if Capability.TOOLS in kind.capabilities:
             return call.tool_calls == 0
         import_agent_work(order.place, order.state)  # a program that does not report its actions is judged by the tree
         return commit_and_tree(worktree)[0] == order.start and not dirty_paths(worktree)
@@ -73,7 +73,7 @@ def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
     agent, stdin = Agent(Path(command[0]), is_claude=False), prompt.encode() if kind.prompt == "stdin" else b""
     stop = lambda: order.stop() or listener.must_end  # noqa: E731 - shorter than a function
     # no idle timeout for a program that prints only at its end
-    idle = config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.tells else None
+    idle = config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.capabilities else None
     with agent_sandbox(config.isolation, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
         ended = run_program(order, boxed, stdin=stdin, idle=idle, on_line=hear, stop=stop)
     ended_by = listener.ended_by(ended)

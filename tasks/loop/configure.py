@@ -103,7 +103,7 @@ def configure(
     from outside. Raises ConsentMissing where they set more.
     `stronger` layers come right after the request, `weaker` ones after the preset and before the defaults.
     """
-    by_hand = [Layer(COMMAND_LINE, request.said), *stronger, Layer("environment", from_environment(ours()))]
+    by_hand = [Layer(COMMAND_LINE, request.configuration), *stronger, Layer("environment", from_environment(ours()))]
     file_layers, user_layers = [*read_layers(repository), *foreign_layers(repository)], read_user_layer()
     preset = choose_preset(repository, by_hand, file_layers, user_layers)
     preset_layers = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []

@@ -160,7 +160,7 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
     report = run_for_loop(context, state, Target(change.commit, change.tree, state.config))
     promise, message = state.config.completion.promise, execution.call.final_text
     is_done = read_ending(message, promise, only_at_end=prints_text(state.agent)).wants_to_finish
-    if not (report.clean and report.failures and report.conclusive and is_done):
+    if not (report.clean and report.failures and report.is_conclusive and is_done):
         return report
     try:
         return explained(check_context(context, state), context.worktree, change.commit, report, state.config)
@@ -311,7 +311,7 @@ def record(context: LoopContext, state: LoopState, what: IterationRecord) -> Ite
     what = with_consequences(what, failed, tick(context, state, what, decision) if proven and is_kept else None)
     check_lease(context.repository, state)
     after = advance(state, what)
-    subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"
+    subject = f"iteration {what.iteration}: {what.decision.title} - {what.decision.reason}"
     replace_state(context.repository, state, after, subject[:200], what)
     if state.config.remote.push:
         push_loop(context.repository, after)

@@ -17,7 +17,7 @@ def write(context: LoopContext, state: LoopState, orientation: Orientation, cred
     if not state.config.prompt.written:
         return planned
     by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
-    if state.worked:
+    if state.past_iterations:
         lessons = [lesson.text for lesson in orientation.recalled.reminders]
         question = partial(focus_question, state, state.oversight, lessons)
         focus, writing = written(replace(by, tag=f"{tag}/focus"), question, read_focus)

@@ -34,14 +34,14 @@ def hidden_folder(uid: str) -> Path:
 def without_hidden(state: LoopState) -> LoopState:
     """The state as stored in the repository, without hidden content, which is written outside if this machine has it."""
     checks = state.config.hidden
-    if checks and all(check.known for check in checks):
+    if checks and all(check.is_available for check in checks):
         _write_private(hidden_folder(state.uid) / "checks.json", _CHECKS.dump_json(checks))
     return _with_hidden_config(state, tuple(check.without_content for check in checks))
 
 
 def with_hidden(state: LoopState) -> LoopState:
     """The state with the commands of its hidden checks, if this machine has them."""
-    if all(check.known for check in state.config.hidden):
+    if all(check.is_available for check in state.config.hidden):
         return state
     try:
         stored = {check.name: check for check in _CHECKS.validate_json((hidden_folder(state.uid) / "checks.json").read_bytes())}
@@ -52,7 +52,7 @@ def with_hidden(state: LoopState) -> LoopState:
 
 def require_known(state: LoopState) -> None:
     """Raise OperatorError if this machine does not have the commands: no task could complete without them."""
-    unknown = [check.name for check in state.config.hidden if not check.known]
+    unknown = [check.name for check in state.config.hidden if not check.is_available]
     if unknown:
         raise OperatorError(
             "the hidden checks of this loop are not on this machine: they are never pushed",

@@ -63,7 +63,7 @@ def test_the_state_in_the_repository_has_the_names_alone(work: LoopWork) -> None
     assert work.state.config.isolation.hide[-1] == str(work.path.parent / "own")
     assert read_state(work.repository, work.state.loop)[0] == work.state
     shown = show_state(work.repository, work.state.loop).state.config.hidden[0]
-    assert (shown.name, shown.folder, shown.known) == ("hidden 1", "", False)
+    assert (shown.name, shown.folder, shown.is_available) == ("hidden 1", "", False)
     objects = work.sh("cat-file", "--batch-all-objects", "--batch")
     assert SECRET not in objects
     assert str(work.path.parent / "own") not in objects

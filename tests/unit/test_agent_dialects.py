@@ -112,7 +112,7 @@ def test_a_recorded_session_is_read_with_all_that_its_program_tells(
     assert call.usage.cost_usd == pytest.approx(usage.cost_usd)
     assert call.usage.model_copy(update={"cost_usd": usage.cost_usd}) == usage
     assert [Path(path).name for path in call.edited] == ["calc.py"]
-    told = kind(name).tells
+    told = kind(name).capabilities
     assert [(one.command, one.failed) for one in call.commands] == ([(COMMAND, True)] if Capability.COMMANDS in told else [])
     assert call.session_id
     assert set(call.untold) == set(Capability) - told
@@ -254,7 +254,7 @@ rules = [
 def test_a_custom_program_is_parsed_by_its_own_rules() -> None:
     mine = read_kind(OWN, "mine.toml")
     told = {Capability.STREAM, Capability.TOOLS, Capability.COMMANDS, Capability.TOKENS}
-    assert mine.tells == told
+    assert mine.capabilities == told
     lines = events(
         {"type": "did", "id": "s-9", "n": "1", "tool": "sh", "with": {"line": "make"}, "code": 2},
         {"type": "hum", "text": "not in the table"},

@@ -143,11 +143,11 @@ def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_sa
     one = kind(name)
     config, changed = fit_configuration(*resolved(), one)
     for need in NEEDS:
-        lacking = need.capability not in one.tells
+        lacking = need.capability not in one.capabilities
         assert (value_of(config, need.key) == need.without) or not lacking
     assert changed["steering.hooks"] == f"agent {name}"
-    assert ("limits.cost_usd" in changed) == (Capability.COST not in one.tells)
-    assert (config.limits.cost_usd is None) == (Capability.COST not in one.tells)
+    assert ("limits.cost_usd" in changed) == (Capability.COST not in one.capabilities)
+    assert (config.limits.cost_usd is None) == (Capability.COST not in one.capabilities)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_every_capability_has_words_and_every_lack_is_told() -> None:
     assert set(CAPABILITY_TEXTS) == set(Capability)
     bare, able = described(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
     assert len(missing_capabilities(bare)) == len(Capability)
-    assert set(missing_capabilities(able)) == {CAPABILITY_TEXTS[one] for one in set(Capability) - able.tells}
+    assert set(missing_capabilities(able)) == {CAPABILITY_TEXTS[one] for one in set(Capability) - able.capabilities}
     told = list(introduction(Agent(kind=able, unused=("claude.session",))))
     assert told[0] == "able"
     assert "claude.session" in told[-1]

@@ -58,7 +58,7 @@ def test_fields_of_the_form_are_configuration_and_win_over_settings() -> None:
     more = {"preset": "coverage", "model": "opus", "settings": {"limits": {"tokens": 4, "iterations": 9}}}
     filled_in = {"repository": "/r", "max_iterations": 3, "max_dollars": 2, "ask_before_start": True, **more}
     request = LoopRequest.model_validate(filled_in)
-    assert request.said == request.changes
+    assert request.configuration == request.changes
     assert request.changes == {
         "limits": {"tokens": 4, "iterations": 3, "cost_usd": 2},
         "preset": "coverage",
