@@ -23,7 +23,7 @@ SIGNS = {
     Outcome.NOTHING_CHANGED: "○ nothing changed",
     Outcome.BLOCKED: "⊘ blocked",
     Outcome.CANCELLED: "■ cancelled",
-    None: "▶ to be continued",
+    None: "▶ unfinished",
 }
 
 
@@ -90,7 +90,7 @@ def stop_text(attempt: StopAttempt) -> str:
 
 def context_text(use: ContextUse) -> str:
     """Peak of the context, and the share of noise in tool output."""
-    full = f"{use.peak / use.window:.0%} of {use.window:,} tokens at its fullest" if use.window else f"{use.peak:,} tokens"
+    full = f"{use.peak / use.window:.0%} of {use.window:,} tokens at its peak" if use.window else f"{use.peak:,} tokens"
     return full + (f", {use.noise_share:.0%} of tool output is noise" if use.heard else "")
 
 
@@ -100,7 +100,7 @@ def check_text(result: CheckResult) -> str:
     numbers = f": {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped" if counts else ""
     failure = "" if result.passed else f" ({_how_failed(result)})"
     failing = f" – {', '.join(_case_text(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
-    flaky = f"; flaky, passed when run again: {', '.join(clean(name) for name in result.flaky[:3])}" if result.flaky else ""
+    flaky = f"; flaky, passed on rerun: {', '.join(clean(name) for name in result.flaky[:3])}" if result.flaky else ""
     remark = f"; {clean(result.remark)}" if result.remark else ""
     remark = f"; no test ran{remark}" if result.ran_no_test else remark
     return f"{sign} {clean(result.name)}{numbers}{failure}{failing}{flaky}{remark}"
@@ -116,7 +116,7 @@ def merged_text(merged: Merged) -> str:
     """Branch and commit of the merged work."""
     pushed = f", pushed to {clean(merged.remote)}" if merged.remote else ""
     if merged.commit == merged.base:
-        return f"{clean(merged.into)} holds the work already, at {merged.commit[:12]}"
+        return f"{clean(merged.into)} already contains the work, at {merged.commit[:12]}"
     return f"into {clean(merged.into)} as {merged.commit[:12]}{pushed}"
 
 
@@ -124,10 +124,10 @@ def plan_text(state: LoopState) -> str:
     """Progress of the plan, and its current item."""
     plan, config = state.plan, state.config.plan
     if not plan.now or (state.ending and state.ending.rule != "plan.tries"):
-        return f"{plan.done} of {plan.total}" + (f", {clean(plan.now)} was in hand" if plan.now else "")
+        return f"{plan.done} of {plan.total}" + (f", {clean(plan.now)} was current" if plan.now else "")
     tried = min(plan.tried + (state.ending is None), config.tries)
     item_only = "only " if config.item else ""
-    return f"{plan.done} of {plan.total}, {item_only}now {clean(plan.now)} (try {tried} of {config.tries})"
+    return f"{plan.done} of {plan.total}, {item_only}now {clean(plan.now)} (attempt {tried} of {config.tries})"
 
 
 def standing_lines(state: LoopState) -> Iterator[str]:
@@ -135,14 +135,14 @@ def standing_lines(state: LoopState) -> Iterator[str]:
     config, merging, plan, trust, call = state.config.merge, state.merging, state.plan, state.trust, state.last_call
     if config.into and not state.merged:
         trouble = f": {clean(merging.trouble.why)}" if merging.trouble else ""
-        yield f"merge      into {clean(config.into)}, {plural(merging.failed, 'try', 'tries')} failed{trouble}"
+        yield f"merge      into {clean(config.into)}, {plural(merging.failed, 'attempt')} failed{trouble}"
     if plan.total:
         yield f"plan       {plan_text(state)}"
     if plan.missing and plan.tried:
         yield f"    missing    {clean(plan.missing)[:300]}"
     if trust.checked:
         true_claims = trust.checked - trust.contradicted
-        yield f"trust      {true_claims} of {plural(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
+        yield f"trust      {true_claims} of {plural(trust.checked, 'claim')} correct ({(trust.score or 0):.0%})"
     if call.context.peak:
         yield f"context    {context_text(call.context)}"
     if call.words:

@@ -46,16 +46,16 @@ def _require_fitting_prompt(kind: AgentKind, line: Sequence[str]) -> None:
     if size > LONGEST_ARGUMENT:
         raise OperatorError(
             f"the prompt is too long for {kind.name}, which takes it as an argument",
-            expected=f"{LONGEST_ARGUMENT:,} bytes at most, which is all that the system lets one argument hold",
+            expected=f"{LONGEST_ARGUMENT:,} bytes at most, the system's limit for one argument",
             found=f"{size:,} bytes",
-            remedy="shorten the goal, or describe the agent with its prompt by stdin or file",
+            remedy="shorten the goal, or pass the agent's prompt by stdin or file",
         )
 
 
 def _require_model(kind: AgentKind, model: str) -> None:
     if not model and any("{model}" in part for part in kind.command):
         raise OperatorError(
-            f"the command of {kind.name} names a model, and none is configured",
+            f"the command of {kind.name} needs a model, but none is configured",
             expected="agent.model",
-            remedy="set agent.model, or take {model} out of the command",
+            remedy="set agent.model, or remove {model} from the command",
         )

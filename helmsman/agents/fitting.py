@@ -29,7 +29,7 @@ NEEDS = (
     Needs("claude.session", Capability.SESSIONS, "fresh", 'set claude.session = "fresh"'),
     Needs("limits.cost_usd", Capability.COST, None, 'set limits.cost_usd = "none", and limit tokens, hours or iterations'),
     Needs("limits.tokens", Capability.TOKENS, None, 'set limits.tokens = "none", and limit hours or iterations'),
-    Needs("agent.model", Capability.MODEL, "", "take agent.model out, or let the command name {model}"),
+    Needs("agent.model", Capability.MODEL, "", "remove agent.model, or add {model} to the command"),
 )
 _CLAUDE_SECTIONS = "claude.", "steering.", "context."
 _SHARED_KEYS = {"claude.timeout_minutes", "claude.idle_timeout_minutes", *(need.key for need in NEEDS)}
@@ -70,8 +70,8 @@ def _refuse_first(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -
     """Raise OperatorError for the first of these settings, if any."""
     for need in needs[:1]:
         raise OperatorError(
-            f"{need.key} is set, and {kind.name} cannot do it: {CAPABILITY_TEXTS[need.capability].words}",
-            expected=f"an agent that can, such as claude, or another {need.key}",
+            f"{need.key} is set, but {kind.name} does not support it: {CAPABILITY_TEXTS[need.capability].words}",
+            expected=f"an agent that supports it, such as claude, or another {need.key}",
             found=f"{need.key} = {value_of(config, need.key)!r} with agent.kind = {kind.name!r}",
             remedy=need.remedy,
         )

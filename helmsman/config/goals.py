@@ -31,9 +31,9 @@ class PlanConfig(Section):
     def _check_file(cls, file: str) -> str:
         parts = file.split("/")
         if file and (file != normpath(file) or file.startswith("/") or ".." in parts or not file.isprintable()):
-            raise PydanticCustomError("outside", "a path from the top of the repository, without . and ..")
+            raise PydanticCustomError("outside", "a path relative to the repository's root, without . and ..")
         if parts[0] in _OURS:
-            raise PydanticCustomError("ours", "a committed file; .git and .helmsman are no place for one")
+            raise PydanticCustomError("ours", "a committed file outside of .git and .helmsman")
         if file and not file.lower().endswith(tuple(ENDINGS)):
             raise PydanticCustomError("no_plan", "a file that ends with .json, .md or .toml")
         return file

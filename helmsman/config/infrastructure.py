@@ -131,9 +131,9 @@ class SandboxConfig(Section):
 
 RemoteName = Annotated[
     Words,
-    satisfies(lambda name: not name.startswith("-"), "option", "a remote's name, which does not begin with a dash"),
+    satisfies(lambda name: not name.startswith("-"), "option", "a remote's name that does not begin with a dash"),
     satisfies(
-        lambda name: name[0] not in "/.~" and ":" not in name, "address", "the name of a configured remote, and no path or URL"
+        lambda name: name[0] not in "/.~" and ":" not in name, "address", "the name of a configured remote, not a path or URL"
     ),
 ]
 
@@ -186,7 +186,7 @@ class MergeConfig(Section):
         if into and not (is_branch(into) and _BRANCH.fullmatch(into) and not into.startswith("refs/")):
             raise PydanticCustomError("no_branch", "the short name of a branch, for example main")
         if into.startswith(OWN_BRANCHES):
-            raise PydanticCustomError("own_branch", "a branch of yours; helmsman/… belongs to loops")
+            raise PydanticCustomError("own_branch", "a branch of yours; helmsman/… is reserved for loops")
         return into
 
 
@@ -226,7 +226,7 @@ class MemoryConfig(Section):
             raise PydanticCustomError("scheme", "a URL that begins with postgresql:// or sqlite://")
         if _WITH_PASSWORD.match(url):
             raise PydanticCustomError(
-                "password", "a URL without a password; one with it belongs in the variable HELMSMAN_MEMORY_URL"
+                "password", "a URL without a password; put one with a password into the variable HELMSMAN_MEMORY_URL"
             )
         return url
 

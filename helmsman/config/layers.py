@@ -136,7 +136,7 @@ def _with_tuples(value: Any, levels: int = 3) -> Any:
 
 
 _NO_GOAL = (
-    "goal: missing; give it on the command line, or in the environment as HELMSMAN_GOAL, or as goal or goal_file in helmsman.toml"
+    "goal: missing; set it on the command line, as HELMSMAN_GOAL in the environment, or as goal or goal_file in helmsman.toml"
 )
 
 _EXPECTED = {
@@ -210,7 +210,7 @@ def display(value: Any) -> str:
     try:
         text = repr(shown) if isinstance(value, str | list | tuple | dict) else str(value).lower()
     except ValueError:  # Python refuses to format thousands of digits, which TOML may contain in hexadecimal
-        text = f"{value:#x}" if isinstance(value, int) else "a number of too many digits"
+        text = f"{value:#x}" if isinstance(value, int) else "a number with too many digits"
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 

@@ -46,7 +46,7 @@ class ConsentMissing(OperatorError):  # noqa: N818 - what was found, as in Fence
         """Keep the requests, so that a person can be asked."""
         self.requested = tuple(requested)
         lines = [line for request in self.requested for line in setting_lines(request)]
-        super().__init__("\n  ".join(["the repository's files set what only the operator may set", *lines]), remedy=remedy)
+        super().__init__("\n  ".join(["the repository's files set keys that only the operator may set", *lines]), remedy=remedy)
 
 
 def setting_lines(requested: TrustRequest) -> Iterator[str]:

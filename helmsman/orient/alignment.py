@@ -41,9 +41,9 @@ _REASON = 500
 
 
 STANDARD = (
-    "What exactly will be there at the end that is not there now: which files, commands or behaviours?",
+    "What exactly should exist at the end that does not exist now: which files, commands or behaviours?",
     "What should stay as it is?",
-    "Beyond the checks, how will you see that it is as you meant it?",
+    "Beyond the checks, how will you recognise that the result is what you want?",
 )
 """Questions for any goal, if no model was asked."""
 NO_COMMAND = "Which command proves it by its exit code?"
@@ -89,11 +89,11 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
     )
     omitted = f" ({facts.left_out} more left out)" if facts.left_out else ""
     fact_texts = {
-        "Commands that the repository's files name (not run)": "\n".join(
+        "Commands found in the repository's files (not run)": "\n".join(
             f"{command}   ({found})" for command, found in facts.commands.items()
         ),
         f"Its files, two levels deep{omitted}": "\n".join(facts.files),
-        "Its latest commits": "\n".join(facts.commits),
+        "Its newest commits": "\n".join(facts.commits),
         "The beginning of its README": facts.readme,
         "The beginning of its instructions to agents": facts.guides,
     }
@@ -133,7 +133,7 @@ def read_proposal(reply: Reply, goal: str, present: Alignment | None = None) -> 
     try:
         return _alignment(answer, goal, present)
     except ValidationError as error:
-        return f"the answer cannot be written down: {error.errors()[0]['msg']}"[:_REASON]
+        return f"the answer is not valid: {error.errors()[0]['msg']}"[:_REASON]
 
 
 def _alignment(answer: _Answer, goal: str, present: Alignment | None) -> Alignment:
@@ -215,10 +215,10 @@ def goal_text(goal: str, alignment: Alignment) -> str:
         "Deliverables": alignment.deliverables,
         "Out of scope": alignment.out_of_scope,
         "Approach": alignment.approach.split("\n"),
-        "In this order": stages,
+        "Sequence": stages,
         "Assumptions": alignment.assumptions,
         "Commands that should pass": alignment.machine_checks,
-        "Behaviour that should be seen": alignment.behavioural_checks,
+        "Expected behaviour": alignment.behavioural_checks,
         "Edge cases": alignment.edge_cases,
         "Questions and answers": [f"{one.question} Answer: {one.answer or AGENT_DECIDES}" for one in _all_answers(alignment)],
     }

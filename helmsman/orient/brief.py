@@ -38,17 +38,17 @@ RESERVED = 3
 """Up to a third of the allowance is reserved for the checks: after the headings a quarter remains for their output."""
 WHY: Mapping[str, str] = {
     "checks": "checks fail",
-    "unchanged": "nothing differs from the commit that this loop began with, so nothing is done",
-    "unproven": "nothing shows the change; add a test that fails without it and passes with it, and commit that",
-    "expectations": "tests of the start fail on your source; make it pass them as they were, unless the goal demands otherwise",
-    "looked_up": "functions know the answers of their tests and no others; do what the goal says for every input",
+    "unchanged": "the tree is the same as at the start of this loop, so nothing is done",
+    "unproven": "no test proves the change; add and commit one that fails without it and passes with it",
+    "expectations": "tests as they were at the start fail on your source; make it pass them unless the goal demands otherwise",
+    "looked_up": "functions are right only for the inputs of their tests; do what the goal says for every input",
     "invariants": "the diff has findings that block completion; they are listed below",
-    "required_tests": "tests that have to run did not run",
-    "indicators": "completion has to hold in more than one iteration",
+    "required_tests": "required tests did not run",
+    "indicators": "completion must hold in more than one iteration",
     "plan": "not every item of the plan is proven",
     "processes": "processes that you started are still running",
-    "hidden": "a check that you do not see fails; do what the goal says for every input, not only for those of the tests",
-    "probes": "a case that you do not see fails; do what the goal says for every input, not only for those of the tests",
+    "hidden": "a hidden check fails; do what the goal says for every input, not only for those of the tests",
+    "probes": "a hidden test case fails; do what the goal says for every input, not only for those of the tests",
     "judge": "a reviewer found criteria that are not met; they are listed below",
 }
 """Reasons for refused completion by rule."""

@@ -92,7 +92,7 @@ def _status_text(state: LoopState) -> str:
         latest, forward_count = history[-1], sum(summary.movement is Movement.FORWARD for summary in history)
         if latest.failing_tests or latest.passing_tests:
             parts.append(f"{plural(latest.failing_tests, 'test')} failing, {latest.passing_tests} passing.")
-        parts.append(f"{forward_count} of the last {plural(len(history), 'iteration')} got further.")
+        parts.append(f"{forward_count} of the last {plural(len(history), 'iteration')} made progress.")
     kinds = Counter(str(kind) for summary in history for kind in {error.kind for error in summary.errors})
     if kinds:
         parts.append(f"Iterations by class of failure: {', '.join(f'{kind} {times}' for kind, times in kinds.most_common())}.")

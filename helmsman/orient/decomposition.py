@@ -35,14 +35,14 @@ def oversize_warning(config: LoopConfig, estimate: Estimate | None) -> Alert | N
     number, median = len(acceptance_criteria(config)), round(estimate.iterations.median) if estimate else 0
     if number > MANY_CRITERIA:
         weight = "too many" if number > TOO_MANY_CRITERIA else "many"
-        problem, value, most = f"the goal names {number} criteria, {weight} for one loop", number, MANY_CRITERIA
-        replacement = f"{plural(len(split(acceptance_criteria(config))), 'loop')} one after the other"
+        problem, value, most = f"the goal has {number} criteria, {weight} for one loop", number, MANY_CRITERIA
+        replacement = f"{plural(len(split(acceptance_criteria(config))), 'loop')} in sequence"
     elif median > MANY_ITERATIONS:
-        problem, value, most = f"similar work took {median} iterations in the median", median, MANY_ITERATIONS
+        problem, value, most = f"similar work took {median} iterations (median)", median, MANY_ITERATIONS
         replacement = "several loops"
     else:
         return None
-    message = f"{problem}; it is better split into {replacement}: `helmsman chain --draft` writes a first split"
+    message = f"{problem}; split it into {replacement}: `helmsman chain --draft` writes a draft"
     return Alert(rule="decomposition", severity=Severity.WARN, message=message, value=value, threshold=most)
 
 
@@ -87,7 +87,7 @@ APPROACHES = (
     "Begin with the data: settle types, formats and invariants first, and let the code follow from them.",
     "Begin at the outside: make the thinnest path through all layers work, and then fill in each of them.",
     "Begin with what can go wrong: list the edge cases and failures, and choose the design that has the fewest of them.",
-    "Begin anew: write the part concerned as if it did not exist yet, and replace the old one once the checks pass.",
+    "Start over: write the part concerned as if it did not exist yet, and replace the old one once the checks pass.",
 )
 """In order of assignment: the first ones differ most from each other."""
 LONGEST_APPROACH = 2_000

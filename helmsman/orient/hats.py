@@ -17,7 +17,7 @@ RUNGS: Mapping[EscalationLevel, RungName] = {EscalationLevel.PATCH: "patch", Esc
 """Other levels mean a redesign: after a question to a person the loop starts with one."""
 CALLED: Mapping[str, str] = {persona: persona.replace(" ", "-") for persona in PERSONAS if persona}
 """Hats that the ladder requests, with the names of their files."""
-DEFAULT_REASON = "nothing calls for another one"
+DEFAULT_REASON = "no other hat's condition holds"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
     by_name = {hat.name: hat for hat in preset.hats}
     requested = by_name.get(CALLED.get(scene.persona, ""))
     if requested is not None:
-        return requested, f"the ladder asks for this one, at {scene.rung}"
+        return requested, f"the ladder asks for it, at {scene.rung}"
     for hat in sorted(preset.hats[1:], key=lambda hat: -hat.priority):  # a stable sort
         for condition in hat.when:
             if all(_holds(name, condition, scene) for name in condition.asked):
@@ -103,12 +103,12 @@ RULES: Mapping[str, str] = {
     "idle": "no progress, {} in a row",
     "rejections": "rejections by the judge, {} in a row",
     "findings": "a finding blocks",
-    "untrue": "a claim did not hold",
-    "taken_back": "work was taken back",
+    "untrue": "a claim was contradicted",
+    "taken_back": "work was rolled back",
     "first": "nothing is done yet",
-    "replan": "the plan is made anew",
-    "conflict": "a merge has to be fixed",
-    "item": "the plan's item says {}",
+    "replan": "the plan is rewritten",
+    "conflict": "a merge must be fixed",
+    "item": "the plan's item contains {}",
 }
 """Texts for people of what a condition may require."""
 
@@ -126,9 +126,9 @@ def _holds(name: str, condition: Condition, scene: Scene) -> bool:
 def hat_rows(preset: Preset) -> Iterator[tuple[str, str]]:
     """Name and conditions of each hat, in order of evaluation."""
     usual, *others = preset.hats
-    yield usual.name, "where nothing calls for another one"
+    yield usual.name, "if no other hat's condition holds"
     for hat in sorted(others, key=lambda hat: -hat.priority if hat.when else 1):
-        yield hat.name, "; or ".join(map(condition_text, hat.when)) or "where the ladder asks for it"
+        yield hat.name, "; or ".join(map(condition_text, hat.when)) or "if the ladder asks for it"
 
 
 def condition_text(condition: Condition) -> str:

@@ -33,7 +33,7 @@ def read_research_file(state: LoopState, text: str, changed: Sequence[str]) -> R
     problems = list(_problems(research, text))
     if changed:
         names = ", ".join(clean(path) for path in changed[:5])
-        problems.insert(0, f"changed in {plural(len(changed), 'file')}, and taken back ({names}): research may not change files")
+        problems.insert(0, f"{plural(len(changed), 'file')} changed and restored ({names}): research may not change files")
     return research.model_copy(update={"tries": state.memory.research.tries + 1, "problems": tuple(problems)})
 
 
@@ -75,13 +75,13 @@ def _problems(research: Research, text: str) -> Iterator[str]:
         return
     for name, entries in (("STRENGTHS", research.strengths), ("RISKS", research.risks), ("GAPS", research.gaps)):
         if not entries:
-            yield f"{name}: expected one entry at least, found none"
+            yield f"{name}: expected at least one entry, found none"
     if not research.approaches:
-        yield "APPROACHES_CONSIDERED: expected one way at least, found none"
+        yield "APPROACHES_CONSIDERED: expected at least one approach, found none"
     if len(research.approach) < SHORTEST_APPROACH:
-        yield f"APPROACH: expected {SHORTEST_APPROACH} characters at least, found {len(research.approach)}"
+        yield f"APPROACH: expected {SHORTEST_APPROACH} characters or more, found {len(research.approach)}"
     if research.confidence is None:
         yield "CONFIDENCE: expected a number from 0 to 100, found none"
     elif research.confidence < LEAST_CONFIDENCE:
         alternative = "weigh another approach, or close a gap first"
-        yield f"CONFIDENCE: expected {LEAST_CONFIDENCE} at least, found {research.confidence}; {alternative}"
+        yield f"CONFIDENCE: expected {LEAST_CONFIDENCE} or more, found {research.confidence}; {alternative}"

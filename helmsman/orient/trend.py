@@ -26,7 +26,7 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
     checked = [summary for summary in candidates if summary.checked and not summary.undone]
     comparison = _comparison_lines(state.checks, checked[-2], checked) if state.checks and len(checked) > 1 else ()
     rolled_back = (  # to show that this work is not done
-        f"failed and taken off the branch: iteration {one.iteration}, commit {one.commit[:10]}{_files_text(one)}"
+        f"failed and removed from the branch: iteration {one.iteration}, commit {one.commit[:10]}{_files_text(one)}"
         for one in [summary for summary in state.history if summary.undone][-TRIES:]
     )
     lines = [*comparison, *rolled_back, *_attempt_lines(state), *_issue_line(state)]
@@ -71,7 +71,7 @@ def _attempt_lines(state: LoopState) -> Iterator[str]:
         twin = next((one for one in reversed(worked[: max(0, at - 1)]) if one.tree and one.tree == summary.tree), None)
         if twin and worked[at - 1].tree != summary.tree:
             restored = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
-            yield f"iteration {summary.iteration} ({summary.commit[:10]}) brought back {restored} and undid what came between"
+            yield f"iteration {summary.iteration} ({summary.commit[:10]}) restored {restored} and undid the changes in between"
         elif state.oversight.idle >= IDLE:
             calls = "" if "tools" in summary.untold else f", {plural(summary.tool_calls, 'tool call')}"
             work = f"{plural(summary.files_changed, 'file')} changed{calls}{_files_text(summary)}"

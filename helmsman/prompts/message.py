@@ -68,7 +68,7 @@ def check_template(text: str) -> None:
         problems = _problems(_environment().parse(text))
         first = next(problems, None)
     except TemplateSyntaxError as error:
-        raise TemplateProblem(error.lineno, error.message or "it cannot be read") from None
+        raise TemplateProblem(error.lineno, error.message or "it cannot be parsed") from None
     except RecursionError:
         raise TemplateProblem(1, "it is nested too deeply") from None
     except ValueError as error:  # raised by Python for a number with too many digits

@@ -216,10 +216,10 @@ class AgentKind(Record):
                 "place", "{places} in braces, not {unknown}", {"places": " or ".join(PLACES), "unknown": unknown}
             )
         missing: tuple[tuple[LiteralString, bool], ...] = (
-            ('prompt = "file" where the command names {prompt_file}', "prompt_file" in named and self.prompt != "file"),
-            ('{prompt_file} in the command where prompt = "file"', self.prompt == "file" and "prompt_file" not in named),
-            ('prompt = "argument" where the command names {prompt}', "prompt" in named and self.prompt != "argument"),
-            ('a table [stream] where output = "events", and nowhere else', (self.output == "events") != bool(self.stream)),
+            ('prompt = "file" if the command contains {prompt_file}', "prompt_file" in named and self.prompt != "file"),
+            ('{prompt_file} in the command if prompt = "file"', self.prompt == "file" and "prompt_file" not in named),
+            ('prompt = "argument" if the command contains {prompt}', "prompt" in named and self.prompt != "argument"),
+            ('a table [stream] if output = "events", and only then', (self.output == "events") != bool(self.stream)),
         )
         for what, is_missing in missing:
             if is_missing:

@@ -27,7 +27,7 @@ def inside(path: str) -> str:
     normalized = posixpath.normpath(path) if path else "."
     first, is_outside = normalized.partition("/")[0], ".." in path.split("/")
     if is_outside or first.lower() in {"", ".", ".git"} or not path.isprintable():
-        raise PydanticCustomError("outside", "a file of the repository, by its path from the top")
+        raise PydanticCustomError("outside", "a path in the repository, relative to its root")
     return normalized
 
 

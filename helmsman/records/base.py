@@ -32,10 +32,10 @@ _BROKEN_OFF = {
     "end_turn": "",
     "tool_use": "",
     "refusal": "the model declined to answer",
-    "max_tokens": "the answer was cut off at its longest length",
-    "model_context_window_exceeded": "the answer was cut off where the model's context was full",
-    "pause_turn": "the model paused before its answer was whole",
-    "structured_output_retry_exhausted": "the model kept answering in another form",
+    "max_tokens": "the answer reached its maximum length",
+    "model_context_window_exceeded": "the answer was cut off: the model's context is full",
+    "pause_turn": "the model paused before completing its answer",
+    "structured_output_retry_exhausted": "the model repeatedly answered in an invalid form",
     "late": "the model did not answer in time",
 }
 

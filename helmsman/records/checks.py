@@ -5,7 +5,7 @@ from typing import Literal
 
 from helmsman.records.base import Record, Usage
 
-HIDDEN_RESULT = "a hidden check: what it is, and what it prints, is not told"
+HIDDEN_RESULT = "a hidden check: its command and output are not shown"
 
 
 class TestCounts(Record):

@@ -121,7 +121,7 @@ def _validate(form: type[F], given: Mapping[str, Any]) -> F:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc'])) or 'the form'}: {problem['msg']}" for problem in error.errors()[:5]
         )
-        raise OperatorError("the answer cannot be read", found=problems, remedy="fix the field and answer again") from error
+        raise OperatorError("the answer is not valid", found=problems, remedy="fix the field and answer again") from error
 
 
 def extension(form: Form, limits: BaseModel) -> dict[str, Any]:

@@ -76,7 +76,7 @@ GATES: Mapping[GateKind, Rule] = {
         "The work is unproven",
         stop="The loop stays ended as unproven; its work and its state are kept.",
         accept=_DONE,
-        approve="The loop continues, and has to prove its work.",
+        approve="The loop continues and must prove its work.",
     ),
     GateKind.ITEM: _rule(
         "Is this item done?",
@@ -96,10 +96,10 @@ GATES: Mapping[GateKind, Rule] = {
         "Learnings for AGENTS.md",
         by_hand=False,
         approve="The lines are committed on the loop's branch.",
-        stop="Nothing is committed; the patch stays beside the loop's records.",
+        stop="Nothing is committed; the patch stays next to the loop's records.",
     ),
     GateKind.HANDED_OVER: _rule(
-        "In your hands", by_hand=False, approve="The loop continues from the commits that are on its branch now."
+        "Handed over to you", by_hand=False, approve="The loop continues from the commits that are on its branch now."
     ),
 }
 

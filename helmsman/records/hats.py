@@ -33,12 +33,14 @@ def _plain(text: Any) -> Any:
 
 
 _ONE_LINE = satisfies(
-    lambda text: text.isprintable() and text.strip() == text, "line", "one line of printable text, without blanks at its ends"
+    lambda text: text.isprintable() and text.strip() == text,
+    "line",
+    "one line of printable text without leading or trailing spaces",
 )
 _APART = satisfies(
     lambda tool: "," not in tool and tool.isprintable(),
     "tool",
-    "a tool's name, with a pattern in brackets where it needs one, and no comma",  # they go to the program in one word
+    "a tool name, optionally with a pattern in parentheses, without a comma",  # they go to the program in one word
 )
 Name = Annotated[str, Field(pattern=PLAIN_NAME, max_length=LONGEST_NAME)]
 Title = Annotated[str, Field(min_length=1, max_length=60), _ONE_LINE]
@@ -80,7 +82,7 @@ class Condition(Record):
     @model_validator(mode="after")
     def _check_in_row(self) -> Self:
         if self.in_row and not self.failing:
-            raise PydanticCustomError("in_row", "failing beside in_row, to say what is counted")
+            raise PydanticCustomError("in_row", "failing together with in_row, to name what is counted")
         return self
 
 
@@ -102,7 +104,7 @@ class Hat(Record):
     @classmethod
     def _check_conditions(cls, when: tuple[Condition, ...]) -> tuple[Condition, ...]:
         if not all(condition.asked for condition in when):
-            raise PydanticCustomError("condition", "at least one condition in each table; leave [[when]] out for none")
+            raise PydanticCustomError("condition", "at least one condition in each table; omit [[when]] for none")
         return when
 
 

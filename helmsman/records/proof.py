@@ -33,7 +33,7 @@ class Mutants(Record):
     @property
     def summary(self) -> str:
         noticed = self.made - len(self.survived)
-        return f"the checks notice {noticed} of {self.made} mutants ({self.low:.0%} to {self.high:.0%})"
+        return f"the checks detect {noticed} of {self.made} mutants ({self.low:.0%} to {self.high:.0%})"
 
 
 class SinceStart(Record):

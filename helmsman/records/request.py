@@ -44,7 +44,7 @@ def _unwrap(value: Any) -> Any:
     if KIND not in table:
         return {key: unwrapped for key, item in table.items() if (unwrapped := _unwrap(item)) is not _UNTOUCHED}
     if table[KIND] not in {"json", "none", None}:
-        raise ValueError(f"schedules do not fill in {table[KIND]}")
+        raise ValueError(f"a schedule cannot fill in {table[KIND]}")
     text = table.get("value", _UNTOUCHED)  # an unused editor has none
     if table[KIND] != "json" or not isinstance(text, str):
         return _unwrap(text)

@@ -117,7 +117,7 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
     yield (chart("Ladder of escalation", "level", (record.oversight.ladder.rung for record in counted), counted),)
     yield (chart("Cost", "US dollars in all", accumulate(record.usage.cost_usd for record in records)),)
     yield (chart("Tokens", "in and out, an iteration", (record.usage.tokens for record in records)),)
-    yield (chart("Context", "tokens at its fullest", (record.execution.call.context.peak for record in records)),)
+    yield (chart("Context", "tokens at its peak", (record.execution.call.context.peak for record in records)),)
     # a judge that was never asked has no strip
     labels = [f"{record.iteration}.{record.attempt}" if record.attempt > 1 else str(record.iteration) for record in records]
     kinds_of = {

@@ -52,7 +52,7 @@ def reach_of(environment: Mapping[str, str], hosts: Iterable[str], usual: Iterab
     defaults = [] if base_endpoints else [_endpoint_of_host(name) for name in usual]
     if not base_endpoints and not configured and not defaults:
         raise OperatorError(
-            'sandbox.network = "model", and nothing tells where the model of this agent is',
+            'sandbox.network = "model", but the address of this agent's model is unknown',
             expected="sandbox.hosts, or a variable *_BASE_URL that the agent may see",
             remedy='name the host: sandbox.hosts = ["api.example.com"]; or set sandbox.network = "open"',
         )
@@ -79,9 +79,9 @@ def _endpoint_of_url(name: str, url: str) -> Endpoint:
     is_https, host = (parts[1].lower() == "https", parts[2].strip("[]").lower()) if parts else (False, "")
     if parts is None or not (is_https or host in LOOPBACK):
         raise OperatorError(
-            f"{name} cannot be led out of a sandbox",
+            f"{name} cannot be reached from a sandbox",
             expected="https://HOST, or http:// to this machine",
-            found="http:// to another machine" if parts else "no URL",
+            found="http:// to another machine" if parts else "not a URL",
             remedy='use https, or set sandbox.network = "open"',
         )
     return _check_port(name, host, int(parts[3] or (HTTPS if is_https else HTTP)))
@@ -95,9 +95,9 @@ def _endpoint_of_host(text: str) -> Endpoint:
 def _check_port(source: str, host: str, port: int) -> Endpoint:
     if not (FIRST_OPEN if host in LOOPBACK else 1) <= port <= LAST:
         raise OperatorError(
-            f"{source} names a port that cannot be led out of a sandbox",
-            expected=f"1 to {LAST}; on this machine {FIRST_OPEN} or above, as nobody inside may listen below",
+            f"{source} names a port that cannot be forwarded into a sandbox",
+            expected=f"1 to {LAST}; on this machine {FIRST_OPEN} or above, because the sandbox cannot listen below",
             found=f"{host}:{port}",
-            remedy=f"give another as {host}:PORT",
+            remedy=f"set another one as {host}:PORT",
         )
     return host, port

@@ -158,10 +158,10 @@ def _writable(config: SandboxConfig, worktree: Path, environment: Mapping[str, s
     for path in existing_paths(config.write, environment["HOME"]):
         if any(Path(inner).is_relative_to(path) for inner in (worktree, environment["HOME"])):
             raise OperatorError(
-                "sandbox.write allows more than a sandbox can contain",
-                expected="folders beside the home and the worktree, or in them",
+                "sandbox.write contains the home or the worktree",
+                expected="folders next to or inside the home and the worktree",
                 found=str(path),
-                remedy="name the folders that have to be written to, one by one",
+                remedy="list the writable folders one by one",
             )
         yield Mount(str(path), "write")
 
@@ -172,7 +172,7 @@ def _inner_environment(environment: Mapping[str, str], worktree: Path) -> dict[s
     if not Path(home).is_absolute() or home == "/" or Path(home).is_relative_to(worktree):
         raise OperatorError(
             "a sandbox needs a home directory that can be hidden",
-            expected="HOME as a folder that does not lie in the worktree",
+            expected="HOME outside of the worktree",
             found=home or "no HOME",
             remedy="set HOME, or work in a worktree (without --in-place)",
         )

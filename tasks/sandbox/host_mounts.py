@@ -67,15 +67,15 @@ def is_in_any(path: Path, folders: Sequence[Path]) -> bool:
     return any(candidate.is_relative_to(top) for candidate in (path, Path(os.path.realpath(path))) for top in tops)
 
 
-def require_not_writable(hide: Iterable[str], writable: Sequence[Path], home: str, what: str = "what sandbox.hide names") -> None:
+def require_not_writable(hide: Iterable[str], writable: Sequence[Path], home: str, what: str = "a path of sandbox.hide") -> None:
     """Raise OperatorError for hidden paths in writable folders: they could be moved, and read under another name."""
     for path in expand_paths(hide, home):
         if is_in_any(path, writable):
             raise OperatorError(
-                f"{what} lies in a folder that can be written to: it could be moved there, and be read",
+                f"{what} is in a writable folder, where it could be moved and then read",
                 expected="paths outside of the worktree and of sandbox.write",
                 found=str(path),
-                remedy="keep it elsewhere, or name in sandbox.write only the folders beside it",
+                remedy="move it elsewhere, or list only the folders next to it in sandbox.write",
             )
 
 

@@ -78,7 +78,7 @@ def import_commits(repository: Repository, worktree: Path, branch: str, folder: 
     # git would follow a link into any other repository
     modes = (Path(current, name).lstat().st_mode for current, folders, files in os.walk(folder) for name in (*folders, *files))
     if not all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in modes):
-        _move_aside(folder, "something in it leads elsewhere")
+        _move_aside(folder, "its folder contains a link or a special file")
         return
     full = f"refs/heads/{branch}"
     tip, text = _read_ref(folder, full), _read_text(folder, "HEAD")
@@ -93,7 +93,7 @@ def import_commits(repository: Repository, worktree: Path, branch: str, folder: 
             git(worktree, "update-ref", "--no-deref", "HEAD", head)
         git(worktree, "reset", "--quiet", "--mixed", head)
     if not commits or imported != commits:
-        _move_aside(folder, "they are not whole")
+        _move_aside(folder, "they are incomplete")
         return
     removed = folder.with_name("taken")  # a partly removed folder with its name could show an old position of the branch
     shutil.rmtree(removed, ignore_errors=True)
@@ -106,7 +106,7 @@ def _move_aside(folder: Path, why: str) -> None:
     numbers = (folder.with_name(f"left-{number}") for number in itertools.count(1))
     target = next(path for path in numbers if not path.exists())
     folder.rename(target)
-    _log.warning("commits made in the sandbox were not taken over (%s); they are kept in %s", why, target)
+    _log.warning("commits made in the sandbox were not imported (%s); they are kept in %s", why, target)
 
 
 def _import_commit(repository: Repository, folder: Path, commit: str) -> bool:
@@ -122,9 +122,9 @@ def _import_commit(repository: Repository, folder: Path, commit: str) -> bool:
     except GitError as error:
         if error.code < 0 or any(message in error.stderr for message in OF_THE_MACHINE):
             raise TransientError(
-                "commits made in the sandbox could not be taken over yet",
+                "commits made in the sandbox cannot be imported yet",
                 found=error.stderr or str(error),
-                remedy=f"free space on the disk and resume; to go on without them, move {folder} elsewhere",
+                remedy=f"free space on the disk and resume; to continue without them, move {folder} elsewhere",
             ) from error
         return False
     return True

@@ -142,7 +142,7 @@ def upstream_of(environment: Mapping[str, str]) -> Upstream | None:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port or 80
     except ValueError as error:
-        raise _unusable_proxy_error("something that is not an address") from error
+        raise _unusable_proxy_error("not an address") from error
     if parts.scheme != "http" or not parts.hostname:
         raise _unusable_proxy_error(parts.scheme)
     login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}" if parts.username else ""
@@ -152,8 +152,8 @@ def upstream_of(environment: Mapping[str, str]) -> Upstream | None:
 def _unusable_proxy_error(found: str) -> OperatorError:
     """Error without the address, which may contain a password."""
     return OperatorError(
-        "HTTPS_PROXY names a proxy that a sandbox cannot be led through",
+        "a sandbox cannot use the proxy in HTTPS_PROXY",
         expected="http://HOST:PORT",
         found=found,
-        remedy='name an HTTP proxy, or set sandbox.network = "open"',
+        remedy='set an HTTP proxy, or sandbox.network = "open"',
     )

@@ -60,7 +60,7 @@ def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_
         first, second, third = helmsman.run_json("log", "loop")
     assert LOOK in prompts[0]
     assert LOOK in prompts[1]
-    assert "changed in 1 file, and taken back (shop.py)" in prompts[1]
+    assert "1 file changed and restored (shop.py)" in prompts[1]
     assert LOOK not in prompts[2]
     assert "APPROACH: Subtract the discount in total() itself" in prompts[2]
     assert first["execution"]["change"]["files_changed"] == 0

@@ -37,7 +37,7 @@ def test_a_loop_in_which_nothing_was_done_ends_as_nothing_changed(tmp_path: Path
     assert (result["outcome"], result["rule"], result["iterations"]) == ("nothing_changed", "completion.nothing_changed", 2)
     assert "nothing differs from the start" in result["reason"]
     assert "nothing differs from the start" in explained.output
-    assert "nothing differs from the commit that this loop began with" in helmsman.model.requests[-1].prompt
+    assert "the tree is the same as at the start of this loop" in helmsman.model.requests[-1].prompt
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_tests_that_fail_twice_bring_the_debugger_with_prompt_model_and_tools(
     records = list(read_records(open_repository(repository), "loop"))[::-1]
     assert [(record.hat.name, record.hat.why) for record in records if record.hat] == [
         ("starter", "nothing is done yet"),
-        ("implementer", "nothing calls for another one"),
+        ("implementer", "no other hat's condition holds"),
         ("debugger", "failures of test, 2 in a row"),
     ]
     prompts = [prompt_of(driven.agent, number) for number in range(3)]

@@ -50,9 +50,9 @@ def test_a_preset_is_shown_in_full(helmsman: CommandLine) -> None:
     told = tell(helmsman, "show", "bugfix").output
     for words in (
         "preset     bugfix: Bug fix (built in)",
-        "hat        debugger             where nothing calls for another one",
+        "hat        debugger             if no other hat's condition holds",
         "hat        tester               nothing is done yet",
-        "hat        architect            where the ladder asks for it",
+        "hat        architect            if the ladder asks for it",
         "setting    limits.iterations = 15",
         "check      all existing tests",
         "First comes a test that fails because of this bug",

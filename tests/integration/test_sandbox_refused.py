@@ -50,7 +50,7 @@ def path_without(folder: Path) -> str:
 @pytest.mark.needs("bubblewrap")
 def test_a_box_that_can_be_made_is_told_of() -> None:
     assert require_sandbox(BUBBLEWRAP).endswith("bwrap; network: model")
-    assert require_sandbox(SandboxConfig()) == "none: the agent may do what you may"
+    assert require_sandbox(SandboxConfig()) == "none: the agent has your permissions"
 
 
 def test_what_cannot_stay_hidden_is_refused_at_the_start(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_loop_is_refused_where_the_kernel_allows_no_box(tmp_path: Path, forbid
     command_line = offline_command_line(tmp_path)
     told = command_line.run("run", "g", "--check", "true", "--repo", command_line.repository, **SANDBOXED, PATH=forbidden)
     assert told.exit_code == 2
-    assert "this machine's kernel or settings allow no sandbox" in told.errors
+    assert "this machine's kernel or settings do not allow a sandbox" in told.errors
     assert "namespace" in told.errors
     assert 'sandbox.kind = "container"' in told.errors
     assert command_line.run("list", "--repo", command_line.repository, "--json").output.strip() in {"", "[]"}
@@ -86,7 +86,7 @@ def test_the_doctor_says_whether_there_could_be_one(tmp_path: Path, forbidden: s
     monkeypatch.setenv("HELMSMAN_SANDBOX__KIND", "bubblewrap")
     assert found().found.endswith("network: model")
     monkeypatch.setenv("PATH", forbidden)
-    assert (found().verdict, "allow no sandbox" in found().found) == ("missing", True)
+    assert (found().verdict, "not allow a sandbox" in found().found) == ("missing", True)
 
 
 def test_without_bubblewrap_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def test_an_old_one_is_told_to_be_old(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_elsewhere_than_on_linux_a_container_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(OperatorError, match="bubblewrap is for Linux") as caught:
+    with pytest.raises(OperatorError, match="bubblewrap runs only on Linux") as caught:
         require_sandbox(BUBBLEWRAP)
     assert "container" in caught.value.remedy
 
@@ -124,7 +124,7 @@ def test_a_container_that_is_none_is_refused_and_one_is_believed_by_its_signs(mo
         with pytest.raises(OperatorError, match="and this is none"):
             require_sandbox(SandboxConfig(kind="container"))
     monkeypatch.setenv("container", "podman")
-    assert "container that this runs in" in require_sandbox(SandboxConfig(kind="container"))
+    assert "container that Helmsman runs in" in require_sandbox(SandboxConfig(kind="container"))
 
 
 def test_a_run_under_a_worker_is_refused_before_anything_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

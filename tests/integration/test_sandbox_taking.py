@@ -79,7 +79,7 @@ def test_what_the_world_hinders_waits_and_is_taken_over_later(
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two; git checkout -q HEAD~1")
     with monkeypatch.context() as hindered:
         hindered.setattr(own_git, "git_bytes", _failing(code, words))
-        with pytest.raises(TransientError, match="not be taken over yet") as caught:
+        with pytest.raises(TransientError, match="cannot be imported yet") as caught:
             scene.take_over()
     assert str(scene.folder.root) in caught.value.remedy
     scene.take_over()

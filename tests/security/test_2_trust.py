@@ -134,7 +134,7 @@ def test_no_file_of_the_repository_gets_around_that(clone: Clone, file: str, tex
     clone.plant(**{file: text})
     more = {"bugfix": ["--preset", "bugfix"], "codex": ["--agent", "codex"]}.get(Path(file).stem, [])
     told = clone.here("run", "go", "--check", "true", "--yes", *more)
-    assert "what only the operator may set" in told
+    assert "keys that only the operator may set" in told
     assert file in told
 
 
@@ -167,10 +167,10 @@ def test_consent_is_to_exactly_that_content_and_can_be_taken_back(clone: Clone) 
     assert clone.run("trust", "--yes", "--repo", clone.repository).exit_code == 0
     assert json.loads(clone.here("config", "--json"))["remote.name"]["value"] == "upstream"
     (clone.repository / "helmsman.toml").write_text('[remote]\nname = "elsewhere"\n')
-    assert "what only the operator may set" in clone.here("config")
+    assert "keys that only the operator may set" in clone.here("config")
     (clone.repository / "helmsman.toml").write_text('[remote]\nname = "upstream"\n')
     clone.run("trust", "--revoke", "--repo", clone.repository)
-    assert "what only the operator may set" in clone.here("config")
+    assert "keys that only the operator may set" in clone.here("config")
 
 
 def test_consent_lies_outside_of_the_repository_and_is_the_user_s_alone(clone: Clone) -> None:

@@ -217,7 +217,7 @@ def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
         ),
         "contradictions": CONTRADICTIONS,
         "claims_checked": 5,
-        "proof": Proof(asked=True, how="EXIT_SIGNAL", denied=(Denial(rule="claims", why="a claim did not hold"),)),
+        "proof": Proof(asked=True, how="EXIT_SIGNAL", denied=(Denial(rule="claims", why="a claim was contradicted"),)),
         "judgement": JUDGEMENT,
         "memory": WorkingMemory(),
         "signals": (

@@ -272,8 +272,8 @@ def test_a_custom_program_is_parsed_by_its_own_rules() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('output = "events"', "a table [stream] where"),
-        ('output = "json"\n[stream]\nrules = [{ on = "a" }]', "a table [stream] where"),
+        ('output = "events"', "a table [stream] if"),
+        ('output = "json"\n[stream]\nrules = [{ on = "a" }]', "a table [stream] if"),
         ('output = "events"\n[stream]\nrules = []', "stream.rules"),
         ('output = "events"\n[stream]\nrules = [{ on = "a", sey = "b" }]', "stream.rules.0.'sey': unknown key"),
         ('output = "events"\n[stream]\nrules = [{ say = "b" }]', "stream.rules.0.on"),

@@ -68,7 +68,7 @@ def test_a_file_that_describes_no_agent_is_refused_with_what_is_wrong() -> None:
         ('name = "x"', "command: expected a value"),
         ('name = "x"\ncommand = ["x"]\npromt = "file"', "'promt': unknown key; did you mean prompt"),
         ('name = "x"\ncommand = ["x"]\nprompt = "file"', "{prompt_file} in the command"),
-        ('name = "x"\ncommand = ["x", "{prompt}"]', 'prompt = "argument" where'),
+        ('name = "x"\ncommand = ["x", "{prompt}"]', 'prompt = "argument" if'),
         ('name = "x"\ncommand = ["x"]\nenvironment = ["*"]', "x.toml:3: environment.0: "),
         ('name = "x"\ncommand = ["x"]\n[exits]\n1 = "finished"', "exits.1: "),
         ('name = "x"\ncommand = ["x"]\n[words]\n"gone" = "unknown_session"', "words.gone: "),

@@ -178,11 +178,11 @@ def test_an_answer_that_cannot_be_used_is_a_reason() -> None:
         ("[" * 20_000, "end_turn", "no JSON object"),
         (" " * (LONGEST_MODEL_ANSWER + 1), "end_turn", "more than"),
         (json.dumps(GOOD | {"edgeCases": "none"}), "end_turn", "edgeCases"),
-        (json.dumps(GOOD | {"edgeCases": ["x" * 1001]}), "end_turn", "cannot be written down"),
+        (json.dumps(GOOD | {"edgeCases": ["x" * 1001]}), "end_turn", "the answer is not valid"),
         (json.dumps(GOOD | {"sequence": ["write it"]}), "end_turn", "sequence"),
         (json.dumps({**GOOD, "goal": "another"}), "end_turn", "goal"),
         (json.dumps(GOOD), "refusal", "declined"),
-        (json.dumps(GOOD), "max_tokens", "cut off at its longest length"),
+        (json.dumps(GOOD), "max_tokens", "reached its maximum length"),
         (json.dumps(GOOD), "late", "did not answer in time"),
         (json.dumps(GOOD), "something\x1b[2J", "unknown reason"),
     ]:

@@ -108,16 +108,16 @@ def test_a_reason_is_the_rule_that_holds() -> None:
         (Condition(phase=("research",)), Scene(phase="research"), "in an iteration of research"),
         (Condition(phase=("work",), first=True), Scene(first=True), "in an iteration of work, nothing is done yet"),
         (Condition(rung=("refactor",)), Scene(rung="refactor"), "at the level refactor"),
-        (Condition(checks=("red",), untrue=True), Scene(checks="red", untrue=1), "checks are red, a claim did not hold"),
+        (Condition(checks=("red",), untrue=True), Scene(checks="red", untrue=1), "checks are red, a claim was contradicted"),
         (Condition(checks=("none",)), Scene(), "checks are none"),
         (Condition(idle=2), Scene(idle=3), "no progress, 2 in a row"),
         (Condition(rejections=1), Scene(rejections=1), "rejections by the judge, 1 in a row"),
         (Condition(findings=True), Scene(findings=2), "a finding blocks"),
-        (Condition(taken_back=True), Scene(taken_back=True), "work was taken back"),
-        (Condition(replan=True), Scene(replan=True), "the plan is made anew"),
-        (Condition(conflict=True), Scene(conflict=True), "a merge has to be fixed"),
-        (Condition(item=("[verify]",)), Scene(item="[VERIFY] Look"), "the plan's item says [verify]"),
-        (Condition(item=("docs", "tests")), Scene(item="Write Tests, and protests"), "the plan's item says docs or tests"),
+        (Condition(taken_back=True), Scene(taken_back=True), "work was rolled back"),
+        (Condition(replan=True), Scene(replan=True), "the plan is rewritten"),
+        (Condition(conflict=True), Scene(conflict=True), "a merge must be fixed"),
+        (Condition(item=("[verify]",)), Scene(item="[VERIFY] Look"), "the plan's item contains [verify]"),
+        (Condition(item=("docs", "tests")), Scene(item="Write Tests, and protests"), "the plan's item contains docs or tests"),
     ]:  # fmt: skip
         assert choose(preset(hat(), hat("other", condition)), scene) == (hat("other", condition), why)
         assert choose(preset(hat(), hat("other", condition)), replace(QUIET, checks="red"))[1] == DEFAULT_REASON
@@ -137,7 +137,7 @@ def test_the_ladder_s_hat_comes_before_all_others() -> None:
         of = preset(hat(), hat("other", Condition(first=True), priority=100), asked)
         assert choose(of, Scene(first=True, persona=persona, rung="redesign")) == (
             asked,
-            "the ladder asks for this one, at redesign",
+            "the ladder asks for it, at redesign",
         )
 
 

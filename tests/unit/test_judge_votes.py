@@ -39,8 +39,8 @@ def test_a_clean_answer_is_read_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("stop", "cause"),
     [
-        ("max_tokens", "cut off at its longest length"),
-        ("model_context_window_exceeded", "context was full"),
+        ("max_tokens", "reached its maximum length"),
+        ("model_context_window_exceeded", "context is full"),
         ("refusal", "declined to answer"),
         ("structured_output_retry_exhausted", "another form"),
         ("stop_sequence", "unknown reason: stop_sequence"),

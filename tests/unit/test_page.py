@@ -134,7 +134,7 @@ def test_the_whole_record_is_there() -> None:
         "Leave the tests alone.", '{"limits": {"iterations": 40}}', "ada (command line)",
         "Is there pain?", "rung 3 of 3", "different with: a clean iteration", "nothing moves", "Go on.", "3 / 2",
         "✘ pytest: 2 passed, 1 failed, 4 skipped", "collected 3 items", "1 failed, 2 passed", "cache.db", "✔ lint",
-        "all tests pass", "1 test fails", "a claim did not hold", "tests.deleted", "tests/test_shop.py:3",
+        "all tests pass", "1 test fails", "a claim was contradicted", "tests.deleted", "tests/test_shop.py:3",
         "errors are swallowed", "1 of 3, 2 needed", "the except is empty", "shop.py:4", "50% of the weight met",
         f"2 files +33 {MINUS}11", "Mend the shop",
         "RUBRIC.md", "two more tests failed than before", "refs/helmsman/mend-it/failed/7-1",

@@ -45,7 +45,7 @@ def test_a_whole_request_and_items_of_a_list_may_be_typed_as_json() -> None:
     ("settings", "reason"),
     [
         (wrapped(value="{limits"), "Expecting property name"),
-        ({"__prefect_kind": "workspace_variable", "variable_name": "x"}, "schedules do not fill in workspace_variable"),
+        ({"__prefect_kind": "workspace_variable", "variable_name": "x"}, "a schedule cannot fill in workspace_variable"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_reason(settings: dict[str, Any], reason: str) -> None:

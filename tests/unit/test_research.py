@@ -62,10 +62,13 @@ def test_a_whole_file_is_complete_and_ends_the_research() -> None:
             WHOLE.replace("Subtract the discount in total() and keep its signature; the existing tests prove it.", "Fix it."),
             "found 7",
         ),
-        (WHOLE.replace("80", "29"), "CONFIDENCE: expected 30 at least, found 29"),
+        (WHOLE.replace("80", "29"), "CONFIDENCE: expected 30 or more, found 29"),
         (WHOLE.replace("80", "quite"), "CONFIDENCE: expected a number"),
-        (WHOLE.replace("## RISKS", "## DANGERS"), "RISKS: expected one entry"),
-        (WHOLE.replace("- nobody says how a discount is rounded", "- <what is missing or open>"), "GAPS: expected one entry"),
+        (WHOLE.replace("## RISKS", "## DANGERS"), "RISKS: expected at least one entry"),
+        (
+            WHOLE.replace("- nobody says how a discount is rounded", "- <what is missing or open>"),
+            "GAPS: expected at least one entry",
+        ),
     ],
 )
 def test_what_is_missing_or_too_little_is_named_and_asked_for_again(text: str, problem: str) -> None:
@@ -81,13 +84,13 @@ def test_what_is_missing_or_too_little_is_named_and_asked_for_again(text: str, p
 @pytest.mark.feature("M6")
 def test_a_source_that_was_changed_makes_the_best_file_incomplete() -> None:
     found = read_research_file(looking(), WHOLE, ("shop.py",))
-    assert found.problems == ("changed in 1 file, and taken back (shop.py): research may not change files",)
+    assert found.problems == ("1 file changed and restored (shop.py): research may not change files",)
     assert found.approach
 
 
 @pytest.mark.feature("M6")
 def test_research_is_bounded_and_the_work_begins_with_what_there_is() -> None:
-    vain = looking(3, ("GAPS: expected one entry at least, found none",))
+    vain = looking(3, ("GAPS: expected at least one entry, found none",))
     assert not vain.researching
     assert "# Research: this iteration" not in prompt(vain)
 

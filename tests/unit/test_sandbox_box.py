@@ -88,7 +88,7 @@ def test_a_model_that_is_reached_in_clear_text_or_not_at_all_is_refused(url: str
 
 
 def test_an_agent_whose_model_nobody_knows_is_refused() -> None:
-    with pytest.raises(OperatorError, match="nothing tells where the model"):
+    with pytest.raises(OperatorError, match="the address of this agent's model is unknown"):
         reach_of({}, (), ())
     assert reach_of({}, ("a.example",), ()).endpoints == (("a.example", 443),)
 

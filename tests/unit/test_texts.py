@@ -75,10 +75,10 @@ def test_a_failure_seen_once_has_no_line() -> None:
 @pytest.mark.parametrize(
     ("use", "told"),
     [
-        (ContextUse(peak=61_000, window=100_000), "61% of 100,000 tokens at its fullest"),
+        (ContextUse(peak=61_000, window=100_000), "61% of 100,000 tokens at its peak"),
         (
             ContextUse(peak=61_000, window=100_000, heard=400, noise=100),
-            "61% of 100,000 tokens at its fullest, 25% of tool output is noise",
+            "61% of 100,000 tokens at its peak, 25% of tool output is noise",
         ),
         (ContextUse(peak=61_000), "61,000 tokens"),
     ],

@@ -57,12 +57,12 @@ def test_a_failure_that_had_been_fixed_is_told_with_the_commit_in_which_it_passe
 
 def test_an_iteration_that_only_brought_back_older_files_is_told_with_both_commits() -> None:
     seen = moment(1, tree="A"), moment(2, tree="B"), moment(3, tree="A")
-    assert "iteration 3 (3333333333) brought back the files of iteration 1 (1111111111) and undid" in told(after(*seen))
+    assert "iteration 3 (3333333333) restored the files of iteration 1 (1111111111) and undid" in told(after(*seen))
 
 
 def test_work_that_was_taken_back_is_told_as_failed() -> None:
     seen = moment(1), moment(2, undone=True, files=("calc.py",)), moment(3)
-    assert "failed and taken off the branch: iteration 2, commit 2222222222 (calc.py)" in told(after(*seen))
+    assert "failed and removed from the branch: iteration 2, commit 2222222222 (calc.py)" in told(after(*seen))
 
 
 def test_iterations_without_progress_are_told_by_what_they_did() -> None:
