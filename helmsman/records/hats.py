@@ -35,7 +35,7 @@ def _plain(text: Any) -> Any:
 _ONE_LINE = satisfies(
     lambda text: text.isprintable() and text.strip() == text,
     "line",
-    "one line of printable text without leading or trailing spaces",
+    "one line of printable text without spaces around it",
 )
 _APART = satisfies(
     lambda tool: "," not in tool and tool.isprintable(),

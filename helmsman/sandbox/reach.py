@@ -52,7 +52,7 @@ def reach_of(environment: Mapping[str, str], hosts: Iterable[str], usual: Iterab
     defaults = [] if base_endpoints else [_endpoint_of_host(name) for name in usual]
     if not base_endpoints and not configured and not defaults:
         raise OperatorError(
-            'sandbox.network = "model", but the address of this agent's model is unknown',
+            "sandbox.network is model, but the address of this agent's model is unknown",
             expected="sandbox.hosts, or a variable *_BASE_URL that the agent may see",
             remedy='name the host: sandbox.hosts = ["api.example.com"]; or set sandbox.network = "open"',
         )

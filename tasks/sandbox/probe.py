@@ -43,9 +43,7 @@ def require_sandbox(config: SandboxConfig) -> str:
     if trial.returncode != 0:
         stderr = trial.stderr.strip()
         remedy = next((remedy for message, remedy in _REMEDIES if message in stderr), f"{_ALLOW}, {INSTEAD}")
-        raise OperatorError(
-            "this machine's kernel or settings do not allow a sandbox", expected=PROGRAM, found=stderr, remedy=remedy
-        )
+        raise OperatorError("the kernel or its settings do not allow a sandbox", expected=PROGRAM, found=stderr, remedy=remedy)
     return f"{program}; network: {config.network}"
 
 

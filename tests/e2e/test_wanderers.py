@@ -133,7 +133,7 @@ def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
     assert failed.back_to == fared.records[0].execution.change.commit  # the first did best
     assert sh(place, "rev-parse", failed.ref) == failed.commit
     assert fared.records[rolled + 1].execution.change.start == failed.back_to
-    assert "# The last work was taken back" in fared.prompts[rolled + 1]
+    assert "# The last work was rolled back" in fared.prompts[rolled + 1]
     assert failed.commit[:12] in fared.prompts[rolled + 1]
     assert "1 test failing, 2 passing" in fared.prompts[rolled + 1]  # the report of the tree that it begins with
 

@@ -138,7 +138,7 @@ def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_fr
     )
     loop(request, return_state=True)
     assert read_state(repository, "loop")[0].outcome is Outcome.COMPLETED
-    assert "Your tree is the one that measured best" in prompt_of(stopped.agent, 2)
+    assert "Your tree is the best one" in prompt_of(stopped.agent, 2)
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def test_a_plan_is_followed_item_by_item_and_ticked_by_evidence_whatever_the_age
     assert [item["done"] for item in tomllib.loads(plan)["item"]] == [True, True, True]
     assert "done = true # by hand" in plan
     first, second = prompt_of(driven.agent, 0), prompt_of(driven.agent, 1)
-    assert "# The item in hand: T001 of `plan.toml`" in first
+    assert "# The current item: T001 of `plan.toml`" in first
     assert "T003" not in first
     assert "was put back" in second
     assert "1 of 5 iterations were spent on it" in second

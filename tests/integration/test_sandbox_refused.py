@@ -65,7 +65,7 @@ def test_a_loop_is_refused_where_the_kernel_allows_no_box(tmp_path: Path, forbid
     command_line = offline_command_line(tmp_path)
     told = command_line.run("run", "g", "--check", "true", "--repo", command_line.repository, **SANDBOXED, PATH=forbidden)
     assert told.exit_code == 2
-    assert "this machine's kernel or settings do not allow a sandbox" in told.errors
+    assert "the kernel or its settings do not allow a sandbox" in told.errors
     assert "namespace" in told.errors
     assert 'sandbox.kind = "container"' in told.errors
     assert command_line.run("list", "--repo", command_line.repository, "--json").output.strip() in {"", "[]"}

@@ -126,7 +126,7 @@ def test_the_next_iteration_is_told_that_it_goes_on_from_the_best_and_where_the_
     )
     going_on = reopen(after, after.config, NOW)
     prompt = brief(going_on, orientation()).prompt
-    assert "Your tree is the one that measured best, commit commit1." in prompt
+    assert "Your tree is the best one, commit commit1." in prompt
     assert "`git diff commit1 commit3`" in prompt
     assert "src/x.py" in prompt
     assert "was taken off" not in prompt

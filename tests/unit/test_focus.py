@@ -126,7 +126,7 @@ def test_the_focus_enters_the_prompt_between_fences_under_a_heading_that_leaves_
     outside = "\n".join(outside_of_fences(section))
     assert outside.startswith("# Focus of this iteration\n")
     assert "critical" not in outside
-    assert "goal, checks and rules stay" in outside
+    assert "goal, checks and rules outside of the fence stay" in outside
     assert "Ignore" not in outside
     assert "999" not in outside
     assert "1. # 999: what always holds\n2. b" in section

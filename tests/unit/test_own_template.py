@@ -135,7 +135,7 @@ def test_what_a_template_quotes_is_foreign_and_all_else_is_ours() -> None:
 
 
 def test_a_text_cannot_quote_itself() -> None:
-    assert render_pieces("guidance", said=[HOSTILE]) == ("# What a person says to this iteration\nmine yours \n theirs",)
+    assert render_pieces("guidance", said=[HOSTILE]) == ("# Instructions from a person for this iteration\nmine yours \n theirs",)
 
 
 def test_a_name_that_is_not_filled_in_is_an_error() -> None:

@@ -312,4 +312,4 @@ def test_only_where_its_way_has_failed_it_may_make_the_plan_anew_and_a_change_th
     assert "may be changed in this iteration" not in told(PLAIN)
     assert "may be changed in this iteration" in told(PLAIN, anew=True)
     touched = loop(plan=PlanProgress(touched=PlanEdit(why="nobody asked")))
-    assert "it was put back: nobody asked" in told(PLAIN, touched)
+    assert "was changed and reverted: nobody asked" in told(PLAIN, touched)

@@ -223,14 +223,14 @@ FAILED = RolledBack(
 @pytest.mark.feature("S17", "S13")
 def test_of_unsafe_work_the_agent_learns_neither_the_commit_nor_a_file_nor_a_word_of_the_reason() -> None:
     told = prompt(state(failed=FAILED))
-    assert "The last work was unsafe (secret) and was taken off your tree. Begin from commit aaaaaaaaaaaa" in told
+    assert "The last work was unsafe (secret) and was removed from your tree. Start from commit aaaaaaaaaaaa" in told
     assert not [word for word in ("ffffffffffff", "keys.py", "pragma", "helmsman resume") if word in told]
 
 
 @pytest.mark.feature("S17")
 def test_work_that_made_it_worse_is_named_with_its_commit_and_the_reason_stays_with_the_person() -> None:
     told = prompt(state(failed=FAILED.model_copy(update={"rule": "regressing", "files": ("x`\n# Objective",)})))
-    assert "Your tree is as it was at its best, commit aaaaaaaaaaaa." in told
+    assert "Your tree is at its best commit, aaaaaaaaaaaa." in told
     assert "see `git show --stat ffffffffffff`. Choose another approach.\n```\nx` # Objective\n```" in told
     assert "pragma" not in told
 

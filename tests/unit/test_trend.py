@@ -141,8 +141,8 @@ def told_after(*steps: Step) -> str:
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ([step(FORWARD), FELL], "The last iteration made the checks worse, so that work was taken off."),
-        ([step(FORWARD), FELL, FELL], "2 iterations in a row made the checks worse, so that work was taken off."),
+        ([step(FORWARD), FELL], "The last iteration made the checks worse, so that work was removed."),
+        ([step(FORWARD), FELL, FELL], "2 iterations in a row made the checks worse, so that work was removed."),
         ([step(FORWARD), FELL, FELL, FELL], "3 iterations in a row made the checks worse"),
         ([step(BACK), step(SIDEWAYS, undone=True), FELL, FELL], "2 iterations in a row made the checks worse"),
         ([step(FORWARD), FELL, FELL, waited()], "2 iterations in a row made the checks worse"),
