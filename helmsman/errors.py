@@ -53,8 +53,8 @@ class TransientError(HelmsmanError):
 
 
 class CallInterrupted(TransientError):  # noqa: N818 - describes a call
-    """The world broke what was paid for half-way. It is not tried again at once: what there is of it is kept first."""
+    """A paid call failed half-way. It is not retried at once: its results are stored first."""
 
 
 class Cancelled(HelmsmanError):  # noqa: N818 - a request that was granted, not a failure
-    """Somebody asked for the loop to stop; work and state are kept."""
+    """A person asked the loop to stop; work and state are kept."""

@@ -137,12 +137,12 @@ def _first_line(text: str, end: int) -> int:
     return start
 
 
-def is_placeholder(found: Secret) -> bool:
+def is_placeholder(match: Secret) -> bool:
     """Whether it is an example in documentation. Unknown examples are redacted too, which only loses a few words."""
-    if found.kind == URL:
-        return bool(_NO_PASSWORD.fullmatch(found.secret))
-    run = max(re.findall("[A-Za-z0-9]+", found.secret), key=len, default="")
-    return bool(_EXAMPLE.search(found.secret)) or len(set(run)) < _DIFFERENT
+    if match.kind == URL:
+        return bool(_NO_PASSWORD.fullmatch(match.secret))
+    run = max(re.findall("[A-Za-z0-9]+", match.secret), key=len, default="")
+    return bool(_EXAMPLE.search(match.secret)) or len(set(run)) < _DIFFERENT
 
 
 def is_mixed(secret: str) -> bool:
@@ -166,9 +166,9 @@ def secrets_in_text(text: str) -> list[Secret]:
     if truncated and _begins_a_word(text, truncated.start()):
         candidates.append(Secret("Token", truncated[0], truncated.start(), truncated.end()))
     secrets: list[Secret] = []
-    for one in sorted(candidates, key=lambda one: (one.start, -one.end)):
-        if not secrets or one.start >= secrets[-1].end:
-            secrets.append(one)
+    for match in sorted(candidates, key=lambda match: (match.start, -match.end)):
+        if not secrets or match.start >= secrets[-1].end:
+            secrets.append(match)
     return secrets
 
 

@@ -80,8 +80,8 @@ def _parse_tables(key: str, named: str = "", prefix: str = "") -> BeforeValidato
 
 
 def _with_name(item: Any, key: str, name: str) -> Any:
-    given = cast("dict[str, Any]", item)
-    return given | {key: given.get(key) or name} if isinstance(item, dict) else item
+    table = cast("dict[str, Any]", item)
+    return table | {key: table.get(key) or name} if isinstance(item, dict) else item
 
 
 Checks = Annotated[tuple[CheckConfig, ...], _parse_tables("command")]

@@ -58,13 +58,13 @@ def setting_lines(requested: TrustRequest) -> Iterator[str]:
 
 def violations(pairs: Iterable[tuple[str, Any]]) -> list[Setting]:
     """Operator's keys among (dotted key, value), including those in lists of tables."""
-    found = list[Setting]()
+    settings = list[Setting]()
     for key, value in pairs:
         if OWNERS.get(key) is Owner.OPERATOR:
-            found.append(Setting(key, as_json(value)))
+            settings.append(Setting(key, as_json(value)))
         elif key in _LISTS and isinstance(value, list | tuple):
-            found += _violations_in_list(key, cast("list[Any]", value))
-    return found
+            settings += _violations_in_list(key, cast("list[Any]", value))
+    return settings
 
 
 def as_json(value: Any) -> str:

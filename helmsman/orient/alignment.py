@@ -90,7 +90,7 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
     omitted = f" ({facts.left_out} more left out)" if facts.left_out else ""
     fact_texts = {
         "Commands found in the repository's files (not run)": "\n".join(
-            f"{command}   ({found})" for command, found in facts.commands.items()
+            f"{command}   ({source})" for command, source in facts.commands.items()
         ),
         f"Its files, two levels deep{omitted}": "\n".join(facts.files),
         "Its newest commits": "\n".join(facts.commits),
@@ -138,11 +138,11 @@ def read_proposal(reply: Reply, goal: str, present: Alignment | None = None) -> 
 
 def _alignment(answer: _Answer, goal: str, present: Alignment | None) -> Alignment:
     answered = tuple(_all_answers(present)) if present else ()
-    answered_keys, questions = {one.key for one in answered}, dict[str, AlignmentQuestion]()
-    for one in (AlignmentQuestion(question=question) for question in _distinct_lines(answer.blocking_questions)):
-        questions.setdefault(one.key, one)
-    unanswered = tuple(one for key, one in questions.items() if key not in answered_keys)  # distinct and unanswered
-    stages = [{"what": one.stage, "proof": one.artifact} for one in answer.sequence if one_line(one.stage)]
+    answered_keys, questions = {item.key for item in answered}, dict[str, AlignmentQuestion]()
+    for item in (AlignmentQuestion(question=question) for question in _distinct_lines(answer.blocking_questions)):
+        questions.setdefault(item.key, item)
+    unanswered = tuple(item for key, item in questions.items() if key not in answered_keys)  # distinct and unanswered
+    stages = [{"what": item.stage, "proof": item.artifact} for item in answer.sequence if one_line(item.stage)]
     names = _Answer.model_fields.keys() - {"approach", "sequence", "blocking_questions"}
     lists = {name.removesuffix("_gaps"): _distinct_lines(getattr(answer, name)) for name in names}
     return Alignment.model_validate(
@@ -196,15 +196,15 @@ def add_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
 
 def close_questions(present: Alignment, reason: str) -> Alignment:
     """Move answered questions to the settled ones. `reason`: why no model incorporated them."""
-    open_questions = tuple(one for one in present.questions if one.open)
+    open_questions = tuple(question for question in present.questions if question.open)
     made = present.made.model_copy(update={"reason": one_line(reason)[:_REASON]})
     return present.model_copy(update={"questions": open_questions, "answered": tuple(_all_answers(present)), "made": made})
 
 
 def _all_answers(present: Alignment) -> Iterator[AlignmentQuestion]:
     """All answers, or the newest ones if there are too many."""
-    answered = [*present.answered, *(one for one in present.questions if not one.open)]
-    latest = {one.key: one for one in answered}
+    answered = [*present.answered, *(question for question in present.questions if not question.open)]
+    latest = {question.key: question for question in answered}
     yield from tuple(latest.values())[-MOST_LINES:]
 
 

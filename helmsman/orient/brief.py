@@ -112,7 +112,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
     # instructions between which a person has to choose
     conflicts = "\n".join(clean(describe_conflict(one)) for one in state.oversight.conflicts)
     is_blocked_by_conflict = conflicts and state.oversight.diagnosis == "double_bind"
-    without_tests = ", ".join(f"`{clean(one.command)}`" for one in (checks.results if checks else ()) if one.ran_no_test)
+    without_tests = ", ".join(f"`{clean(result.command)}`" for result in (checks.results if checks else ()) if result.ran_no_test)
     failed_checks = [*map(failed_check_values, checks.failures)] if checks else []
     results = (
         render_pieces("checks", failed=failed_checks, total=len(checks.results), empty=without_tests)

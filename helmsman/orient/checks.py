@@ -11,9 +11,9 @@ LOGS = ".helmsman/checks"
 SHOWN = 15  # failures of one check; its log has the others
 
 
-def commands(given: Iterable[str]) -> str:
+def commands(texts: Iterable[str]) -> str:
     """Indent commands, including those of several lines; empty for none."""
-    return "\n".join(f"    {line}" for command in given for line in clean_lines(command).splitlines())
+    return "\n".join(f"    {line}" for command in texts for line in clean_lines(command).splitlines())
 
 
 def failed_check_values(result: CheckResult) -> Mapping[str, object]:

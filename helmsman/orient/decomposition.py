@@ -63,7 +63,7 @@ def chain_file(config: LoopConfig) -> str:
     texts = (block.text.partition("\n")[0].strip() for block in blocks(goal) if block.kind in {"heading", "text"})
     headline = next(filter(None, texts), "")
     of_goal = tuple(_list_items(goal))
-    parts = split((*of_goal, *(one for one in acceptance_criteria(config) if one not in of_goal))) or [()]
+    parts = split((*of_goal, *(criterion for criterion in acceptance_criteria(config) if criterion not in of_goal))) or [()]
     goals = (
         "\n".join((f"{headline} (part {number} of {len(parts)})".strip(), *(f"- {criterion}" for criterion in part)))
         for number, part in enumerate(parts, 1)
@@ -95,5 +95,5 @@ LONGEST_APPROACH = 2_000
 
 def approaches(given: Sequence[str], count: int) -> tuple[str, ...]:
     """One approach for each loop: the given ones, then others of the table, then none, which leaves it to the agent."""
-    chosen = (*given, *(one for one in APPROACHES if one not in given))[:count]
+    chosen = (*given, *(approach for approach in APPROACHES if approach not in given))[:count]
     return (*chosen, *[""] * (count - len(chosen)))

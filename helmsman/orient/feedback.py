@@ -6,9 +6,10 @@ from helmsman.records.proof import JudgeMemory
 def feedback_file(memory: JudgeMemory) -> str:
     """All stored rejections, newest last, rendered from the state; edits of the file are not read."""
     text = "# Why the judge rejected the work\n"
-    for one in memory.feedback:
-        again = f"; repeated {one.repeated} times" if one.repeated else ""
-        text += f"\n## Iteration {one.iteration}, {one.consecutive} in a row, {one.at:%Y-%m-%d %H:%M} UTC{again}\n{one.reason}\n"
+    for rejection in memory.feedback:
+        again = f"; repeated {rejection.repeated} times" if rejection.repeated else ""
+        heading = f"Iteration {rejection.iteration}, {rejection.consecutive} in a row, {rejection.at:%Y-%m-%d %H:%M} UTC{again}"
+        text += f"\n## {heading}\n{rejection.reason}\n"
     return text if memory.feedback else f"{text}\nNo rejection yet.\n"
 
 

@@ -43,7 +43,7 @@ class Scene:
 
 def scene_of(state: LoopState) -> Scene:
     advice, report = advise(state), state.checks
-    item = next((one for one in state.plan.sketch if one.id == state.plan.now and not one.done), None)
+    item = next((candidate for candidate in state.plan.sketch if candidate.id == state.plan.now and not candidate.done), None)
     has_failures = report is not None and bool(report.failures)
     # failures of the last checks and how long they have lasted; the initial tree does not count
     checked = [summary for summary in state.history if summary.checked and summary.movement is not Movement.WAITED]

@@ -57,9 +57,9 @@ def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
     """Sections of a research prompt, with problems of the last try first; none in a prompt for work."""
     if not state.researching:
         return
-    found = state.memory.research
-    if found.problems:
-        yield "research problems", render_pieces("research_problems", found=found, most=RESEARCH_TRIES)
+    research = state.memory.research
+    if research.problems:
+        yield "research problems", render_pieces("research_problems", found=research, most=RESEARCH_TRIES)
     yield "research", render_pieces("research", file=FILE)
 
 

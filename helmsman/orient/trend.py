@@ -22,12 +22,12 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
     """Section on the trend; empty before the first iteration, and if the last one's work is no longer on the branch."""
     if not state.past_iterations or state.failed:
         return ()
-    candidates = [one for one in state.history if one.movement is not Movement.WAITED or one.iteration == BASE]
+    candidates = [summary for summary in state.history if summary.movement is not Movement.WAITED or summary.iteration == BASE]
     checked = [summary for summary in candidates if summary.checked and not summary.undone]
     comparison = _comparison_lines(state.checks, checked[-2], checked) if state.checks and len(checked) > 1 else ()
     rolled_back = (  # to show that this work is not done
-        f"failed and removed from the branch: iteration {one.iteration}, commit {one.commit[:10]}{_files_text(one)}"
-        for one in [summary for summary in state.history if summary.undone][-TRIES:]
+        f"failed and removed from the branch: iteration {summary.iteration}, commit {summary.commit[:10]}{_files_text(summary)}"
+        for summary in [summary for summary in state.history if summary.undone][-TRIES:]
     )
     lines = [*comparison, *rolled_back, *_attempt_lines(state), *_issue_line(state)]
     since = f"iteration {state.past_iterations[-2].iteration}" if len(state.past_iterations) > 1 else "the start"
@@ -37,7 +37,7 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
 def _comparison_lines(report: CheckReport, previous: IterationSummary, summaries: Sequence[IterationSummary]) -> Iterator[str]:
     """Compare the report with that of the previous iteration; names that a summary has no room for do not count as new."""
     failing_by_check = (
-        (one.counts.failing if one.counts else ()) or (one.name,) for one in report.failures
+        (result.counts.failing if result.counts else ()) or (result.name,) for result in report.failures
     )  # a check without test names counts by its own name
     failing = [name for names in failing_by_check for name in names]
     still_failing = {result.name for result in report.results if not result.passed} | set(failing)
@@ -66,10 +66,10 @@ def _passed_text(name: str, summaries: Sequence[IterationSummary]) -> str:
 
 def _attempt_lines(state: LoopState) -> Iterator[str]:
     """Describe iterations without progress, and those that only restored an earlier tree."""
-    worked = state.past_iterations
-    for at, summary in [*enumerate(worked)][-TRIES:]:
-        twin = next((one for one in reversed(worked[: max(0, at - 1)]) if one.tree and one.tree == summary.tree), None)
-        if twin and worked[at - 1].tree != summary.tree:
+    past = state.past_iterations
+    for at, summary in [*enumerate(past)][-TRIES:]:
+        twin = next((other for other in reversed(past[: max(0, at - 1)]) if other.tree and other.tree == summary.tree), None)
+        if twin and past[at - 1].tree != summary.tree:
             restored = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
             yield f"iteration {summary.iteration} ({summary.commit[:10]}) restored {restored} and undid the changes in between"
         elif state.oversight.idle >= IDLE:

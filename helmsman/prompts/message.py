@@ -105,12 +105,12 @@ def _problems(tree: nodes.Template) -> Iterator[TemplateProblem]:
 
 def _is_blank(node: nodes.Node) -> bool:
     texts = node.nodes if isinstance(node, nodes.Output) else [node]
-    return all(isinstance(one, nodes.TemplateData) and not one.data.strip() for one in texts)
+    return all(isinstance(text, nodes.TemplateData) and not text.data.strip() for text in texts)
 
 
 def _problems_in(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[TemplateProblem]:
     for node in body:
-        known = names
+        allowed = names
         match node:
             case nodes.Name():
                 if node.name not in names:
@@ -123,14 +123,14 @@ def _problems_in(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[
             case nodes.Call(node=nodes.Name(name="super"), args=[], kwargs=[]):
                 continue
             case nodes.For(target=nodes.Name(name=own), iter=nodes.Name(name="criteria")) if not {own, "loop"} & names:
-                known = names | {own, "loop"}  # loops do not nest and do not shadow values
+                allowed = names | {own, "loop"}  # loops do not nest and do not shadow values
             case _ if not _is_safe(node):
-                what = type(node).__name__
-                yield TemplateProblem(node.lineno, f"{what} is not allowed here: a template may only print and use if and else")
+                kind = type(node).__name__
+                yield TemplateProblem(node.lineno, f"{kind} is not allowed here: a template may only print and use if and else")
                 continue
             case _:
                 pass
-        yield from _problems_in(node.iter_child_nodes(), known)
+        yield from _problems_in(node.iter_child_nodes(), allowed)
 
 
 def _is_safe(node: nodes.Node) -> bool:

@@ -108,9 +108,9 @@ def record_of(
     learned: Learned | None = None,
 ) -> IterationRecord:
     """Assemble the record of the due iteration, before any consequence of the decision."""
-    known: dict[str, Any] = {**dict(orientation), **dict(evidence), **dict(overseen), "learned": learned or Learned()}
+    fields: dict[str, Any] = {**dict(orientation), **dict(evidence), **dict(overseen), "learned": learned or Learned()}
     return IterationRecord.model_validate(
-        {**known, "loop": state.loop, "iteration": state.due, "attempt": state.attempt, "decision": decision}
+        {**fields, "loop": state.loop, "iteration": state.due, "attempt": state.attempt, "decision": decision}
     )
 
 
@@ -311,11 +311,11 @@ def remember_verdict(before: JudgeMemory, record: IterationRecord, limit: int, *
         )
         for verdict in judgement.criteria
     ]
-    known = before.model_copy(
+    memory = before.model_copy(
         update={"notes": (*before.notes, *note)[-NOTES_KEPT:], "verdicts": (*before.verdicts, *verdicts)[-VERDICTS_KEPT:]}
     )
     if not judgement.rejected:
-        return known.model_copy(update={"rejections": 0}) if judgement.approved else known
+        return memory.model_copy(update={"rejections": 0}) if judgement.approved else memory
     # the judge's own words for each unmet criterion: finding, place and fix
     unmet = tuple(verdict for verdict in judgement.criteria if verdict.unmet)
     names = {verdict.criterion for verdict in unmet}
@@ -330,7 +330,7 @@ def remember_verdict(before: JudgeMemory, record: IterationRecord, limit: int, *
     )
     resets = reset and in_row >= limit
     count = {"rejections": 0, "reset_at": number} if resets else {"rejections": in_row}
-    return known.model_copy(update={"feedback": (*before.feedback, rejection)[-REJECTIONS_KEPT:], **count})
+    return memory.model_copy(update={"feedback": (*before.feedback, rejection)[-REJECTIONS_KEPT:], **count})
 
 
 def _criterion_line(verdict: CriterionVerdict) -> str:
@@ -359,12 +359,12 @@ def windows(before: Mapping[str, int], call: AgentCall) -> dict[str, int]:
     return dict(list((others | {call.model: call.context.window}).items())[-WINDOWS_KEPT:])
 
 
-def last_call(before: LastCall, record: IterationRecord, known: Mapping[str, int]) -> LastCall:
+def last_call(before: LastCall, record: IterationRecord, windows: Mapping[str, int]) -> LastCall:
     """Facts about the last session. A call in which the model never answered adds nothing: earlier facts remain valid."""
     call = record.execution.call
     if not (call.context.peak or call.tool_calls or call.rotated):
         return before
-    window = call.context.window or known.get(call.model, 0)  # an interrupted call does not report it
+    window = call.context.window or windows.get(call.model, 0)  # an interrupted call does not report it
     return LastCall(
         errors=call.errors,
         rotated=call.rotated,

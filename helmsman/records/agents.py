@@ -141,12 +141,12 @@ def capabilities_of(stream: Stream) -> frozenset[Capability]:
     """Capabilities of a stream, by its table."""
     commands = any(rule.result and rule.result.exit for rule in stream.rules)
     spent = [rule.spent for rule in stream.rules if rule.spent]
-    found = {
+    reported = {
         Capability.COMMANDS: commands,
         Capability.TOKENS: bool(spent),
         Capability.COST: any(spending.cost for spending in spent),
     }
-    return _EVENTS | {capability for capability, is_reported in found.items() if is_reported}
+    return _EVENTS | {capability for capability, is_reported in reported.items() if is_reported}
 
 
 ENDINGS = (
@@ -221,9 +221,9 @@ class AgentKind(Record):
             ('prompt = "argument" if the command contains {prompt}', "prompt" in named and self.prompt != "argument"),
             ('a table [stream] if output = "events", and only then', (self.output == "events") != bool(self.stream)),
         )
-        for what, is_missing in missing:
+        for expected, is_missing in missing:
             if is_missing:
-                raise PydanticCustomError("command", what)
+                raise PydanticCustomError("command", expected)
         return self
 
 

@@ -53,9 +53,9 @@ class CheckResult(Record):
     @property
     def for_agent(self) -> "CheckResult":
         """The part of a hidden check that the agent may know: its name and whether it passes."""
-        kept = {"name", "passed", "exit_code", "seconds", "timed_out"}
+        shown = {"name", "passed", "exit_code", "seconds", "timed_out"}
         listed = () if self.passed else (HIDDEN_RESULT,)
-        return CheckResult.model_validate({"command": "", "listed": listed, **self.model_dump(include=kept)})
+        return CheckResult.model_validate({"command": "", "listed": listed, **self.model_dump(include=shown)})
 
     @property
     def ran_no_test(self) -> bool:

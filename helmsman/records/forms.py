@@ -89,9 +89,9 @@ def form_for(kind: GateKind) -> type[Form]:
     return create(f"{base.__name__}{kind.title().replace('-', '')}", __base__=base, decision=decision)
 
 
-def read_form(gate: Gate, given: Mapping[str, Any]) -> Form:
+def read_form(gate: Gate, values: Mapping[str, Any]) -> Form:
     """Validate a completed form. Raises OperatorError that names the field."""
-    return _validate(form_for(gate.kind), given)
+    return _validate(form_for(gate.kind), values)
 
 
 @cache
@@ -104,9 +104,9 @@ def answers_form(questions: tuple[str, ...]) -> type[BaseModel]:
     return create("Answers", __config__=Form.model_config, **fields, by=(str, NAME))
 
 
-def read_answers(questions: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, str]:
+def read_answers(questions: tuple[str, ...], values: Mapping[str, Any]) -> Mapping[str, str]:
     """Answers by question, without open ones; an empty text leaves the decision to the agent."""
-    form = _validate(answers_form(questions), given)
+    form = _validate(answers_form(questions), values)
     answers = {question: str(getattr(form, f"answer_{at}")) for at, question in enumerate(questions, 1)}
     return {question: "" if answer == LEFT else answer for question, answer in answers.items() if answer}
 
@@ -114,9 +114,9 @@ def read_answers(questions: tuple[str, ...], given: Mapping[str, Any]) -> Mappin
 F = TypeVar("F", bound=BaseModel)
 
 
-def _validate(form: type[F], given: Mapping[str, Any]) -> F:
+def _validate(form: type[F], values: Mapping[str, Any]) -> F:
     try:
-        return form.model_validate(given)
+        return form.model_validate(values)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc'])) or 'the form'}: {problem['msg']}" for problem in error.errors()[:5]

@@ -153,8 +153,8 @@ class LoopState(Record):
     @property
     def researching(self) -> bool:
         """Whether the due iteration only does research."""
-        found = self.memory.research
-        return self.config.research.use and not found.complete and found.tries < RESEARCH_TRIES
+        research = self.memory.research
+        return self.config.research.use and not research.complete and research.tries < RESEARCH_TRIES
 
     @property
     def outcome(self) -> Outcome | None:

@@ -113,8 +113,8 @@ def _import_commit(repository: Repository, folder: Path, commit: str) -> bool:
     """Import a commit with its objects; returns whether it is complete in the repository."""
     own, alternate = str(folder / "objects"), str(repository.common / "objects")
     env = {"GIT_OBJECT_DIRECTORY": own, "GIT_ALTERNATE_OBJECT_DIRECTORIES": alternate}
-    known = {line.partition(b" ")[0] for line in _references(repository.common).splitlines()}
-    stdin = b"".join([commit.encode(), b"\n", *(b"^%s\n" % commit_id for commit_id in sorted(known))])
+    existing = {line.partition(b" ")[0] for line in _references(repository.common).splitlines()}
+    stdin = b"".join([commit.encode(), b"\n", *(b"^%s\n" % commit_id for commit_id in sorted(existing))])
     try:
         pack = git_bytes(repository.common, "pack-objects", "--revs", "--stdout", "-q", stdin=stdin, env=env)
         git_bytes(repository.common, "unpack-objects", "-q", "--strict", stdin=pack)

@@ -71,7 +71,7 @@ def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_mo
         (say("Certainly! Mend it."), "no JSON object"),
         (say(json.dumps(GOOD | {"focusAreas": "a.py"})), "focusAreas"),
         (Fault(text=json.dumps(GOOD), stop_reason="refusal"), "declined"),
-        (Fault(text=json.dumps(GOOD)[:40], stop_reason="max_tokens"), "cut off"),
+        (Fault(text=json.dumps(GOOD)[:40], stop_reason="max_tokens"), "maximum length"),
         (Fault(text=json.dumps(GOOD), stop_reason="something_new"), "something_new"),
     ],
     ids=["words", "wrong type", "refused", "cut off", "unknown end"],
