@@ -93,7 +93,7 @@ class Stream(Record):
     session: Path | None = None
     subagent: Path | None = None
     unwrap: bool = False
-    """Whether commands are told as `/bin/bash -lc '…'`."""
+    """Whether commands are reported as `/bin/bash -lc '…'`."""
     rules: Annotated[tuple[Rule, ...], Field(min_length=1, max_length=100)]
 
 
@@ -108,14 +108,14 @@ class Capability(StrEnum):
     """What a program can do for a loop besides working in a folder until it ends."""
 
     STREAM = "stream"
-    """It prints events while it works, so that a hang is seen and an end is known after a crash."""
+    """It prints events while it works, so that a hang is detected and its ending is known after a crash."""
     TOOLS = "tools"
     COMMANDS = "commands"
     TOKENS = "tokens"
     COST = "cost"
     MODEL = "model"
     CONTEXT = "context"
-    """It tells how full its context is, so that a session is ended in time."""
+    """It reports the use of its context, so that a session is ended in time."""
     HOOKS = "hooks"
     """It asks before each tool call and before it ends: guard rails, and checks inside the session."""
     SESSIONS = "sessions"
@@ -154,7 +154,7 @@ ENDINGS = (
     AgentOutcome.BILLING, AgentOutcome.BAD_MODEL, AgentOutcome.CONTEXT_FULL, AgentOutcome.REJECTED_REQUEST,
     AgentOutcome.REFUSED_START, AgentOutcome.MAX_TURNS, AgentOutcome.ABORTED, AgentOutcome.CRASHED,
 )  # fmt: skip
-"""Endings that a file may name. It may not name completed work, or what only Helmsman's own timers know."""
+"""Endings that a file may name: neither completed work nor endings that only Helmsman's own timers detect."""
 
 
 def _check_ending(value: Any) -> Any:

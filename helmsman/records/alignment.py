@@ -45,7 +45,7 @@ class Stage(Record):
 class AlignmentQuestion(Record):
     question: Line
     answer: Annotated[str, Field(max_length=LONGEST_ANSWER), AfterValidator(one_line)] | None = None
-    """None: it is open. Empty: it is left to whoever does the work."""
+    """None: it is open. Empty: the agent decides."""
 
     @property
     def open(self) -> bool:
@@ -74,7 +74,7 @@ class Alignment(Record):
     """What bridges the three gulfs: the goal, the way to reach it, and how to know that it is reached."""
 
     goal: Annotated[str, Field(max_length=LONGEST_GOAL), AfterValidator(prose), _SAID]
-    """In the words of whoever ordered it; no model changes them."""
+    """In the words of its author; no model changes them."""
     deliverables: Lines = ()
     out_of_scope: Lines = ()
     approach: Annotated[str, Field(max_length=LONGEST_PROSE), AfterValidator(prose)] = ""
@@ -84,11 +84,11 @@ class Alignment(Record):
     behavioural_checks: Lines = ()
     edge_cases: Lines = ()
     capability: Lines = ()
-    """What it is not certain that the agent can do here."""
+    """What the agent may be unable to do here."""
     instruction: Lines = ()
     """What can be read in more than one way."""
     intentionality: Lines = ()
-    """What of the result's form and quality nobody has pictured yet."""
+    """Aspects of the result's form and quality that nobody has described yet."""
     questions: Annotated[tuple[AlignmentQuestion, ...], Field(max_length=MOST_QUESTIONS)] = ()
     answered: Annotated[tuple[AlignmentQuestion, ...], Field(max_length=MOST_LINES)] = ()
     made: Origin = Origin()
@@ -115,13 +115,13 @@ class AlignRequest(Request):
     """Examine a goal before a loop starts: a form asks for what is missing, and the result is written into a file."""
 
     repository: str = Field(min_length=1)
-    """Path of the repository on the machine that runs the flow; it needs a checkout to write in."""
+    """Path of the repository on the machine that runs the flow; it needs a checkout."""
     goal: str = Field(default="", max_length=LONGEST_GOAL)
-    """What should be true at the end. Empty: the repository's helmsman.toml says it, or the alignment file that is there."""
+    """What should be true at the end. Empty: as in the repository's helmsman.toml or its alignment file."""
     out: Inside = ALIGNMENT
-    """The alignment file, by its path from the top of the repository. One that is there is gone on with."""
+    """Path of the alignment file, relative to the repository's root. An existing one is continued."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Further configuration, nested as in helmsman.toml; it wins over the repository's."""
+    """Additional configuration, nested as in helmsman.toml; it overrides the repository's."""
     ask: bool = True
     """Pause the run for its questions. False: they stay open in the file, and the run ends."""
 
@@ -136,7 +136,7 @@ class RepositoryFacts(Record):
     readme: str = ""
     guides: str = ""
     commands: Mapping[str, str] = Field(default_factory=dict[str, str])
-    """Commands that its files name, each with its kind and where it stands. None was run."""
+    """Commands found in its files, each with its kind and place. None was run."""
     commits: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()

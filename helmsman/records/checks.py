@@ -128,7 +128,7 @@ class Weight(StrEnum):
 
     BLOCK = "block"
     HINT = "hint"
-    """It is shown to people and to the judge, and that is all: honest work does it too."""
+    """It is only shown to people and to the judge: honest work does it too."""
 
     @classmethod
     def _missing_(cls, value: object) -> "Weight | None":
@@ -166,7 +166,7 @@ class Leak(Record):
     kind: str
     """As the detector calls it, for example `AWS Access Key`."""
     digest: str
-    """Six hexadecimal digits: enough to know the same secret again, too few to confirm a guess at it."""
+    """Six hexadecimal digits: enough to recognise the same secret, too few to confirm a guess."""
     weight: Weight
     doubt: str = ""
 
@@ -206,7 +206,7 @@ class JudgementOutcome(StrEnum):
     """Every criterion is met. Only this lets a loop complete."""
     REJECTED = "rejected"
     UNDECIDED = "undecided"
-    """None is unmet, and of one it cannot be told from what the judge was shown, also after what it asked for."""
+    """None is unmet, and at least one cannot be decided, even with the files that the judge asked for."""
 
     @classmethod
     def _missing_(cls, value: object) -> "JudgementOutcome | None":
@@ -270,7 +270,7 @@ class Probe(Record):
     """A case that a model wrote without seeing the new source. It is stored outside of the repository, hidden from the agent."""
 
     says: str
-    """What it asks for, in a sentence without its values; this is what the agent is told."""
+    """Its requirement, in a sentence without its values; the agent sees only this."""
     code: str
     right: bool = False
 

@@ -12,7 +12,7 @@ class Severity(StrEnum):
     LOG = "LOG"
     WARN = "WARN"
     REDIRECT = "REDIRECT"
-    """The next iteration is told what to do instead; where that was in vain the ladder goes up a rung."""
+    """The next iteration is told what to do instead; if that does not help, the ladder escalates."""
     PAUSE = "PAUSE"
     ABORT = "ABORT"
 
@@ -48,11 +48,11 @@ class Outcome(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     NOTHING_CHANGED = "nothing_changed"
-    """The agent kept asking to be done, and the tree is the one that the loop began with."""
+    """The agent kept claiming completion on the unchanged tree of the start."""
     UNPROVEN = "unproven"
-    """The agent kept asking to be done, and nothing shows that the work does what the goal asks for."""
+    """The agent kept claiming completion, and nothing proves that the work reaches the goal."""
     BLOCKED = "blocked"
-    """The agent says that it cannot go on by itself, and the judge or a fresh session sees that too."""
+    """The agent says that it cannot continue by itself, and the judge or a fresh session confirms it."""
 
 
 DecisionKind = Literal["continue", "wait", "stop"]

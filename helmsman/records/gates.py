@@ -30,7 +30,7 @@ class GateKind(StrEnum):
     BUDGET = "budget"
     MERGE = "merge"
     UNMERGED = "unmerged"
-    """Something that only a person can clear away keeps proven work from being merged."""
+    """An obstacle that only a person can remove prevents the merge of proven work."""
     LEARNINGS = "learnings"
     HANDED_OVER = "handed-over"
 

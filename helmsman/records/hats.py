@@ -90,9 +90,9 @@ class Hat(Record):
     name: Name
     title: Title
     when: tuple[Condition, ...] = Field(default=(), max_length=10)
-    """At least one must hold. None: it is worn as a preset's usual hat, or if the escalation level asks for it."""
+    """At least one must hold. Empty: it is used as a preset's usual hat, or if the escalation level asks for it."""
     priority: int = Field(default=50, strict=True, ge=0, le=100)
-    """The matching hat with the highest priority is worn; of equals, the first one in the preset."""
+    """The matching hat with the highest priority is used; of equals, the first one in the preset."""
     model: str = Field(default="", pattern=_MODEL)
     allowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
     """Additional tools that are always allowed."""

@@ -19,18 +19,18 @@ Urgency = Literal["low", "normal", "high", "critical"]
 
 
 class Question(Record):
-    """One question to a model in a fresh context. No part but `more` may be empty."""
+    """One question to a model in a fresh context. Only `more` may be empty."""
 
     rules: str
-    """Who it is and how it answers; our words only."""
+    """The model's role and how it answers; trusted text only."""
     task: str
     facts: str
-    """Everything foreign in it is fenced."""
+    """Untrusted texts in it are fenced."""
     closing: str
     form: dict[str, Any]
     """JSON schema of the answer."""
     more: str = ""
-    """What is said beyond that to one who is asked again; the rest is the same, and is found in the cache."""
+    """Addition for a repeated question; all before it is unchanged, so that the provider's cache serves it."""
 
     @property
     def prompt(self) -> str:
@@ -63,9 +63,9 @@ class Compacted(Record):
 
 class WriterResult(Record):
     reason: str = ""
-    """Why nothing of a model's could be used, 500 characters at most; empty where it could."""
+    """Why the model's answer was unusable, 500 characters at most; empty if it was usable."""
     usage: Usage = Usage()
-    """To be charged, also where the answer was of no use."""
+    """It is charged even if the answer was unusable."""
 
 
 class WrittenParts(Record):
@@ -139,12 +139,12 @@ class Orientation(Record):
     hat: ChosenHat | None = None
     plan: CurrentItem | None = None
     template: str = ""
-    """The repository's own, at the commit that the loop began with; empty where it has none."""
+    """The repository's own template, at the start commit of the loop; empty: none."""
 
 
 class Briefing(Record):
     system: str = ""
-    """What is the same in every iteration, so that the provider's cache serves it."""
+    """The part that is the same in every iteration, so that the provider's cache serves it."""
     prompt: str
     sections: tuple[tuple[str, int], ...] = ()
     """Section names with their size in tokens, in order."""

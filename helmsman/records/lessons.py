@@ -36,7 +36,7 @@ class TaskType(StrEnum):
 class LessonKind(StrEnum):
     STRATEGY = "strategy"
     ANTIPATTERN = "antipattern"
-    """What failed again and again, and what was tried in vain."""
+    """What failed repeatedly, and attempts that did not help."""
     CONVENTION = "convention"
 
 
@@ -72,14 +72,14 @@ class Episode(Figures):
     loop: str
     subject: Subject
     approach: str = ""
-    """What was done, by its commits' subjects, 300 characters at most."""
+    """Subjects of its commits, 300 characters at most."""
     files: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
-    """Ids of the lessons, and below of the guardrails, that its prompt carried."""
+    """Ids of the lessons in its prompt; `guarded`: those of the guardrails."""
     guarded: tuple[str, ...] = ()
     learning: tuple[Learning, ...] = ()
     verdicts: tuple[GradedCriterion, ...] = ()
-    """The judge's, of each criterion, where it was asked; 20 at most."""
+    """The judge's verdict on each criterion; 20 at most."""
 
 
 class Summary(Record):
@@ -95,7 +95,7 @@ class Summary(Record):
     cost_usd: float
     tokens: int = 0
     untold: tuple[str, ...] = ()
-    """What the agent's program did not tell, as `Capability` names it: its numbers here are no prices."""
+    """What the agent's program did not report, by names of `Capability`: such numbers are unknown."""
     started_at: datetime
     ended_at: datetime
 
@@ -103,11 +103,11 @@ class Summary(Record):
 class _Taught(Record):
     kind: LessonKind
     text: str = Field(max_length=LONGEST_TEXT)
-    """For an agent: what to do, or what to do instead."""
+    """Instruction for an agent: what to do, or what to do instead."""
     detail: str = Field(default="", max_length=LONGEST_DETAIL)
     failure: FailureClass | None = None
     confidence: float = Field(ge=0, le=1)
-    """Of a lesson averaged over all that was merged into it."""
+    """For a lesson: the average of all observations merged into it."""
     by: Literal["rules", "model", "person"] = "rules"
 
 
@@ -137,10 +137,10 @@ class Lesson(_Taught):
     tests: tuple[str, ...] = ()
     observed: int = Field(default=1, ge=1)
     uses: int = Field(default=1, ge=0)
-    """Times that it was put to the test: seen in a loop, or told to one that has ended since."""
+    """Number of loops that tested it: observed in it, or part of its prompt."""
     successes: int = Field(default=0, ge=0)
     sources: tuple[str, ...] = ()
-    """uids of loops that it was seen in, newest last, 20 at most."""
+    """uids of loops in which it was observed, newest last, 20 at most."""
     created_at: datetime
     updated_at: datetime
     used_at: datetime | None = None
@@ -160,18 +160,18 @@ class Guardrail(Record):
     trigger: str = Field(default="", max_length=300)
     instruction: str = Field(max_length=LONGEST_TEXT)
     origin: str = Field(default="", max_length=300)
-    """What it was made of: loop, iterations, numbers."""
+    """Its origin: loop, iterations, numbers."""
     by: Literal["helmsman", "person"] = "helmsman"
     edited: bool = False
     before_seen: int = Field(default=0, ge=0)
     before_of: int = Field(default=0, ge=0)
-    """Checked iterations before it was made, and of these the ones in which the class failed."""
+    """Checked iterations before its creation; `before_seen`: those in which the class failed."""
     after_seen: int = Field(default=0, ge=0)
     after_of: int = Field(default=0, ge=0)
-    """The same of those in which the agent was told."""
+    """The same for iterations with the guardrail in the prompt."""
     loops: int = Field(default=0, ge=0)
     unneeded: int = Field(default=0, ge=0)
-    """Of those the newest ones in a row in which nothing of its class was anywhere near."""
+    """Consecutive latest loops in which its class of failure never came close to occurring."""
     created_at: datetime
     loaded_at: datetime | None = None
     retired: str = ""

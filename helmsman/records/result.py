@@ -54,13 +54,13 @@ class LoopResult(Record):
     merged: Merged | None = None
     issue: IssueLink | None = None
     later: str = ""
-    """Ref of the work after this commit, if the loop was left at its best tree and not at its last; else empty."""
+    """Ref of later work, if the loop ended at its best tree instead of its last one; else empty."""
     verified: bool = True
-    """Whether Helmsman signed the state that this was read from. If not, anybody may have written all of the above."""
+    """Whether the state carries Helmsman's signature. If not, anyone may have written these values."""
     unverified: str = Field(default="", exclude=True)
-    """What was found in the place of a state that Helmsman signed; empty: it is verified."""
+    """What was found instead of a signed state; empty: it is verified."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
-    """What the agent's program does not tell: its numbers here are no zeros. Machines read of that in `status --json`."""
+    """What the agent's program does not report: such numbers are unknown, not 0. `status --json` lists them."""
 
 
 def result_of(state: LoopState, state_ref: str, unverified: str = "") -> LoopResult:

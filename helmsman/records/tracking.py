@@ -33,17 +33,17 @@ class Escalation(Record):
     uid: str
     loop: str
     detection: str = Field(pattern=r"^[\w.+-]{1,80}$")
-    """The rule that noticed it, or the kind of question: the same one is the same issue, however often it comes back."""
+    """The rule that found it, or the kind of question. A recurrence uses the same issue."""
     stage: str = Field(pattern=r"^[\w.+-]{1,120}$")
-    """Unique in the loop for each time that there is something new to say of it."""
+    """Unique in the loop for each report of something new."""
     level: str
-    """What the label says: `E-II`, `question`, `stopped`…"""
+    """Text of the label: `E-II`, `question`, `stopped`…"""
     heading: str
     why: str
     at: datetime
     gate: Gate | None = None
     over: bool = False
-    """It stands no more, which those who are told each thing once are told as well."""
+    """Whether it is resolved; channels that report each stage once report this too."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class Comment(Record):
     body: str = ""
     created_at: datetime
     edited: bool = False
-    """Whether its words may be another's: whoever may write to a repository may change a comment in it."""
+    """Whether it was edited, perhaps by another author: anyone with write access can edit comments."""
 
 
 Act = Literal["open", "comment", "label", "close"]
@@ -88,7 +88,7 @@ class TrackerAction(Record):
     escalation: Escalation | None = None
     reopen: bool = False
     stage: str = ""
-    """Under which mark it is told; empty where that was told before."""
+    """Mark of the comment; empty if it was reported before."""
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
 

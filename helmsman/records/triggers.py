@@ -27,16 +27,16 @@ class Delivery(Record):
     """Record of a webhook, not to be filled in by hand: helmsman receive starts these runs."""
 
     repository: str = Field(min_length=1, max_length=300)
-    """What the operator calls it."""
+    """The operator's name for it."""
     location: str = Field(min_length=1, max_length=4000)
-    """Where it is found by the machine that runs the loop: a folder or a URL. The operator says it, never the sender."""
+    """Folder or URL for the machine that runs the loop, set by the operator, never by the sender."""
     branch: Branch
     source: Source
     delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
-    """The sender's own name for its message."""
+    """The sender's id of the message."""
     received_at: datetime
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """What the operator set for this repository in the receiver's file; files of the repository set no operator's key here."""
+    """The operator's settings for this repository from the receiver's file; files of the repository set no operator's key."""
 
 
 class Push(Delivery):
@@ -78,7 +78,7 @@ class IssueEvent(Delivery):
     number: int = Field(gt=0, lt=HIGHEST_NUMBER)
     happened: EventKind
     moment: str = Field(max_length=100)
-    """What tells this event from others of the kind at the same issue: the comment's id, or when the issue was changed."""
+    """Distinguishes events of a kind at one issue: the comment's id, or the time of the change."""
     by: Login
     title: str = Field(default="", max_length=LONGEST_TITLE)
     body: str = Field(default="", max_length=LONGEST_BODY)
