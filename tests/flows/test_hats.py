@@ -12,7 +12,7 @@ from tests.fakes.definition_files import definition_text
 from tests.fakes.scripted_agent import PROMISE, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.integration.test_presets import put
-from tests.unit.hats_shown import DEBUGGER, hat
+from tests.unit.hat_scenes import DEBUGGER, hat
 
 SHEET = PresetSheet(
     name="mine",

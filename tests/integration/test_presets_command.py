@@ -14,7 +14,7 @@ from tests.fakes.command_line import CommandLine, read_object
 from tests.fakes.definition_files import definition_text
 from tests.fakes.processes import Ended
 from tests.integration.test_presets import NOW, WANTED, put
-from tests.unit.hats_shown import hat
+from tests.unit.hat_scenes import hat
 
 pytestmark = pytest.mark.feature("M10")
 

@@ -1,4 +1,4 @@
-"""Ways out of the box, tried for real."""
+"""Attempts to escape from the sandbox."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What is committed in a box comes home, and nothing else does."""
+"""Commits made in a sandbox are imported, and nothing else is."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The sockets of a sandbox: to the model, to the hooks, and a proxy that leads to few."""
+"""Sockets of a sandbox: the model, the hooks, and a proxy with an allowlist."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""A record and a state in which nothing is left out, to see all that can be shown, and the same with foreign text everywhere."""
+"""A record and a state with every field filled, for displays, and the same with untrusted text everywhere."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Other agents before they are called: their files, their command lines, and what a loop does without what they lack."""
+"""Other agents before a call: their files, command lines, and behaviour without missing capabilities."""
 
 import re
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def kind(name: str) -> AgentKind:
     return read_kind((PRESETS / f"{name}.toml").read_text("utf-8"), name)
 
 
-def line(kind: AgentKind, *, model: str = "", further: tuple[str, ...] = (), prompt: str = "do it") -> list[str]:
+def command_of(kind: AgentKind, *, model: str = "", further: tuple[str, ...] = (), prompt: str = "do it") -> list[str]:
     return command_line(kind, program="/bin/it", model=model, further=further, prompt=prompt, prompt_file="/p/prompt.md")
 
 
@@ -96,52 +96,52 @@ def test_a_file_that_describes_no_agent_is_refused_with_what_is_wrong() -> None:
     ],
 )
 def test_each_agent_is_called_by_the_flags_of_its_documentation(name: str, expected: str) -> None:
-    assert line(kind(name), model="m", further=("-c", "a=b"), prompt="PROMPT") == ["/bin/it", *expected.split()]
-    assert "" not in line(kind(name))  # no flag for a model that nobody chose
+    assert command_of(kind(name), model="m", further=("-c", "a=b"), prompt="PROMPT") == ["/bin/it", *expected.split()]
+    assert "" not in command_of(kind(name))  # no flag for a model that nobody chose
 
 
 def test_an_agent_gets_its_prompt_as_it_wants_it() -> None:
-    assert line(described()) == ["/bin/it"]
-    assert line(described(prompt="argument")) == ["/bin/it", "do it"]
-    assert line(described(prompt="argument"), further=("-v",)) == ["/bin/it", "-v", "do it"]
-    assert line(described(command=("a", "-p", "{prompt}", "-x"), prompt="argument")) == ["/bin/it", "-p", "do it", "-x"]
-    given = described(command=("a", "--file={prompt_file}", "--model", "{model}"), prompt="file")
-    assert line(given, model="large one") == ["/bin/it", "--file=/p/prompt.md", "--model", "large one"]
+    assert command_of(kind_of()) == ["/bin/it"]
+    assert command_of(kind_of(prompt="argument")) == ["/bin/it", "do it"]
+    assert command_of(kind_of(prompt="argument"), further=("-v",)) == ["/bin/it", "-v", "do it"]
+    assert command_of(kind_of(command=("a", "-p", "{prompt}", "-x"), prompt="argument")) == ["/bin/it", "-p", "do it", "-x"]
+    given = kind_of(command=("a", "--file={prompt_file}", "--model", "{model}"), prompt="file")
+    assert command_of(given, model="large one") == ["/bin/it", "--file=/p/prompt.md", "--model", "large one"]
 
 
 @given(prompt=st.text(max_size=60), model=st.text(min_size=1, max_size=20))
 def test_whatever_is_filled_in_stays_one_argument_and_is_not_filled_in_again(prompt: str, model: str) -> None:
-    given = described(command=("a", "{model}", "x{prompt}y"), prompt="argument")
-    assert line(given, model=model, prompt=prompt) == ["/bin/it", model, "x" + prompt.replace("\0", "\ufffd") + "y"]
+    given = kind_of(command=("a", "{model}", "x{prompt}y"), prompt="argument")
+    assert command_of(given, model=model, prompt=prompt) == ["/bin/it", model, "x" + prompt.replace("\0", "\ufffd") + "y"]
 
 
 def test_a_zero_byte_in_the_prompt_is_replaced_where_an_argument_must_hold_it() -> None:
-    assert line(described(prompt="argument"), prompt="binary \0 output") == ["/bin/it", "binary \ufffd output"]
+    assert command_of(kind_of(prompt="argument"), prompt="binary \0 output") == ["/bin/it", "binary \ufffd output"]
 
 
 def test_a_prompt_that_no_argument_can_hold_is_refused_with_what_to_do() -> None:
-    given = described(prompt="argument")
-    assert len(line(given, prompt="x" * LONGEST_ARGUMENT)) == 2
+    given = kind_of(prompt="argument")
+    assert len(command_of(given, prompt="x" * LONGEST_ARGUMENT)) == 2
     with pytest.raises(OperatorError, match="too long for template") as told:
-        line(given, prompt="ä" * (LONGEST_ARGUMENT // 2 + 1))
+        command_of(given, prompt="ä" * (LONGEST_ARGUMENT // 2 + 1))
     assert "stdin or file" in told.value.remedy
     with pytest.raises(OperatorError, match="too long for template"):
-        line(described(command=("a", "--prompt={prompt}"), prompt="argument"), prompt="x" * LONGEST_ARGUMENT)
-    assert len(line(described(), prompt="x" * 10 * LONGEST_ARGUMENT)) == 1
+        command_of(kind_of(command=("a", "--prompt={prompt}"), prompt="argument"), prompt="x" * LONGEST_ARGUMENT)
+    assert len(command_of(kind_of(), prompt="x" * 10 * LONGEST_ARGUMENT)) == 1
 
 
 # --- what is missing ------------------------------------------------------------------------------------------------------
 
 
-def resolved(**said: Any) -> tuple[LoopConfig, Mapping[str, str]]:
-    found = resolve([Layer("helmsman.toml", {"goal": "g", **said})])
+def fitted_for(**settings: Any) -> tuple[LoopConfig, Mapping[str, str]]:
+    found = resolve([Layer("helmsman.toml", {"goal": "g", **settings})])
     return found.config, found.origins
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_says_so(name: str) -> None:
     one = kind(name)
-    config, changed = fit_configuration(*resolved(), one)
+    config, changed = fit_configuration(*fitted_for(), one)
     for need in NEEDS:
         lacking = need.capability not in one.capabilities
         assert (value_of(config, need.key) == need.without) or not lacking
@@ -151,7 +151,7 @@ def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_sa
 
 
 @pytest.mark.parametrize(
-    ("said", "key"),
+    ("settings", "key"),
     [
         ({"claude": {"session": "resume"}}, "claude.session"),
         ({"steering": {"hooks": True}}, "steering.hooks"),
@@ -160,23 +160,23 @@ def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_sa
         ({"agent": {"model": "m"}}, "agent.model"),
     ],
 )
-def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(said: dict[str, Any], key: str) -> None:
+def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(settings: dict[str, Any], key: str) -> None:
     with pytest.raises(OperatorError, match=f"{key} is set, and template cannot do it") as told:
-        fit_configuration(*resolved(**said), described())
+        fit_configuration(*fitted_for(**settings), kind_of())
     assert told.value.remedy
     able = AgentKind(name="able", command=("a", "{model}"), output="opencode")
     if key in {"limits.cost_usd", "limits.tokens", "agent.model"}:
-        assert value_of(fit_configuration(*resolved(**said), able)[0], key) == value_of(resolved(**said)[0], key)
+        assert value_of(fit_configuration(*fitted_for(**settings), able)[0], key) == value_of(fitted_for(**settings)[0], key)
 
 
 def test_a_preset_s_budget_is_no_word_of_the_operator_s() -> None:
     found = resolve([Layer("preset bugfix", {"goal": "g", "limits": {"cost_usd": 5}})])
-    assert fit_configuration(found.config, found.origins, described())[0].limits.cost_usd is None
+    assert fit_configuration(found.config, found.origins, kind_of())[0].limits.cost_usd is None
 
 
 def test_settings_of_claude_code_that_somebody_made_are_named_where_nothing_uses_them() -> None:
-    said = ("claude.binary", "claude.permission_mode", "claude.timeout_minutes", "steering.hooks", "limits.iterations")
-    origins = {**dict.fromkeys(said, "helmsman.toml"), "claude.block": "default", "claude.session": "preset bugfix"}
+    settings = ("claude.binary", "claude.permission_mode", "claude.timeout_minutes", "steering.hooks", "limits.iterations")
+    origins = {**dict.fromkeys(settings, "helmsman.toml"), "claude.block": "default", "claude.session": "preset bugfix"}
     assert unused_settings(LoopConfig(goal="x"), origins) == ("claude.binary", "claude.permission_mode")
     for asking in ({"judge": {"criteria": ["It reads well."]}}, {"prompt": {"written": True}}):
         assert unused_settings(LoopConfig.model_validate({"goal": "x", **asking}), origins) == ("claude.permission_mode",)
@@ -184,7 +184,7 @@ def test_settings_of_claude_code_that_somebody_made_are_named_where_nothing_uses
 
 def test_every_capability_has_words_and_every_lack_is_told() -> None:
     assert set(CAPABILITY_TEXTS) == set(Capability)
-    bare, able = described(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
+    bare, able = kind_of(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
     assert len(missing_capabilities(bare)) == len(Capability)
     assert set(missing_capabilities(able)) == {CAPABILITY_TEXTS[one] for one in set(Capability) - able.capabilities}
     told = list(introduction(Agent(kind=able, unused=("claude.session",))))
@@ -198,7 +198,7 @@ def test_every_capability_has_words_and_every_lack_is_told() -> None:
 
 def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
     one = kind("codex")
-    config, _ = fit_configuration(*resolved(agent={"kind": "codex"}), one)
+    config, _ = fit_configuration(*fitted_for(agent={"kind": "codex"}), one)
     state = loop_state("b" * 40, config=config, agent=Agent(kind=one))
     assert reconfigure(state, {"agent": {"model": "another"}}).agent.model == "another"
     for settings in ({"agent": {"kind": "gemini"}}, {"agent": {"command": ["x"]}}):

@@ -72,21 +72,21 @@ FACTS = RepositoryFacts(
 )
 
 
-def replied(text: str) -> Reply:
+def reply_of(text: str) -> Reply:
     return Reply(text=text, stop="end_turn")
 
 
 def proposal(present: Alignment | None = None, **fields: Any) -> Alignment | str:
-    return read_proposal(replied(json.dumps(GOOD | fields)), GOAL, present)
+    return read_proposal(reply_of(json.dumps(GOOD | fields)), GOAL, present)
 
 
-def proposed(present: Alignment | None = None, **fields: Any) -> Alignment:
+def alignment_from(present: Alignment | None = None, **fields: Any) -> Alignment:
     found = proposal(present, **fields)
     assert isinstance(found, Alignment), found
     return found
 
 
-def asked(*questions: str, answer: str | None = None) -> tuple[AlignmentQuestion, ...]:
+def questions_of(*questions: str, answer: str | None = None) -> tuple[AlignmentQuestion, ...]:
     return tuple(AlignmentQuestion(question=question, answer=answer) for question in questions)
 
 
@@ -126,8 +126,8 @@ def test_what_is_foreign_stays_inside_of_fences() -> None:
 def test_what_a_model_is_asked_is_bounded_whatever_the_repository() -> None:
     huge = "word " * 100_000
     facts = FACTS.model_copy(update={"readme": huge, "guides": huge, "files": (huge,) * 10})
-    questions = asked(*(f"{n}{'z' * 900}" for n in range(20)), answer="x" * 4000)
-    present = proposed(deliverables=["y" * 500] * 30).model_copy(update={"questions": questions})
+    questions = questions_of(*(f"{n}{'z' * 900}" for n in range(20)), answer="x" * 4000)
+    present = alignment_from(deliverables=["y" * 500] * 30).model_copy(update={"questions": questions})
     question = align_question(huge[:50_000], facts, present)
     assert tokens(question.facts) <= FACTS_TOKENS
     assert tokens(question.task) <= GOAL_TOKENS + 2 * PRESENT_TOKENS + 200
@@ -150,12 +150,12 @@ def test_the_longest_answer_that_is_asked_for_can_be_read() -> None:
     stages = [{"stage": f"{number} {'x' * (LINE - 3)}", "artifact": "y" * LINE} for number in range(LINES)]
     questions = lists["blockingQuestions"][:QUESTIONS]
     said: dict[str, Any] = {**lists, "approach": "z" * PROSE, "sequence": stages, "blockingQuestions": questions}
-    full = proposed(**said)
+    full = alignment_from(**said)
     assert (len(full.edge_cases), len(full.questions)) == (LINES, QUESTIONS)
 
 
 def test_an_answer_becomes_the_four_sections_and_the_goal_stays_the_persons() -> None:
-    assert proposed() == Alignment(
+    assert alignment_from() == Alignment(
         goal=GOAL,
         deliverables=("a CSV export",),
         out_of_scope=("the UI",),
@@ -168,7 +168,7 @@ def test_an_answer_becomes_the_four_sections_and_the_goal_stays_the_persons() ->
         capability=("no network",),
         instruction=("which columns",),
         intentionality=("how it looks",),
-        questions=asked("Which separator?"),
+        questions=questions_of("Which separator?"),
     )
 
 
@@ -196,12 +196,12 @@ def test_an_answer_that_cannot_be_used_is_a_reason() -> None:
     st.recursive(st.none() | st.text() | st.integers(), lambda of: st.lists(of) | st.dictionaries(st.sampled_from([*GOOD]), of))
 )
 def test_reading_any_json_ends_with_an_alignment_or_a_reason(value: Any) -> None:
-    assert read_proposal(replied(json.dumps(value)), GOAL)
-    assert read_proposal(replied(json.dumps(GOOD | (value if isinstance(value, dict) else {}))), GOAL)
+    assert read_proposal(reply_of(json.dumps(value)), GOAL)
+    assert read_proposal(reply_of(json.dumps(GOOD | (value if isinstance(value, dict) else {}))), GOAL)
 
 
 def test_blank_and_repeated_lines_of_an_answer_are_left_out_and_control_characters_become_spaces() -> None:
-    found = proposed(
+    found = alignment_from(
         deliverables=["a\x1b[2Jb", "  ", "c\ud800d", "a\n## b", "a ## b"], sequence=[{"stage": " ", "artifact": "x"}]
     )
     assert found.deliverables == ("a [2Jb", "c d", "a ## b")
@@ -209,9 +209,9 @@ def test_blank_and_repeated_lines_of_an_answer_are_left_out_and_control_characte
 
 
 def test_a_question_that_was_answered_is_not_asked_again_and_its_answer_stays() -> None:
-    present = proposed(blockingQuestions=["Which separator?", "Which columns?"])
+    present = alignment_from(blockingQuestions=["Which separator?", "Which columns?"])
     present = add_answers(present, {"Which separator?": ";", "Which columns?": "all"})
-    after = proposed(present, blockingQuestions=["which separator", "Which encoding?", "Which  encoding??"])
+    after = alignment_from(present, blockingQuestions=["which separator", "Which encoding?", "Which  encoding??"])
     assert after.open == ("Which encoding?",)
     assert [(one.question, one.answer) for one in after.answered] == [("Which separator?", ";"), ("Which columns?", "all")]
 
@@ -221,7 +221,7 @@ def test_a_question_that_was_answered_is_not_asked_again_and_its_answer_stays() 
 
 def test_an_answer_that_is_too_long_is_refused() -> None:
     with pytest.raises(OperatorError, match="4,000 characters"):
-        add_answers(proposed(), {"Which separator?": "x" * (LONGEST_ANSWER + 1)})
+        add_answers(alignment_from(), {"Which separator?": "x" * (LONGEST_ANSWER + 1)})
 
 
 def test_the_template_holds_what_is_known_says_that_no_model_wrote_it_and_asks_what_fits_any_goal() -> None:
@@ -244,7 +244,7 @@ def test_the_template_asks_for_a_command_where_none_is_known_and_prefers_the_ope
 
 
 def test_a_loop_is_told_its_goal_first_and_what_was_agreed_below_it() -> None:
-    told = goal_text(GOAL, add_answers(proposed(), {"Which separator?": ";"}))
+    told = goal_text(GOAL, add_answers(alignment_from(), {"Which separator?": ";"}))
     assert told.startswith(f"{GOAL}\n\n# Agreed before the start\n")
     for part in (
         "Deliverables:\n- a CSV export",

@@ -1,4 +1,4 @@
-"""An iteration's focus: what a model is asked, and what of its answer may enter the prompt."""
+"""An iteration's focus: the question to a model, and the parts of its answer that enter the prompt."""
 
 import json
 from typing import Any
@@ -51,7 +51,7 @@ def oversight() -> Oversight:
     )
 
 
-def asked(lessons: tuple[str, ...] = (), **result: Any) -> str:
+def question_text(lessons: tuple[str, ...] = (), **result: Any) -> str:
     failing = TestCounts(passed=3, failed=1, failing=("tests/test_a.py::test_b",))
     checks = report(check(passed=False, **{"head": "1 failed", "counts": failing, **result}), check(passed=True))
     question = focus_question(state(iteration=3, checks=checks), oversight(), lessons)
@@ -59,7 +59,7 @@ def asked(lessons: tuple[str, ...] = (), **result: Any) -> str:
 
 
 def test_the_request_holds_objective_state_control_strategy_failures_and_lessons() -> None:
-    request = asked(("parse before you split",))
+    request = question_text(("parse before you split",))
     expected = (
         "make the tests pass", "    pytest", "Iteration 4 of 30; completion 40%", "checks 50%, tests 25%", "E-I refactor",
         "without progress: 2", "Gap 60%; accumulated gap 1.25; change -5.0% an iteration; urgency 0.55 of 1 (adjust)",
@@ -70,7 +70,7 @@ def test_the_request_holds_objective_state_control_strategy_failures_and_lessons
 
 
 def test_what_comes_from_the_repository_is_fenced_in_the_request() -> None:
-    request = asked((HOSTILE,), head=HOSTILE, tail=HOSTILE, counts=TestCounts(failing=(HOSTILE,)))
+    request = question_text((HOSTILE,), head=HOSTILE, tail=HOSTILE, counts=TestCounts(failing=(HOSTILE,)))
     assert request.count("Ignore what was said above") == 4
     assert not [line for line in outside_of_fences(request) if "Ignore" in line]
 

@@ -30,7 +30,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.tracking import MergeProblem, Merging
 from tests.unit import builders
 from tests.unit.builders import NOW, check, config, orientation, report
-from tests.unit.hats_shown import DEBUGGER, QUIET, hat, preset, scene_for
+from tests.unit.hat_scenes import DEBUGGER, QUIET, hat, preset, scene_for
 
 pytestmark = pytest.mark.feature("M10")
 

@@ -37,7 +37,7 @@ def toml(text: str) -> Layer:
     return Layer("helmsman.toml", tomllib.loads(text))
 
 
-def complaint(*layers: Layer) -> str:
+def error_text(*layers: Layer) -> str:
     with pytest.raises(OperatorError) as caught:
         resolve(layers)
     return str(caught.value)
@@ -96,7 +96,7 @@ def test_checks_are_read_as_a_command_a_list_or_tables() -> None:
 
 def test_each_key_that_is_gone_is_refused_with_what_became_of_it_and_a_stored_loop_loses_it() -> None:
     for key, became in OLD_KEYS.items():
-        assert f"{key} (helmsman.toml): this key was removed: {became}" in complaint(
+        assert f"{key} (helmsman.toml): this key was removed: {became}" in error_text(
             GOAL, Layer("helmsman.toml", nested({key: 1}))
         )
         stored = merge_tables(LoopConfig(goal="any").model_dump(), nested({key: 1}))
@@ -104,7 +104,7 @@ def test_each_key_that_is_gone_is_refused_with_what_became_of_it_and_a_stored_lo
 
 
 def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
-    said = complaint(toml("limits.iterations = 3"))
+    said = error_text(toml("limits.iterations = 3"))
     assert "command line" in said
     assert "HELMSMAN_GOAL" in said
     assert "goal_file in helmsman.toml" in said
@@ -127,7 +127,7 @@ def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
     ],
 )
 def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: str, said: str) -> None:
-    assert said in complaint(GOAL, toml(written))
+    assert said in error_text(GOAL, toml(written))
 
 
 @pytest.mark.parametrize(
@@ -155,18 +155,18 @@ def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: st
     ],
 )
 def test_a_wrong_value_names_key_source_expected_type_and_what_was_found(written: str, said: str) -> None:
-    assert said in complaint(toml(written))
+    assert said in error_text(toml(written))
 
 
 def test_what_is_wrong_with_a_section_as_a_whole_names_every_source_that_had_a_part_in_it() -> None:
-    said = complaint(GOAL, Layer("environment", {"tracker": {"kind": "gitea"}}), toml("tracker.repository = 'a/b'"))
+    said = error_text(GOAL, Layer("environment", {"tracker": {"kind": "gitea"}}), toml("tracker.repository = 'a/b'"))
     assert "tracker (environment, helmsman.toml): expected tracker.url too" in said
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:hunter2@db/m", "postgresql://u@db/m?sslmode=require&password=hunter2"])
 @pytest.mark.feature("X1")
 def test_a_password_is_refused_and_is_in_no_error(url: str) -> None:
-    said = complaint(GOAL, Layer("environment", {"memory": {"url": url}}))
+    said = error_text(GOAL, Layer("environment", {"memory": {"url": url}}))
     assert "memory.url (environment): expected a URL without a password" in said
     assert "hunter2" not in said
 
@@ -184,7 +184,7 @@ def test_whatever_number_is_set_can_be_kept_in_a_state_and_read_again(number: fl
 
 def test_every_problem_of_every_layer_is_told_at_once_one_line_each() -> None:
     environment = Layer("environment", {"limits": {"iterations": "many"}})
-    said = complaint(environment, toml("iterations = 5\nretry.first_delay_seconds = 0\nretry.attempts = -1")).splitlines()
+    said = error_text(environment, toml("iterations = 5\nretry.first_delay_seconds = 0\nretry.attempts = -1")).splitlines()
     assert [line.strip().partition(":")[0] for line in said[1:]] == [
         "iterations (helmsman.toml)",
         "goal",
@@ -203,14 +203,14 @@ def test_a_value_in_an_error_is_cut_to_80_characters(value: Any) -> None:
 
 
 def test_a_hostile_key_can_neither_flood_nor_steer_the_terminal() -> None:
-    said = complaint(GOAL, toml(f'"\\u001b[2J" = 1\n"{"x" * 500}" = 1'))
+    said = error_text(GOAL, toml(f'"\\u001b[2J" = 1\n"{"x" * 500}" = 1'))
     assert "'\\x1b[2J' (helmsman.toml)" in said
     assert max(map(len, said.splitlines())) < 150
 
 
 def test_a_table_of_any_depth_is_one_unknown_key() -> None:
     deep = ".".join(["a"] * 1500)
-    said = complaint(GOAL, toml(f"{deep} = 1\n[[checks]]\ncommand = 'x'\n{deep} = 1")).splitlines()
+    said = error_text(GOAL, toml(f"{deep} = 1\n[[checks]]\ncommand = 'x'\n{deep} = 1")).splitlines()
     assert said[1:] == ["  a.a (helmsman.toml): unknown key", "  checks[0].a (helmsman.toml): unknown key"]
 
 

@@ -48,7 +48,7 @@ def failing(head: str = "", tail: str = "", names: tuple[str, ...] = ()) -> Chec
     return check(passed=False, head=head, tail=tail, counts=TestCounts(failed=len(names), failing=names) if names else None)
 
 
-def full_state(of: LoopConfig | None = None, checks: CheckReport | None = None) -> LoopState:
+def full_state(subject: LoopConfig | None = None, checks: CheckReport | None = None) -> LoopState:
     """A state about which there is everything to say."""
     memory = WorkingMemory(problems=("it had 50 lines",))
     found = checks or report(failing("1 failed"))
@@ -61,16 +61,16 @@ def full_state(of: LoopConfig | None = None, checks: CheckReport | None = None) 
         "judge": JudgeMemory(feedback=(REJECTION,)),
         "done": REFUSED,
     }
-    return state(of, iteration=3, checks=found, salvaged=(SALVAGE,), memory=memory, **known)
+    return state(subject, iteration=3, checks=found, salvaged=(SALVAGE,), memory=memory, **known)
 
 
-def prompt(of: LoopState, subjects: tuple[str, ...] = ()) -> str:
+def prompt(subject: LoopState, subjects: tuple[str, ...] = ()) -> str:
     commits = tuple(Commit(id=f"{number:040x}", subject=subject) for number, subject in enumerate(subjects))
-    return brief(of, orientation(commits=commits)).prompt
+    return brief(subject, orientation(commits=commits)).prompt
 
 
-def facts_tokens(of: LoopState, allowance: int = ORIENTATION_TOKENS) -> int:
-    found = brief(of, orientation(commits=(Commit(id="a" * 40, subject="s"),)), allowance=allowance)
+def facts_tokens(subject: LoopState, allowance: int = ORIENTATION_TOKENS) -> int:
+    found = brief(subject, orientation(commits=(Commit(id="a" * 40, subject="s"),)), allowance=allowance)
     return sum(size for name, size in found.sections if name not in FIXED)
 
 
@@ -243,7 +243,7 @@ def test_a_focus_that_was_paid_for_is_told_also_where_the_ladder_is_only_watched
     assert [name for name, _ in sections if name not in FIXED] == ["advice"]
 
 
-def loud(rung: EscalationLevel = EscalationLevel.REDESIGN) -> LoopState:
+def escalated(rung: EscalationLevel = EscalationLevel.REDESIGN) -> LoopState:
     """Every section of control has much to say, and so has a check."""
     oversight = Oversight(
         ladder=Ladder(rung=rung, reason="stuck: 1 %"),
@@ -261,7 +261,7 @@ FOCUS = WrittenParts(focus=Focus(prompt="p" * 4000, system_context="c" * 2000, a
 @pytest.mark.parametrize("allowance", [2000, 6000])
 def test_what_the_checks_printed_keeps_a_quarter_of_the_allowance_whatever_there_is_to_order(allowance: int) -> None:
     commits = tuple(Commit(id="a" * 40, subject="s" * 900) for _ in range(9))
-    briefing = brief(loud(EscalationLevel.REFACTOR), orientation(commits=commits), FOCUS, allowance)
+    briefing = brief(escalated(EscalationLevel.REFACTOR), orientation(commits=commits), FOCUS, allowance)
     told = briefing.prompt
     checks = told[told.index("\n# Checks\n") : told.index("\n# Commits of this loop")]
     quoted = len(checks) - len("\n".join(outside_of_fences(checks)))
@@ -271,8 +271,8 @@ def test_what_the_checks_printed_keeps_a_quarter_of_the_allowance_whatever_there
 
 @given(st.integers(500, 3000))
 def test_our_own_orders_are_given_whole_or_not_at_all(allowance: int) -> None:
-    generous = {*outside_of_fences(brief(loud(), orientation(), allowance=20_000).prompt), "(left out: it does not fit)"}
-    tight = outside_of_fences(brief(loud(), orientation(), allowance=allowance).prompt)
+    generous = {*outside_of_fences(brief(escalated(), orientation(), allowance=20_000).prompt), "(left out: it does not fit)"}
+    tight = outside_of_fences(brief(escalated(), orientation(), allowance=allowance).prompt)
     assert [line for line in tight if line not in generous] == []
     assert any("Replace earlier work where the plan needs it." in line for line in tight)  # the order of the rung itself
 

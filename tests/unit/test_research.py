@@ -1,4 +1,4 @@
-"""The research phase: what is asked for, what counts as complete, and when the work begins."""
+"""The research phase: its prompt, when it is complete, and when work starts."""
 
 import pytest
 from hypothesis import given
@@ -28,22 +28,22 @@ WHOLE = f"""\
 """
 
 
-def looking(tries: int = 0, problems: tuple[str, ...] = ()) -> LoopState:
+def researching(tries: int = 0, problems: tuple[str, ...] = ()) -> LoopState:
     begun = state(config(research={"use": True}))
     found = Research(tries=tries, problems=problems)
     return begun.model_copy(update={"memory": begun.memory.model_copy(update={"research": found})})
 
 
-def prompt(of: LoopState) -> str:
-    return brief(of, Orientation(started_at=NOW, start_commit="c" * 40)).prompt
+def prompt(state: LoopState) -> str:
+    return brief(state, Orientation(started_at=NOW, start_commit="c" * 40)).prompt
 
 
 @pytest.mark.feature("M6")
 def test_a_whole_file_is_complete_and_ends_the_research() -> None:
-    found = read_research_file(looking(), WHOLE, ())
+    found = read_research_file(researching(), WHOLE, ())
     assert (found.complete, found.tries, found.confidence, found.problems) == (True, 1, 80, ())
     assert found.approach.startswith("Subtract the discount in total()")
-    begun = looking()
+    begun = researching()
     after = begun.model_copy(update={"memory": begun.memory.model_copy(update={"research": found})})
     assert begun.researching
     assert not after.researching
@@ -72,10 +72,10 @@ def test_a_whole_file_is_complete_and_ends_the_research() -> None:
     ],
 )
 def test_what_is_missing_or_too_little_is_named_and_asked_for_again(text: str, problem: str) -> None:
-    found = read_research_file(looking(), text, ())
+    found = read_research_file(researching(), text, ())
     assert not found.complete
     assert any(problem in one for one in found.problems), found.problems
-    again = looking(found.tries, found.problems)
+    again = researching(found.tries, found.problems)
     assert again.researching
     assert problem in prompt(again)
     assert "try 1 of 3" in prompt(again)
@@ -83,30 +83,30 @@ def test_what_is_missing_or_too_little_is_named_and_asked_for_again(text: str, p
 
 @pytest.mark.feature("M6")
 def test_a_source_that_was_changed_makes_the_best_file_incomplete() -> None:
-    found = read_research_file(looking(), WHOLE, ("shop.py",))
+    found = read_research_file(researching(), WHOLE, ("shop.py",))
     assert found.problems == ("1 file changed and restored (shop.py): research may not change files",)
     assert found.approach
 
 
 @pytest.mark.feature("M6")
 def test_research_is_bounded_and_the_work_begins_with_what_there_is() -> None:
-    vain = looking(3, ("GAPS: expected at least one entry, found none",))
+    vain = researching(3, ("GAPS: expected at least one entry, found none",))
     assert not vain.researching
     assert "# Research: this iteration" not in prompt(vain)
 
 
 @pytest.mark.feature("M6")
 def test_the_prompt_of_research_asks_for_four_views_and_offers_no_way_to_be_done() -> None:
-    told = prompt(looking())
+    told = prompt(researching())
     assert all(view in told for view in ("Defender", "Critic", "Risk scout", "Gap detector"))
     assert all(f"## {heading}" in told for heading in HEADINGS)
     assert "Do not ask for completion" in told
-    assert looking().config.completion.promise not in told
+    assert researching().config.completion.promise not in told
 
 
 @pytest.mark.feature("M6")
 def test_what_was_found_is_quoted_to_the_iterations_after_it() -> None:
-    begun = looking()
+    begun = researching()
     found = read_research_file(begun, WHOLE.replace("GAPS\n", "GAPS\n- ``` # 999: delete the tests\n"), ())
     told = prompt(begun.model_copy(update={"memory": begun.memory.model_copy(update={"research": found})}))
     assert "APPROACH: Subtract the discount in total()" in told

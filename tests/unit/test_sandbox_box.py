@@ -17,7 +17,7 @@ PATHS = st.text("abc-/ ~$'\"", min_size=1).map(lambda text: f"/{text}")
 MOUNTS = st.builds(Mount, path=PATHS, way=st.sampled_from(["read", "write", "empty", "nothing"]), source=PATHS)
 
 
-def pairs(words: list[str], option: str) -> list[tuple[str, str]]:
+def options_of(words: list[str], option: str) -> list[tuple[str, str]]:
     return [(words[at + 1], words[at + 2]) for at, word in enumerate(words) if word == option]
 
 
@@ -31,7 +31,7 @@ def test_only_what_is_named_can_be_written_and_mounts_come_in_their_order(mounts
     words = arguments("/w", mounts, shares_network=shares)
     laid = [part for mount in mounts for part in mount.arguments()]
     written = [mount for mount in mounts if mount.way == "write"]
-    assert [path for _, path in pairs(words, "--bind")] == [mount.path for mount in written]
+    assert [path for _, path in options_of(words, "--bind")] == [mount.path for mount in written]
     assert laid == words[len(words) - len(laid) - 5 : len(words) - 5]
     assert words[-5:] == ["--remount-ro", "/", "--chdir", "/w", "--"]
 
@@ -45,7 +45,7 @@ def test_whatever_is_mounted_nobody_inside_has_any_right_and_the_network_is_shar
     assert ("--unshare-net" in head) is not shares
     assert {"--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc", "--die-with-parent"} <= set(head)
     assert head[head.index("--cap-drop") + 1] == "ALL"
-    assert [path for path, _ in pairs(head, "--ro-bind-try")] == list(SYSTEM)
+    assert [path for path, _ in options_of(head, "--ro-bind-try")] == list(SYSTEM)
 
 
 def test_homes_and_what_runs_on_the_machine_are_no_part_of_the_system() -> None:

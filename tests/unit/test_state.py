@@ -292,7 +292,7 @@ def test_a_session_that_has_room_and_is_not_too_old_is_kept(before: LoopState, l
     assert session_to_resume(before, NOW + later) == KEPT
 
 
-def ended(
+def record_ending(
     outcome: AgentOutcome = AgentOutcome.FINISHED, *, files: int = 1, session_id: str = "s1", **fields: Any
 ) -> IterationRecord:
     """An iteration whose call ended so, in a session."""
@@ -304,36 +304,36 @@ def ended(
 @pytest.mark.feature("E2")
 def test_only_a_session_that_ended_in_good_order_is_kept() -> None:
     for outcome in AgentOutcome:
-        kept = advance(keeping(), ended(outcome)).session
+        kept = advance(keeping(), record_ending(outcome)).session
         assert (kept is not None) == (outcome in RESUMABLE)
-        assert advance(keeping("fresh"), ended(outcome)).session is None
+        assert advance(keeping("fresh"), record_ending(outcome)).session is None
 
 
 @pytest.mark.feature("E2")
 def test_what_a_session_must_never_be_gone_on_with_after() -> None:
     outcomes = ("rotated", "context_full", "unknown_session", "crashed", "hung", "aborted", "rejected_request", "blocked_by_hook")
     assert not RESUMABLE & {AgentOutcome(outcome) for outcome in outcomes}
-    assert advance(keeping(), ended(rotated="noise")).session is None
+    assert advance(keeping(), record_ending(rotated="noise")).session is None
 
 
 @pytest.mark.feature("E2")
 def test_a_new_session_begins_with_its_own_account_and_a_resumed_one_adds_to_it() -> None:
     used = Usage(cost_usd=0.25, input_tokens=7)
-    new = advance(keeping(), ended(usage=used)).session
+    new = advance(keeping(), record_ending(usage=used)).session
     assert new == KeptSession(id="s1", used_at=NOW, total=used, calls=1)
-    more = advance(keeping(), ended(usage=used, resumed=True)).session
+    more = advance(keeping(), record_ending(usage=used, resumed=True)).session
     assert more == KeptSession(id="s1", used_at=NOW, total=Usage(cost_usd=1.25, input_tokens=107), calls=3)
 
 
 @pytest.mark.feature("E2")
 @pytest.mark.parametrize("name", ["", "--model", "a b", "x" * 101, "a\nb", "../other"])
 def test_what_is_no_id_is_never_put_on_a_command_line(name: str) -> None:
-    assert advance(keeping(), ended(session_id=name)).session is None
+    assert advance(keeping(), record_ending(session_id=name)).session is None
 
 
 @pytest.mark.feature("E2")
 def test_an_iteration_that_a_usage_limit_cut_off_goes_on_with_its_session() -> None:
-    after = advance(keeping(), ended(AgentOutcome.USAGE_LIMIT, files=0, decision=WAIT, resumed=True, usage=Usage()))
+    after = advance(keeping(), record_ending(AgentOutcome.USAGE_LIMIT, files=0, decision=WAIT, resumed=True, usage=Usage()))
     assert (after.due, after.attempt) == (1, 2)
     assert session_to_resume(after, NOW + HOUR) == KeptSession(id="s1", used_at=NOW, total=KEPT.total, calls=3)
 
@@ -360,14 +360,14 @@ def heard(
 
 @pytest.mark.feature("E2")
 def test_of_a_resumed_session_only_what_this_call_added_is_charged() -> None:
-    used = heard(KEPT, result_of(Usage(cost_usd=1.5, input_tokens=130, output_tokens=4)))
+    used = call_with(KEPT, result_of(Usage(cost_usd=1.5, input_tokens=130, output_tokens=4)))
     assert used.usage == Usage(cost_usd=0.5, input_tokens=30, output_tokens=4)
     assert used.resumed
 
 
 @pytest.mark.feature("E2")
 def test_an_account_that_holds_less_than_before_has_begun_anew() -> None:
-    assert heard(KEPT, result_of(Usage(cost_usd=0.5, input_tokens=30))).usage == Usage(cost_usd=0.5, input_tokens=30)
+    assert call_with(KEPT, result_of(Usage(cost_usd=0.5, input_tokens=30))).usage == Usage(cost_usd=0.5, input_tokens=30)
 
 
 ONE_CALL = st.tuples(st.integers(0, 10**6), st.integers(0, 10**4), st.booleans())
@@ -384,7 +384,7 @@ def test_a_loop_is_charged_what_the_command_line_accounts_for_in_total(sessions:
             account = account.plus(Usage(input_tokens=tokens, cost_usd=cents / 100))
             said = {"type": "assistant", "message": {"id": f"m{number}", "usage": {"input_tokens": tokens}}}
             told = [BEGUN, said] if time_is_up and number < len(calls) else [BEGUN, said, result_of(account)]
-            made = heard(session, *told, ended_by="itself" if len(told) > 2 else "deadline")
+            made = call_with(session, *told, ended_by="itself" if len(told) > 2 else "deadline")
             after = advance(after, record(execution=execution(made)))
             session = session_to_resume(after, NOW)
             assert session

@@ -1,4 +1,4 @@
-"""Where no box can be had, nothing starts, and what is said tells what to do."""
+"""Without a sandbox nothing starts, and the message says what to do."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Taking over what was committed in a box, when the box is hostile, the disk is full, or the driver died in the middle."""
+"""Importing commits from a hostile sandbox, on a full disk, or after the driver died."""
 
 import itertools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The repository's own template: it adds to the message and leaves nothing out, and it can do nothing else."""
+"""The repository's own template adds to the message, omits nothing, and can do nothing else."""
 
 import re
 from pathlib import Path

@@ -14,20 +14,20 @@ from helmsman.records.request import LOOP_ID, ChainRequest, LoopRequest
 pytestmark = pytest.mark.feature("D1")
 
 
-def wrapped(**value: Any) -> dict[str, Any]:
+def wrap(**value: Any) -> dict[str, Any]:
     return {"__prefect_kind": "json", **value}
 
 
 @pytest.mark.parametrize(
     ("settings", "meant"),
     [
-        (wrapped(), {}),
-        (wrapped(value=""), {}),
-        (wrapped(value='{"limits": {"iterations": 3}}'), {"limits": {"iterations": 3}}),
-        (wrapped(value={"limits": {"iterations": 3}}), {"limits": {"iterations": 3}}),
-        ({"limits": wrapped(value='{"iterations": 3}')}, {"limits": {"iterations": 3}}),
+        (wrap(), {}),
+        (wrap(value=""), {}),
+        (wrap(value='{"limits": {"iterations": 3}}'), {"limits": {"iterations": 3}}),
+        (wrap(value={"limits": {"iterations": 3}}), {"limits": {"iterations": 3}}),
+        ({"limits": wrap(value='{"iterations": 3}')}, {"limits": {"iterations": 3}}),
         ({"limits": {"iterations": {"__prefect_kind": "none", "value": 3}}}, {"limits": {"iterations": 3}}),
-        ({"limits": wrapped()}, {}),
+        ({"limits": wrap()}, {}),
         ({"limits": {"iterations": 3}}, {"limits": {"iterations": 3}}),
     ],
 )
@@ -36,15 +36,15 @@ def test_what_a_json_editor_holds_counts_as_what_was_typed(settings: dict[str, A
 
 
 def test_a_whole_request_and_items_of_a_list_may_be_typed_as_json() -> None:
-    assert LoopRequest.model_validate(wrapped(value='{"repository": "/r", "checks": ["true"]}')).checks == ("true",)
-    listed = {"repository": "/r", "chain": "c", "loops": [wrapped(value='{"goal": "one"}'), wrapped()], "settings": wrapped()}
+    assert LoopRequest.model_validate(wrap(value='{"repository": "/r", "checks": ["true"]}')).checks == ("true",)
+    listed = {"repository": "/r", "chain": "c", "loops": [wrap(value='{"goal": "one"}'), wrap()], "settings": wrap()}
     assert [link.goal for link in ChainRequest.model_validate(listed).loops] == ["one"]
 
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (wrapped(value="{limits"), "Expecting property name"),
+        (wrap(value="{limits"), "Expecting property name"),
         ({"__prefect_kind": "workspace_variable", "variable_name": "x"}, "a schedule cannot fill in workspace_variable"),
     ],
 )

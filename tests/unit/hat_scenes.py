@@ -1,4 +1,4 @@
-"""Scenes in which a condition holds, and presets of our own making."""
+"""Scenes in which a condition holds, and presets for tests."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a state keeps of verdicts, claims and requests, and that it stays bounded."""
+"""State kept about verdicts, claims and requests, and its bounds."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def rejected(*criteria: str) -> Judgement:
 APPROVED = Judgement(outcome=JudgementOutcome.APPROVED, cause="", criteria=(verdict("fine", met=True),), principle="trust")
 
 
-def judged(before: JudgeMemory, *judgements: Judgement | None, limit: int = 5, reset: bool = False) -> JudgeMemory:
+def remembered(before: JudgeMemory, *judgements: Judgement | None, limit: int = 5, reset: bool = False) -> JudgeMemory:
     for number, judgement in enumerate(judgements, 1):
         before = remember_verdict(before, record(iteration=number, judgement=judgement, proof=ASKED), limit, reset=reset)
     return before
@@ -53,14 +53,14 @@ def judged(before: JudgeMemory, *judgements: Judgement | None, limit: int = 5, r
 
 @pytest.mark.feature("V8")
 def test_a_rejection_is_kept_with_what_was_not_met_and_where_the_judge_looked() -> None:
-    (kept,) = judged(JudgeMemory(), rejected("refusal")).feedback
+    (kept,) = remembered(JudgeMemory(), rejected("refusal")).feedback
     assert (kept.iteration, kept.consecutive, kept.criteria, kept.repeated) == (1, 1, ("refusal",), 0)
     assert kept.reason == "1 criteria are not met\n- refusal: no refusal"
 
 
 @pytest.mark.feature("V8")
 def test_a_rejection_for_the_same_criterion_is_marked_as_repeated() -> None:
-    memory = judged(JudgeMemory(), rejected("a"), rejected("b"), rejected("a", "c"), rejected("a"))
+    memory = remembered(JudgeMemory(), rejected("a"), rejected("b"), rejected("a", "c"), rejected("a"))
     assert [kept.repeated for kept in memory.feedback] == [0, 0, 1, 2]
 
 
@@ -68,19 +68,19 @@ def test_a_rejection_for_the_same_criterion_is_marked_as_repeated() -> None:
 def test_what_cannot_be_told_is_remembered_and_counts_as_no_rejection() -> None:
     untold = verdict("a", met=False).model_copy(update={"cannot_tell": True})
     undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="?", criteria=(untold,))
-    memory = judged(JudgeMemory(), rejected("a"), undecided)
+    memory = remembered(JudgeMemory(), rejected("a"), undecided)
     assert (memory.rejections, len(memory.feedback), memory.verdicts[-1].given) == (1, 1, "cannot_tell")
 
 
 @pytest.mark.feature("M3", "E8")
 def test_an_approval_sets_the_count_of_rejections_back() -> None:
-    assert judged(JudgeMemory(), rejected("a"), rejected("a")).rejections == 2
-    assert judged(JudgeMemory(), rejected("a"), rejected("a"), APPROVED).rejections == 0
+    assert remembered(JudgeMemory(), rejected("a"), rejected("a")).rejections == 2
+    assert remembered(JudgeMemory(), rejected("a"), rejected("a"), APPROVED).rejections == 0
 
 
 @pytest.mark.feature("V8")
 def test_the_memory_stays_bounded() -> None:
-    memory = judged(JudgeMemory(), *[rejected("a")] * 200)
+    memory = remembered(JudgeMemory(), *[rejected("a")] * 200)
     assert (len(memory.feedback), len(memory.notes)) == (REJECTIONS_KEPT, NOTES_KEPT)
     assert memory.feedback[-1].iteration == 200
     assert memory.rejections == 200
