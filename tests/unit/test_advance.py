@@ -65,7 +65,7 @@ def test_a_rejection_for_the_same_criterion_is_marked_as_repeated() -> None:
 
 
 @pytest.mark.feature("V7")
-def test_what_cannot_be_told_is_remembered_and_counts_as_no_rejection() -> None:
+def test_an_undecided_verdict_is_remembered_and_is_no_rejection() -> None:
     untold = verdict("a", met=False).model_copy(update={"cannot_tell": True})
     undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="?", criteria=(untold,))
     memory = remembered(JudgeMemory(), rejected("a"), undecided)
@@ -96,7 +96,7 @@ def test_only_contradictions_lower_the_trust() -> None:
 
 
 @pytest.mark.feature("V9")
-def test_what_stood_against_a_request_to_be_done_is_kept_until_the_next_iteration() -> None:
+def test_objections_to_a_claim_are_kept_until_the_next_iteration() -> None:
     red = report(check(passed=False))
     asked = record(iteration=1, claims=WANTS, checks=red, proof=Proof(asked=True))
     refused = done_signals(DoneSignals(), asked)
@@ -139,7 +139,7 @@ def test_an_attempt_that_does_not_count_changes_no_signal(fields: dict[str, Any]
 
 
 @pytest.mark.feature("E2")
-def test_context_windows_are_kept_by_model_as_they_were_told_last() -> None:
+def test_context_windows_are_kept_by_model_as_last_reported() -> None:
     told: dict[str, int] = {}
     for model, window in (("a", 200), ("b", 1000), ("a", 0), ("", 500), ("a", 300)):
         told = windows(told, call(model=model, context=ContextUse(window=window)))

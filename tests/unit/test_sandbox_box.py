@@ -21,13 +21,13 @@ def options_of(words: list[str], option: str) -> list[tuple[str, str]]:
     return [(words[at + 1], words[at + 2]) for at, word in enumerate(words) if word == option]
 
 
-def test_each_mount_has_its_words() -> None:
+def test_each_mount_has_its_option() -> None:
     words = [Mount("/a", way, "/b").arguments() for way in ("read", "write", "empty", "nothing")]
     assert words == [["--ro-bind", "/b", "/a"], ["--bind", "/b", "/a"], ["--tmpfs", "/a"], ["--ro-bind", "/dev/null", "/a"]]
 
 
 @given(st.lists(MOUNTS), st.booleans())
-def test_only_what_is_named_can_be_written_and_mounts_come_in_their_order(mounts: list[Mount], shares: bool) -> None:
+def test_only_named_paths_are_writable_and_mounts_keep_their_order(mounts: list[Mount], shares: bool) -> None:
     words = arguments("/w", mounts, shares_network=shares)
     laid = [part for mount in mounts for part in mount.arguments()]
     written = [mount for mount in mounts if mount.way == "write"]
@@ -37,9 +37,7 @@ def test_only_what_is_named_can_be_written_and_mounts_come_in_their_order(mounts
 
 
 @given(st.lists(MOUNTS), st.booleans())
-def test_whatever_is_mounted_nobody_inside_has_any_right_and_the_network_is_shared_only_when_said(
-    mounts: list[Mount], shares: bool
-) -> None:
+def test_a_sandbox_has_no_capabilities_and_shares_the_network_only_if_asked(mounts: list[Mount], shares: bool) -> None:
     words = arguments("/w", mounts, shares_network=shares)
     head = words[: words.index("--proc")]
     assert ("--unshare-net" in head) is not shares
@@ -67,14 +65,14 @@ def test_homes_and_what_runs_on_the_machine_are_no_part_of_the_system() -> None:
         ({"ANTHROPIC_BASE_URL": "http://[::1]:9000/x"}, (), Reach((9000,), proxy=True)),
     ],
 )
-def test_the_model_is_where_the_environment_says(environment: dict[str, str], hosts: tuple[str, ...], expected: Reach) -> None:
+def test_the_endpoint_comes_from_the_environment(environment: dict[str, str], hosts: tuple[str, ...], expected: Reach) -> None:
     assert reach_of(environment, hosts, CLAUDE_HOSTS) == expected
 
 
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:443", "127.0.0.1:1023", "LocalHost:80", "a.example:0", "a.example:65536"]
 )
-def test_a_port_that_nothing_could_be_behind_is_refused(host: str) -> None:
+def test_an_impossible_port_is_refused(host: str) -> None:
     with pytest.raises(OperatorError, match=r"sandbox\.hosts"):
         reach_of({}, SandboxConfig(hosts=(host,)).hosts, CLAUDE_HOSTS)
 
@@ -87,7 +85,7 @@ def test_a_model_that_is_reached_in_clear_text_or_not_at_all_is_refused(url: str
         reach_of({"ANTHROPIC_BASE_URL": url}, (), CLAUDE_HOSTS)
 
 
-def test_an_agent_whose_model_nobody_knows_is_refused() -> None:
+def test_an_unknown_model_address_is_refused() -> None:
     with pytest.raises(OperatorError, match="the address of this agent's model is unknown"):
         reach_of({}, (), ())
     assert reach_of({}, ("a.example",), ()).endpoints == (("a.example", 443),)
@@ -122,13 +120,13 @@ def test_the_proxy_takes_a_port_that_nothing_else_has_and_other_proxies_are_forg
     assert with_proxy({"https_proxy": "http://corporate"}, Reach()) == {}
 
 
-def test_what_is_no_name_of_a_host_is_refused() -> None:
+def test_an_invalid_host_is_refused() -> None:
     for host in ["", "*", "*.", "a/b", "a b", "-a", "a:", "http://a", "a:123456", "*.*.a"]:
         with pytest.raises(ValidationError):
             SandboxConfig(hosts=(host,))
 
 
-def test_a_path_that_nobody_knows_the_beginning_of_is_refused() -> None:
+def test_a_relative_path_is_refused() -> None:
     for path in ["secret.env", "./x", "", "~ada/x", "x/~"]:
         for key in ["read", "write", "hide"]:
             with pytest.raises(ValidationError):
@@ -136,7 +134,7 @@ def test_a_path_that_nobody_knows_the_beginning_of_is_refused() -> None:
             assert SandboxConfig(hide=("~", "~/x", "/x")).hide == ("~", "~/x", "/x")
 
 
-def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
+def test_the_git_configuration_contains_no_address_and_no_credential() -> None:
     told = (
         "user.name\nAda", "remote.origin.url\nhttps://u:token@x", "url.https://t@x.insteadof\nx", "credential.helper\nstore",
         "http.extraheader\nAuthorization: x", "core.sshcommand\nevil", "core.fsmonitor\nevil", "core.autocrlf\ninput",
@@ -153,7 +151,7 @@ VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude
 
 
 @given(NAMES, VALUES)
-def test_what_is_written_is_read_back_as_it_was(name: str, value: str) -> None:
+def test_settings_are_read_back_unchanged(name: str, value: str) -> None:
     settings = [("user.name", value), (f"filter.{name}.clean", value)]
     text = config_text(settings)
     assert text.count("[") - name.count("[") - 2 * value.count("[") == 2

@@ -256,7 +256,7 @@ def keeping(mode: str = "resume", *, used: ContextUse | None = None, rotated: st
 
 @pytest.mark.feature("E2")
 @pytest.mark.parametrize("mode", ["resume", "hybrid"])
-def test_the_kept_session_is_gone_on_with(mode: str) -> None:
+def test_the_kept_session_is_resumed(mode: str) -> None:
     assert session_to_resume(keeping(mode), NOW + MINUTE) == KEPT
 
 
@@ -272,7 +272,7 @@ def test_the_kept_session_is_gone_on_with(mode: str) -> None:
         (keeping(used=ContextUse(peak=160), context={"window": 200}), MINUTE),
     ],
 )
-def test_a_session_is_left_that_is_off_old_ended_or_full(before: LoopState, later: timedelta) -> None:
+def test_a_session_that_is_old_ended_or_full_is_not_resumed(before: LoopState, later: timedelta) -> None:
     assert session_to_resume(before, NOW + later) is None
 
 
@@ -310,7 +310,7 @@ def test_only_a_session_that_ended_in_good_order_is_kept() -> None:
 
 
 @pytest.mark.feature("E2")
-def test_what_a_session_must_never_be_gone_on_with_after() -> None:
+def test_endings_after_which_a_session_is_never_resumed() -> None:
     outcomes = ("rotated", "context_full", "unknown_session", "crashed", "hung", "aborted", "rejected_request", "blocked_by_hook")
     assert not RESUMABLE & {AgentOutcome(outcome) for outcome in outcomes}
     assert advance(keeping(), record_ending(rotated="noise")).session is None
@@ -327,12 +327,12 @@ def test_a_new_session_begins_with_its_own_account_and_a_resumed_one_adds_to_it(
 
 @pytest.mark.feature("E2")
 @pytest.mark.parametrize("name", ["", "--model", "a b", "x" * 101, "a\nb", "../other"])
-def test_what_is_no_id_is_never_put_on_a_command_line(name: str) -> None:
+def test_an_invalid_session_id_never_reaches_a_command_line(name: str) -> None:
     assert advance(keeping(), record_ending(session_id=name)).session is None
 
 
 @pytest.mark.feature("E2")
-def test_an_iteration_that_a_usage_limit_cut_off_goes_on_with_its_session() -> None:
+def test_a_usage_limit_keeps_the_session() -> None:
     after = advance(keeping(), record_ending(AgentOutcome.USAGE_LIMIT, files=0, decision=WAIT, resumed=True, usage=Usage()))
     assert (after.due, after.attempt) == (1, 2)
     assert session_to_resume(after, NOW + HOUR) == KeptSession(id="s1", used_at=NOW, total=KEPT.total, calls=3)
@@ -359,14 +359,14 @@ def heard(
 
 
 @pytest.mark.feature("E2")
-def test_of_a_resumed_session_only_what_this_call_added_is_charged() -> None:
+def test_only_the_added_usage_of_a_resumed_session_is_charged() -> None:
     used = call_with(KEPT, result_of(Usage(cost_usd=1.5, input_tokens=130, output_tokens=4)))
     assert used.usage == Usage(cost_usd=0.5, input_tokens=30, output_tokens=4)
     assert used.resumed
 
 
 @pytest.mark.feature("E2")
-def test_an_account_that_holds_less_than_before_has_begun_anew() -> None:
+def test_a_smaller_total_is_a_new_account() -> None:
     assert call_with(KEPT, result_of(Usage(cost_usd=0.5, input_tokens=30))).usage == Usage(cost_usd=0.5, input_tokens=30)
 
 
