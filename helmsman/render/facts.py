@@ -112,7 +112,7 @@ def cost_text(state: LoopState) -> str:
     limits, spent = state.config.limits, state.spending
     iterations = f"{state.iteration} of {texts.plural(limits.iterations, 'iteration')}"
     dollars = texts.format_cost(spent.cost_usd, limits.cost_usd, state.untold)
-    return f"{dollars}, {iterations}, {texts.duration(spent.seconds)}, {texts.format_tokens(spent.tokens, state.untold)}"
+    return f"{dollars}, {iterations}, {texts.format_duration(spent.seconds)}, {texts.format_tokens(spent.tokens, state.untold)}"
 
 
 def facts(record: IterationRecord) -> Iterator[Fact]:
@@ -154,7 +154,7 @@ def _agent_facts(record: IterationRecord) -> Iterator[Fact]:
     yield from _details(
         "Agent",
         ("model", call.model),
-        ("took", f"{texts.duration(call.seconds)}, {texts.plural(call.turns, 'turn')}, {spent}"),
+        ("took", f"{texts.format_duration(call.seconds)}, {texts.plural(call.turns, 'turn')}, {spent}"),
         ("tokens", tokens),
         ("context", texts.context_text(call.context) if call.context.peak else ""),
         ("tools", tools),
@@ -286,10 +286,9 @@ def judge_facts(judgement: Judgement | None) -> Iterator[Fact]:
         )
         yield from _details("Judge", ("votes", needed), ("evidence", as_code(criterion.evidence)))
     score = f"{judgement.score:.0%} of the weight met" if judgement.score is not None else ""
-    effort = (
-        f"{texts.plural(judgement.calls, 'call')}, {texts.money(judgement.usage.cost_usd)}, {texts.duration(judgement.seconds)}"
-    )
-    yield from _details("Judge", ("score", score), ("asked", f"{judgement.model or 'a model'}, {effort}"))
+    cost = f"{texts.format_money(judgement.usage.cost_usd)}, {texts.format_duration(judgement.seconds)}"
+    effort = f"{judgement.model or 'a model'}, {texts.plural(judgement.calls, 'call')}, {cost}"
+    yield from _details("Judge", ("score", score), ("asked", effort))
 
 
 def _signal_facts(record: IterationRecord) -> Iterator[Fact]:

@@ -163,7 +163,7 @@ def _check_tests_pass(_: str, case: Case) -> str | None:
         counts = result.counts
         # a test check by its counts or its name; what failed and then passed on the same tree passed for the agent as well
         is_test_check = (counts is not None and counts.passed + counts.failed > 0) or _TESTS.search(result.command) is not None
-        if not is_test_check or result.timed_out or result.error or result.by_chance:
+        if not is_test_check or result.timed_out or result.error or result.is_flaky:
             continue
         has_run = True
         # a check may fail for another reason, such as coverage, while all tests pass
