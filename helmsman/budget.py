@@ -1,44 +1,35 @@
 """Limits on texts in the prompt: sizes in tokens, visible cuts, unbreakable fences."""
 
 import re
-from collections.abc import Sequence
 
-from helmsman.prompts import Piece, Untrusted
+from helmsman.prompts import fence
 from helmsman.tokens import fits, tokens, trim
 
-
-def join_pieces(pieces: Sequence[Piece]) -> str:
-    """Join all pieces by newlines, untrusted ones fenced."""
-    return "\n".join(piece if isinstance(piece, str) else fence(piece.text) for piece in pieces)
+_FENCED = re.compile(r"^(`{3,})\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+_LEFT_OUT = "(left out: it does not fit)"
 
 
-def fit(pieces: Sequence[Piece], allowance: int) -> str:
-    """Join pieces within an allowance of tokens: trusted text whole, untrusted texts in equal shares of the rest; unused shares
-    go to the next ones.
+def fit(text: str, allowance: int) -> str:
+    """Cut a text to an allowance of tokens: fenced texts in equal shares of what the others leave; unused shares go to the next.
+
+    Text outside of fences is trusted. It is kept whole, up to the first part that does not fit: half an instruction would mean
+    something else. Only if it is the first part it is cut.
     """
-    if fits(join_pieces(pieces), allowance):
-        return join_pieces(pieces)
-    own = "\n".join(piece for piece in pieces if isinstance(piece, str))
-    room = allowance - tokens(own)
-    if room < 0:
-        return trim(own, allowance)
-    remaining = sum(isinstance(piece, Untrusted) for piece in pieces)
-    parts: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            parts.append(piece)
-            continue
-        quotation = _quote(piece.text, room // remaining - tokens("\n"))  # the joining newline
-        parts += [quotation] if quotation else []
-        room, remaining = room - tokens(f"\n{quotation}"), remaining - 1
-    return "\n".join(parts)
-
-
-def fence(text: str) -> str:
-    """Fence untrusted text; the fence is longer than any run of backticks inside, so nothing in the text can end it."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    ticks = "`" * max(3, longest + 1)
-    return f"{ticks}\n{text.rstrip()}\n{ticks}"
+    if fits(text, allowance):
+        return text
+    pieces = _FENCED.split(text)  # trusted text, ticks of a fence, text in it, trusted text, …
+    trusted, quotations = pieces[::3], pieces[2::3]
+    while (size := tokens("\n".join(filter(None, (part.strip("\n") for part in trusted))))) > allowance and len(trusted) > 1:
+        trusted.pop()
+    if size > allowance:
+        return trim(trusted[0], allowance)
+    room, result = allowance - size, ""
+    quotations = quotations[: len(trusted)]
+    for at, part in enumerate(trusted):
+        quotation = _quote(quotations[at], room // (len(quotations) - at) - tokens("\n")) if at < len(quotations) else ""
+        room -= tokens(f"\n{quotation}")
+        result += part + quotation
+    return result.strip("\n")
 
 
 def _quote(text: str, room: int) -> str:
@@ -51,6 +42,3 @@ def _quote(text: str, room: int) -> str:
     if cut:
         return fence(cut)
     return _LEFT_OUT if tokens(_LEFT_OUT) <= room else ""
-
-
-_LEFT_OUT = "(left out: it does not fit)"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from helmsman.budget import fit
 from helmsman.plain import short_line
-from helmsman.prompts import render_pieces
+from helmsman.prompts import render
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, checks_fail
 
@@ -63,8 +63,8 @@ def block_message(results: Sequence[CheckResult]) -> str:
         printed = [line for line in (result.tail or result.head).splitlines() if line.strip()][-LINES_SHOWN:]
         shown += map(_short_line, names[:TESTS_SHOWN] or printed or (f"exit code {result.exit_code}, no output",))
         shown += [f"[{len(names) - TESTS_SHOWN} more]"] if len(names) > TESTS_SHOWN else []
-    pieces = render_pieces("stop", checks=f"{commands}{more}", one=len(failed) == 1, shown="\n".join(shown))
-    return fit(pieces, TEXT_TOKENS)
+    text = render("stop", checks=f"{commands}{more}", one=len(failed) == 1, shown="\n".join(shown))
+    return fit(text, TEXT_TOKENS)
 
 
 def _has_exited(result: CheckResult) -> bool:

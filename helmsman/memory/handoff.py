@@ -5,13 +5,12 @@ looks for no question after the four sections. Later loops get it fenced.
 """
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.alignment_file import own_goal, read
 from helmsman.plain import block_quote, clean_lines, inert
-from helmsman.prompts import Piece, render_pieces
+from helmsman.prompts import render
 from helmsman.records.alignment import LONGEST_MORE, Alignment
 from helmsman.records.state import LoopState
 from helmsman.texts import format_dollars, format_duration, plural
@@ -139,9 +138,9 @@ def inherited_from(state: LoopState) -> str:
     return trim("\n\n".join(filter(None, [handoff_of(state).in_prompt, state.inherited])), HANDED_TOKENS)
 
 
-def handoff_section(handed: str) -> Sequence[Piece]:
+def handoff_section(handed: str) -> str:
     """Section of the prompt: quoted, and marked as information."""
-    return render_pieces("handoff", handed=handed) if handed else ()
+    return render("handoff", handed=handed) if handed else ""
 
 
 def spent(alignment: Alignment) -> bool:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from helmsman.budget import fence, fit
+from helmsman.budget import fit
 from helmsman.memory.extraction import observation
 from helmsman.memory.words import describes_work, gives_orders, terms
 from helmsman.parsers.answers import StrictAnswer, printable, read_answer, schema_of
 from helmsman.plain import clean, short_line
-from helmsman.prompts import render, render_pieces
+from helmsman.prompts import fence, render
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Movement
 from helmsman.records.decision import Outcome
@@ -60,7 +60,7 @@ def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episo
     decisions = (
         (f"- {one.chose}", f", because {one.reason}" if one.reason else "") for one in state.memory.decisions[-_CHOICES:]
     )
-    facts = render_pieces(
+    facts = render(
         "lessons_facts",
         outcome=summary.outcome,
         iterations=plural(summary.iterations, "iteration"),

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from helmsman.budget import join_pieces
 from helmsman.memory.estimates import in_words
 from helmsman.memory.words import terms
 from helmsman.plain import clean
-from helmsman.prompts import Piece, render_pieces
+from helmsman.prompts import render
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Reminder, Subject, Tier
 from helmsman.texts import plural
 from helmsman.tokens import tokens
@@ -150,22 +149,22 @@ def _choose(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowan
     return chosen
 
 
-def lessons_section(recalled: Recalled) -> Sequence[Piece]:
+def lessons_section(recalled: Recalled) -> str:
     """Section at the end of the prompt, where models pay most attention: lessons of other work, then of this project."""
     lines = "\n".join(f"- {_guardrail_line(one)}" for one in recalled.guardrails)
     lines_of = {kind: [f"- {clean(one.text).strip()}" for one in recalled.reminders if one.kind is kind] for kind in _HEADINGS}
     kinds = [{"heading": _HEADINGS[kind], "lines": "\n".join(texts)} for kind, texts in lines_of.items() if texts]
-    lessons = render_pieces("lessons", kinds=kinds) if kinds else ()
-    return (*lessons, *(render_pieces("guardrails", lines=lines) if lines else ()))
+    sections = render("lessons", kinds=kinds) if kinds else "", render("guardrails", lines=lines) if lines else ""
+    return "\n".join(filter(None, sections))
 
 
 def reminders_cost(reminders: Sequence[Reminder]) -> int:
-    return tokens(join_pieces(lessons_section(Recalled(reminders=tuple(reminders)))))
+    return tokens(lessons_section(Recalled(reminders=tuple(reminders))))
 
 
 def guardrails_cost(guardrails: Sequence[Guardrail]) -> int:
     """Tokens of guardrails in a prompt, including the preceding newline."""
-    return tokens("\n" + join_pieces(lessons_section(Recalled(guardrails=tuple(guardrails))))) if guardrails else 0
+    return tokens("\n" + lessons_section(Recalled(guardrails=tuple(guardrails)))) if guardrails else 0
 
 
 def recalled_lines(recalled: Recalled) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from helmsman.budget import fence, fit
+from helmsman.budget import fit
 from helmsman.errors import OperatorError
 from helmsman.orient.checks import commands
 from helmsman.parsers.alignment_file import AGREED_HEADING
@@ -107,7 +107,7 @@ def align_question(goal: str, facts: RepositoryFacts, present: Alignment | None 
             problem=fence(complaint) if complaint else "",
         ),
         facts=fit(
-            render_pieces(
+            render(
                 "align_facts",
                 checks=commands(facts.checks),
                 criteria=facts.criteria,

@@ -7,7 +7,7 @@ the most specific first.
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
 
-from helmsman.budget import fit, join_pieces
+from helmsman.budget import fit
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.recall import MEMORY_TOKENS, lessons_section
 from helmsman.orient.checks import failed_check_values
@@ -22,7 +22,7 @@ from helmsman.oversee.drift import is_off_task
 from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import clean, clean_lines, one_line
-from helmsman.prompts import Piece, render, render_pieces
+from helmsman.prompts import render
 from helmsman.prompts.message import BLOCKS, render_message
 from helmsman.records.control import LATER, IterationSummary, Movement, RolledBack
 from helmsman.records.decision import CRITICAL
@@ -56,14 +56,13 @@ DETAILED = frozenset({"unproven", "expectations", "looked_up", "required_tests",
 """Rules whose details are part of the refusal; details of the others have their own section."""
 
 Section = tuple[str, str]
-Fact = tuple[str, Sequence[Piece]]
 
 
 def brief(
     state: LoopState, orientation: Orientation, planned: WrittenParts | None = None, allowance: int = ORIENTATION_TOKENS
 ) -> Briefing:
     """The prompt of the due iteration. `planned`: texts that a model wrote for it, if one was asked."""
-    facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or WrittenParts()) if pieces]
+    facts = [section for section in _facts(state, orientation, planned or WrittenParts()) if section[1]]
     fitted = _fit(facts, allowance)
     lessons = fit(lessons_section(orientation.recalled), MEMORY_TOKENS)
     memory_sections = [("memory", lessons)] if lessons else []  # at the end, where models pay most attention
@@ -75,7 +74,7 @@ def brief(
         ("hat", render("hat", title=hat.title, words=hat.prompt) if hat else ""),
         ("plan", render("plan", state=state, hand=plan_item) if plan_item else ""),
         ("iteration", render("where", state=state, commit=orientation.start_commit)),
-        *((name, join_pieces(pieces)) for name, pieces in research_phase(state)),
+        *research_phase(state),
     ]
     work_sections = [section for section in candidates if section[1]]
     # the task, the same in every iteration, before the work of this one
@@ -97,11 +96,11 @@ def brief(
         system=render("system", branch=state.branch, promise=config.completion.promise, kept=config.invariants),
         prompt="\n\n".join(filter(None, blocks)) + "\n",
         sections=tuple((name, tokens(text)) for name, text in [("task", task), *work_sections, *fact_sections, *memory_sections]),
-        trimmed=tuple(name for (name, pieces), (_, text) in zip(facts, fitted, strict=True) if join_pieces(pieces) != text),
+        trimmed=tuple(name for (name, whole), (_, text) in zip(facts, fitted, strict=True) if whole != text),
     )
 
 
-def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) -> list[Fact]:
+def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) -> list[Section]:
     """Sections of facts, the most specific first."""
     done, last, checks = state.done, state.last_call, state.checks
     research = () if state.researching else render_pieces("research_findings", found=state.memory.research)
@@ -115,9 +114,9 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
     without_tests = ", ".join(f"`{clean(result.command)}`" for result in (checks.results if checks else ()) if result.ran_no_test)
     failed_checks = [*map(failed_check_values, checks.failures)] if checks else []
     results = (
-        render_pieces("checks", failed=failed_checks, total=len(checks.results), empty=without_tests)
+        render("checks", failed=failed_checks, total=len(checks.results), empty=without_tests)
         if checks and checks.results
-        else ()
+        else ""
     )
     item, own = orientation.plan.item if orientation.plan else None, state.plan.own
     is_due = item and own and not own.passed and state.plan.now == item.id and own.command == item.check
@@ -126,13 +125,13 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
     notes, problems = render_notes(memory).strip(), "; ".join(memory.problems)
     return [
         ("refusal", refusal),
-        ("blocked", render_pieces("blocked", done=done)),
-        ("guidance", render_pieces("guidance", said=state.guidance)),
-        ("usage", render_pieces("scarce") if is_near_limit else ()),
-        ("merge", render_pieces("merge", trouble=state.merging.trouble)),
+        ("blocked", render("blocked", done=done)),
+        ("guidance", render("guidance", said=state.guidance)),
+        ("usage", render("scarce") if is_near_limit else ""),
+        ("merge", render("merge", trouble=state.merging.trouble)),
         ("findings of research", research),
         ("advice", focus_section(planned.focus) or _advice_section(state)),
-        ("contradictions", render_pieces("contradictions", conflicts=conflicts) if is_blocked_by_conflict else ()),
+        ("contradictions", render("contradictions", conflicts=conflicts) if is_blocked_by_conflict else ""),
         (CHECKS, results),
         ("trend", trend_section(state)),
         ("check of the item", item_check),
@@ -144,49 +143,32 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
         ("rolled back", _rolled_back_section(state.failed, state.worked)),
         ("interrupted work", render_pieces("interrupted", salvaged=state.salvaged)),
         ("handoff", handoff_section(state.inherited)),
-        ("wiki", render_pieces("wiki") if state.config.memory.wiki else ()),
-        ("notes", render_pieces("notes", notes=notes, problems=problems) if notes or problems else ()),
+        ("wiki", render("wiki") if state.config.memory.wiki else ""),
+        ("notes", render("notes", notes=notes, problems=problems) if notes or problems else ""),
         ("history", _history_section(orientation, planned)),
     ]
 
 
-def _fit(facts: Sequence[Fact], allowance: int) -> list[Section]:
+def _fit(facts: Sequence[Section], allowance: int) -> list[Section]:
     """Fit sections in order of rank: each may take half of the remaining allowance, or all that the others leave.
 
-    Its first sentences stay whole, and a part is reserved for the checks, whatever precedes them.
+    Its first sentences stay whole, or it is omitted. A part is reserved for the checks, whatever precedes them.
     """
     fitted: list[Section] = []
-    sizes = [tokens(join_pieces(pieces)) for _, pieces in facts]
+    sizes = [tokens(text) for _, text in facts]
     reserved = {name: min(size, allowance // RESERVED) for (name, _), size in zip(facts, sizes, strict=True) if name == CHECKS}
-    for position, (name, pieces) in enumerate(facts):
+    for position, (name, text) in enumerate(facts):
         reserved_here = reserved.pop(name, 0)
         available = allowance - sum(reserved.values())
-        is_last = position == len(facts) - 1
-        first_size = tokens(join_pieces(pieces[:1]))
-        room = (
-            available
-            if is_last
-            else max(available // 2, allowance - sum(sizes[position + 1 :]), reserved_here, min(available, first_size))
-        )
-        text = fit(_pieces_within(pieces, room), room)
-        allowance -= tokens(text)
-        fitted.append((name, text))
+        first_size = tokens(text.partition("\n```")[0])
+        room = max(available // 2, allowance - sum(sizes[position + 1 :]), reserved_here, min(available, first_size))
+        fitted_text = fit(text, room) if first_size <= room else ""
+        allowance -= tokens(fitted_text)
+        fitted.append((name, fitted_text))
     return fitted
 
 
-def _pieces_within(pieces: Sequence[Piece], room: int) -> list[Piece]:
-    """The pieces up to the first trusted one that does not fit: half an instruction would mean something else."""
-    fitting: list[Piece] = []
-    trusted_text = ""
-    for piece in pieces:
-        trusted_text += f"{piece}\n" if isinstance(piece, str) else ""
-        if tokens(trusted_text.rstrip("\n")) > room:
-            break
-        fitting.append(piece)
-    return fitting
-
-
-def _advice_section(state: LoopState) -> Sequence[Piece]:
+def _advice_section(state: LoopState) -> str:
     """The paragraph of advice; a hat has its own persona."""
     advice = advise(state)
     persona = "" if worn_hat(state) else PERSONAS[advice.persona]
@@ -194,16 +176,16 @@ def _advice_section(state: LoopState) -> Sequence[Piece]:
     return render_pieces("advice", sentences=sentences) if sentences else ()
 
 
-def _rolled_back_section(rolled_back: RolledBack | None, history: Sequence[IterationSummary]) -> Sequence[Piece]:
+def _rolled_back_section(rolled_back: RolledBack | None, history: Sequence[IterationSummary]) -> str:
     """Section on rolled-back work, without `Failed.why`, which is for people and names findings."""
     if rolled_back is None:
-        return ()
+        return ""
     # final iterations that each made it worse and were rolled back at once: each started where the previous one ended
     newest_first = [summary for summary in history if summary.movement is not Movement.WAITED][::-1]
     worsened = list(takewhile(lambda summary: summary.undone and summary.movement is Movement.BACK, newest_first))
     consecutive = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(worsened))
     count, is_unsafe = min(len(worsened), 1 + len(list(consecutive))), rolled_back.rule.startswith(CRITICAL)
-    return render_pieces(
+    return render(
         "taken_back",
         failed=rolled_back,
         unsafe=rolled_back.rule.removeprefix(CRITICAL).replace("_", " ") if is_unsafe else "",
@@ -212,6 +194,6 @@ def _rolled_back_section(rolled_back: RolledBack | None, history: Sequence[Itera
     )
 
 
-def _history_section(orientation: Orientation, planned: WrittenParts) -> Sequence[Piece]:
+def _history_section(orientation: Orientation, planned: WrittenParts) -> str:
     """The history as commits, or a model's summary of it."""
-    return compacted_section(planned.compacted) if planned.compacted else render_pieces("commits", commits=orientation.commits)
+    return compacted_section(planned.compacted) if planned.compacted else render("commits", commits=orientation.commits)

@@ -4,7 +4,7 @@ A redesign reads this instead of the history: it starts from the current knowled
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from helmsman.budget import fence, fit
 from helmsman.oversee.advice import advise, without_failed_plan
 from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.parsers.progress_file import render as render_notes
-from helmsman.prompts import Piece, render, render_pieces
+from helmsman.prompts import fence, render
 from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.control import Movement
 from helmsman.records.iteration import Compacted, Orientation, Question
@@ -46,7 +46,7 @@ def needs_compaction(state: LoopState, orientation: Orientation) -> bool:
 
 def compaction_question(state: LoopState, orientation: Orientation) -> Question:
     """The question to a model before the due iteration."""
-    facts = render_pieces(
+    facts = render(
         "compaction_facts",
         state=_status_text(state),
         failing="\n".join(_failing_lines(state.checks)),
@@ -70,7 +70,7 @@ def read_compacted(text: str) -> Compacted | str:
     return Compacted.model_validate({**answer.model_dump(), "by": "model"})
 
 
-def compacted_section(compacted: Compacted) -> Sequence[Piece]:
+def compacted_section(compacted: Compacted) -> str:
     """The compacted history for the prompt, fenced as untrusted text, without the goal, which the prompt has already."""
     bodies = {
         "APPROACH": compacted.approach,
@@ -79,7 +79,7 @@ def compacted_section(compacted: Compacted) -> Sequence[Piece]:
         "NEXT STEPS": "\n".join(f"{number}. {line}" for number, line in enumerate(compacted.next_steps, 1)),
     }
     text = "\n\n".join(f"{name}\n{body}" for name, body in bodies.items() if body)
-    return render_pieces("compacted", by=compacted.by, past=text)
+    return render("compacted", by=compacted.by, past=text)
 
 
 def _status_text(state: LoopState) -> str:

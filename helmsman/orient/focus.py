@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from helmsman.budget import fence, fit
+from helmsman.budget import fit
 from helmsman.orient.checks import commands
 from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.prompts import Piece, render, render_pieces
@@ -37,7 +37,7 @@ def focus_question(state: LoopState, oversight: Oversight, lessons: Sequence[str
     return Question(
         rules=render("focus_system"),
         task=render("focus_task", goal=objective, checks=commands(check.command for check in state.config.checks)),
-        facts=fit(render_pieces("focus_facts", state=state, oversight=oversight, lessons=lessons), FACTS_TOKENS),
+        facts=fit(render("focus_facts", state=state, oversight=oversight, lessons=lessons), FACTS_TOKENS),
         closing=render("focus_form", prompt=f"{PROMPT:,}", context=f"{CONTEXT:,}", areas=AREAS, area=AREA),
         form=schema_of(_Answer),
     )
@@ -51,10 +51,10 @@ def read_focus(text: str) -> Focus | str:
     return Focus(prompt=answer.prompt, system_context=answer.context, areas=tuple(answer.areas), urgency=answer.urgency)
 
 
-def focus_section(focus: Focus | None) -> Sequence[Piece]:
+def focus_section(focus: Focus | None) -> str:
     """The focus for the iteration's prompt, fenced: a model derived it from texts of the repository."""
     if focus is None:
-        return ()
+        return ""
     areas = "\n".join(f"{number}. {area}" for number, area in enumerate(focus.areas, 1))
     parts = (focus.prompt, areas, focus.system_context)
-    return render_pieces("focus", focus="\n\n".join(part for part in parts if part))
+    return render("focus", focus="\n\n".join(part for part in parts if part))

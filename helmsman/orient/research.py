@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from helmsman.guardrails import RESEARCH_FILE as FILE
 from helmsman.parsers.progress_file import parse_percent
 from helmsman.plain import clean, clean_lines
-from helmsman.prompts import Piece, render_pieces
+from helmsman.prompts import render
 from helmsman.records.iteration import RESEARCH_TRIES, Research
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
@@ -53,14 +53,14 @@ def read(text: str) -> Research:
     )
 
 
-def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
+def research_phase(state: LoopState) -> Iterator[tuple[str, str]]:
     """Sections of a research prompt, with problems of the last try first; none in a prompt for work."""
     if not state.researching:
         return
     research = state.memory.research
     if research.problems:
-        yield "research problems", render_pieces("research_problems", found=research, most=RESEARCH_TRIES)
-    yield "research", render_pieces("research", file=FILE)
+        yield "research problems", render("research_problems", found=research, most=RESEARCH_TRIES)
+    yield "research", render("research", file=FILE)
 
 
 def _items(body: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from helmsman.oversee.progress import BASE
 from helmsman.plain import one_line, shorten
-from helmsman.prompts import Piece, render_pieces
+from helmsman.prompts import render
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import MOST_NAMES, IterationSummary, Movement
 from helmsman.records.state import LoopState
@@ -18,10 +18,10 @@ TOLD_ISSUES = "validation.errors", "validation.blocker"
 """Issues that the agent can act on. A missing claim of completion belongs to the advice; the rest is for people."""
 
 
-def trend_section(state: LoopState) -> Sequence[Piece]:
+def trend_section(state: LoopState) -> str:
     """Section on the trend; empty before the first iteration, and if the last one's work is no longer on the branch."""
     if not state.past_iterations or state.failed:
-        return ()
+        return ""
     candidates = [summary for summary in state.history if summary.movement is not Movement.WAITED or summary.iteration == BASE]
     checked = [summary for summary in candidates if summary.checked and not summary.undone]
     comparison = _comparison_lines(state.checks, checked[-2], checked) if state.checks and len(checked) > 1 else ()
@@ -31,7 +31,7 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
     )
     lines = [*comparison, *rolled_back, *_attempt_lines(state), *_issue_line(state)]
     since = f"iteration {state.past_iterations[-2].iteration}" if len(state.past_iterations) > 1 else "the start"
-    return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
+    return render("trend", since=since, facts="\n".join(lines)) if lines else ""
 
 
 def _comparison_lines(report: CheckReport, previous: IterationSummary, summaries: Sequence[IterationSummary]) -> Iterator[str]:

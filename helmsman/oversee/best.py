@@ -11,11 +11,11 @@ from string import ascii_uppercase
 
 from pydantic import Field
 
-from helmsman.budget import fence, fit
+from helmsman.budget import fit
 from helmsman.config import LoopConfig
 from helmsman.parsers.answers import StrictAnswer, printable, read_answer, schema_of
 from helmsman.plain import clean
-from helmsman.prompts import render, render_pieces
+from helmsman.prompts import fence, render
 from helmsman.records.advance import after_rollback, mark_undone_after, most_tests
 from helmsman.records.checks import Weight
 from helmsman.records.control import LATER, Checkpoint, IterationSummary, RolledBack
@@ -149,7 +149,7 @@ def comparison_question(config: LoopConfig, candidates: Sequence[Candidate]) -> 
     return Question(
         rules=render("compare_system"),
         task=render("compare_task", goal=fence(trim(config.goal.strip(), GOAL_TOKENS)), criteria=criteria),
-        facts=fit(render_pieces("compare_facts", solutions=solutions), DIFFS_TOKENS),
+        facts=fit(render("compare_facts", solutions=solutions), DIFFS_TOKENS),
         closing=render("compare_form"),
         form=schema_of(_Answer),
     )

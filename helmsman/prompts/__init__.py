@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,54 +11,20 @@ from helmsman.plain import clean, clean_lines, inert
 from helmsman.texts import plural
 
 
-@dataclass(frozen=True)
-class Untrusted:
-    """Text of the repository or its tools. It is cut before it is fenced, so that no cut can break its fence."""
-
-    text: str
-
-
-Piece = str | Untrusted
-
-_BEGIN, _END = "\x02", "\x03"  # mark quoted text between template and pieces; removed from values
-_GAP = "\x1e"
-_MARKS = str.maketrans(_BEGIN + _END + _GAP, "   ")
-_QUOTED_TEXT = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
-
-
-class _Marked(str):
-    """Trusted text that contains marks."""
-
-    __slots__ = ()
-
-
-GAP = _Marked(_GAP)  # between two blocks of a message
-
-
 def render(name: str, /, **values: object) -> str:
-    """Render the template `name`.md.j2 without a trailing newline."""
+    """Render the template `name`.md.j2 without a trailing newline. `{{ text | quoted }}` fences untrusted text."""
     return _environment().get_template(f"{name}.md.j2").render(**values).rstrip("\n")
 
 
-def render_pieces(name: str, /, **values: object) -> tuple[Piece, ...]:
-    """Render a template as pieces: `{{ text | quoted }}` on its own line is untrusted, all else is trusted."""
-    parts = _QUOTED_TEXT.split(render(name, **values))
-    last = len(parts) - 1
-    trusted = (part.removeprefix("\n" if at else "").removesuffix("\n" if at < last else "") for at, part in enumerate(parts))
-    return tuple(Untrusted(parts[at]) if at % 2 else text for at, text in enumerate(trusted) if text or at % 2)
-
-
-def _mark_quoted(text: str) -> _Marked:
-    return _Marked(f"{_BEGIN}{text.translate(_MARKS)}{_END}")
-
-
-def _without_marks(value: object) -> object:
-    """Value for a template, without marks."""
-    return value.translate(_MARKS) if isinstance(value, str) and not isinstance(value, _Marked) else value
+def fence(text: str) -> str:
+    """Fence untrusted text; the fence is longer than any run of backticks inside, so nothing in the text can end it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    return f"{ticks}\n{text.rstrip()}\n{ticks}"
 
 
 def settings(
-    package: str = "helmsman", folder: str = "prompts", finalize: Callable[[object], object] = _without_marks
+    package: str = "helmsman", folder: str = "prompts", finalize: Callable[[object], object] | None = None
 ) -> dict[str, Any]:
     """Options of a Jinja environment for Helmsman's templates. Nothing is escaped: a model reads the result, not a browser."""
     loader = PackageLoader(package, folder)
@@ -69,12 +34,6 @@ def settings(
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(**settings())  # noqa: S701 - see there
-    filters: dict[str, Any] = {
-        "quoted": _mark_quoted,
-        "inert": inert,
-        "clean": clean,
-        "clean_lines": clean_lines,
-        "counted": plural,
-    }
+    filters: dict[str, Any] = {"quoted": fence, "inert": inert, "clean": clean, "clean_lines": clean_lines, "counted": plural}
     environment.filters.update(filters)
     return environment

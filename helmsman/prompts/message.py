@@ -10,9 +10,10 @@ from functools import lru_cache
 from jinja2 import Template, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from helmsman.prompts import GAP, settings
+from helmsman.prompts import settings
 
 BASE = "iteration.md.j2"
+_GAP = "\x1e"  # between two blocks
 BLOCKS = ("goal", "checks", "picture", "criteria", "rules", "work", "facts", "memory")
 """In order. `rules` is empty, for the repository's own."""
 NAMES = frozenset({"goal", "checks", "picture", "criteria", "work", "facts", "memory", "iteration", "branch"})
@@ -54,16 +55,14 @@ def render_message(values: Mapping[str, object], own: str = "") -> list[str]:
 
     `own`: the repository's template, validated by `check_template`.
     """
-    text = _template(own).render(**values, gap=GAP)
-    return [block.strip("\n") for block in text.split(GAP)]
+    text = _template(own).render(**values, gap=_GAP)
+    return [block.strip("\n") for block in text.split(_GAP)]
 
 
 def check_template(text: str) -> None:
     """Raise TemplateProblem if it could fail, do anything but print and branch, or omit a required value."""
     if len(text) > LONGEST:
         raise TemplateProblem(1, f"it has {len(text):,} characters; {LONGEST:,} at most")
-    if GAP in text:
-        raise TemplateProblem(text.count("\n", 0, text.index(GAP)) + 1, "a control character")
     try:
         problems = _problems(_environment().parse(text))
         first = next(problems, None)

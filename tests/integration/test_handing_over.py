@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.budget import join_pieces
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_section
@@ -95,7 +94,7 @@ def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_
     assert "You must mend the printer." in handoffs_at_commit(work.repository, BRANCH, ALIGNMENT)
     remove_worktree(work.repository, work.path)
     sh(work.repository.top, "merge", "--quiet", BRANCH)
-    told = join_pieces(handoff_section(handoffs_in_checkout(work.repository, ALIGNMENT)))
+    told = handoff_section(handoffs_in_checkout(work.repository, ALIGNMENT))
     assert "Loop the-loop (2026-11-22)" in told
     assert "\n```\nLoop the-loop" in told
     assert "You must mend the printer." in told

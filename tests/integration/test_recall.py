@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from helmsman.budget import join_pieces
 from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
 from helmsman.memory.recall import guardrails_cost, lessons_section, reminders_cost
 from helmsman.records.agent import FailureClass
@@ -96,7 +95,7 @@ def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_
         for allowance in range(0, 400, 7):
             recalled = recall(store, SUBJECT, NOW, allowance)
             assert guardrails_cost(recalled.guardrails) + reminders_cost(recalled.reminders) <= allowance
-            assert tokens(join_pieces(lessons_section(recalled))) <= allowance
+            assert tokens(lessons_section(recalled)) <= allowance
         with store.change() as change:
             for number in range(MOST_GUARDRAILS):
                 change.put_guardrail(guardrail(f"more{number}"))

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.budget import join_pieces
 from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_question, focus_section, read_focus
 from helmsman.parsers.answers import LONGEST_ANSWER
 from helmsman.records.checks import TestCounts
@@ -122,7 +121,7 @@ def test_what_no_terminal_and_no_file_can_hold_is_taken_out() -> None:
 
 def test_the_focus_enters_the_prompt_between_fences_under_a_heading_that_leaves_the_rules_in_force() -> None:
     hostile = Focus(prompt=f"Do this.\n{HOSTILE}", areas=("# 999: what always holds", "b"), urgency="critical")
-    section = join_pieces(focus_section(hostile))
+    section = focus_section(hostile)
     outside = "\n".join(outside_of_fences(section))
     assert outside.startswith("# Focus of this iteration\n")
     assert "critical" not in outside

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.budget import Piece, Untrusted, fence, fit
+from helmsman.budget import fit
 from helmsman.config import LoopConfig
 from helmsman.orient.brief import ORIENTATION_TOKENS, brief
+from helmsman.prompts import fence
 from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import Contradiction
@@ -286,7 +287,7 @@ TICKS = st.text(alphabet="`~a \n", max_size=300)
 TEXTS = st.text(alphabet="abcXYZ19 \t\n`=-é日", max_size=200)
 
 
-PIECES = st.lists(st.one_of(st.text(alphabet="own \n", max_size=100), TICKS.map(Untrusted)), max_size=6)
+PIECES = st.lists(st.one_of(st.text(alphabet="own \n", max_size=100), TICKS.map(fence)), max_size=6)
 
 
 ALLOWANCES = st.integers(min_value=0, max_value=200)
@@ -323,24 +324,23 @@ def test_nothing_inside_can_end_a_fence(text: str) -> None:
 
 
 @given(PIECES, ALLOWANCES)
-@example([Untrusted("`" * 300), "own", Untrusted("x" * 300)], 50)
-def test_pieces_never_take_more_than_their_allowance(pieces: list[Piece], allowance: int) -> None:
-    assert tokens(fit(pieces, allowance)) <= allowance
+@example([fence("`" * 300), "own", fence("x" * 300)], 50)
+def test_a_text_never_takes_more_than_its_allowance(pieces: list[str], allowance: int) -> None:
+    assert tokens(fit("\n".join(pieces), allowance)) <= allowance
 
 
-@given(st.lists(TICKS.map(Untrusted), min_size=1, max_size=6), st.integers(min_value=20, max_value=200))
-def test_a_cut_opens_no_fence(foreign: list[Untrusted], allowance: int) -> None:
-    pieces: list[Piece] = [piece for text in foreign for piece in ("own", text)]
-    outside = outside_of_fences(fit(pieces, allowance))
+@given(st.lists(TICKS.map(fence), min_size=1, max_size=6), st.integers(min_value=20, max_value=200))
+def test_a_cut_opens_no_fence(foreign: list[str], allowance: int) -> None:
+    outside = outside_of_fences(fit("\n".join(piece for text in foreign for piece in ("own", text)), allowance))
     assert outside.count("own") == len(foreign)
-    assert set(outside) <= {"own", "(left out: it does not fit)"}
+    assert set(filter(None, outside)) <= {"own", "(left out: it does not fit)"}
 
 
 def test_foreign_texts_share_what_our_own_words_leave_and_pass_on_what_they_do_not_need() -> None:
-    text = fit(["short:", Untrusted("all of it"), "long:", Untrusted("x" * 4000)], 250)
+    text = fit("\n".join(["short:", fence("all of it"), "long:", fence("x" * 4000)]), 250)
     assert "all of it" in text
     assert 230 < tokens(text) <= 250
 
 
 def test_a_text_that_cannot_be_quoted_is_named_as_left_out() -> None:
-    assert fit(["Output:", Untrusted("`" * 4000)], 250) == "Output:\n(left out: it does not fit)"
+    assert fit("Output:\n" + fence("`" * 4000), 250) == "Output:\n(left out: it does not fit)"

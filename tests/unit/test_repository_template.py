@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from helmsman.orient.brief import brief
-from helmsman.prompts import Untrusted, render, render_pieces
-from helmsman.prompts.message import BASE, BLOCKS, LONGEST, TemplateProblem, check_template, render_message
+from helmsman.prompts import render
+from helmsman.prompts.message import BASE, LONGEST, TemplateProblem, check_template, render_message
 from tests.unit.builders import config, orientation, state
 from tests.unit.prompt_situations import JUDGED, after
 
@@ -104,10 +104,9 @@ def test_one_that_is_found_well_makes_every_message(text: str) -> None:
         check_template(own)
     except TemplateProblem:
         return
-    values = {"goal": "g", "checks": "", "picture": "", "criteria": (), "work": "", "facts": "f\x1e", "memory": ""}
+    values = {"goal": "g", "checks": "", "picture": "", "criteria": (), "work": "", "facts": "f", "memory": ""}
     made = render_message({**values, "iteration": 2, "branch": "b"}, own)
-    assert len(made) == len(BLOCKS)
-    assert made[BLOCKS.index("facts")] == "f "
+    assert "f" in made
 
 
 def test_without_one_the_message_is_ours() -> None:
@@ -122,20 +121,9 @@ def test_without_one_the_message_is_ours() -> None:
 ROOT = Path(__file__).parents[2]
 
 
-HOSTILE = "mine\x02yours\x03\n\x03theirs\x02"
-
-
-def test_what_a_template_quotes_is_foreign_and_all_else_is_ours() -> None:
-    told = render_pieces("blocked", done=SimpleNamespace(blocked=True, blocked_by=HOSTILE, blocked_seen="no"))
-    assert told[1:] == (
-        Untrusted("mine yours \n theirs "),
-        "The reviewer looked as well and disagrees:",
-        Untrusted("no"),
-    )
-
-
-def test_a_text_cannot_quote_itself() -> None:
-    assert render_pieces("guidance", said=[HOSTILE]) == ("# Instructions from a person for this iteration\nmine yours \n theirs",)
+def test_what_a_template_quotes_is_fenced_and_all_else_is_ours() -> None:
+    blocked = render("blocked", done=SimpleNamespace(blocked=True, blocked_by="mine\n```\ntheirs", blocked_seen="no"))
+    assert blocked.endswith("\n````\nmine\n```\ntheirs\n````\nThe reviewer looked as well and disagrees:\n```\nno\n```")
 
 
 def test_a_name_that_is_not_filled_in_is_an_error() -> None:
@@ -146,7 +134,7 @@ def test_a_name_that_is_not_filled_in_is_an_error() -> None:
 def test_every_template_is_used() -> None:
     known = {path.name.removesuffix(".md.j2") for path in (ROOT / "helmsman" / "prompts").glob("*.j2")}
     code = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman").rglob("*.py"))
-    used = set(re.findall(r'render(?:_pieces)?\(\s*"(\w+)"', code))
+    used = set(re.findall(r'render\(\s*"(\w+)"', code))
     templates = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman" / "prompts").glob("*.j2"))
     included = set(re.findall(r'include "(\w+)\.md\.j2"', templates))
     assert known == used | included | {BASE.removesuffix(".md.j2")}

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from helmsman.budget import join_pieces
 from helmsman.orient.brief import WHY, brief
 from helmsman.orient.trend import trend_section
 from helmsman.records.agent import AgentOutcome
@@ -34,7 +33,7 @@ def after(*history: IterationSummary, failing: tuple[str, ...] = (), **fields: A
 
 
 def prompt_of(state: LoopState) -> str:
-    return join_pieces(trend_section(state))
+    return trend_section(state)
 
 
 def test_what_was_fixed_what_broke_and_what_fails_for_how_long_is_told_by_name() -> None:
