@@ -11,8 +11,6 @@ from helmsman.budget import fit
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.recall import MEMORY_TOKENS, lessons_section
 from helmsman.orient.checks import failed_check_values
-from helmsman.orient.compaction import compacted_section
-from helmsman.orient.focus import focus_section
 from helmsman.orient.hats import current_hat
 from helmsman.orient.research import research_phase
 from helmsman.orient.trend import trend_section
@@ -130,7 +128,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
         ("usage", render("scarce") if is_near_limit else ""),
         ("merge", render("merge", trouble=state.merging.trouble)),
         ("findings of research", research),
-        ("advice", focus_section(planned.focus) or _advice_section(state)),
+        ("advice", planned.focus or _advice_section(state)),
         ("contradictions", render("contradictions", conflicts=conflicts) if is_blocked_by_conflict else ""),
         (CHECKS, results),
         ("trend", trend_section(state)),
@@ -145,7 +143,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
         ("handoff", handoff_section(state.inherited)),
         ("wiki", render("wiki") if state.config.memory.wiki else ""),
         ("notes", render("notes", notes=notes, problems=problems) if notes or problems else ""),
-        ("history", _history_section(orientation, planned)),
+        ("history", planned.compacted or render("commits", commits=orientation.commits)),
     ]
 
 
@@ -192,8 +190,3 @@ def _rolled_back_section(rolled_back: RolledBack | None, history: Sequence[Itera
         later=rolled_back.rule == LATER,
         falls=f"{plural(count, 'iteration')} in a row" if count > 1 else "The last iteration",
     )
-
-
-def _history_section(orientation: Orientation, planned: WrittenParts) -> str:
-    """The history as commits, or a model's summary of it."""
-    return compacted_section(planned.compacted) if planned.compacted else render("commits", commits=orientation.commits)

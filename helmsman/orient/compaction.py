@@ -16,7 +16,7 @@ from helmsman.parsers.progress_file import render as render_notes
 from helmsman.prompts import fence, render
 from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.control import Movement
-from helmsman.records.iteration import Compacted, Orientation, Question
+from helmsman.records.iteration import Orientation, Question
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.tokens import tokens, trim
@@ -64,10 +64,7 @@ def compaction_question(state: LoopState, orientation: Orientation) -> Question:
 
 def read_compacted(text: str) -> Compacted | str:
     """The compacted history in a model's answer, also between fences or prose, or why there is none. Never raises."""
-    answer = read_answer(text, "endGoal", _Answer)
-    if isinstance(answer, str):
-        return answer
-    return Compacted.model_validate({**answer.model_dump(), "by": "model"})
+    return read_answer(text, "endGoal", Compacted)
 
 
 def compacted_section(compacted: Compacted) -> str:
@@ -79,7 +76,7 @@ def compacted_section(compacted: Compacted) -> str:
         "NEXT STEPS": "\n".join(f"{number}. {line}" for number, line in enumerate(compacted.next_steps, 1)),
     }
     text = "\n\n".join(f"{name}\n{body}" for name, body in bodies.items() if body)
-    return render("compacted", by=compacted.by, past=text)
+    return render("compacted", past=text)
 
 
 def _status_text(state: LoopState) -> str:

@@ -1,10 +1,10 @@
-"""An iteration's focus, written by a model: the question, the form of the answer, and the section of the prompt.
+"""An iteration's focus, written by a model: the question, the answer, and the section of the prompt.
 
 The focus is an additional section. Objective, checks, phases, invariants and guard rails are fixed texts that no model can drop.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from helmsman.orient.checks import commands
 from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.control import Oversight
-from helmsman.records.iteration import Focus, Question, Urgency
+from helmsman.records.iteration import Question
 from helmsman.records.state import LoopState
 from helmsman.tokens import trim
 
@@ -28,7 +28,7 @@ class _Answer(StrictAnswer):
     areas: list[Annotated[str, Field(min_length=1, max_length=AREA), ONE_LINE]] = Field(
         alias="focusAreas", min_length=1, max_length=AREAS
     )
-    urgency: Urgency
+    urgency: Literal["low", "normal", "high", "critical"]
 
 
 def focus_question(state: LoopState, oversight: Oversight, lessons: Sequence[str] = ()) -> Question:
@@ -45,16 +45,11 @@ def focus_question(state: LoopState, oversight: Oversight, lessons: Sequence[str
 
 def read_focus(text: str) -> Focus | str:
     """The focus in a model's answer, also between fences or prose, or why it is unusable. Never raises."""
-    answer = read_answer(text, "prompt", _Answer)
-    if isinstance(answer, str):
-        return answer
-    return Focus(prompt=answer.prompt, system_context=answer.context, areas=tuple(answer.areas), urgency=answer.urgency)
+    return read_answer(text, "prompt", Focus)
 
 
-def focus_section(focus: Focus | None) -> str:
+def focus_section(focus: Focus) -> str:
     """The focus for the iteration's prompt, fenced: a model derived it from texts of the repository."""
-    if focus is None:
-        return ""
     areas = "\n".join(f"{number}. {area}" for number, area in enumerate(focus.areas, 1))
     parts = (focus.prompt, areas, focus.system_context)
     return render("focus", focus="\n\n".join(part for part in parts if part))

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 from helmsman.records.agent import Commit, Drift, Execution
 from helmsman.records.base import Record, Usage
@@ -14,8 +14,6 @@ from helmsman.records.hats import ChosenHat
 from helmsman.records.lessons import Learned, Recalled
 from helmsman.records.plan import CurrentItem, ItemProof, Tick
 from helmsman.records.proof import Proof, SinceStart
-
-Urgency = Literal["low", "normal", "high", "critical"]
 
 
 class Question(Record):
@@ -38,41 +36,17 @@ class Question(Record):
         return "\n\n".join(part for part in (self.task, self.facts, self.closing, self.more) if part)
 
 
-class Focus(Record):
-    """A model's view of what an iteration should look at. It adds to the fixed prompt and replaces nothing."""
-
-    prompt: str
-    system_context: str = ""
-    areas: tuple[str, ...] = ()
-    """The most important first, 5 at most of 200 characters each."""
-    urgency: Urgency = "normal"
-
-
-class Compacted(Record):
-    """Everything before an iteration, summarized."""
-
-    end_goal: str
-    approach: str = ""
-    completed: tuple[str, ...] = ()
-    """20 at most of 300 characters each, newest last."""
-    current_state: str = ""
-    next_steps: tuple[str, ...] = ()
-    """10 at most of 300 characters each, the most important first."""
-    by: Literal["model", "template"] = "template"
-
-
-class WriterResult(Record):
-    reason: str = ""
-    """Why the model's answer was unusable, 500 characters at most; empty if it was usable."""
-    usage: Usage = Usage()
-    """It is charged even if the answer was unusable."""
-
-
 class WrittenParts(Record):
-    focus: Focus | None = None
-    compacted: Compacted | None = None
+    """Parts of an iteration's prompt that a model wrote."""
+
+    focus: str = ""
+    """Section on what the iteration should look at. It adds to the fixed prompt and replaces nothing."""
+    compacted: str = ""
+    """Section that summarizes everything before the iteration."""
     reasons: tuple[str, ...] = ()
+    """Why a part could not be written, 500 characters each at most."""
     usage: Usage = Usage()
+    """It is charged even if an answer was unusable."""
 
 
 RESEARCH_TRIES = 3

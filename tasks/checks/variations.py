@@ -202,16 +202,16 @@ def probe(
     probes, usage, reason = tuple(kept), Usage(), ""
     if not kept:
         request = probe_request(work.config, runner, folder, sources, tests)
-        new_probes, call = written(asking, lambda: request, partial(read_probes, config=work.config))
-        probes, usage, reason = new_probes or (), call.usage, call.reason or ("" if new_probes else "the model wrote none")
+        new_probes, reason, usage = written(asking, lambda: request, partial(read_probes, config=work.config))
+        probes, reason = new_probes or (), reason or ("" if new_probes else "the model wrote none")
     runs = _run_each(check_context, work, runner, folder, probes)
     to_review = [(run.probe, run.printed) for run in runs if run.passed is False and not run.probe.right]
     reviews: Sequence[Reading] = ()
     if to_review:
         request = reading_request(work.config, to_review, sources)
-        reviewed, review_call = written(asking, lambda: request, partial(read_readings, number=len(to_review)))
+        reviewed, reason, review_usage = written(asking, lambda: request, partial(read_readings, number=len(to_review)))
         unclear: Sequence[Reading] = [UNCLEAR for _ in to_review]
-        reviews, usage, reason = reviewed or unclear, usage.plus(review_call.usage), review_call.reason
+        reviews, usage = reviewed or unclear, usage.plus(review_usage)
     return _summarize(runs, dict(zip([probe.code for probe, _ in to_review], reviews, strict=True)), bool(kept), reason, usage)
 
 

@@ -137,8 +137,8 @@ def lessons_from_model(context: LoopContext, state: LoopState, credentials: Cred
         ended = summary(state, _subject(context, state))
         asking = Asking(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
         read = partial(read_lessons, summary=ended, episodes=episodes)
-        observations, writing = written(asking, partial(lessons_request, state, ended, episodes), read)
-        return ExtractedLessons(observations=observations or (), usage=writing.usage, reason=writing.reason)
+        observations, reason, usage = written(asking, partial(lessons_request, state, ended, episodes), read)
+        return ExtractedLessons(observations=observations or (), usage=usage, reason=reason)
 
 
 def known_lessons(context: LoopContext, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:

@@ -12,7 +12,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.prices import with_cost
 from helmsman.records.base import Reply, Usage
-from helmsman.records.iteration import Question, WriterResult
+from helmsman.records.iteration import Question
 from helmsman.tokens import tokens
 from tasks.models.judge import send
 from tasks.system.environment import agent_environment, ours
@@ -52,8 +52,8 @@ class Asking:
     """Time limit of the answer."""
 
 
-def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, WriterResult]:
-    """Ask for an optional text. Returns the result of `read`, or None, and the usage with a reason for any failure.
+def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, str, Usage]:
+    """Ask for an optional text. Returns the result of `read`, or None; why there is none; and the usage, to be charged.
 
     `read` returns a string, the reason, for a useless answer. Raises only Cancelled.
     """
@@ -71,9 +71,7 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
             result = "; ".join(filter(None, parts))
         else:
             result = f"the call of the model failed: {type(error).__name__}: {error}"
-    if isinstance(result, str):
-        return None, WriterResult(reason=result[:_REASON], usage=usage)
-    return result, WriterResult(usage=usage)
+    return (None, result[:_REASON], usage) if isinstance(result, str) else (result, "", usage)
 
 
 def ask(by: Asking, question: Question) -> Reply:

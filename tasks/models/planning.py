@@ -3,9 +3,10 @@
 from dataclasses import replace
 from functools import partial
 
-from helmsman.orient.compaction import compaction_question, needs_compaction, read_compacted
-from helmsman.orient.focus import focus_question, read_focus
-from helmsman.records.iteration import Orientation, WriterResult, WrittenParts
+from helmsman.orient.compaction import compacted_section, compaction_question, needs_compaction, read_compacted
+from helmsman.orient.focus import focus_question, focus_section, read_focus
+from helmsman.records.base import Usage
+from helmsman.records.iteration import Orientation, WrittenParts
 from helmsman.records.state import LoopState
 from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.loop_context import LoopContext
@@ -13,23 +14,20 @@ from tasks.repository.loop_context import LoopContext
 
 def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> WrittenParts:
     """Write the focus and the compaction, each if due. Raises only Cancelled."""
-    planned, tag = WrittenParts(), context.tag(state)
     if not state.config.prompt.written:
-        return planned
-    by = Asking(state.config, credentials, tag, context.folder.cancel.exists)
+        return WrittenParts()
+    asking, tag = Asking(state.config, credentials, context.tag(state), context.folder.cancel.exists), context.tag(state)
+    focus, compacted, reasons, usages = None, None, ["", ""], [Usage(), Usage()]
     if state.past_iterations:
         lessons = [lesson.text for lesson in orientation.recalled.reminders]
         question = partial(focus_question, state, state.oversight, lessons)
-        focus, writing = written(replace(by, tag=f"{tag}/focus"), question, read_focus)
-        planned = _add_result(planned, writing, focus=focus)
+        focus, reasons[0], usages[0] = written(replace(asking, tag=f"{tag}/focus"), question, read_focus)
     if needs_compaction(state, orientation):
         question = partial(compaction_question, state, orientation)
-        compacted, writing = written(replace(by, tag=f"{tag}/compaction"), question, read_compacted)
-        planned = _add_result(planned, writing, compacted=compacted)
-    return planned
-
-
-def _add_result(planned: WrittenParts, writing: WriterResult, **fields: object) -> WrittenParts:
-    """Add the result; its usage is charged even if it was useless."""
-    reasons = (*planned.reasons, *([writing.reason] if writing.reason else ()))
-    return planned.model_copy(update={"reasons": reasons, "usage": planned.usage.plus(writing.usage), **fields})
+        compacted, reasons[1], usages[1] = written(replace(asking, tag=f"{tag}/compaction"), question, read_compacted)
+    return WrittenParts(
+        focus=focus_section(focus) if focus else "",
+        compacted=compacted_section(compacted) if compacted else "",
+        reasons=tuple(filter(None, reasons)),
+        usage=usages[0].plus(usages[1]),
+    )

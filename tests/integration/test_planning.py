@@ -30,4 +30,4 @@ def test_where_no_model_can_write_the_templates_serve_with_the_reasons(tmp_path:
         credentials: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
         plan = write(context, before, orientation(), lambda: credentials)
         asked = len(api.requests)
-    assert (plan.focus, plan.compacted, asked, len(plan.reasons)) == (None, None, 2, 2)
+    assert (plan.focus, plan.compacted, asked, len(plan.reasons)) == ("", "", 2, 2)

@@ -8,9 +8,9 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
-from helmsman.orient.focus import focus_question, read_focus
+from helmsman.orient.focus import Focus, focus_question, read_focus
+from helmsman.records.base import Usage
 from helmsman.records.control import Oversight
-from helmsman.records.iteration import Focus, WriterResult
 from helmsman.tokens import tokens
 from tasks.models.asking import Asking, Credentials, written
 from tasks.system.secrets import register
@@ -25,7 +25,7 @@ KEY = "sk-ant-a-secret-of-the-test"
 FORM = "StructuredOutput"
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
 GOOD: dict[str, Any] = {"prompt": "Mend it.", "systemContext": "", "focusAreas": ["a.py"], "urgency": "high"}
-FOCUS = Focus(prompt="Mend it.", areas=("a.py",), urgency="high")
+FOCUS = Focus.model_validate(GOOD)
 
 
 SETTINGS: dict[str, Any] = {"prompt": {"written": True}, "claude": {"binary": str(bundled_cli())}}
@@ -33,7 +33,7 @@ SETTINGS: dict[str, Any] = {"prompt": {"written": True}, "claude": {"binary": st
 
 def focus(
     credentials: Credentials, *lessons: str, tag: str = "nobody", seconds: float = 20, **judge: Any
-) -> tuple[Focus | None, WriterResult]:
+) -> tuple[Focus | None, str, Usage]:
     of = state(config(**SETTINGS, judge=judge), iteration=3)
     by = Asking(of.config, credentials, tag, seconds=seconds)
     return written(by, lambda: focus_question(of, Oversight(), lessons), read_focus)
@@ -46,10 +46,10 @@ def by_api(*turns: Turn | Raw) -> tuple[Focus | None, Writing]:
 
 
 def test_a_focus_is_written_by_the_api_with_what_it_cost() -> None:
-    found, writing = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
-    assert (found, writing.reason) == (FOCUS, "")
-    assert writing.usage.cost_usd == pytest.approx((1000 * 4 + 100 * 20) / 1e6)
-    assert (writing.usage.input_tokens, writing.usage.output_tokens) == (1000, 100)
+    found, reason, usage = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
+    assert (found, reason) == (FOCUS, "")
+    assert usage.cost_usd == pytest.approx((1000 * 4 + 100 * 20) / 1e6)
+    assert (usage.input_tokens, usage.output_tokens) == (1000, 100)
 
 
 def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_model() -> None:
@@ -77,10 +77,10 @@ def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_mo
     ids=["words", "wrong type", "refused", "cut off", "unknown end"],
 )
 def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is_charged(turn: Turn, why: str) -> None:
-    found, writing = by_api(turn)
+    found, reason, usage = by_api(turn)
     assert found is None
-    assert why in writing.reason
-    assert writing.usage.tokens > 0
+    assert why in reason
+    assert usage.tokens > 0
 
 
 @pytest.mark.parametrize(
@@ -93,26 +93,26 @@ def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is
 )
 def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: Turn | Raw, why: str) -> None:
     register({"ANTHROPIC_API_KEY": KEY})
-    found, writing = by_api(turn)
+    found, reason, _ = by_api(turn)
     assert found is None
-    assert why in writing.reason
-    assert KEY not in writing.reason
+    assert why in reason
+    assert KEY not in reason
 
 
 def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
     with JudgeApi([Fault(delay=30)]) as api:
-        found, writing = focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, seconds=2)
+        found, reason, usage = focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, seconds=2)
         (sent,) = api.requests
     asked = f"{sent.body['system'][0]['text']}\n{sent.prompt}"
-    assert writing.usage.tokens == pytest.approx(tokens(asked), abs=2)
-    assert writing.usage.cost_usd == pytest.approx(writing.usage.input_tokens * 4 / 1e6)
-    assert (writing.usage.output_tokens, found) == (0, None)
-    assert f"its question is charged, estimated at {writing.usage.tokens:,} tokens" in writing.reason
+    assert usage.tokens == pytest.approx(tokens(asked), abs=2)
+    assert usage.cost_usd == pytest.approx(usage.input_tokens * 4 / 1e6)
+    assert (usage.output_tokens, found) == (0, None)
+    assert f"its question is charged, estimated at {usage.tokens:,} tokens" in reason
 
 
 def test_a_secret_that_the_model_repeats_is_taken_out() -> None:
     register({"ANTHROPIC_API_KEY": KEY})
-    found, _ = by_api(say(json.dumps(GOOD | {"prompt": f"Use {KEY}."})))
+    found, _, _ = by_api(say(json.dumps(GOOD | {"prompt": f"Use {KEY}."})))
     assert found is not None
     assert found.prompt == "Use [ANTHROPIC_API_KEY]."
 
@@ -121,8 +121,8 @@ def test_credentials_that_cannot_be_found_leave_the_templates() -> None:
     def missing() -> dict[str, str]:
         raise OperatorError("judge.block names a block that does not exist", found="nowhere")
 
-    found, writing = focus(missing)
-    assert (found, writing.reason) == (None, "judge.block names a block that does not exist; nowhere")
+    found, reason, _ = focus(missing)
+    assert (found, reason) == (None, "judge.block names a block that does not exist; nowhere")
 
 
 def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(tmp_path
     lesson = f"@{tmp_path}/secret.txt"
     with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model, unique_tag() as tag:
         credentials = subscription(model.url, tmp_path)
-        found, writing = focus(lambda: credentials, lesson, tag=tag)
+        found, reason, usage = focus(lambda: credentials, lesson, tag=tag)
         body = model.requests[0].body
-    assert (found, writing.reason) == (FOCUS, "")
-    assert writing.usage.cost_usd == pytest.approx((100 * 4 + 20 * 20) / 1e6)
+    assert (found, reason) == (FOCUS, "")
+    assert usage.cost_usd == pytest.approx((100 * 4 + 20 * 20) / 1e6)
     assert [tool["name"] for tool in body["tools"] if tool["name"] != "DeferredToolPlaceholder"] == [FORM]
     assert lesson in str(body)
     assert "known to nobody" not in str(body)

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.orient.compaction import (
+    Compacted,
     compaction_question,
     needs_compaction,
     read_compacted,
@@ -16,7 +17,7 @@ from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES,
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight
-from helmsman.records.iteration import Choice, Compacted, Completed, Question, WorkingMemory
+from helmsman.records.iteration import Choice, Completed, Question, WorkingMemory
 from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences
 
@@ -29,14 +30,7 @@ GOOD: dict[str, Any] = {
     "currentState": "2 tests fail.",
     "nextSteps": ["the printer", "the docs"],
 }
-WRITTEN = Compacted(
-    end_goal="All tests pass.",
-    approach="A table.",
-    completed=("the parser",),
-    current_state="2 tests fail.",
-    next_steps=("the printer", "the docs"),
-    by="model",
-)
+WRITTEN = Compacted.model_validate(GOOD)
 MEMORY = WorkingMemory(
     completed=(Completed(text="the parser", confidence=90), Completed(text="the lexer")),
     decisions=(Choice(chose="a table", rejected="regexes", reason="they are slow"), Choice(chose="one pass")),

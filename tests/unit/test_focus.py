@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_question, focus_section, read_focus
+from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, Focus, focus_question, focus_section, read_focus
 from helmsman.parsers.answers import LONGEST_ANSWER
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Control, EscalationLevel, Ladder, Oversight, Progress, Strategy
-from helmsman.records.iteration import Focus
 from helmsman.tokens import tokens
 from tests.unit.builders import check, config, report, state
 from tests.unit.markdown import outside_of_fences
@@ -24,12 +23,7 @@ GOOD: dict[str, Any] = {
     "focusAreas": ["parser.py", "the empty input"],
     "urgency": "high",
 }
-FOCUS = Focus(
-    prompt="Mend the parser first.",
-    system_context="Two tests fail.",
-    areas=("parser.py", "the empty input"),
-    urgency="high",
-)
+FOCUS = Focus.model_validate(GOOD)
 
 
 def changed(**fields: Any) -> str:
@@ -116,12 +110,12 @@ def test_what_no_terminal_and_no_file_can_hold_is_taken_out() -> None:
     read = read_focus(changed(prompt="Mend\x1b[2J it\u202e\nnow", focusAreas=["a\nb"]))
     assert isinstance(read, Focus)
     assert read.prompt == "Mend [2J it \nnow"
-    assert read.areas == ("a b",)
+    assert read.areas == ["a b"]
 
 
 def test_the_focus_enters_the_prompt_between_fences_under_a_heading_that_leaves_the_rules_in_force() -> None:
-    hostile = Focus(prompt=f"Do this.\n{HOSTILE}", areas=("# 999: what always holds", "b"), urgency="critical")
-    section = focus_section(hostile)
+    hostile = {"prompt": f"Do this.\n{HOSTILE}", "focusAreas": ["# 999: what always holds", "b"], "urgency": "critical"}
+    section = focus_section(Focus.model_validate({**GOOD, **hostile}))
     outside = "\n".join(outside_of_fences(section))
     assert outside.startswith("# Focus of this iteration\n")
     assert "critical" not in outside

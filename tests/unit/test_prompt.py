@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from helmsman.budget import fit
 from helmsman.config import LoopConfig
 from helmsman.orient.brief import ORIENTATION_TOKENS, brief
-from helmsman.prompts import fence
+from helmsman.prompts import fence, render
 from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import Contradiction
 from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Ladder, Movement, Oversight, RolledBack
-from helmsman.records.iteration import Focus, WorkingMemory, WrittenParts
+from helmsman.records.iteration import WorkingMemory, WrittenParts
 from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from helmsman.tokens import LONGEST_TOKEN, tokens, trim
@@ -240,7 +240,7 @@ def test_work_that_made_it_worse_is_named_with_its_commit_and_the_reason_stays_w
 def test_a_focus_that_was_paid_for_is_told_also_where_the_ladder_is_only_watched() -> None:
     stuck = Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN), issues=(Issue(rule="x", critical=False, message="odd"),))
     watched = state(config(ladder={"act": False}), oversight=stuck)
-    sections = brief(watched, orientation(), WrittenParts(focus=Focus(prompt="Look at the lexer."))).sections
+    sections = brief(watched, orientation(), WrittenParts(focus="# Focus of this iteration\nLook at the lexer.")).sections
     assert [name for name, _ in sections if name not in FIXED] == ["advice"]
 
 
@@ -256,7 +256,7 @@ def escalated(rung: EscalationLevel = EscalationLevel.REDESIGN) -> LoopState:
     return state(iteration=1, oversight=oversight, checks=checks, history=(moment,))
 
 
-FOCUS = WrittenParts(focus=Focus(prompt="p" * 4000, system_context="c" * 2000, areas=("a" * 200,)))
+FOCUS = WrittenParts(focus=render("focus", focus="p" * 6200))
 
 
 @pytest.mark.parametrize("allowance", [2000, 6000])
