@@ -23,9 +23,8 @@ from helmsman.memory.guardrails_page import read as read_guardrails
 from helmsman.memory.guardrails_page import render as render_guardrails
 from helmsman.memory.wiki import INDEX, renewed
 from helmsman.orient.alignment import read_proposal
-from helmsman.orient.compaction import read_compacted
-from helmsman.orient.focus import read_focus
 from helmsman.orient.research import read as read_research
+from helmsman.orient.written import read_compacted, read_focus
 from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.imperatives import read_imperatives
 from helmsman.parsers import progress_file as progress

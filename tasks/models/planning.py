@@ -3,8 +3,15 @@
 from dataclasses import replace
 from functools import partial
 
-from helmsman.orient.compaction import compacted_section, compaction_question, needs_compaction, read_compacted
-from helmsman.orient.focus import focus_question, focus_section, read_focus
+from helmsman.orient.written import (
+    compacted_section,
+    compaction_question,
+    focus_question,
+    focus_section,
+    needs_compaction,
+    read_compacted,
+    read_focus,
+)
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Orientation, WrittenParts
 from helmsman.records.state import LoopState
@@ -20,7 +27,7 @@ def write(context: LoopContext, state: LoopState, orientation: Orientation, cred
     focus, compacted, reasons, usages = None, None, ["", ""], [Usage(), Usage()]
     if state.past_iterations:
         lessons = [lesson.text for lesson in orientation.recalled.reminders]
-        question = partial(focus_question, state, state.oversight, lessons)
+        question = partial(focus_question, state, lessons)
         focus, reasons[0], usages[0] = written(replace(asking, tag=f"{tag}/focus"), question, read_focus)
     if needs_compaction(state, orientation):
         question = partial(compaction_question, state, orientation)

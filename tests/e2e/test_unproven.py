@@ -61,7 +61,7 @@ def test_work_that_no_test_shows_is_first_sent_back_and_then_ends_as_unproven(
     assert [name for name, said in told_by.items() if sentence not in re.sub(r"\s+", " ", said)] == []
     prompt = " ".join(helmsman.model.requests[-1].prompt.split())
     assert "every check was green before the change, and no new test fails without it" in prompt
-    assert "add a test that fails without it" in prompt
+    assert "commit one that fails without it" in prompt
     assert git(helmsman.repository, "log", "-1", "--format=%s", "helmsman/loop") == "Add reverse\n"
     assert "next       helmsman answer loop accept  # You accept the work as done." in told.output
     assert "helmsman resume loop" not in told.output

@@ -85,7 +85,7 @@ def test_a_plan_is_followed_item_by_item_and_ticked_by_evidence_whatever_the_age
     first, second = prompt_of(driven.agent, 0), prompt_of(driven.agent, 1)
     assert "# The current item: T001 of `plan.toml`" in first
     assert "T003" not in first
-    assert "was put back" in second
+    assert "was changed and reverted" in second
     assert "1 of 5 iterations were spent on it" in second
     assert driven.state.plan.ticked == {"T001": 2, "T002": 4, "T003": 5}
     assert driven.state.head == git(repository, "rev-parse", "helmsman/loop").strip()

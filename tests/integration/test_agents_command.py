@@ -83,7 +83,7 @@ def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandL
     create_loop(repository, resolved, "loop", NOW)
     for setting, complaint in (
         ("agent.kind=gemini", "loop loop keeps the agent that it started with"),
-        ("limits.cost_usd=5", "limits.cost_usd is set, and codex cannot do it"),
+        ("limits.cost_usd=5", "limits.cost_usd is set, but codex does not support it"),
     ):
         told = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--set", setting)
         assert (told.exit_code, told.output) == (2, ""), told

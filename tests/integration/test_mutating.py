@@ -23,5 +23,5 @@ def test_mistakes_that_no_check_notices_are_named_with_the_share_that_is(tmp_pat
     found = mutants_in(room, Range(work.repository, work.start, head, config), run_checks(room, Target(head, head, config)))
     assert found is not None
     assert (found.made, found.survived) == (3, ("it.py:2: < became <=", "it.py:3: the result became None"))
-    assert found.told == "the checks notice 1 of 3 mutants (6% to 79%)"
+    assert found.summary == "the checks detect 1 of 3 mutants (6% to 79%)"
     assert (room.root / "it.py").read_text() == source

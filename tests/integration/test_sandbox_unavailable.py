@@ -121,7 +121,7 @@ def test_a_container_that_is_none_is_refused_and_one_is_believed_by_its_signs(mo
     for name in ("container", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     if not any(Path(sign).exists() for sign in CONTAINERS):
-        with pytest.raises(OperatorError, match="and this is none"):
+        with pytest.raises(OperatorError, match="but this is no container"):
             require_sandbox(SandboxConfig(kind="container"))
     monkeypatch.setenv("container", "podman")
     assert "container that Helmsman runs in" in require_sandbox(SandboxConfig(kind="container"))

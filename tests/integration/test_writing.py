@@ -8,9 +8,8 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
-from helmsman.orient.focus import Focus, focus_question, read_focus
+from helmsman.orient.written import Focus, focus_question, read_focus
 from helmsman.records.base import Usage
-from helmsman.records.control import Oversight
 from helmsman.tokens import tokens
 from tasks.models.asking import Asking, Credentials, written
 from tasks.system.secrets import register
@@ -36,7 +35,7 @@ def focus(
 ) -> tuple[Focus | None, str, Usage]:
     of = state(config(**SETTINGS, judge=judge), iteration=3)
     by = Asking(of.config, credentials, tag, seconds=seconds)
-    return written(by, lambda: focus_question(of, Oversight(), lessons), read_focus)
+    return written(by, lambda: focus_question(of, lessons), read_focus)
 
 
 def by_api(*turns: Turn | Raw) -> tuple[Focus | None, Writing]:

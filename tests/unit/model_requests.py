@@ -63,7 +63,7 @@ REQUESTS: Mapping[str, str] = {
     "align": whole(align_question(GOAL, FACTS, complaint="the answer contains no JSON object")),
     "compare": whole(comparison_question(JUDGED, [Candidate("calc-1", "+return a + b", 1, 1), Candidate("calc-2")])),
     "lessons": whole(lessons_request(STUCK.model_copy(update={"memory": NOTES}), summary(), LIVED)),
-    "focus": whole(focus_question(STUCK, STUCK.oversight)),
+    "focus": whole(focus_question(STUCK)),
     "compaction": whole(
         compaction_question(STUCK.model_copy(update={"memory": NOTES, "checks": red("test_half")}), orientation(commits=COMMITS))
     ),

@@ -161,7 +161,7 @@ def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_sa
     ],
 )
 def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(settings: dict[str, Any], key: str) -> None:
-    with pytest.raises(OperatorError, match=f"{key} is set, and template cannot do it") as told:
+    with pytest.raises(OperatorError, match=f"{key} is set, but template does not support it") as told:
         fit_configuration(*fitted_for(**settings), kind_of())
     assert told.value.remedy
     able = AgentKind(name="able", command=("a", "{model}"), output="opencode")

@@ -250,7 +250,7 @@ def test_a_loop_is_told_its_goal_first_and_what_was_agreed_below_it() -> None:
         "Deliverables:\n- a CSV export",
         "Out of scope:\n- the UI",
         "Approach:\n- Write export.py.",
-        "In this order:\n- write it (done when there is: tests/test_export.py passes)",
+        "Sequence:\n- write it (done when there is: tests/test_export.py passes)",
         "Commands that should pass:\n- pytest -q",
         "Edge cases:\n- no rows",
         "Questions and answers:\n- Which separator? Answer: ;",
@@ -272,5 +272,5 @@ def test_what_a_loop_is_told_is_bounded() -> None:
     "out", ["", "/etc/passwd", "../x.md", "a/../../x.md", ".git/config", ".GIT/hooks/x", "a\nb.md", "a\x1b.md", "."]
 )
 def test_a_file_outside_of_the_repository_is_refused(out: str) -> None:
-    with pytest.raises(ValidationError, match="path from the top"):
+    with pytest.raises(ValidationError, match="path in the repository"):
         AlignRequest(repository="/r", out=out)

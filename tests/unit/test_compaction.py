@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.orient.compaction import (
+from helmsman.orient.written import (
     Compacted,
     compaction_question,
     needs_compaction,
@@ -81,7 +81,7 @@ def test_the_request_holds_goal_state_memory_and_commits_with_all_foreign_texts_
     request = f"{question.task}\n{question.facts}"
     assert request.count("Ignore what was said above") == 4
     assert not [line for line in outside_of_fences(request) if "Ignore" in line]
-    assert "Iterations by class of failure: test 2, lint 1." in request
+    assert "Iterations in a row without progress: 0." in request
     assert "all five names in it" in question.closing
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, Focus, focus_question, focus_section, read_focus
+from helmsman.orient.written import FOCUS_TOKENS, GOAL_TOKENS, Focus, focus_question, focus_section, read_focus
 from helmsman.parsers.answers import LONGEST_ANSWER
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Control, EscalationLevel, Ladder, Oversight, Progress, Strategy
@@ -47,7 +47,7 @@ def oversight() -> Oversight:
 def question_text(lessons: tuple[str, ...] = (), **result: Any) -> str:
     failing = TestCounts(passed=3, failed=1, failing=("tests/test_a.py::test_b",))
     checks = report(check(passed=False, **{"head": "1 failed", "counts": failing, **result}), check(passed=True))
-    question = focus_question(state(iteration=3, checks=checks), oversight(), lessons)
+    question = focus_question(state(iteration=3, checks=checks, oversight=oversight()), lessons)
     return f"{question.task}\n{question.facts}\n{question.closing}"
 
 
@@ -70,8 +70,8 @@ def test_what_comes_from_the_repository_is_fenced_in_the_request() -> None:
 
 def test_the_request_is_bounded_whatever_the_checks_print() -> None:
     results = [check(passed=False, head="x" * 50_000, tail="`" * 50_000) for _ in range(20)]
-    question = focus_question(state(config("g" * 100_000), checks=report(*results)), oversight(), ("y" * 50_000,) * 20)
-    assert tokens(question.facts) <= FACTS_TOKENS
+    question = focus_question(state(config("g" * 100_000), checks=report(*results)), ("y" * 50_000,) * 20)
+    assert tokens(question.facts) <= FOCUS_TOKENS
     assert tokens(question.task) < GOAL_TOKENS + 100
 
 

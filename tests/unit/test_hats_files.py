@@ -48,7 +48,7 @@ def test_what_is_wrong_with_a_hat_is_told_with_file_line_and_key() -> None:
         (HAT.replace('"Tester"', "Tester"), ("hats/x.md:3:", "Invalid value")),
         (HAT.replace("title", "titel"), ("hats/x.md:3: 'titel': unknown key; did you mean title?", "hats/x.md:1: title:")),
         (HAT.replace("first = true", "frist = true"), ("hats/x.md:6: when.0.'frist': unknown key; did you mean first?",)),
-        (HAT.replace("first = true", "in_row = 2"), ("hats/x.md:5:", "failing beside in_row")),
+        (HAT.replace("first = true", "in_row = 2"), ("hats/x.md:5:", "failing together with in_row")),
         (HAT.replace("first = true", ""), ("hats/x.md:5: when:", "at least one condition")),
         (HAT.replace("first = true", "failing = ['tests']"), ("hats/x.md:6: when.0.failing.0:", "'tests'")),
         (HAT.replace("first = true", "failing = ['test']\nin_row = '2'"), ("hats/x.md:7: when.0.in_row: expected a whole",)),

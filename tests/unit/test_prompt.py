@@ -121,7 +121,7 @@ def test_the_prompt_names_every_check() -> None:
     ("result", "words"),
     [
         (check(passed=False, exit_code=2), "`pytest` exits with 2. It printed nothing."),
-        (check(passed=False, exit_code=None, timed_out=True, seconds=600), "`pytest` was ended after 600 s, its time limit."),
+        (check(passed=False, exit_code=None, timed_out=True, seconds=600), "`pytest` was stopped after 600 s, its time limit."),
         (check(passed=False, exit_code=None, error="sh is missing"), "`pytest` failed: sh is missing."),
         (
             failing("begin\n", "\nend"),

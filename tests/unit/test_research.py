@@ -56,7 +56,7 @@ def test_a_whole_file_is_complete_and_ends_the_research() -> None:
         ("", "was not written"),
         (
             WHOLE.replace("- subtract in the caller: rejected, there are three of them\n", ""),
-            "APPROACHES_CONSIDERED: expected one",
+            "APPROACHES_CONSIDERED: expected at least one",
         ),
         (
             WHOLE.replace("Subtract the discount in total() and keep its signature; the existing tests prove it.", "Fix it."),

@@ -83,8 +83,8 @@ def test_of_what_validation_found_the_agent_is_told_in_one_line_what_it_can_act_
 
 def test_of_work_that_is_not_on_the_branch_nothing_is_compared() -> None:
     failed = RolledBack(iteration=1, ref="r", commit="f" * 40, back_to="a" * 40, why="worse")
-    assert trend_section(after(START, summary(1, "test_a"), failing=("test_a",), failed=failed)) == ()
-    assert trend_section(state()) == ()
+    assert trend_section(after(START, summary(1, "test_a"), failing=("test_a",), failed=failed)) == ""
+    assert trend_section(state()) == ""
 
 
 def test_a_name_of_the_repository_stays_in_its_fence() -> None:

@@ -1,11 +1,11 @@
-"""Compaction of the history: when it is due, the question to a model, and the parsing of its answer.
+"""Parts of an iteration's prompt that a model writes: its focus, and a summary of the history. Questions, answers and sections.
 
-A redesign reads this instead of the history: it starts from the current knowledge, not from how it was gained.
+They are additional sections. Objective, checks, phases, invariants and guard rails are fixed texts that no model can drop. A
+redesign reads the summary instead of the history: it starts from the current knowledge, not from how it was gained.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,21 +14,23 @@ from helmsman.oversee.advice import advise, without_failed_plan
 from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.prompts import fence, render
-from helmsman.records.checks import CheckReport, checks_fail
-from helmsman.records.control import Movement
 from helmsman.records.iteration import Orientation, Question
 from helmsman.records.state import LoopState
-from helmsman.texts import plural
 from helmsman.tokens import tokens, trim
 
 COMPACT_TOKENS = 4_000  # of history and working memory that start a compaction
-GOAL_TOKENS = 5_000
-FACTS_TOKENS = 12_000
+GOAL_TOKENS, FOCUS_TOKENS, HISTORY_TOKENS = 5_000, 4_000, 12_000  # of the goal, and of the facts in each question
+PROMPT, CONTEXT, AREA, AREAS = 4000, 2000, 200, 5
 GOAL, PROSE, LINE, DONE, STEPS = 1000, 1500, 300, 20, 10
-_FAILING = 10
-
-
 _Line = Annotated[str, Field(min_length=1, max_length=LINE), ONE_LINE]
+_Area = Annotated[str, Field(min_length=1, max_length=AREA), ONE_LINE]
+
+
+class Focus(StrictAnswer):
+    prompt: Said = Field(min_length=1, max_length=PROMPT)
+    system_context: Said = Field(alias="systemContext", max_length=CONTEXT)
+    areas: list[_Area] = Field(alias="focusAreas", min_length=1, max_length=AREAS)
+    urgency: Literal["low", "normal", "high", "critical"]
 
 
 class _Answer(StrictAnswer):
@@ -39,6 +41,29 @@ class _Answer(StrictAnswer):
     next_steps: list[_Line] = Field(alias="nextSteps", min_length=1, max_length=STEPS)
 
 
+def focus_question(state: LoopState, lessons: Sequence[str] = ()) -> Question:
+    """The question to a model before the due iteration. `lessons`: untrusted lessons of other loops."""
+    return Question(
+        rules=render("focus_system"),
+        task=render("focus_task", goal=_goal(state), checks=commands(check.command for check in state.config.checks)),
+        facts=fit(render("focus_facts", state=state, lessons=lessons), FOCUS_TOKENS),
+        closing=render("focus_form", prompt=f"{PROMPT:,}", context=f"{CONTEXT:,}", areas=AREAS, area=AREA),
+        form=form_of(Focus),
+    )
+
+
+def read_focus(text: str) -> Focus | str:
+    """The focus in a model's answer, also between fences or prose, or why it is unusable. Never raises."""
+    return read_answer(text, "prompt", Focus)
+
+
+def focus_section(focus: Focus) -> str:
+    """The focus for the iteration's prompt, fenced: a model derived it from texts of the repository."""
+    areas = "\n".join(f"{number}. {area}" for number, area in enumerate(focus.areas, 1))
+    parts = (focus.prompt, areas, focus.system_context)
+    return render("focus", focus="\n\n".join(part for part in parts if part))
+
+
 def needs_compaction(state: LoopState, orientation: Orientation) -> bool:
     """Whether the due iteration reads a compacted history: for a redesign, or if the history exceeds its allowance."""
     return advise(state).new_plan or tokens(_commit_lines(orientation)) + tokens(_notes_text(state)) > COMPACT_TOKENS
@@ -46,17 +71,11 @@ def needs_compaction(state: LoopState, orientation: Orientation) -> bool:
 
 def compaction_question(state: LoopState, orientation: Orientation) -> Question:
     """The question to a model before the due iteration."""
-    facts = render(
-        "compaction_facts",
-        state=_status_text(state),
-        failing="\n".join(_failing_lines(state.checks)),
-        memory=_notes_text(state),
-        commits=_commit_lines(orientation),
-    )
+    facts = render("compaction_facts", state=state, memory=_notes_text(state), commits=_commit_lines(orientation))
     return Question(
         rules=render("compaction_system"),
-        task=f"# The goal\n{fence(trim(state.config.goal.strip(), GOAL_TOKENS))}",
-        facts=fit(facts, FACTS_TOKENS),
+        task=f"# The goal\n{_goal(state)}",
+        facts=fit(facts, HISTORY_TOKENS),
         closing=render("compaction_form", goal=f"{GOAL:,}", prose=f"{PROSE:,}", done=DONE, line=LINE, steps=STEPS),
         form=schema_of(_Answer),
     )
@@ -75,31 +94,11 @@ def compacted_section(compacted: Compacted) -> str:
         "CURRENT STATE": compacted.current_state,
         "NEXT STEPS": "\n".join(f"{number}. {line}" for number, line in enumerate(compacted.next_steps, 1)),
     }
-    text = "\n\n".join(f"{name}\n{body}" for name, body in bodies.items() if body)
-    return render("compacted", past=text)
+    return render("compacted", past="\n\n".join(f"{name}\n{body}" for name, body in bodies.items() if body))
 
 
-def _status_text(state: LoopState) -> str:
-    """Status in numbers and Helmsman's own names only."""
-    checks, history, parts = state.checks, state.past_iterations, [f"Iteration {state.due} begins."]
-    if checks is not None:
-        failing = checks_fail(len(checks.failures), len(checks.results))
-        parts.append(f"{failing[0].upper()}{failing[1:]}.")
-    if history:
-        latest, forward_count = history[-1], sum(summary.movement is Movement.FORWARD for summary in history)
-        if latest.failing_tests or latest.passing_tests:
-            parts.append(f"{plural(latest.failing_tests, 'test')} failing, {latest.passing_tests} passing.")
-        parts.append(f"{forward_count} of the last {plural(len(history), 'iteration')} made progress.")
-    kinds = Counter(str(kind) for summary in history for kind in {error.kind for error in summary.errors})
-    if kinds:
-        parts.append(f"Iterations by class of failure: {', '.join(f'{kind} {times}' for kind, times in kinds.most_common())}.")
-    return " ".join(parts)
-
-
-def _failing_lines(report: CheckReport | None) -> Iterator[str]:
-    for result in report.failures[:_FAILING] if report else ():
-        names = ", ".join(result.counts.failing[:_FAILING]) if result.counts else ""
-        yield f"fails: {result.name}" + (f" ({names})" if names else "")
+def _goal(state: LoopState) -> str:
+    return fence(trim(state.config.goal.strip(), GOAL_TOKENS))
 
 
 def _commit_lines(orientation: Orientation) -> str:
