@@ -1,32 +1,29 @@
 """What people must know about a loop, and the resulting actions on its tracker issues: open, comment, label, close.
 
-An issue represents one detection of a loop. Actions follow from the loop's state and the tracker's, so repeating them changes
-nothing, and a missed action is done the next time.
+An issue represents one detection of a loop, and one represents its escalation level. Actions follow from the loop's state and the
+tracker's, so repeating them changes nothing, and a missed action is done the next time.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from helmsman.oversee.limits import describe_window, newly_nearly_used
-from helmsman.records.control import EscalationLevel, LevelChange, short_level
-from helmsman.records.decision import Outcome
+from helmsman.records.control import EscalationLevel, short_level
+from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATE, GATES, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import LABEL, Escalation, TrackedIssue, TrackerAction
 
 OVER = "over."  # prefix of the marker in comments that report the end of something
-LIMITS = "limits"
-LADDER = "ladder.human"
+LIMITS, LADDER = "limits", "ladder"  # rules that start with these share one issue each
 _STANDS_FOR: Mapping[GateKind, str] = {
     GateKind.REJECTIONS: "judge.rejections",
     GateKind.UNDECIDED: "judge.cannot_tell",
     GateKind.BUDGET: LIMITS,
 }
 """Questions about something that is also reported without a question; both share an issue."""
-_ON_THE_LADDER = frozenset({GateKind.HUMAN, GateKind.HANDED_OVER})  # questions about the cause of the loop's level
+_ON_THE_LADDER = frozenset({GateKind.HUMAN, GateKind.HANDED_OVER})  # questions about the loop's level, if it is that of a person
 _STAMP = "%Y%m%dT%H%M%S%f"
-_RULE = re.compile(r"[\w.+-]{1,80}", re.ASCII)
 
 
 def open_concerns(state: LoopState) -> tuple[Escalation, ...]:
@@ -35,25 +32,28 @@ def open_concerns(state: LoopState) -> tuple[Escalation, ...]:
 
 
 def _by_detection(state: LoopState) -> dict[str, Escalation]:
-    ending = state.ending
+    ending, ladder = state.ending, state.oversight.ladder
     if ending is not None and state.gate is None:
         # do not notify the person who ended it; a timeout is no person
         by_person = ending.rule.startswith(GATE) and bool(state.answers) and state.answers[-1].via != "timeout"
         if by_person or ending.outcome in {Outcome.COMPLETED, Outcome.CANCELLED}:
             return {}
     escalations: list[Escalation] = []
-    for change in _in_force(state):  # those in force, highest last; levels below redesign need no person
-        if change.after >= EscalationLevel.REDESIGN:
-            level, texts = short_level(change.after), (f"has reached {change.after.title}", change.reason)
-            escalations.append(
-                _make_escalation(state, _rule_of(change), f"{level}-{change.at:{_STAMP}}", level, texts, change.at)
-            )
-    escalations += _ending_concern(state)
+    if state.config.ladder.act and ladder.climbs and ladder.rung >= EscalationLevel.REDESIGN:  # lower levels need no person
+        change, level = ladder.climbs[-1], short_level(ladder.rung)
+        texts = f"has reached {ladder.rung.title}", change.reason
+        escalations.append(_make_escalation(state, LADDER, f"{level}-{change.at:{_STAMP}}", level, texts, change.at))
     if gate := state.gate:
         detection = question_detection(state)
-        level = short_level(EscalationLevel.HUMAN) if detection == _top(state) else "question"
+        level = short_level(EscalationLevel.HUMAN) if detection == LADDER else "question"
         texts = f"asks: {GATES[gate.kind].title}", gate.question
         escalations.append(_make_escalation(state, detection, gate.key, level, texts, gate.asked_at, gate))
+    elif ending is not None and ending.outcome is not None:
+        detection = _ending_detection(state, ending)
+        level = short_level(EscalationLevel.HUMAN) if detection == LADDER else str(ending.outcome)
+        level = short_level(EscalationLevel.EJECT) if ending.outcome is Outcome.EJECTED else level
+        texts = f"has ended as {ending.outcome} ({ending.rule})", ending.reason
+        escalations.append(_make_escalation(state, detection, f"{ending.outcome}-{ending.at:{_STAMP}}", level, texts, ending.at))
     return {escalation.detection: escalation for escalation in escalations}
 
 
@@ -99,34 +99,12 @@ def _action_for(escalation: Escalation, issue: TrackedIssue | None) -> TrackerAc
     return action if issue.is_open and (add or remove) else None
 
 
-# --- what concerns a person -----------------------------------------------------------------------------------------
-
-
-def _in_force(state: LoopState) -> list[LevelChange]:
-    """For each level reached by trouble and not left downward, the change that led there."""
-    in_force: list[LevelChange] = []
-    for change in state.oversight.ladder.climbs if state.config.ladder.act else ():
-        in_force = [earlier for earlier in in_force if earlier.after <= change.after]
-        in_force += [change] if change.after > change.before else []
-    return in_force
-
-
-def _ending_concern(state: LoopState) -> Iterator[Escalation]:
-    """An ending without a question."""
-    ending, top = state.ending, _top(state)
-    if ending is None or state.gate is not None or ending.outcome is None:
-        return
+def _ending_detection(state: LoopState, ending: Decision) -> str:
     kind = next((kind for kind in GateKind if ending.rule == f"{GATE}{kind}"), None)
-    if ending.rule.startswith(f"{LIMITS}."):
-        detection = LIMITS
-    elif kind is not None:
-        detection = question_detection(state, kind)
-    else:
-        detection = (top if ending.rule == LADDER else "") or ending.rule
-    level = short_level(EscalationLevel.HUMAN) if top and detection == top else str(ending.outcome)
-    level = short_level(EscalationLevel.EJECT) if ending.outcome is Outcome.EJECTED else level
-    texts = f"has ended as {ending.outcome} ({ending.rule})", ending.reason
-    yield _make_escalation(state, detection, f"{ending.outcome}-{ending.at:{_STAMP}}", level, texts, ending.at)
+    if kind is not None:
+        return question_detection(state, kind)
+    prefix = LADDER if ending.outcome is Outcome.EJECTED else ending.rule.partition(".")[0]
+    return prefix if prefix in {LIMITS, LADDER} else ending.rule
 
 
 def question_detection(state: LoopState, kind: GateKind | None = None) -> str:
@@ -134,25 +112,14 @@ def question_detection(state: LoopState, kind: GateKind | None = None) -> str:
     kind = kind or (state.gate.kind if state.gate else None)
     if kind is None:
         return ""
-    return (_top(state) if kind in _ON_THE_LADDER else "") or _STANDS_FOR.get(kind, f"{GATE}{kind}")
-
-
-def _top(state: LoopState) -> str:
-    """The ladder rule that led to a person; empty if the ladder did not."""
-    highest = [change for change in _in_force(state) if change.after >= EscalationLevel.HUMAN]
-    return _rule_of(highest[-1]) if highest and state.oversight.ladder.rung >= EscalationLevel.HUMAN else ""
+    is_at_person = state.config.ladder.act and state.oversight.ladder.rung >= EscalationLevel.HUMAN
+    return LADDER if is_at_person and kind in _ON_THE_LADDER else _STANDS_FOR.get(kind, f"{GATE}{kind}")
 
 
 def _make_escalation(
     state: LoopState, detection: str, stage: str, level: str, texts: tuple[str, str], at: datetime, gate: Gate | None = None
 ) -> Escalation:
-    (heading, why), rule = texts, detection if _RULE.fullmatch(detection) else "ladder"
+    heading, why = texts
     return Escalation(
-        uid=state.uid, loop=state.loop, detection=rule, stage=stage, level=level, heading=heading, why=why, at=at, gate=gate
+        uid=state.uid, loop=state.loop, detection=detection, stage=stage, level=level, heading=heading, why=why, at=at, gate=gate
     )
-
-
-def _rule_of(change: LevelChange) -> str:
-    """The rule at the start of the change's reason."""
-    rule = change.reason.partition(": ")[0]
-    return rule if _RULE.fullmatch(rule) else "ladder"

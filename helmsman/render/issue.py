@@ -34,6 +34,7 @@ A backslash in front of them does not help: trackers look at the rendered text.
 """
 _TITLES: Mapping[str, str] = {
     "limits": "a limit is reached",
+    "ladder": "an escalation",
     "judge.rejections": "the judge keeps rejecting the work",
     **{f"{GATE}{kind}": GATES[kind].title for kind in GateKind},
 }

@@ -69,13 +69,13 @@ def test_a_progressing_loop_has_no_concern() -> None:
 
 
 def test_a_climb_concerns_a_person_from_a_redesign_on() -> None:
-    assert concerns_of(loop_on_level(*UP_TO_2)) == [("limit_cycle", "E-II")]
+    assert concerns_of(loop_on_level(*UP_TO_2)) == [("ladder", "E-II")]
 
 
-def test_each_detection_that_is_still_in_force_is_a_concern_of_its_own() -> None:
-    assert concerns_of(loop_on_level(*UP_TO_3)) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
+def test_the_level_is_one_concern_until_the_loop_is_below_a_redesign() -> None:
+    assert concerns_of(loop_on_level(*UP_TO_3)) == [("ladder", "E-III")]
     assert concerns_of(loop_on_level(*UP_TO_3, (EscalationLevel.HUMAN, EscalationLevel.REDESIGN, "a person goes on"))) == [
-        ("limit_cycle", "E-II")
+        ("ladder", "E-II")
     ]
     assert concerns_of(loop_on_level(*UP_TO_2, (EscalationLevel.REDESIGN, EscalationLevel.REFACTOR, "2 clean iterations"))) == []
 
@@ -83,8 +83,8 @@ def test_each_detection_that_is_still_in_force_is_a_concern_of_its_own() -> None
 def test_a_question_about_the_rung_belongs_to_what_led_there() -> None:
     for kind in (GateKind.HUMAN, GateKind.HANDED_OVER):
         loop = loop_on_level(*UP_TO_3, gate=gate(kind), ending=ending("ladder.human", Outcome.WAITING))
-        assert concerns_of(loop) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
-        assert question_detection(loop) == "regressing"
+        assert concerns_of(loop) == [("ladder", "E-III")]
+        assert question_detection(loop) == "ladder"
         assert [one.stage for one in open_concerns(loop) if one.gate] == [f"{kind}-3-1"]
 
 
@@ -110,11 +110,16 @@ def test_an_end_and_the_question_about_it_are_one_issue(rule: str, kind: GateKin
 
 
 @pytest.mark.parametrize(
-    ("outcome", "level"),
-    [(Outcome.STOPPED, "stopped"), (Outcome.FAILED, "failed"), (Outcome.EJECTED, "E-IV"), (Outcome.WAITING, "waiting")],
+    ("outcome", "level"), [(Outcome.STOPPED, "stopped"), (Outcome.FAILED, "failed"), (Outcome.WAITING, "waiting")]
 )
 def test_an_end_without_completion_concerns_a_person(outcome: Outcome, level: str) -> None:
     assert concerns_of(state(ending=ending("some.rule", outcome))) == [("some.rule", level)]
+
+
+def test_an_ejection_and_its_level_are_one_concern() -> None:
+    ejected = loop_on_level((EscalationLevel.PATCH, EscalationLevel.EJECT, "pain.secret: a key"))
+    with_end = ejected.model_copy(update={"ending": ending("pain.secret", Outcome.EJECTED)})
+    assert concerns_of(ejected) == concerns_of(with_end) == [("ladder", "E-IV")]
 
 
 def test_a_completed_or_cancelled_loop_has_no_concern() -> None:
@@ -123,10 +128,7 @@ def test_a_completed_or_cancelled_loop_has_no_concern() -> None:
         assert concerns_of(loop_on_level(*UP_TO_3, ending=last)) == []
     assert concerns_of(loop_on_level(*UP_TO_3, ending=ending("gate.human"), answers=(stopped,))) == []
     lapsed = stopped.model_copy(update={"via": "timeout"})
-    assert concerns_of(loop_on_level(*UP_TO_3, ending=ending("gate.human"), answers=(lapsed,))) == [
-        ("limit_cycle", "E-II"),
-        ("regressing", "E-III"),
-    ]
+    assert concerns_of(loop_on_level(*UP_TO_3, ending=ending("gate.human"), answers=(lapsed,))) == [("ladder", "E-III")]
 
 
 # --- what is done at the tracker ------------------------------------------------------------------------------------
@@ -134,7 +136,7 @@ def test_a_completed_or_cancelled_loop_has_no_concern() -> None:
 
 def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() -> None:
     wanted = open_concerns(loop_on_level(*UP_TO_2))
-    assert acts_of(tracker_actions(wanted, ())) == [("open", "limit_cycle")]
+    assert acts_of(tracker_actions(wanted, ())) == [("open", "ladder")]
     assert tracker_actions(wanted, ())[0].add == ("helmsman", "helmsman:E-II")
     assert tracker_actions(wanted, (issue_for(wanted[0]),)) == ()
 
@@ -182,9 +184,9 @@ def test_a_resolved_concern_is_closed_and_commented_once() -> None:
 
 def test_notifications_report_new_and_resolved_concerns_once() -> None:
     quiet, second, third = state(), loop_on_level(*UP_TO_2), loop_on_level(*UP_TO_3)
-    assert [(one.detection, one.over) for one in concern_changes(quiet, second)] == [("limit_cycle", False)]
-    assert [(one.detection, one.over) for one in concern_changes(second, third)] == [("regressing", False)]
-    assert [(one.detection, one.over) for one in concern_changes(third, second)] == [("regressing", True)]
+    assert [(one.detection, one.over) for one in concern_changes(quiet, second)] == [("ladder", False)]
+    assert [(one.detection, one.over) for one in concern_changes(second, third)] == [("ladder", False)]
+    assert [(one.detection, one.over) for one in concern_changes(second, quiet)] == [("ladder", True)]
     assert concern_changes(third, third.model_copy(update={"iteration": 9})) == ()
 
 
@@ -194,7 +196,7 @@ def test_a_notification_is_plain_text_and_mentions_nobody() -> None:
         loop_on_level(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12")),
     )
     subject, body = notification(change, state())
-    assert subject == "Helmsman, loop mend-it: stuck"
+    assert subject == "Helmsman, loop mend-it: an escalation"
     assert body.replace("\u200b", "").startswith("The loop mend-it has reached E-II redesign. stuck: @everyone <!channel> #12")
     assert "@everyone" not in body
     assert "<!channel" not in body
@@ -263,7 +265,7 @@ def test_an_issue_is_known_by_its_first_line_alone() -> None:
     loop = loop_on_level(*UP_TO_2)
     known = tracked_issue(issue_with(loop), (), "u1")
     assert known is not None
-    assert (known.detection, known.stages) == ("limit_cycle", (open_concerns(loop)[0].stage,))
+    assert (known.detection, known.stages) == ("ladder", (open_concerns(loop)[0].stage,))
     assert tracked_issue(issue_with(loop), (), "u2") is None
     assert tracked_issue(issue_with(loop, body=f"see:\n{body_of(loop)}"), (), "u1") is None
     with_returns = tracked_issue(issue_with(loop, body=body_of(loop).replace("\n", "\r\n")), (), "u1")
