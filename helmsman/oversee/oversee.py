@@ -3,11 +3,11 @@
 Each part runs in a guard: if it fails, its default is used and it is listed among the faults. A failing part never stops a loop.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
-from helmsman.config import LoopConfig
 from helmsman.oversee.advice import strategy_of
 from helmsman.oversee.conflicts import find_conflicts
 from helmsman.oversee.critical import critical_events, new_findings
@@ -31,6 +31,7 @@ from helmsman.records.control import (
     EscalationLevel,
     Imperative,
     IterationSummary,
+    Ladder,
     Movement,
     Overseen,
     Oversight,
@@ -58,17 +59,19 @@ class Observations:
 
 T = TypeVar("T")
 FAULTS_KEPT = INSTRUCTIONS_KEPT = ISSUES_KEPT = VARIETY_KEPT = 10
-Signals = tuple[Alert, ...]
 _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
 
 
 @dataclass
-class Guard:
-    """Run the parts one after the other and collect failures."""
+class _Overseer:
+    """Runs the parts in order: each sees the alerts of earlier ones, and the default replaces one that fails."""
 
-    faults: list[str] = field(default_factory=list[str])
+    iteration: IterationView
+    observed: Observations
+    faults: list[str]
+    signals: list[Alert] = field(default_factory=list[Alert])
 
-    def __call__(self, part: str, default: T, compute: Callable[[], T]) -> T:
+    def guard(self, part: str, default: T, compute: Callable[[], T]) -> T:
         """Return the result of `compute`, or the default if it fails."""
         try:
             return compute()
@@ -76,143 +79,119 @@ class Guard:
             self.faults.append(f"{part}: {type(error).__name__}")
             return default
 
-
-@dataclass
-class _View:
-    """An iteration with everything known before it is judged."""
-
-    iteration: IterationView
-    observed: Observations
-    guard: Guard
-    earlier: Oversight
-    progress: Progress
-    current: IterationSummary
-    history: Sequence[IterationSummary]  # this one included
-    signals: list[Alert]  # of this iteration so far: each part sees those of earlier parts
-
-    @property
-    def config(self) -> LoopConfig:
-        return self.iteration.state.config
-
-    @property
-    def history_since_resume(self) -> Sequence[IterationSummary]:
-        """The history since a person last continued the loop; they have judged everything before."""
-        resumed_at = [
-            change.iteration for change in self.earlier.ladder.climbs if change.before >= EscalationLevel.HUMAN > change.after
-        ]
-        return [summary for summary in self.history if summary.iteration >= resumed_at[-1]] if resumed_at else self.history
+    def alert(self, part: str, compute: Callable[[], Iterable[Alert | None]]) -> None:
+        """Add the alerts of a part; none if it fails."""
+        self.signals += self.guard(part, (), lambda: tuple(filter(None, compute())))
 
 
 def oversee(iteration: IterationView, observed: Observations) -> Overseen:
     """Examine an iteration. One without work (failed start or research) leaves the oversight unchanged."""
-    guard, signals, state, evidence = Guard(list(observed.faults)), list[Alert](), iteration.state, iteration.evidence
+    state, evidence, earlier = iteration.state, iteration.evidence, iteration.state.oversight
+    run = _Overseer(iteration, observed, list(observed.faults))
     for source in ITERATION_DETECTORS:
-        signals += guard(source.rule.strip("."), (), lambda source=source: tuple(source.alerts(iteration)))
-    earlier = state.oversight
+        run.alert(source.rule.strip("."), partial(source.alerts, iteration))
     test_counts, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
-    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, test_counts, judged=judged))
-    current = guard("moment", None, lambda: summarize(state, evidence, progress, iteration.started_at, iteration.now))
-    history = (*state.history, current)[-REMEMBERED:] if current else ()
-    view = _View(iteration, observed, guard, earlier, progress, current, history, signals) if current else None
-    oversight, summary = earlier, None
-    if view is not None and view.current.movement is not Movement.WAITED and not state.researching:
-        oversight, summary = _run_parts(view), view.current
-    elif view is not None:
-        signals += guard("pain", (), lambda: _critical_alerts(view))
-    faults = tuple(guard.faults[:FAULTS_KEPT])  # each is reported once and recorded as long as it persists
+    progress = run.guard(
+        "progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, test_counts, judged=judged)
+    )
+    summary = run.guard("moment", None, lambda: summarize(state, evidence, progress, iteration.started_at, iteration.now))
+    oversight, kept = earlier, None
+    if summary is not None:
+        history = (*state.history, summary)[-REMEMBERED:]
+        if summary.movement is Movement.WAITED or state.researching:
+            run.alert("pain", lambda: _critical_alerts(run, history))
+        else:
+            oversight, kept = _run_parts(run, progress, history), summary
+    faults = tuple(run.faults[:FAULTS_KEPT])  # each is reported once and recorded as long as it persists
     broken = (
         f"a part of the overseer failed and its default was used: {fault}" for fault in faults if fault not in earlier.faults
     )
-    signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
-    return Overseen(signals=tuple(signals), oversight=oversight.model_copy(update={"faults": faults}), moment=summary)
+    run.signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
+    return Overseen(signals=tuple(run.signals), oversight=oversight.model_copy(update={"faults": faults}), moment=kept)
 
 
-def _run_parts(view: _View) -> Oversight:
-    """Run all parts in order; a part that fails keeps its previous value."""
-    guard, signals, earlier, summary, config = view.guard, view.signals, view.earlier, view.current, view.config
-    found, broken = guard("detectors", ((), ()), lambda: detect(view.history_since_resume, config.detect))
-    guard.faults += broken
-    signals += found
-    act = config.ladder.act
+def _run_parts(run: _Overseer, progress: Progress, history: Sequence[IterationSummary]) -> Oversight:
+    """Run all parts in order; a part that fails keeps its previous value. `history` includes this iteration."""
+    guard, state, observed, earlier = run.guard, run.iteration.state, run.observed, run.iteration.state.oversight
+    config, summary, recent = state.config, history[-1], _since_resume(earlier.ladder, history)
+    alerts, broken = guard("detectors", ((), ()), lambda: detect(recent, config.detect))
+    run.faults += broken
+    run.signals += alerts
     learning, alerts = guard(
-        "learning", (earlier.learning, ()), lambda: learn(earlier.learning, view.history_since_resume, intervened=act)
+        "learning", (earlier.learning, ()), lambda: learn(earlier.learning, recent, intervened=config.ladder.act)
     )
-    signals += alerts
-    is_cycling = any(signal.rule in CYCLE_RULES for signal in signals)
-    nothing: tuple[Diagnosis, tuple[Conflict, ...], Signals] = ("none", (), ())
-
-    def diagnose_conflicts() -> tuple[Diagnosis, tuple[Conflict, ...], Signals]:
-        diagnosis, contradictions = find_double_bind(find_conflicts(view.observed.orders), view.history_since_resume)
-        return diagnosis, contradictions, _as_tuple(double_bind_alert(diagnosis, contradictions, reported=earlier.conflicts))
-
-    diagnosis, contradictions, alerts = guard("double bind", nothing, diagnose_conflicts)
-    signals += alerts
+    run.signals += alerts
+    is_cycling = any(signal.rule in CYCLE_RULES for signal in run.signals)
+    nothing: tuple[Diagnosis, tuple[Conflict, ...]] = ("none", ())
+    diagnosis, conflicts = guard("double bind", nothing, lambda: find_double_bind(find_conflicts(observed.orders), recent))
+    run.alert("double bind", lambda: [double_bind_alert(diagnosis, conflicts, reported=earlier.conflicts)])
     if diagnosis == "none":
-        diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(view.history_since_resume, signals))
-    variety = (*earlier.variety, *([view.observed.variety] if view.observed.variety else ()))[-VARIETY_KEPT:]
-    signals += _as_tuple(guard("variety", None, lambda: variety_alert(variety, summary.green)))
-    signals += _as_tuple(guard("divergence", None, lambda: _check_plan(view)))
-    signals += guard("pain", (), lambda: _critical_alerts(view))
-    idle = idle_after(earlier.idle, summary)
+        diagnosis = guard("diagnosis", diagnosis, lambda: diagnose(recent, run.signals))
+    variety = (*earlier.variety, *([observed.variety] if observed.variety else ()))[-VARIETY_KEPT:]
+    run.alert("variety", lambda: [variety_alert(variety, summary.green)])
+    run.alert("divergence", lambda: [_plan_alert(run, history)])
+    run.alert("pain", lambda: _critical_alerts(run, history))
+    idle, now = idle_after(earlier.idle, summary), run.iteration.now
     ladder = guard(
         "ladder",
         earlier.ladder,
-        lambda: ladder_after(earlier.ladder, summary, signals, idle=idle, now=view.iteration.now, config=config.ladder),
+        lambda: ladder_after(earlier.ladder, summary, run.signals, idle=idle, now=now, config=config.ladder),
     )
-    control = guard("control", earlier.control, lambda: steer(earlier.control, view.history, swinging=is_cycling))
-    results = {"idle": idle, "ladder": ladder, "control": control, "learning": learning, "diagnosis": diagnosis}
-    results |= {"conflicts": contradictions, "variety": variety}
-    return guard("oversight", earlier, lambda: _combine(view, results))
+    control = guard("control", earlier.control, lambda: steer(earlier.control, history, swinging=is_cycling))
+    results = {"progress": progress, "idle": idle, "ladder": ladder, "control": control, "learning": learning}
+    results |= {"diagnosis": diagnosis, "conflicts": conflicts, "variety": variety}
+    return guard("oversight", earlier, lambda: _combine(run, history, results))
 
 
-def _check_plan(view: _View) -> Alert | None:
-    gaps, evidence = view.earlier.gaps, view.iteration.evidence
-    earlier_gap = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
-    item, proof = evidence.plan.item if evidence.plan else None, evidence.item
+def _since_resume(ladder: Ladder, history: Sequence[IterationSummary]) -> Sequence[IterationSummary]:
+    """The history since a person last continued the loop; they have judged everything before."""
+    resumed_at = [change.iteration for change in ladder.climbs if change.before >= EscalationLevel.HUMAN > change.after]
+    return [summary for summary in history if summary.iteration >= resumed_at[-1]] if resumed_at else history
+
+
+def _plan_alert(run: _Overseer, history: Sequence[IterationSummary]) -> Alert | None:
+    state, evidence = run.iteration.state, run.iteration.evidence
+    gaps, item, proof = state.oversight.gaps, evidence.plan.item if evidence.plan else None, evidence.item
     # the plan file's text about the current item, if an earlier iteration failed to prove it too
-    is_retried = item and proof and not proof.proven and item.id in view.iteration.state.plan.tries
+    is_retried = item and proof and not proof.proven and item.id in state.plan.tries
     item_text = f"{item.title}\n{item.details}" if item and is_retried else ""
-    return plan_alert(view.observed.memory, view.observed.exists, view.history, earlier_gap, item_text)
+    earlier_gap = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
+    return plan_alert(run.observed.memory, run.observed.exists, history, earlier_gap, item_text)
 
 
-def _critical_alerts(view: _View) -> Signals:
-    iteration, observed, baseline = view.iteration, view.observed, view.earlier.baseline
+def _critical_alerts(run: _Overseer, history: Sequence[IterationSummary]) -> Sequence[Alert]:
+    iteration, observed, baseline = run.iteration, run.observed, run.iteration.state.oversight.baseline
     new = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
     facts = observed.leaks, new, iteration.spending, observed.destroyed
-    return critical_events(iteration.state, view.history, iteration.evidence, *facts)
+    return critical_events(iteration.state, history, iteration.evidence, *facts)
 
 
-def _combine(view: _View, results: Mapping[str, Any]) -> Oversight:
+def _combine(run: _Overseer, history: Sequence[IterationSummary], results: Mapping[str, Any]) -> Oversight:
     """Combine everything and choose the strategy of the next iteration."""
-    earlier, evidence, state, signals = view.earlier, view.iteration.evidence, view.iteration.state, view.signals
+    evidence, state, signals, summary = run.iteration.evidence, run.iteration.state, run.signals, history[-1]
     gravest = sorted(signals, key=lambda alert: _GRAVITY.index(alert.severity))
     redirects = [alert.rule for alert in signals if alert.severity in {Severity.PAUSE, Severity.REDIRECT}]
     # the latest commit with the best completion; never return to one that games its checks or has critical events
-    summary, best = view.current, earlier.best
+    earlier, best = state.oversight, state.oversight.best
     is_gamed = any(finding.weight is Weight.BLOCK for finding in evidence.findings)
     has_critical = any(alert.is_critical and alert.rule != BUDGET_EXCEEDED for alert in signals)
     keeps_best = is_gamed or has_critical or not summary.checked or (best and summary.completion < best.completion)
     fields: dict[str, Any] = {
         **results,
-        "progress": view.progress,
-        "feedback": feedback_of(view.current, evidence.execution.call.rotated),
-        "baseline": earlier.baseline or view.observed.scan,
+        "feedback": feedback_of(summary, evidence.execution.call.rotated),
+        "baseline": earlier.baseline or run.observed.scan,
         "best": best if keeps_best else checkpoint(summary),
-        "gaps": (*earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
+        "gaps": (*earlier.gaps, run.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
         "instructions": tuple(dict.fromkeys(alert.instruction for alert in gravest if alert.instruction))[:INSTRUCTIONS_KEPT],
         "redirected": tuple(dict.fromkeys(redirects))[:INSTRUCTIONS_KEPT],
     }
     combined = Oversight(**fields)
     # the part of the next state that advice and validation need
-    due = state.model_copy(update={"spending": view.iteration.spending, "iteration": state.due})
-    next_state = due.model_copy(update={"oversight": combined, "history": view.history, "checks": evidence.checks})
-    strategy = view.guard("strategy", Strategy(), lambda: strategy_of(next_state))
+    due = state.model_copy(update={"spending": run.iteration.spending, "iteration": state.due})
+    next_state = due.model_copy(update={"oversight": combined, "history": history, "checks": evidence.checks})
+    strategy = run.guard("strategy", Strategy(), lambda: strategy_of(next_state))
     planned = combined.model_copy(update={"strategy": strategy})
-    issues = view.guard(
-        "validation", (), lambda: (*issues_after(evidence, view.progress), *issues_before(due, planned, view.history))
+    issues = run.guard(
+        "validation", (), lambda: (*issues_after(evidence, combined.progress), *issues_before(due, planned, history))
     )
     return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})
-
-
-def _as_tuple(signal: Alert | None) -> Signals:
-    return (signal,) if signal else ()
