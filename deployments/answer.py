@@ -26,7 +26,7 @@ from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import read_state, show_state, state_ref
 from tasks.system.clock import now_utc
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 from tasks.system.lock import holder, process_of
 
 PATIENCE_SECONDS = 10
@@ -55,7 +55,7 @@ def answer(
         print_result(gate, gate_lines(gate, loop), as_json=as_json)
         return 0
     from_assignments(settings or ())  # raises OperatorError, like the two calls below, before anything is stored
-    by = by or ours().get("USER", "")
+    by = by or own_environment().get("USER", "")
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
     reply = answer_from_form(state, gate, read_form(gate, given), via="command line", now=now_utc())
     apply_answer(state, reply, now_utc())
@@ -93,7 +93,7 @@ def _who_continues(repository: Repository, state: LoopState, gate: Gate, answer:
     if holder(loop_folder(repository, state.loop).lock) is not None:
         return f"Its driver continues with it within seconds; watch it: helmsman watch {state.loop}"
     try:
-        if configured_api(ours()) is not None:
+        if configured_api(own_environment()) is not None:
             from tasks.approvals.pause import placeholder_input, resume_paused
 
             if resume_paused(state.uid, placeholder_input(form_for(gate.kind), answer.choice), answer.at):

@@ -31,7 +31,7 @@ from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
 from tasks.loop.run import SLOTS
 from tasks.loop.sweep import SETTLED_SECONDS
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 from tasks.system.process import run
 
 SILENCE_SECONDS = 90.0
@@ -79,7 +79,7 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
 
     `notify`: notification block for when a loop asks a person, such as `slack-webhook/ops`; empty: none.
     """
-    url = configured_api(ours())
+    url = configured_api(own_environment())
     if url is None:
         raise OperatorError(
             "no Prefect server is configured, so there is nowhere to deploy to",

@@ -32,7 +32,7 @@ from tasks.models.judge import asks_claude_code
 from tasks.repository.git import Repository, git, open_repository
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, neutral_directory, other_environment, ours
+from tasks.system.environment import agent_environment, neutral_directory, other_environment, own_environment
 from tasks.system.paths import state_home
 from tasks.system.process import run
 
@@ -109,7 +109,7 @@ def _git(_: Context) -> Finding:
 
 
 def _engine(_: Context) -> Finding:
-    url = configured_api(ours())
+    url = configured_api(own_environment())
     if url is None:
         return Finding("ok", "embedded, started for each run")
     try:
@@ -139,7 +139,7 @@ def _permissions(context: Context) -> Finding:
 
 def _database(_: Context) -> Finding:
     """Check the embedded engine's database only. Any other server reports problems of its database itself."""
-    file = database_of(ours()) if configured_api(ours()) is None else None
+    file = database_of(own_environment()) if configured_api(own_environment()) is None else None
     database = find_problem(file) if file else None
     if file is None or database is None:
         return Finding("ok", "the engine can use it" if file else "none that belongs to this user")
@@ -156,12 +156,12 @@ def _agent(context: Context) -> Finding:
     """Find the agent's program. A custom agent is not run for its version, since the effect is unknown."""
     if context.agent is None or context.repository is None:
         binary = find_binary(context.config.claude)
-        return Finding("ok", f"{_version_of(binary, agent_environment(ours(), ())).strip()} at {binary}")
+        return Finding("ok", f"{_version_of(binary, agent_environment(own_environment(), ())).strip()} at {binary}")
     kind, config = context.agent.kind, context.config.agent
     program = find_program(kind, config, context.repository.top)
     if kind.name == TEMPLATE or not kind.version:
         return Finding("ok", f"{describe_briefly(kind)}; at {program}")
-    environment = other_environment(ours(), kind.environment, config.environment)
+    environment = other_environment(own_environment(), kind.environment, config.environment)
     reported = (_version_of(program, environment, kind.program).strip().splitlines() or ["no version"])[0]
     note = "" if kind.version in reported else f"this is version {reported}; Helmsman is tested with {kind.version}"
     return Finding("warn" if note else "ok", f"{describe_briefly(kind)}; {reported} at {program}", note)
@@ -188,7 +188,7 @@ def _sandbox(context: Context) -> Finding:
 def _credentials(context: Context) -> Finding:
     kind, block = context.agent.kind if context.agent else None, context.config.claude.block
     names = kind.login if kind else LOGINS
-    if name := next((name for name in names if ours().get(name)), None):
+    if name := next((name for name in names if own_environment().get(name)), None):
         return Finding("ok", f"{name} is set")
     if kind and kind.login:
         return Finding("warn", f"none of {', '.join(kind.login)} is set", f"if it is not logged in: {kind.remedy}")
@@ -196,7 +196,7 @@ def _credentials(context: Context) -> Finding:
         return Finding("ok", f"unknown for {kind.name}")
     if block:
         return Finding("ok", f"from the Prefect block {block}")
-    if (Path(ours().get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json").exists():
+    if (Path(own_environment().get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json").exists():
         return Finding("ok", "the agent's own login")
     return Finding("warn", "none found", "log in with `claude /login`, or set ANTHROPIC_API_KEY")
 
@@ -205,7 +205,9 @@ def _judge(context: Context) -> Finding:
     if not context.config.judge.criteria:
         return Finding("ok", "none: there are no criteria")
     if not asks_claude_code(context.config):
-        return Finding("ok", "through the Messages API" if ours().get("ANTHROPIC_API_KEY") else "as configured in its block")
+        return Finding(
+            "ok", "through the Messages API" if own_environment().get("ANTHROPIC_API_KEY") else "as configured in its block"
+        )
     refuse_judge(context.config)
     return Finding("ok", f"through Claude Code at {find_binary(context.config.claude)}")
 
@@ -243,7 +245,7 @@ def _check_repository(check: Callable[[Repository], Finding], context: Context) 
 
 def _check_server(name: str, context: Context) -> Finding | None:
     """Check the server if one is configured and answers. It runs last, since its imports take seconds."""
-    if configured_api(ours()) is None or _engine(context).verdict != "ok":
+    if configured_api(own_environment()) is None or _engine(context).verdict != "ok":
         return None
     from deployments.deploy import server_finding
 

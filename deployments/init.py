@@ -26,7 +26,7 @@ from tasks.checks.project import Fate, Tried, read_project, try_all, try_one
 from tasks.loop.configure import RUBRIC, read_layers
 from tasks.repository.clean_checkout import CleanCheckout, clean_checkout_of
 from tasks.repository.git import Repository, commit_and_tree, open_repository
-from tasks.repository.setup import proposed
+from tasks.repository.setup import propose_setup
 from tasks.repository.worktree import dirty_paths
 from tasks.system.trust import trust_commands
 
@@ -111,7 +111,7 @@ def _survey_project(repository: Repository, place: CleanCheckout, console: Conso
         )
     tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in detected.candidates)
     names = folders[""].names
-    return _Survey(detected, tried, tuple(_notes(repository, names, tried)), tuple(proposed(names)))
+    return _Survey(detected, tried, tuple(_notes(repository, names, tried)), tuple(propose_setup(names)))
 
 
 def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:

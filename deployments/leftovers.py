@@ -12,7 +12,7 @@ from helmsman.render.facts import first_lines
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import is_marked_finished, loop_context, worktree_of
-from tasks.repository.state_ref import list_loops, loop_names, refused
+from tasks.repository.state_ref import list_loops, loop_names, unverified_error
 from tasks.system.files import remove
 from tasks.system.supervised import end_tagged, supervised_tags, tags
 
@@ -96,7 +96,7 @@ def _read_errors(repository: Repository) -> list[OperatorError]:
     """Errors of loops with an unreadable or forged state."""
     errors: list[OperatorError] = []
     forged = [loop for loop in list_loops(repository, errors.append) if loop.forged]
-    return [*errors, *filter(None, (refused(repository, loop) for loop in forged))]
+    return [*errors, *filter(None, (unverified_error(repository, loop) for loop in forged))]
 
 
 def _undriven(repository: Repository) -> Iterator[LoopState]:

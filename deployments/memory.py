@@ -27,7 +27,7 @@ from tasks.loop.configure import read_user_layer
 from tasks.memory import Store, chosen_url, delete, guardrails_place, opening, project_of
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 
 GUARDRAIL = "guardrail"
 NO_MATCH = "nothing matches; loops add lessons as they run: helmsman run GOAL --check CMD"
@@ -79,7 +79,11 @@ def open_memory(repo: Path) -> Generator[Memory]:
     if not url and repository:
         url = configuration(repository, {}, goal_later=True).config.memory.url
     elif not url:
-        layers = [Layer("environment", from_environment(ours())), *read_user_layer(), Layer("not given yet", {"goal": "…"})]
+        layers = [
+            Layer("environment", from_environment(own_environment())),
+            *read_user_layer(),
+            Layer("not given yet", {"goal": "…"}),
+        ]
         url = resolve(layers).config.memory.url
     with opening(url, now) as store:
         yield Memory(store, repository, now, list(store.warnings))

@@ -10,7 +10,7 @@ from typing import Any
 
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean, clean_lines
-from tasks.system.files import drafted
+from tasks.system.files import draft_file
 
 LABEL = 11  # columns of a label, as in `status`
 
@@ -52,7 +52,7 @@ def write_file(path: Path, text: str, what: str, remedy: str, *, force: bool = T
             raise IsADirectoryError(errno.EISDIR, "it is not a file")
         is_taken = not force and os.path.lexists(path)
         if not is_taken:
-            with drafted(path, text, mode=mode) as draft:
+            with draft_file(path, text, mode=mode) as draft:
                 draft.replace(path)
     except OSError as error:
         expected, found = "a file in an existing, writable folder", f"{path}: {error.strerror}"

@@ -44,16 +44,16 @@ from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.project_settings import require_project_settings
 from tasks.engine.embedded import engine_error, engine_start_text, require_address
 from tasks.loop.alignment_file import refuse_open_questions
-from tasks.loop.remote_handover import pull_state, refuse_taken
+from tasks.loop.remote_handover import pull_state, require_new_name
 from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.judge import asks_claude_code
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.loop_context import loop_folder, worktree_of
-from tasks.repository.state_ref import Fenced, accept_state, read_state, refused, show_state, state_ref
+from tasks.repository.state_ref import Fenced, accept_state, read_state, show_state, state_ref, unverified_error
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary
 from tasks.system.clock import now_utc
-from tasks.system.environment import OF_A_SESSION, neutral_directory, ours, refuse_nested
+from tasks.system.environment import SESSION_VARIABLES, neutral_directory, own_environment, refuse_nested
 from tasks.system.faults import transient_error
 from tasks.system.journal import listening
 from tasks.system.lock import exclusive_driver
@@ -110,7 +110,7 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     require_address()
     name = _choose_name(repository, options.get("name", ""), config.goal)
     if options.get("name"):
-        refuse_taken(repository, name, config.remote)
+        require_new_name(repository, name, config.remote)
     if ask:
         _confirm(repository, config, name, resolved.agent)
     elif not (yes or detach or has_terminal()):
@@ -264,7 +264,7 @@ def require_verified(repository: Repository, loop: str, accepted: str) -> None:
     Raises Unverified if nobody accepts it, and OperatorError if that commit is not the loop's state.
     """
     shown = show_state(repository, loop)
-    problem = refused(repository, shown)
+    problem = unverified_error(repository, shown)
     if accepted and not (len(accepted) >= SHORTEST_COMMIT and shown.commit.startswith(accepted.lower())):
         raise OperatorError(
             f"--accept-state does not match the state of loop {loop}",
@@ -336,7 +336,7 @@ def _background_driver(request: LoopRequest, output: FileIO) -> int:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env={name: value for name, value in ours().items() if name not in OF_A_SESSION},
+            env={name: value for name, value in own_environment().items() if name not in SESSION_VARIABLES},
             pass_fds=[write_end],
             start_new_session=True,
         )

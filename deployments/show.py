@@ -37,7 +37,15 @@ from helmsman.tokens import tokens
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder, worktree_of
-from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
+from tasks.repository.state_ref import (
+    ShownState,
+    list_loops,
+    read_interruptions,
+    read_records,
+    salvage_refs,
+    show_state,
+    state_ref,
+)
 from tasks.system.clock import now_utc
 from tasks.system.paths import LoopFolder
 
@@ -107,7 +115,7 @@ def show_list(repo: Path, *, as_json: bool) -> None:
     print_result([_result_of(shown).model_dump(mode="json") for shown in loops], lines, as_json=as_json)
 
 
-def _list_lines(repository: Repository, loops: Sequence[Shown]) -> Iterator[str]:
+def _list_lines(repository: Repository, loops: Sequence[ShownState]) -> Iterator[str]:
     return map(in_local_time, list_lines((loop.state, _status_word(repository, loop.state), loop.unverified) for loop in loops))
 
 
@@ -118,7 +126,7 @@ def _status_word(repository: Repository, state: LoopState) -> str:
     return "✘ interrupted" if interruption(repository, state) else texts.SIGNS[state.outcome]
 
 
-def _result_of(shown: Shown) -> LoopResult:
+def _result_of(shown: ShownState) -> LoopResult:
     return result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
 
 
@@ -139,7 +147,7 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
         print_result(record, map(in_local_time, lines), as_json=as_json)
         return
     records = list(read_records(repository, loop))[::-1]
-    lines, cuts = list[str](), read_cuts(repository, loop) if not as_json else []
+    lines, cuts = list[str](), read_interruptions(repository, loop) if not as_json else []
     for record in records:
         while cuts and cuts[0][0] <= record.iteration:  # attempts interrupted before that iteration
             lines.append(clean(f"    cut off    {cuts.pop(0)[1]}"))

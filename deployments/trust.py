@@ -12,10 +12,10 @@ from helmsman.config.owners import ConsentMissing, TrustRequest, setting_lines
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from tasks.agents.project_settings import FILES, project_settings
-from tasks.loop.configure import in_repository
+from tasks.loop.configure import repository_requests
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.git_config import programs_in_config
-from tasks.system.trust import agree_to, consent_of, require_agreed, revoke, trust_commands, trust_of
+from tasks.system.trust import agree_to, consent_of, require_agreement, revoke, trust_commands, trust_of
 
 T = TypeVar("T")
 COMMANDS = "Its checks and set-up are commands of its own, which run as you."
@@ -38,7 +38,7 @@ def require_consent(repository: Repository, *, yes: bool, as_json: bool) -> bool
 def may_ask(repository: Repository, *, yes: bool, as_json: bool) -> bool:
     """Whether there is a terminal to ask. Raises ConsentMissing without consent to the programs of the git configuration."""
     ask = not (yes or as_json) and has_terminal()
-    with_consent(repository, lambda: require_agreed([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
+    with_consent(repository, lambda: require_agreement([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
     return ask
 
 
@@ -78,7 +78,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     # all requests of files in the checkout and in its commit, and the programs of its git configuration
     config = LoopConfig.model_validate({"goal": "any", "claude": {"setting_sources": tuple(FILES)}}, strict=True)
     head = git(repository.common if repository.bare else repository.top, "rev-parse", "HEAD").strip()
-    files = [] if repository.bare else in_repository(repository.top)
+    files = [] if repository.bare else repository_requests(repository.top)
     all_requests = [*files, *project_settings(repository, head, config), programs_in_config(repository)]
     requested = [request for request in dict.fromkeys(all_requests) if request.settings]
     if not (forget or as_json or yes):

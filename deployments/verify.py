@@ -21,11 +21,11 @@ from helmsman.render.verification import MARK, junit_of, sarif_of, verification_
 from helmsman.texts import check_text
 from tasks.checks.targets import Range
 from tasks.checks.verify import verify
-from tasks.loop.configure import configure, flawed, read_rubric_file
+from tasks.loop.configure import configure, problems_error, read_rubric_file
 from tasks.repository.clean_checkout import CleanCheckout, clean_checkout_of
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.ranges import commits_of
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 from tasks.system.journal import listening
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
@@ -109,7 +109,7 @@ def _rubric_settings(path: Path | None) -> dict[str, Any]:
         return {}
     read = read_rubric_file(path)
     if read.flaws:
-        raise flawed(path, read.flaws, "fix the file; `helmsman rubric check` shows what is understood")
+        raise problems_error(path, read.flaws, "fix the file; `helmsman rubric check` shows what is understood")
     result = merge_tables(dict(read.front), rubric_settings(read.rubric))
     if not result.get("judge", {}).get("criteria"):
         raise OperatorError("the rubric has no criterion", expected="a section `## Judge criteria`", found=str(path))
@@ -122,9 +122,9 @@ def _post_comment(verification: Verification) -> None:
 
     body = verification_markdown(verification)
     try:
-        if summary := ours().get("GITHUB_STEP_SUMMARY"):
+        if summary := own_environment().get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a") as page:
                 page.write(body)
-        say(f"comment    {update_comment(thread_of(ours()), MARK, body)}")
+        say(f"comment    {update_comment(thread_of(own_environment()), MARK, body)}")
     except (HelmsmanError, OSError) as error:
         say(f"comment    none: {redact(clean_lines(str(error)))}")

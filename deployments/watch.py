@@ -24,7 +24,7 @@ from helmsman.render.gate import answer_line, gate_lines
 from tasks.observers.follow import Follower
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import loop_folder
-from tasks.repository.state_ref import Shown, show_state
+from tasks.repository.state_ref import ShownState, show_state
 
 LOOK_SECONDS = 0.5
 GOAL_SHOWN = 300  # characters
@@ -34,7 +34,7 @@ class Snapshot(NamedTuple):
     """Snapshot of a loop: its journal, state and lock."""
 
     events: list[LoggedEvent]  # since the last snapshot
-    shown: Shown
+    shown: ShownState
     driver: str | None
 
     @property

@@ -23,7 +23,7 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     planned = steps.plan(context, state, orientation)
     briefing = steps.prompt(context, state, orientation, planned)
     execution = with_retries(steps.execute, config.retry)(context, state, briefing, orientation)
-    report = steps.checking(state)(context, state, execution) if execution.needs_checks else None
+    report = steps.checks_task(state)(context, state, execution) if execution.needs_checks else None
     findings = steps.invariants(context, state, execution) if report else ()
     evidence = steps.claims(context, state, orientation, planned, execution, report, findings)
     evidence = with_retries(steps.judge, config.retry)(context, state, evidence)

@@ -11,8 +11,17 @@ from helmsman.records.request import LoopRequest
 from tasks.approvals.ask import ask_due_questions
 from tasks.engine.runs import ending_with_reason
 from tasks.loop.finish import finish
-from tasks.loop.recover import left_at_best
-from tasks.loop.run import STOPPED_FROM_OUTSIDE, begun, driving, end_from_outside, engine_state, landed, tidy, wait_if_due
+from tasks.loop.recover import leave_at_best
+from tasks.loop.run import (
+    STOPPED_FROM_OUTSIDE,
+    begin_loop,
+    drive_loop,
+    end_from_outside,
+    engine_state,
+    merge_when_due,
+    tidy,
+    wait_if_due,
+)
 from tasks.observers.artifacts import log_iteration, publish_artifacts
 
 
@@ -20,11 +29,11 @@ from tasks.observers.artifacts import log_iteration, publish_artifacts
 @ending_with_reason
 def loop(request: LoopRequest) -> State[dict[str, Any]]:
     """Steer the coding agent toward a goal until its checks pass, a limit is reached, or somebody stops it."""
-    with driving(request) as (context, initial):
+    with drive_loop(request) as (context, initial):
         state = initial
         try:
-            state = begun(context, state)
-            while (state := landed(context, ask_due_questions(context, state))).ending is None:
+            state = begin_loop(context, state)
+            while (state := merge_when_due(context, ask_due_questions(context, state))).ending is None:
                 wait_if_due(context, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)
@@ -32,7 +41,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
                 publish_artifacts(state, record)
         except STOPPED_FROM_OUTSIDE as reason:
             state = end_from_outside(context, state, reason)
-        state = left_at_best(context, state)
+        state = leave_at_best(context, state)
         publish_artifacts(state)
         state = finish(context, state)
         tidy(context, state)

@@ -23,7 +23,7 @@ from tasks.repository.loop_context import LoopContext
 from tasks.sandbox.enter import Command
 from tasks.system.faults import raising_transient_errors
 from tasks.system.journal import publish
-from tasks.system.process import Ended, never, run
+from tasks.system.process import ProcessResult, never_stop, run
 from tasks.system.secrets import redact, without_secrets
 from tasks.system.supervised import still_alive
 
@@ -50,7 +50,7 @@ class Order:
     """The session to resume, where the agent supports that."""
     credentials: dict[str, str] = field(default_factory=dict[str, str])
     """Variables for Claude Code, from its block."""
-    stop: Callable[[], bool] = never
+    stop: Callable[[], bool] = never_stop
     item: str = ""
     """The check of the current plan item, if any."""
     system: str = ""
@@ -69,7 +69,7 @@ def run_program(
     idle: float | Callable[[], float] | None,
     on_line: Callable[[bytes], None],
     stop: Callable[[], bool],
-) -> Ended:
+) -> ProcessResult:
     """Run the agent's program in the loop's worktree, with its output in the call's folder.
 
     Limited by its own timeout and by the rest of the loop's wall clock. Raises TransientError.
@@ -191,13 +191,13 @@ class Listener:
             for follower in self.followers:
                 follower.announce(event) if isinstance(event, ToolInvocation) else follower.conclude(event)
 
-    def ended_by(self, ended: Ended) -> EndCause:
+    def ended_by(self, ended: ProcessResult) -> EndCause:
         """How a call ended, for its record. Raises Cancelled where it was stopped without an end to record."""
         if ended.by == "stop" and not (self._reader.finished or self.must_end):
             raise Cancelled("cancelled while the agent was working")
         return "itself" if ended.by == "stop" else ended.by
 
-    def conclude(self, call: AgentCall, ended: Ended) -> AgentCall:
+    def conclude(self, call: AgentCall, ended: ProcessResult) -> AgentCall:
         """The call with its end's reason, and processes of this and earlier calls that could not be killed."""
         survivors = (*ended.survivors, *still_alive(self._order.state.survivors))
         return self.meter.conclude(call).model_copy(update={"pain": self.watch.pain, "survivors": survivors})

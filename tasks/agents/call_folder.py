@@ -22,7 +22,7 @@ from helmsman.records.base import Usage
 from helmsman.records.iteration import Briefing
 from helmsman.verify.judge.request import JudgeRequest
 from tasks.system.files import write_atomic
-from tasks.system.keys import authentic, signed
+from tasks.system.keys import verified_text, with_signature
 from tasks.system.paths import Within
 from tasks.system.secrets import redact, without_secrets
 
@@ -126,13 +126,13 @@ def _read_start(folder: CallFolder) -> dict[str, Any] | None:
 
 
 def _sign(folder: CallFolder, file: Path, text: str) -> str:
-    return signed(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", text)
+    return with_signature(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", text)
 
 
 def _read_authentic(folder: CallFolder, file: Path) -> str | None:
     """The text of a record; None without one that Helmsman signed for this call."""
     try:
-        return authentic(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", file.read_bytes())
+        return verified_text(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", file.read_bytes())
     except FileNotFoundError:
         return None
 

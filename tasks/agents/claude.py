@@ -28,7 +28,7 @@ from tasks.agents.steering import Steering
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_sandbox
 from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, inner_depth, ours
+from tasks.system.environment import agent_environment, inner_depth, own_environment
 from tasks.system.faults import raising_transient_errors
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
@@ -196,7 +196,7 @@ class ClaudeListener(Listener):
 def as_it_is_called(config: LoopConfig) -> dict[str, str]:
     """The CLI's environment: the allowed variables of ours, and whether it is sandboxed."""
     boxed = {BOXED: "1"} if config.sandbox.kind != "none" else {}
-    return {**agent_environment(ours(), config.claude.environment), **boxed}
+    return {**agent_environment(own_environment(), config.claude.environment), **boxed}
 
 
 def prices_known(config: ClaudeConfig, state: LoopState, environment: Mapping[str, str]) -> bool:

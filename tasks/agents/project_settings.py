@@ -9,7 +9,7 @@ from helmsman.config.owners import Setting, TrustRequest, as_json
 from tasks.repository.git import Repository
 from tasks.repository.objects import LINK, entry_at, read_objects
 from tasks.system.files import read_within
-from tasks.system.trust import consent_of, require_agreed
+from tasks.system.trust import consent_of, require_agreement
 
 FILES = {"project": ".claude/settings.json", "local": ".claude/settings.local.json"}
 """Files by their name in `claude.setting_sources`. `.mcp.json` is not read: the CLI gets --strict-mcp-config."""
@@ -28,7 +28,7 @@ HARMLESS = frozenset({
 
 def require_project_settings(repository: Repository, commit: str, config: LoopConfig) -> None:
     """Raise ConsentMissing where the project's Claude Code settings need consent that is missing."""
-    require_agreed(project_settings(repository, commit, config), consent_of(repository.common))
+    require_agreement(project_settings(repository, commit, config), consent_of(repository.common))
 
 
 def project_settings(repository: Repository, commit: str, config: LoopConfig) -> list[TrustRequest]:

@@ -28,7 +28,7 @@ from helmsman.parsers.shell import HOME, Command, commands, resolve_word
 from helmsman.parsers.shell_words import UNKNOWN, has_flag, operands
 from helmsman.plain import word_set
 from helmsman.records.state import LoopState
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 
 DESTROYED = "a destructive command ran: "
 _CACHE = ("cache", "node_modules")
@@ -170,7 +170,7 @@ def _rules(worktree: str, home: str) -> Rules:
     real = os.path.realpath(worktree)
     return Rules(
         worktree,
-        home=home or ours().get("HOME", ""),
+        home=home or own_environment().get("HOME", ""),
         temporary=(tempfile.gettempdir(), os.path.realpath(tempfile.gettempdir())),
         resolve=lambda path: real if path == normpath(worktree) else path,  # `rm` removes a link, not its target
     )

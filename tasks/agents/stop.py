@@ -26,8 +26,8 @@ from tasks.checks.targets import with_checks
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import commit_and_tree
 from tasks.repository.staging import snapshot, submodules
-from tasks.repository.worktree import dirty_paths, own_git
-from tasks.system.process import never
+from tasks.repository.worktree import dirty_paths, own_git_folder
+from tasks.system.process import never_stop
 from tasks.system.secrets import redact
 
 CATCH_UP = 5.0
@@ -57,7 +57,7 @@ class StopGate:
         tag: str,
         config: LoopConfig,
         last: CheckReport | None = None,
-        stop: Callable[[], bool] = never,
+        stop: Callable[[], bool] = never_stop,
         item: str = "",
     ) -> None:
         """`start`: first commit of the session, which has the checkout to itself.
@@ -143,7 +143,7 @@ class StopGate:
         commit has for the deciding checks.
         """
         worktree = self._checkout.worktree
-        if own_git(worktree, self._start) is None:
+        if own_git_folder(worktree, self._start) is None:
             raise TransientError("the worktree has lost its repository")
         if any(dirty_paths(inner) for inner in submodules(worktree)):
             raise TransientError("a submodule has uncommitted work, which cannot be checked")

@@ -16,7 +16,7 @@ from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import dirty_paths
 from tasks.sandbox.enter import Agent, Command, agent_sandbox, import_agent_work
-from tasks.system.environment import inner_depth, other_environment, ours
+from tasks.system.environment import inner_depth, other_environment, own_environment
 
 
 def call_agent(order: Order) -> AgentCall:
@@ -45,7 +45,7 @@ def kind_of(state: LoopState) -> AgentKind:
 def environment_of(context: LoopContext, state: LoopState) -> dict[str, str]:
     """The program's environment: common variables, its own, and those that the operator names."""
     identity = {} if has_identity(context.worktree) else IDENTITY
-    variables = other_environment(ours(), kind_of(state).environment, state.config.agent.environment)
+    variables = other_environment(own_environment(), kind_of(state).environment, state.config.agent.environment)
     return {**variables, **inner_depth(state.config), **identity}
 
 

@@ -21,11 +21,11 @@ from helmsman.records.request import LoopRequest
 from tasks.loop.alignment_file import (
     align_folder,
     alignment_path,
-    another_goal,
+    other_goal_error,
     parse_alignment,
     read_alignment,
     read_text,
-    with_kept,
+    with_stored_handoffs,
     write_alignment,
 )
 from tasks.loop.configure import configure
@@ -33,7 +33,7 @@ from tasks.models.asking import WRITING_SECONDS, Asking, LateAnswer, ask
 from tasks.repository.git import Repository, open_repository
 from tasks.system.files import write_atomic
 from tasks.system.paths import AlignFolder
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tasks.system.trust import consent_of
 
 THOUGHT_SECONDS = 3 * WRITING_SECONDS  # limit for one answer: it reads and writes more than a focus
@@ -92,9 +92,9 @@ def current_alignment(work: Work) -> Alignment | None:
     """The alignment in the file; None without a file. Raises OperatorError for another document or another goal."""
     alignment = read_alignment(work.path)
     if alignment is not None and not is_same_goal(alignment.goal, work.goal):
-        if spent(with_kept(work.repository, work.file, alignment)):
+        if spent(with_stored_handoffs(work.repository, work.file, alignment)):
             return None
-        raise another_goal(
+        raise other_goal_error(
             work.path, alignment, f"remove it, or give --out FILE, or align its own goal: helmsman align --out {work.file}"
         )
     return alignment
@@ -130,7 +130,7 @@ def propose(
     *,
     credentials: Mapping[str, str],
     tag: str,
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = never_stop,
     seconds: float = THOUGHT_SECONDS,
 ) -> Reply:
     """A model's unparsed answer. A late one is charged and not asked for again automatically.

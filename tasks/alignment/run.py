@@ -35,7 +35,7 @@ from tasks.checks.project import gather_facts
 from tasks.credentials import judge_credentials
 from tasks.engine.runs import EndState, driving_run, is_under_a_worker
 from tasks.engine.step import Step, with_retries
-from tasks.loop.alignment_file import read_alignment, with_kept
+from tasks.loop.alignment_file import read_alignment, with_stored_handoffs
 from tasks.repository.git import open_repository
 from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
@@ -148,7 +148,7 @@ def start_alignment(work: Work) -> Alignment:
         return present
     draft, replaced = _draft(work, None), read_alignment(work.path)
     if replaced is not None and not draft.more:
-        draft = draft.model_copy(update={"more": with_kept(work.repository, work.file, replaced).more})
+        draft = draft.model_copy(update={"more": with_stored_handoffs(work.repository, work.file, replaced).more})
     return _write(work, draft, over=None)
 
 

@@ -24,9 +24,9 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.system.clock import now_utc
 from tasks.system.faults import transient_error
-from tasks.system.files import drafted, write_atomic
+from tasks.system.files import draft_file, write_atomic
 from tasks.system.journal import publish
-from tasks.system.keys import authentic, signed
+from tasks.system.keys import verified_text, with_signature
 from tasks.system.secrets import redact, without_secrets
 
 PURPOSE = "helmsman answer 1"
@@ -41,7 +41,7 @@ def store_answer(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
     """
     mailbox.mkdir(parents=True, exist_ok=True)
     file = _answer_file(mailbox, answer.gate)
-    with drafted(file, signed_answer(uid, without_secrets(answer))) as draft:
+    with draft_file(file, signed_answer(uid, without_secrets(answer))) as draft:
         if _link_new(draft, file):
             return answer
         if (first := find_answer(mailbox, uid, answer.gate)) is not None:
@@ -63,7 +63,7 @@ def find_answer(mailbox: Path, uid: str, gate: str) -> Answer | None:
     """
     file = _answer_file(mailbox, gate)
     try:
-        text = authentic(uid, PURPOSE, file.read_bytes())
+        text = verified_text(uid, PURPOSE, file.read_bytes())
         return None if text is None else Answer.model_validate_json(text)
     except (FileNotFoundError, ValidationError):
         return None
@@ -81,7 +81,7 @@ def move_answer_aside(mailbox: Path, gate: str) -> None:
 
 
 def signed_answer(uid: str, answer: Answer) -> str:
-    return signed(uid, PURPOSE, answer.model_dump_json())
+    return with_signature(uid, PURPOSE, answer.model_dump_json())
 
 
 def _link_new(draft: Path, file: Path) -> bool:
@@ -103,7 +103,7 @@ def store_message(box: Path, uid: str, identity: int, words: str) -> None:
     It is signed with the loop's key, so a file written by the agent is ignored.
     """
     box.mkdir(parents=True, exist_ok=True)
-    write_atomic(box / f"{identity:020d}.txt", signed(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
+    write_atomic(box / f"{identity:020d}.txt", with_signature(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 
 def with_messages(context: LoopContext, state: LoopState) -> LoopState:
@@ -117,7 +117,7 @@ def with_messages(context: LoopContext, state: LoopState) -> LoopState:
     files = sorted(context.folder.words.glob("*.txt"))[: max(0, GUIDANCE_REMEMBERED - len(state.guidance))]
     for file in files:
         try:
-            text = authentic(state.uid, WORDS_PURPOSE, file.read_bytes())
+            text = verified_text(state.uid, WORDS_PURPOSE, file.read_bytes())
         except OSError as error:
             _log.warning("a person's message cannot be read: %s", error)
             continue

@@ -26,7 +26,7 @@ from tasks.engine.runs import is_under_a_worker
 from tasks.observers.artifacts import publish_artifacts
 from tasks.repository.git import read_ref
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.plan import tick_by_word
+from tasks.repository.plan import tick_by_person
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.repository.worktree import ensure_worktree
 from tasks.system.clock import now_utc
@@ -158,7 +158,7 @@ def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> Loo
     """Apply an answer, continuing from the current head of the branch. Raises OperatorError if it cannot be applied."""
     after = apply_answer(state, answer, now_utc())
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
-        tick_by_word(context, state, answer.by or "a person")
+        tick_by_person(context, state, answer.by or "a person")
     head = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head
     if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
         raise OperatorError(

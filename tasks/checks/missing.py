@@ -15,9 +15,9 @@ from helmsman.verify.commands import missing
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.git import Repository, git
 from tasks.repository.objects import entries_in, read_objects
-from tasks.repository.setup import INSTALLED, PROPOSED, proposed
+from tasks.repository.setup import INSTALLED, PROPOSED, propose_setup
 from tasks.repository.worktree import Worktree
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 
 SHOWN = 5
 """Maximum of paths to name of each kind."""
@@ -44,7 +44,7 @@ def cannot_start(report: CheckReport, repository: Repository, commit: str) -> Op
         names = [entry.path for entry in entries_in(repository.common, commit)] if name else []
         location = _locate(name, repository, commit, names) if name else ""
         if location:
-            line = f"setup = {json.dumps(proposed(names) or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
+            line = f"setup = {json.dumps(propose_setup(names) or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
             return OperatorError(
                 f"the check `{result.name}` cannot start in a clean checkout, so no verdict is possible: {name} is not there",
                 expected="checks that run on what is committed and on what set-up installs",
@@ -62,7 +62,7 @@ def _locate(name: str, repository: Repository, commit: str, names: Sequence[str]
     # the package of a dotted module or of a file in it, without pattern characters
     module = name if name.startswith("@") or os.sep in name else name.partition(".")[0]
     module = re.sub(r"[*?\[\]]", "", module).strip("/") or "-"
-    home = Path(ours().get("HOME", "/"))
+    home = Path(own_environment().get("HOME", "/"))
     folders = {folder: repository.top / folder for folder in INSTALLED} | {f"~/{folder}": home / folder for folder in USERS}
     for label, folder in folders.items() if not repository.bare else ():
         if folder.is_dir() and any(True for pattern in HOLDS for _ in folder.glob(pattern.format(name=module))):

@@ -25,7 +25,7 @@ from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.objects import FILE_MODES, FOLDER, Entry, entries_in, read_objects, read_sizes
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tasks.system.secrets import redact
 
 MOST_NAMES = 300
@@ -131,7 +131,7 @@ def try_all(
 def try_one(place: CleanCheckout, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
     """Run it on the committed files, like a check of a loop."""
     place.prepare(place.base)
-    result = run_check(CheckContext(place, place.uid, never), 0, CheckConfig(command=candidate.command), longest)
+    result = run_check(CheckContext(place, place.uid, never_stop), 0, CheckConfig(command=candidate.command), longest)
     tests = result.counts.executed if result.counts else None
     failed = result.counts.failed if result.counts else None
     tail = (result.tail or result.head)[-TAIL:]

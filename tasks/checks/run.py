@@ -23,10 +23,10 @@ from helmsman.verify.rerun import after_rerun, ran, suspects
 from tasks.repository import setup
 from tasks.repository.clean_checkout import Checkout, CleanCheckout
 from tasks.sandbox.enter import Command, check_sandbox
-from tasks.system.environment import check_environment, ours
+from tasks.system.environment import check_environment, own_environment
 from tasks.system.files import leads_out, read_within, remove, remove_within
 from tasks.system.journal import publish
-from tasks.system.process import Ended, run
+from tasks.system.process import ProcessResult, run
 from tasks.system.secrets import redact
 from tasks.system.supervised import Network
 
@@ -126,7 +126,7 @@ def set_up(check_context: CheckContext, config: LoopConfig) -> None:
         result = run_command(check_context, command, config)
         check_context.raise_if_cancelled()
         if not result.passed:
-            timed_out = f"it did not finish within {setup.SECONDS} s" if result.timed_out else ""
+            timed_out = f"it did not finish within {setup.SETUP_SECONDS} s" if result.timed_out else ""
             raise setup.SetupFailed(
                 command, timed_out or result.error or f"exit code {result.exit_code}", f"{result.head}{result.tail}"
             )
@@ -141,7 +141,9 @@ def tear_down(check_context: CheckContext, config: LoopConfig) -> None:
             _log.warning("teardown failed in %s: %s: %s", check_context.root, command, result.error or result.exit_code)
 
 
-def run_command(check_context: CheckContext, command: str, config: LoopConfig, seconds: float = setup.SECONDS) -> CheckResult:
+def run_command(
+    check_context: CheckContext, command: str, config: LoopConfig, seconds: float = setup.SETUP_SECONDS
+) -> CheckResult:
     """Run a command that is not a check, with the environment variables of all checks."""
     names = tuple(dict.fromkeys(name for check in config.checks for name in check.environment))
     return run_check(check_context, 0, CheckConfig(command=command, environment=names), seconds)
@@ -208,10 +210,10 @@ def run_sandboxed(
     keep: int = KEPT_BYTES,
     merge_stderr: bool = True,
     network: Network = "host",
-) -> Ended:
+) -> ProcessResult:
     """Run a shell command in the environment and sandbox of checks. All processes with its tag end with it."""
     root, checkout = check_context.root, check_context.checkout
-    unsandboxed = Command(["sh", "-c", command], checkout.environment(check_environment(ours(), names)))
+    unsandboxed = Command(["sh", "-c", command], checkout.environment(check_environment(own_environment(), names)))
     clean = checkout if isinstance(checkout, CleanCheckout) else None
     with check_sandbox(check_context.sandbox, root, unsandboxed, clean) as sandboxed:
         return run(
@@ -246,7 +248,7 @@ def _not_run_result(check: CheckConfig, why: str) -> CheckResult:
     return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=why)
 
 
-def _check_result(check_context: CheckContext, check: CheckConfig, ended: Ended) -> CheckResult:
+def _check_result(check_context: CheckContext, check: CheckConfig, ended: ProcessResult) -> CheckResult:
     root, exited, survivors = check_context.root, ended.by == "itself", format_survivors(ended.survivors)
     is_complete = ended.output_bytes <= 2 * KEPT_BYTES  # head and tail are the whole output
     head, tail = map(redact, (ended.head + ended.tail, "") if is_complete else (ended.head, ended.tail))

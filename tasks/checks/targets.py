@@ -26,14 +26,14 @@ from helmsman.verify.new_tests import not_collected, overlaid, shown_by
 from helmsman.verify.outcomes import tests_of_start
 from helmsman.verify.touched import Read, Touched, touched
 from tasks.checks.run import CheckContext, Target, run_checks
-from tasks.repository.branch_files import held_in
+from tasks.repository.branch_files import file_at
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tasks.repository.git import Repository, git, git_bytes
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import LINK, read_object, read_sizes
 from tasks.repository.setup import SetupFailed
-from tasks.repository.worktree import Worktree, stand_on
+from tasks.repository.worktree import Worktree, reset_to
 
 MISSING = b"0 "
 """Prefix of the line of a missing file."""
@@ -161,10 +161,10 @@ def run_for_loop(
         report = run(run_context, target)
     except Cancelled:
         if not run_context.checkout.clean:
-            stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
+            reset_to(context.worktree, state.branch, stay, held=stay == target.commit)
         raise
     if not run_context.checkout.clean:
-        stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
+        reset_to(context.worktree, state.branch, stay, held=stay == target.commit)
     return report
 
 
@@ -270,7 +270,7 @@ def _object_id(line: bytes) -> str:
 def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
     """Tests in a file of a commit, prefixed with its path, if its language is supported."""
     try:
-        file = held_in(repository, commit, path)
+        file = file_at(repository, commit, path)
     except OperatorError:  # a link, or one that is too large
         file = None
     text = file.content.decode("utf-8", "replace") if file else ""

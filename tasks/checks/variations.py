@@ -42,7 +42,7 @@ from tasks.checks.targets import Range, check_context, work_of
 from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
-from tasks.repository.hidden import keep_probes, stored_probes
+from tasks.repository.hidden import store_probes, stored_probes
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import entry_at
 from tasks.repository.setup import SetupFailed
@@ -183,7 +183,7 @@ def probe_work(context: LoopContext, state: LoopState, commit: str, credentials:
     tag, seconds = f"{context.tag(state)}/probes", work.config.judge.timeout_seconds
     asking = Asking(work.config, credentials, tag, context.folder.cancel.exists, seconds)
     probed, kept = probe(check_context(context, state), work, stored_probes(state.uid), asking)
-    keep_probes(state.uid, kept)
+    store_probes(state.uid, kept)
     return probed
 
 

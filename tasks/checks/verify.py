@@ -33,7 +33,7 @@ from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import tree_of
 from tasks.repository.git import commit_and_tree
 from tasks.repository.worktree import dirty_paths
-from tasks.system.process import never
+from tasks.system.process import never_stop
 
 NAMES = Names("the base", "the head")
 Say = Callable[[str], None]
@@ -46,7 +46,9 @@ def verify(
     """Run all configured checks and return the verdict. `further`: other things that were not verified. Raises OperatorError."""
     started, config = time.monotonic(), work.config
     checkout = replace(checkout, setup=config.workspace.setup)
-    check_context = CheckContext(checkout, checkout.uid, never, required_tests(config), sandbox=config.isolation, every_case=True)
+    check_context = CheckContext(
+        checkout, checkout.uid, never_stop, required_tests(config), sandbox=config.isolation, every_case=True
+    )
     try:
         runs = _run_checks(check_context, work, say)
         runs = replace(runs, probed=_run_probes(check_context, work, runs, credentials, say))

@@ -19,8 +19,8 @@ from uuid import uuid4
 import httpx
 
 from helmsman.errors import OperatorError, TransientError
-from tasks.system.environment import OF_PYTHON, hide_process, neutral_directory, other_environment
-from tasks.system.process import Ended, run
+from tasks.system.environment import PYTHON_VARIABLES, hide_process, neutral_directory, other_environment
+from tasks.system.process import ProcessResult, run
 
 START_SECONDS = 120
 """A fresh database was measured to take 20 s on two idle cores, and three times that on busy ones."""
@@ -52,7 +52,7 @@ SERVER = {
 LOGIN = "PREFECT_API_AUTH_STRING"
 """Variable from which Prefect's client reads its basic authentication."""
 MODULE = "tasks.engine.server"
-SERVER_VARIABLES = (*OF_PYTHON, "PREFECT_*", "XDG_*")
+SERVER_VARIABLES = (*PYTHON_VARIABLES, "PREFECT_*", "XDG_*")
 """Variables passed to the server besides the basic ones: no credentials of an agent."""
 
 NO_SLOT = "ConcurrencySlotAcquisitionError"
@@ -195,7 +195,7 @@ class _Server:
             self.end = end
             self._refuse_requests()
 
-    def _run_once(self) -> Ended:
+    def _run_once(self) -> ProcessResult:
         """Run one server until it ends. `-P` keeps the working directory out of its imports; the login goes through a pipe."""
         environment = other_environment(os.environ, SERVER_VARIABLES, ())
         socket_number = self._socket.fileno()

@@ -37,7 +37,14 @@ from tasks.observers.follow import newest_record
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import known_state
-from tasks.system.environment import OF_A_SESSION, OF_PYTHON, neutral_directory, other_environment, ours, refuse_nested
+from tasks.system.environment import (
+    PYTHON_VARIABLES,
+    SESSION_VARIABLES,
+    neutral_directory,
+    other_environment,
+    own_environment,
+    refuse_nested,
+)
 from tasks.system.lock import exclusive_folder, holder
 from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG, run
@@ -174,12 +181,14 @@ def choose_loop(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
 def run_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> WorkerExit:
     """Run a loop until its process ends. Once `cancelled` returns True it is asked to stop, then killed."""
     environment = {
-        name: value for name, value in ours().items() if name not in (*OF_A_SESSION, TAG) and not name.startswith(OF_THE_ENGINE)
+        name: value
+        for name, value in own_environment().items()
+        if name not in (*SESSION_VARIABLES, TAG) and not name.startswith(OF_THE_ENGINE)
     }
     ended = run(
         [sys.executable, "-P", "-m", MODULE, "member", *(["--embedded"] if is_embedded() else [])],
         cwd=neutral_directory(),
-        env=other_environment(ours(), OF_PYTHON, ()),
+        env=other_environment(own_environment(), PYTHON_VARIABLES, ()),
         tag=f"member-{uuid4().hex}",
         deadline=FOREVER,
         grace=GRACE_SECONDS,

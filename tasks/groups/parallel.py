@@ -41,7 +41,7 @@ from tasks.repository.loop_context import group_folder, is_finished, loop_folder
 from tasks.repository.plan import plan_at
 from tasks.repository.state_ref import known_state, replace_state
 from tasks.system.files import write_atomic
-from tasks.system.keys import authentic, signed
+from tasks.system.keys import verified_text, with_signature
 from tasks.system.lock import exclusive_driver
 from tasks.system.paths import GroupFolder
 from tasks.system.secrets import redact
@@ -101,7 +101,7 @@ class Group:
     def chosen(self) -> Choice | None:
         """The best loop, once it is known. A choice that Helmsman did not sign is ignored."""
         path = self.folder.choice
-        text = authentic(self.identity, PURPOSE, path.read_bytes()) if self.request.best and path.exists() else None
+        text = verified_text(self.identity, PURPOSE, path.read_bytes()) if self.request.best and path.exists() else None
         return None if text is None else Choice.model_validate_json(text)
 
     @property
@@ -200,7 +200,7 @@ def store_choice(group: Group, choice: Choice) -> bool:
     Idempotent: a second call continues where the first was interrupted.
     """
     group.folder.root.mkdir(parents=True, exist_ok=True)
-    write_atomic(group.folder.choice, signed(group.identity, PURPOSE, choice.model_dump_json()))
+    write_atomic(group.folder.choice, with_signature(group.identity, PURPOSE, choice.model_dump_json()))
     state = known_state(group.repository, choice.loop)
     if state is None or not group.into or state.merged or state.outcome is not Outcome.COMPLETED:
         return False

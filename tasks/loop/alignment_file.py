@@ -74,13 +74,13 @@ def align_folder(repository: Repository, file: str) -> AlignFolder:
     return AlignFolder(helmsman_folder(repository.common) / "alignments" / align_name(file, linked))
 
 
-def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignment:
+def with_stored_handoffs(repository: Repository, file: str, alignment: Alignment) -> Alignment:
     """The checkout's alignment with handoffs stored next to it while it was in no commit: the file itself is a person's."""
     stored = read_text(align_folder(repository, file).left)
     return alignment.model_copy(update={"more": joined(alignment.more, stored)}) if stored else alignment
 
 
-def another_goal(path: Path, found: Alignment, remedy: str) -> OperatorError:
+def other_goal_error(path: Path, found: Alignment, remedy: str) -> OperatorError:
     goal = clean(found.goal.partition("\n")[0])[:200]
     return OperatorError(f"{path} is about another goal", found=goal, remedy=remedy)
 
@@ -94,13 +94,13 @@ def with_alignment(repository: Repository, config: LoopConfig, *, others: bool =
     found = refuse_open_questions(repository, config.alignment)
     if found is None:
         return config
-    alignment = with_kept(repository, config.alignment, found)
+    alignment = with_stored_handoffs(repository, config.alignment, found)
     if is_same_goal(alignment.goal, config.goal):
         return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
     if others or spent(alignment):
         return config
     remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
-    raise another_goal(repository.top / config.alignment, alignment, remedy)
+    raise other_goal_error(repository.top / config.alignment, alignment, remedy)
 
 
 def refuse_open_questions(repository: Repository, file: str) -> Alignment | None:

@@ -25,27 +25,27 @@ from helmsman.toml_text import find_line, parse_toml
 from tasks.agents.catalogue import AGENTS, LoopSettings, repository_agents, with_agent
 from tasks.hats.finding import BUILT_IN, HATS, choose_preset, find_preset, is_path, known_presets, with_preset
 from tasks.loop.alignment_file import goal_layer
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 from tasks.system.files import BrokenFile, read_text, resolve_inside
 from tasks.system.paths import user_config_file
 from tasks.system.secrets import without_secrets
-from tasks.system.trust import require_agreed
+from tasks.system.trust import require_agreement
 
 LARGEST_FRONT_MATTER = 1 << 14  # characters of front matter; YAML is slow to parse, and the repository is untrusted
 DEEPEST_FRONT_MATTER = 20  # levels of nesting in front matter; YAML's reader slows down and overflows with depth
 RUBRIC = "RUBRIC.md"
 AUTOCHECKS = ".claude/autochecks.sh"
 _MARK = "---"
-GULF = ".claude/gulf-align.md"
+GULF_ALIGNMENT = ".claude/gulf-align.md"
 PROMPTS = ".ralph/PROMPT.md", "PROMPT.md"
 PLANS = "fix_plan.md", "@fix_plan.md"  # next to the prompt
 
 PYPROJECT = "pyproject.toml"
-LISTS = "protect", "allow", "trusted"  # lists of patterns
-LISTED = list, tuple
+PATTERN_KEYS = "protect", "allow", "trusted"  # lists of patterns
+LIST_TYPES = list, tuple
 
 
-def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[TrustRequest]:
+def layer_requests(top: Path, layers: Sequence[Layer]) -> Iterator[TrustRequest]:
     """Operator settings that the layers of `read_layers` request, by file."""
     for layer in layers:
         settings = violations(dotted_pairs(layer.values))
@@ -57,7 +57,7 @@ def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[TrustRequest]:
             yield TrustRequest(file, tuple(settings))
 
 
-def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) -> Iterator[TrustRequest]:
+def preset_requests(top: Path, preset: Preset | None, *, named_by_hand: bool = False) -> Iterator[TrustRequest]:
     """Operator settings that a repository's preset and its hats request. `named_by_hand`: the operator gave its path."""
     if preset is None:
         return
@@ -70,20 +70,23 @@ def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) 
             yield TrustRequest(f"{HATS.folder}/{hat.name}.md", (Setting("allowed_tools", as_json(hat.allowed_tools)),))
 
 
-def in_agent(top: Path, kind: str) -> Iterator[TrustRequest]:
+def agent_requests(top: Path, kind: str) -> Iterator[TrustRequest]:
     """Operator settings that an agent's file requests: the whole file, as it names a program, arguments and environment."""
     path = repository_agents(top).get(kind)
     if path is not None:
         yield TrustRequest(AGENTS.where(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
 
 
-def in_repository(top: Path) -> list[TrustRequest]:
+def repository_requests(top: Path) -> list[TrustRequest]:
     """All operator settings that the files in a checkout could request, for every preset and agent."""
     layers = [*read_layers(top), *foreign_layers(top)]
-    requests = [*in_layers(top, layers), *(request for kind in repository_agents(top) for request in in_agent(top, kind))]
+    requests = [
+        *layer_requests(top, layers),
+        *(request for kind in repository_agents(top) for request in agent_requests(top, kind)),
+    ]
     for name in known_presets(top):
         try:
-            requests += in_preset(top, find_preset(top, name))
+            requests += preset_requests(top, find_preset(top, name))
         except HelmsmanError:
             continue  # a broken preset requests nothing; choosing it reports the error
     return [request for request in dict.fromkeys(requests) if request.settings]
@@ -103,7 +106,7 @@ def configure(
     from outside. Raises ConsentMissing where they set more.
     `stronger` layers come right after the request, `weaker` ones after the preset and before the defaults.
     """
-    by_hand = [Layer(COMMAND_LINE, request.configuration), *stronger, Layer("environment", from_environment(ours()))]
+    by_hand = [Layer(COMMAND_LINE, request.configuration), *stronger, Layer("environment", from_environment(own_environment()))]
     file_layers, user_layers = [*read_layers(repository), *foreign_layers(repository)], read_user_layer()
     preset = choose_preset(repository, by_hand, file_layers, user_layers)
     preset_layers = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
@@ -113,11 +116,11 @@ def configure(
     merged_settings = resolve([*by_hand, *file_layers, *goal_layers, *user_layers, *preset_layers, *weaker])
     by_path = is_path(next((str(layer.values["preset"]) for layer in (*by_hand, *user_layers) if "preset" in layer.values), ""))
     requested = (
-        *in_layers(repository, file_layers),
-        *in_preset(repository, preset, named_by_hand=by_path),
-        *in_agent(repository, merged_settings.config.agent.kind),
+        *layer_requests(repository, file_layers),
+        *preset_requests(repository, preset, named_by_hand=by_path),
+        *agent_requests(repository, merged_settings.config.agent.kind),
     )
-    require_agreed(requested, consent)
+    require_agreement(requested, consent)
     resolved = with_agent(
         with_preset(LoopSettings(merged_settings.config, merged_settings.origins), preset, repository), repository
     )
@@ -133,9 +136,9 @@ def _with_preset_patterns(layer: Layer, preset: Preset | None) -> Layer:
     if not isinstance(file_invariants, Mapping) or not isinstance(preset_invariants, Mapping):
         return layer
     given, from_preset = cast("Mapping[str, Any]", file_invariants), cast("Mapping[str, Any]", preset_invariants)
-    pairs_of = {key: (from_preset.get(key), given.get(key)) for key in LISTS}
+    pairs_of = {key: (from_preset.get(key), given.get(key)) for key in PATTERN_KEYS}
     combined: dict[str, list[Any]] = {
-        key: [*one, *two] for key, (one, two) in pairs_of.items() if isinstance(one, LISTED) and isinstance(two, LISTED)
+        key: [*one, *two] for key, (one, two) in pairs_of.items() if isinstance(one, LIST_TYPES) and isinstance(two, LIST_TYPES)
     }
     return Layer(layer.source, {**layer.values, "invariants": {**given, **combined}})
 
@@ -147,7 +150,7 @@ class RubricFile:
     front: Mapping[str, Any]  # its front matter, as configuration
     rubric: Rubric
     flaws: tuple[Problem, ...]  # problems of both, in line order
-    ours: bool  # whether any of it is for Helmsman; if not, it is an unrelated document
+    own_environment: bool  # whether any of it is for Helmsman; if not, it is an unrelated document
 
 
 def read_layers(repository: Path) -> list[Layer]:
@@ -159,7 +162,7 @@ def read_layers(repository: Path) -> list[Layer]:
     layers = [_settings_layer(repository)]
     if path.exists() and (file := read_rubric_file(path)).ours:
         if file.flaws:
-            raise flawed(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
+            raise problems_error(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
         rubric_layers = Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))
         layers += [layer for layer in rubric_layers if layer.values]
     if _path_inside(repository, AUTOCHECKS).is_file():  # used without stronger checks: a list replaces weaker ones
@@ -230,7 +233,7 @@ def _settings_layer(repository: Path) -> Layer | None:
     return Layer("pyproject.toml [tool.helmsman]", cast("dict[str, Any]", table))
 
 
-def flawed(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
+def problems_error(path: Path, flaws: Sequence[Problem], remedy: str) -> OperatorError:
     """An error that lists what is wrong with a file, line by line."""
     lines = [f"{path.name}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
     return OperatorError("\n  ".join([f"{path} cannot be used:", *lines]), remedy=remedy)
@@ -278,8 +281,8 @@ def _refuse_bombs(path: Path, text: str) -> None:
 
 def foreign_layers(repository: Path) -> Iterator[Layer]:
     """Layers that apply to every goal: gulf-loop's alignment, where there is no alignment file of ours."""
-    if _path_inside(repository, GULF).is_file() and not _path_inside(repository, ALIGNMENT).is_file():
-        yield Layer(GULF, {"alignment": GULF})
+    if _path_inside(repository, GULF_ALIGNMENT).is_file() and not _path_inside(repository, ALIGNMENT).is_file():
+        yield Layer(GULF_ALIGNMENT, {"alignment": GULF_ALIGNMENT})
 
 
 def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:

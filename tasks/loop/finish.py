@@ -16,8 +16,8 @@ from helmsman.render.issue import manual_steps
 from tasks.approvals.ask import ask_due_questions
 from tasks.engine.step import with_retries
 from tasks.loop import steps
-from tasks.loop.handoff import PATCH, commit_lines, hand_over, propose
-from tasks.loop.remember import conclude, known_lessons, needs_model_lessons
+from tasks.loop.handoff import PATCH, commit_lines, propose_lines, write_handoff
+from tasks.loop.remember import conclude_memory, known_lessons, needs_model_lessons
 from tasks.loop.wiki import update_wiki
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
@@ -33,7 +33,7 @@ def finish(context: LoopContext, state: LoopState) -> LoopState:
     An error in one part is reported and does not prevent the other parts. Raises Fenced where another driver has the loop.
     """
     problems = list[str]()
-    for problem, finish_part in (LESSONS, *(LEFT if state.outcome is Outcome.COMPLETED else ())):
+    for problem, finish_part in (LESSONS_PART, *(COMPLETED_PARTS if state.outcome is Outcome.COMPLETED else ())):
         try:
             state = finish_part(context, state) or state
         except Fenced:
@@ -53,7 +53,7 @@ def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
     try:
         drawn = steps.draw_lessons(context, state) if is_asked else drawn
     finally:  # after a cancel nobody waits for the model; the rules draw lessons without it
-        conclude(context, state, asked=drawn.observations)
+        conclude_memory(context, state, asked=drawn.observations)
     if not is_asked:
         return None
     _report([drawn.reason])
@@ -66,7 +66,7 @@ def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
 def _propose(context: LoopContext, state: LoopState) -> LoopState | None:
     if state.proposed:  # a person is being asked, or has been
         return None
-    lines = propose(context, state, *known_lessons(context, state))
+    lines = propose_lines(context, state, *known_lessons(context, state))
     if not lines:
         return None
     publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {context.folder.root / PATCH}:", *lines)))
@@ -107,10 +107,10 @@ def _report(problems: list[str]) -> None:
         publish(MemoryNoted(lines=lines))
 
 
-Leave = Callable[[LoopContext, LoopState], LoopState | None]
-LESSONS: tuple[str, Leave] = "not all that the loop teaches is kept", _conclude
-LEFT: tuple[tuple[str, Leave], ...] = (
-    ("the handoff is kept in {folder}/handoff.md", hand_over),
+FinishPart = Callable[[LoopContext, LoopState], LoopState | None]
+LESSONS_PART: tuple[str, FinishPart] = "not all that the loop teaches is kept", _conclude
+COMPLETED_PARTS: tuple[tuple[str, FinishPart], ...] = (
+    ("the handoff is kept in {folder}/handoff.md", write_handoff),
     ("nothing was proposed for AGENTS.md", _propose),
     ("the question about AGENTS.md was skipped", ask_due_questions),
     ("AGENTS.md was not changed", _commit_learnings),

@@ -18,8 +18,8 @@ from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.state import LoopState
 from helmsman.secret_shapes import shapes_in
 from tasks.checks.project import read_project
-from tasks.loop.alignment_file import align_folder, alignment_path, parse_alignment, read_text, with_kept
-from tasks.repository.branch_files import NEW_FILE, commit_with, held_in, put_on_branch, text_of, tree_with, work_of
+from tasks.loop.alignment_file import align_folder, alignment_path, parse_alignment, read_text, with_stored_handoffs
+from tasks.repository.branch_files import NEW_FILE, commit_file, commit_to_branch, decode_text, file_at, proven_tip, tree_with
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.loop_context import LoopContext
 from tasks.system.files import FOR_ALL, write_atomic
@@ -33,20 +33,20 @@ _DIFF = (
 )  # fmt: skip
 """Diff options that no setting or attribute of a repository overrides."""
 
-NAME = "handoff.md"  # in the loop's own folder, whatever happens to the alignment file
+HANDOFF_FILE = "handoff.md"  # in the loop's own folder, whatever happens to the alignment file
 SUBJECT = "Add the handoff of loop {}"
 
 
-def hand_over(context: LoopContext, state: LoopState) -> None:
+def write_handoff(context: LoopContext, state: LoopState) -> None:
     """Write a completed loop's handoff. Idempotent. Raises HelmsmanError where that is impossible."""
     if not state.config.alignment:
         return
-    handoff, own_copy = handoff_of(state), context.folder.root / NAME
+    handoff, own_copy = handoff_of(state), context.folder.root / HANDOFF_FILE
     own_copy.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(own_copy, f"{handoff.text}\n", mode=FOR_ALL)
     name, repository = inside(state.config.alignment), context.repository
-    tip = work_of(repository, state)
-    present = held_in(repository, tip, name)
+    tip = proven_tip(repository, state)
+    present = file_at(repository, tip, name)
     if present is None:
         in_checkout = None if repository.bare else read_text(alignment_path(repository.top, name))
         if in_checkout is not None:
@@ -54,18 +54,18 @@ def hand_over(context: LoopContext, state: LoopState) -> None:
         if in_checkout is not None or name == ALIGNMENT:
             return
     new = Alignment(goal=own_goal(state.config.goal))
-    after = _with_handoff(name, text_of(present.content, name) if present else render(new), handoff)
+    after = _with_handoff(name, decode_text(present.content, name) if present else render(new), handoff)
     if after is not None:
-        put_on_branch(repository, state, tip, name, after, SUBJECT.format(state.loop))
+        commit_to_branch(repository, state, tip, name, after, SUBJECT.format(state.loop))
 
 
 def commit_handoff(context: LoopContext, state: LoopState, tip: str) -> str:
     """A commit on top of `tip`, on no branch yet, with the loop's handoff; `tip` where no file can take it."""
     try:
         name = inside(state.config.alignment) if state.config.alignment else ""
-        present = held_in(context.repository, tip, name) if name else None
-        after = _with_handoff(name, text_of(present.content, name), handoff_of(state)) if present else None
-        return tip if after is None else commit_with(context.repository, state, tip, name, after, SUBJECT.format(state.loop))
+        present = file_at(context.repository, tip, name) if name else None
+        after = _with_handoff(name, decode_text(present.content, name), handoff_of(state)) if present else None
+        return tip if after is None else commit_file(context.repository, state, tip, name, after, SUBJECT.format(state.loop))
     except (HelmsmanError, OSError, ValueError):  # repeated, and reported, once the loop has ended
         return tip
 
@@ -76,15 +76,15 @@ def handoffs_in_checkout(repository: Repository, file: str) -> str:
     text = read_text(path) if path else None
     if path is None or not text or not is_alignment(text):
         return ""
-    return handed_down(with_kept(repository, inside(file), parse_alignment(path, text)).more)
+    return handed_down(with_stored_handoffs(repository, inside(file), parse_alignment(path, text)).more)
 
 
 def handoffs_at_commit(repository: Repository, commit: str, file: str) -> str:
     """The handoffs of earlier loops in a commit, for a loop that starts from another loop's unmerged work."""
     if not file:
         return ""
-    present = held_in(repository, commit, alignment_path(repository.top, file).relative_to(repository.top.resolve()).as_posix())
-    text = text_of(present.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if present else ""
+    present = file_at(repository, commit, alignment_path(repository.top, file).relative_to(repository.top.resolve()).as_posix())
+    text = decode_text(present.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if present else ""
     return handed_down(parse_alignment(Path(file), text).more) if is_alignment(text) else ""
 
 
@@ -111,7 +111,7 @@ def _is_another_document(name: str, text: str) -> bool:
     return name == ALIGNMENT and not is_alignment(text.removeprefix("\ufeff"))
 
 
-def propose(
+def propose_lines(
     context: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]
 ) -> tuple[str, ...]:
     """Write a patch with a completed loop's new lessons for AGENTS.md, for `git apply` on its head, and return its lines.
@@ -139,16 +139,16 @@ def commit_lines(context: LoopContext, state: LoopState) -> str:
 
     Returns the branch's commit with the lines. Raises OperatorError where nothing can be added to the file.
     """
-    tip = work_of(context.repository, state)
+    tip = proven_tip(context.repository, state)
     _, present = _read_agents_md(context.repository, tip)
     new = [line for line in state.proposed if f"- {line}" not in present.splitlines()]
     if not new:
         return tip
     subject = f"Note in {AGENTS} what loop {state.loop} learnt"
-    return put_on_branch(context.repository, state, tip, AGENTS, with_lines(present, new).encode(), subject)
+    return commit_to_branch(context.repository, state, tip, AGENTS, with_lines(present, new).encode(), subject)
 
 
 def _read_agents_md(repository: Repository, commit: str) -> tuple[str, str]:
     """Mode and text of a commit's file. Raises OperatorError where nothing can be added to it."""
-    present = held_in(repository, commit, AGENTS)
-    return (present.mode, text_of(present.content, AGENTS)) if present else (NEW_FILE, "")
+    present = file_at(repository, commit, AGENTS)
+    return (present.mode, decode_text(present.content, AGENTS)) if present else (NEW_FILE, "")

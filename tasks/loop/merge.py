@@ -31,24 +31,24 @@ from helmsman.records.tracking import Merged, MergeProblem, PreparedMerge
 from helmsman.texts import plural
 from helmsman.verify.completion import unseen_tests
 from tasks.loop.handoff import commit_handoff
-from tasks.loop.merge_work import FILES_TOLD, Joined, merge_commit, move_loop_branch, rebase_or_merge, unshared_commits
+from tasks.loop.merge_work import MOST_FILES, Combined, merge_commit, move_loop_branch, rebase_or_merge, unshared_commits
 from tasks.repository.branch_files import move_branch
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, current_branch, git, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections, require_remote
+from tasks.repository.remote import PUSH_OPTIONS, fetch_ref, has_diverged, rejections, require_remote, split_lines
 from tasks.repository.state_ref import PREFIX, Fenced, read_state, replace_state
-from tasks.repository.worktree import ensure_worktree, salvage, stand_on
+from tasks.repository.worktree import ensure_worktree, reset_to, salvage
 from tasks.system.clock import now_utc
-from tasks.system.faults import delays_of, patiently
+from tasks.system.faults import delays_of, retry_transient
 from tasks.system.journal import publish
 
-RACED = ("cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
+RACE_MESSAGES = ("cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
 """Messages of a remote that rejects a push because the branch moved after git looked at it."""
 
 Check = Callable[[str, str], CheckReport]
 """Every check on a commit and its tree."""
 RACES = 20  # times that another process may move the branch first
-NAMED = 3  # files, checks or tests listed in a message
+MOST_LISTED = 3  # files, checks or tests listed in a message
 NAP_SECONDS = 0.5  # between two polls of a branch that is being moved
 
 
@@ -69,13 +69,13 @@ class Target:
         return contains(self.repository.common, self.base, commit)
 
 
-def begin_landing(context: LoopContext, state: LoopState) -> LoopState:
+def begin_merge(context: LoopContext, state: LoopState) -> LoopState:
     """Store that the work is proven, so that a cancel or a crash before the merge does not lose that."""
     return _store(context, state, start_merge(state), f"merge into {state.config.merge.into}")
 
 
-def land(context: LoopContext, state: LoopState, check: Check) -> LoopState:
-    """Merge the work of a loop after `begin_landing`. Return its state: merged, with a task, or waiting for a person.
+def merge_loop(context: LoopContext, state: LoopState, check: Check) -> LoopState:
+    """Merge the work of a loop after `begin_merge`. Return its state: merged, with a task, or waiting for a person.
 
     Raises Cancelled, and Fenced where another process runs the loop.
     """
@@ -94,7 +94,7 @@ def land(context: LoopContext, state: LoopState, check: Check) -> LoopState:
         return _store_failure(context, before, wait_for_person(before, rule, error.in_a_line, now_utc()))
 
 
-def catch_up(context: LoopContext, state: LoopState) -> LoopState:
+def finish_branch_move(context: LoopContext, state: LoopState) -> LoopState:
     """Move the branch to where the state says, if the driver that stored the trouble died before moving it."""
     trouble = state.merging.trouble
     if trouble and state.head == trouble.head:
@@ -105,7 +105,7 @@ def catch_up(context: LoopContext, state: LoopState) -> LoopState:
 def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopState:
     """One attempt to merge. The merge is still due afterwards where another process moved the branch."""
     delays, nap = delays_of(state.config.retry), partial(_nap, context)
-    target = patiently(lambda: find_target(context.repository, state.config, state.loop), delays, nap)
+    target = retry_transient(lambda: find_target(context.repository, state.config, state.loop), delays, nap)
     already_merged = _without_merge(context, state, target)
     if already_merged is not None:
         return already_merged
@@ -132,7 +132,7 @@ def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopStat
     state = _store(
         context, state, with_prepared_merge(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}"
     )
-    moved = patiently(lambda: move_target(target, merge), delays, nap)
+    moved = retry_transient(lambda: move_target(target, merge), delays, nap)
     return _store_merged(context, state, target, prepared, joined.notes) if moved else state
 
 
@@ -144,7 +144,7 @@ def _without_merge(context: LoopContext, state: LoopState, target: Target) -> Lo
     tip = read_ref(context.repository.common, f"refs/heads/{state.branch}")
     if not is_still_proven(state, tip):
         if tip and context.worktree.exists() and not current_branch(context.worktree):  # detached for the checks
-            stand_on(context.worktree, state.branch, tip)
+            reset_to(context.worktree, state.branch, tip)
         return _store(context, state, require_new_proof(state, now_utc()), "its branch moved on before it was merged")
     if target.holds(state.head):
         return _store_merged(context, state, target, PreparedMerge(base=target.base, head=state.head, commit=target.base))
@@ -155,10 +155,10 @@ def _problem(state: LoopState, report: CheckReport) -> str:
     """Why the report does not allow the merge; empty where it does."""
     missing = unseen_tests(state.config, report)
     if missing:
-        return f"required tests did not run: {', '.join(map(clean, missing[:NAMED]))}"
+        return f"required tests did not run: {', '.join(map(clean, missing[:MOST_LISTED]))}"
     if report.passed:
         return ""
-    names = ", ".join(clean(result.name) for result in report.failures[:NAMED])
+    names = ", ".join(clean(result.name) for result in report.failures[:MOST_LISTED])
     return f"{len(report.failures)} of {plural(len(report.results), 'check')} failed on both sides together: {names}"
 
 
@@ -188,12 +188,12 @@ def _store_merged(
 
 
 def _store_trouble(
-    context: LoopContext, state: LoopState, target: Target, joined: Joined, problem: str = "", report: CheckReport | None = None
+    context: LoopContext, state: LoopState, target: Target, joined: Combined, problem: str = "", report: CheckReport | None = None
 ) -> LoopState:
     """Store that both sides are in conflict or, as `problem` says, fail the checks together."""
-    files = joined.conflicts[:FILES_TOLD]
+    files = joined.conflicts[:MOST_FILES]
     paths = [file.path for file in files]
-    shown = ", ".join(map(clean, paths[:NAMED]))
+    shown = ", ".join(map(clean, paths[:MOST_LISTED]))
     why = problem or f"{plural(len(joined.conflicts), 'file')} in conflict with {target.branch}: {shown}"
     trouble = MergeProblem(
         kind="checks" if problem else "conflict",
@@ -280,13 +280,13 @@ def move_target(target: Target, commit: str) -> bool:
     lease = f"--force-with-lease={target.ref}:{target.base}"
     require_remote(target.repository, target.remote)
     try:
-        git(target.repository.common, "push", *PLAINLY, lease, target.remote, f"{commit}:{target.ref}")
+        git(target.repository.common, "push", *PUSH_OPTIONS, lease, target.remote, f"{commit}:{target.ref}")
     except GitError as error:
         rejected = rejections(error.stderr)
-        if is_another_course(error.stderr) or any(word in line for line in rejected for word in RACED):
+        if has_diverged(error.stderr) or any(word in line for line in rejected for word in RACE_MESSAGES):
             return False
         if rejected:  # show the remote's own message, if any: git's text around it is long and adds nothing
-            messages = [line.partition("remote:")[2].strip() for line in lines_of(error.stderr) if line.startswith("remote:")]
+            messages = [line.partition("remote:")[2].strip() for line in split_lines(error.stderr) if line.startswith("remote:")]
             raise OperatorError(
                 f"{clean(target.remote)} refuses the merge into {target.branch}",
                 found="\n".join(filter(None, messages)) or error.stderr,

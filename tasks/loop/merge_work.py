@@ -19,25 +19,25 @@ from helmsman.records.tracking import ConflictedFile
 from helmsman.texts import plural
 from tasks.repository.git import GitError, Repository, commit_and_tree, contains, git, git_bytes, read_ref, succeeds
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.plan import plan_taken
+from tasks.repository.plan import resolve_plan
 from tasks.repository.state_ref import PREFIX
-from tasks.repository.worktree import SUBJECT_SHOWN, hold_branch, recover, restore, stand_on
+from tasks.repository.worktree import SUBJECT_SHOWN, recover, reset_to, restore, set_branch
 from tasks.system.secrets import redact
 
-REBASED_AT_MOST = 200  # commits; more of them are merged, which is fast for any number
-FILES_TOLD = 50
-COMMITS_TOLD = 10
+MOST_REBASED = 200  # commits; more of them are merged, which is fast for any number
+MOST_FILES = 50
+MOST_COMMITS = 10
 IN_THE_WORKTREE = ", verified in the agent's folder"
-PLAINLY = (
+GIT_OPTIONS = (
     "-c", "merge.conflictStyle=diff3", "-c", "merge.autoStash=false", "-c", "rerere.enabled=false",
     "-c", "submodule.recurse=false", "-c", "rebase.updateRefs=false", "-c", "rebase.autoStash=false",
     "-c", "rebase.autoSquash=false",
 )  # fmt: skip
 """Options that keep a user's git settings from changing the result or moving other refs."""
-REBASE = (
+REBASE_OPTIONS = (
     "--quiet", "--reapply-cherry-picks", "--no-autostash", "--no-autosquash", "--no-gpg-sign", "--no-stat", "--no-fork-point",
 )  # fmt: skip
-HOW: Mapping[str, str] = {
+CONFLICT_KINDS: Mapping[str, str] = {
     "DD": "deleted on both sides, renamed on one",
     "AU": "renamed or added here",
     "UA": "renamed or added there",
@@ -50,7 +50,7 @@ HOW: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Joined:
+class Combined:
     """A commit that contains both sides."""
 
     commit: str
@@ -58,13 +58,13 @@ class Joined:
     notes: tuple[str, ...] = ()  # remarks for people
 
 
-def rebase_or_merge(context: LoopContext, state: LoopState, base: str) -> Joined:
+def rebase_or_merge(context: LoopContext, state: LoopState, base: str) -> Combined:
     """Combine the loop's work with the base. The branch and the worktree are unchanged afterwards."""
     if contains(context.repository.common, state.head, base):
-        return Joined(state.head)
+        return Combined(state.head)
     try:
         rebased = _rebase(context.worktree, state.head, base)
-        return Joined(rebased) if rebased else _merge(context, state, base)
+        return Combined(rebased) if rebased else _merge(context, state, base)
     finally:
         reset_worktree(context, state)
 
@@ -73,32 +73,32 @@ def reset_worktree(context: LoopContext, state: LoopState) -> None:
     """Abort unfinished git operations and check out the loop's branch at its head."""
     recover(context.repository, context.worktree, state.branch)
     succeeds(context.worktree, "merge", "--quit")
-    stand_on(context.worktree, state.branch, state.head, held=False)
+    reset_to(context.worktree, state.branch, state.head, held=False)
 
 
 def _rebase(worktree: Path, head: str, base: str) -> str:
     """The rebased commit; empty where the rebase fails. A branch with merges, whose conflicts would recur, is not rebased."""
-    lines = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
-    if len(lines) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in lines):  # noqa: PLR2004 - itself, one parent
+    lines = git(worktree, "rev-list", "--parents", f"--max-count={MOST_REBASED + 1}", head, "--not", base).splitlines()
+    if len(lines) > MOST_REBASED or any(len(line.split()) > 2 for line in lines):  # noqa: PLR2004 - itself, one parent
         return ""
-    if not succeeds(worktree, *PLAINLY, "rebase", *REBASE, base, head):
+    if not succeeds(worktree, *GIT_OPTIONS, "rebase", *REBASE_OPTIONS, base, head):
         succeeds(worktree, "rebase", "--abort")
         return ""
     return commit_and_tree(worktree)[0]
 
 
-def _merge(context: LoopContext, state: LoopState, base: str) -> Joined:
+def _merge(context: LoopContext, state: LoopState, base: str) -> Combined:
     """Merge the base into the loop's work. Raises TransientError where git fails without a conflict."""
     worktree, into = context.worktree, state.config.merge.into
     reset_worktree(context, state)
     problem = ""
     try:
-        git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
+        git(worktree, *GIT_OPTIONS, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
     except GitError as error:
         problem = error.stderr
     options = "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
     entries = git_bytes(worktree, "status", "--porcelain", "-z", *options).split(b"\0")
-    marked = ((entry, HOW.get(entry[:2].decode("ascii", "replace"))) for entry in entries)
+    marked = ((entry, CONFLICT_KINDS.get(entry[:2].decode("ascii", "replace"))) for entry in entries)
     conflicts = tuple(ConflictedFile(path=os.fsdecode(entry[3:]), how=how) for entry, how in marked if how)
     if problem and not conflicts:
         raise TransientError(f"{into} cannot be merged into the loop's work", found=problem)
@@ -111,7 +111,7 @@ def _merge(context: LoopContext, state: LoopState, base: str) -> Joined:
     subject = f"Bring in {into}, with {plural(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
     messages = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
     commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *messages).strip()
-    return Joined(commit, conflicts, notes)
+    return Combined(commit, conflicts, notes)
 
 
 def _resolve_plan(
@@ -119,7 +119,7 @@ def _resolve_plan(
 ) -> tuple[tuple[ConflictedFile, ...], tuple[str, ...]]:
     """Resolve a conflict in the plan, where markers would block all further work; return the other conflicts and notes."""
     path = state.config.plan.file
-    resolved = plan_taken(context.repository, state, base) if any(conflict.path == path for conflict in conflicts) else None
+    resolved = resolve_plan(context.repository, state, base) if any(conflict.path == path for conflict in conflicts) else None
     if resolved is None:
         return conflicts, ()
     content, note = resolved
@@ -133,7 +133,7 @@ def _resolve_plan(
 
 def unshared_commits(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
     """Commits of one side that the other lacks, newest first: those that touch these paths, or all without paths."""
-    what = "log", "-z", "--no-merges", "--format=%H %s", f"--max-count={COMMITS_TOLD}"
+    what = "log", "-z", "--no-merges", "--format=%H %s", f"--max-count={MOST_COMMITS}"
     output = git(repository.common, "--literal-pathspecs", *what, commit, "--not", but, "--", *paths)
     entries = (entry.partition(" ") for entry in output.split("\0") if entry)
     return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in entries)
@@ -158,7 +158,7 @@ def move_loop_branch(context: LoopContext, state: LoopState, commit: str, before
         git(repository.common, "update-ref", f"{PREFIX}{state.loop}/rebased/{before[:12]}", before)
     git(repository.common, "update-ref", "-m", f"helmsman: bring in {state.config.merge.into}", ref, commit, before)
     if has_worktree:
-        hold_branch(context.worktree, state.branch, commit)
+        set_branch(context.worktree, state.branch, commit)
     return True
 
 

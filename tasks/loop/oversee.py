@@ -16,9 +16,9 @@ from helmsman.records.state import LoopState
 from tasks.agents.safety import DESTROYED
 from tasks.checks.scan import Scanned, measured, secrets_in, security_findings
 from tasks.checks.targets import check_context
-from tasks.repository.instructions import read_orders
+from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.worktree import recover, stand_on
+from tasks.repository.worktree import recover, reset_to
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 
@@ -50,7 +50,7 @@ def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) 
         return Observations(memory=evidence.memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
     return Observations(
         memory=evidence.memory,
-        orders=read("orders", (), lambda: read_orders(context.worktree, config)),
+        orders=read("orders", (), lambda: read_instructions(context.worktree, config)),
         leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(context, state, change.commit)),
         destroyed=destroyed,
@@ -71,7 +71,7 @@ def _scan(context: LoopContext, state: LoopState, commit: str) -> Scan | None:
     finally:  # a command that breaks the worktree's link to its repository must not break the next iteration
         if not checks.checkout.clean:
             recover(context.repository, context.worktree, state.branch)
-            stand_on(context.worktree, state.branch, commit)
+            reset_to(context.worktree, state.branch, commit)
     if scan.error:
         raise TransientError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")
     return scan

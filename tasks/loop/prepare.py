@@ -29,15 +29,15 @@ from tasks.checks.judging import request_for
 from tasks.checks.run import CheckContext, set_up
 from tasks.checks.run import tear_down as run_teardown
 from tasks.checks.targets import check_context, clean_checkout
-from tasks.loop.remember import recalled
+from tasks.loop.remember import recall_memory
 from tasks.loop.start import state_from_here
-from tasks.loop.wiki import lay_out as lay_out_wiki
+from tasks.loop.wiki import copy_wiki
 from tasks.repository.git import Repository, commit_and_tree
 from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.repository.objects import own_folder
-from tasks.repository.own_template import own_template
-from tasks.repository.plan import plan_in_hand
-from tasks.repository.setup import copy_included, lay_included
+from tasks.repository.own_template import read_template
+from tasks.repository.plan import current_item
+from tasks.repository.setup import copy_included, place_included
 from tasks.repository.worktree import Worktree, commits_between
 from tasks.system.files import open_up, read_within, remove
 from tasks.system.secrets import redact, without_secrets
@@ -54,7 +54,7 @@ OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_
 
 def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientation:
     """Write the working memory's files for the agent, and return the facts for the prompt."""
-    remembered = recalled(context, state, now)
+    remembered = recall_memory(context, state, now)
     folder = context.worktree / OWN_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         remove(folder)
@@ -74,11 +74,11 @@ def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientatio
     if state.config.judge.criteria:
         _replace_file(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
         _replace_file(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
-    lay_out_wiki(context, state)
-    return facts_at(context, state, commit_and_tree(context.worktree)[0], remembered, now)
+    copy_wiki(context, state)
+    return gather_facts(context, state, commit_and_tree(context.worktree)[0], remembered, now)
 
 
-def facts_at(context: LoopContext, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
+def gather_facts(context: LoopContext, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
     """Facts for an iteration that starts from that commit. Read only."""
     common = context.repository.common
     return Orientation(
@@ -87,8 +87,8 @@ def facts_at(context: LoopContext, state: LoopState, start: str, remembered: Rec
         commits=commits_between(common, state.base_commit, start, HISTORY_COMMITS),
         recalled=remembered,
         hat=worn(state),
-        plan=plan_in_hand(context, state, start, small=bool(nearly_used_windows(state.usage, now))),
-        template=own_template(context.repository, state.base_commit, state.config),
+        plan=current_item(context, state, start, small=bool(nearly_used_windows(state.usage, now))),
+        template=read_template(context.repository, state.base_commit, state.config),
     )
 
 
@@ -117,7 +117,7 @@ def read_agent_file(context: LoopContext, name: str) -> str | None:
     return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
 
 
-def keep_notes(context: LoopContext, state: LoopState) -> None:
+def copy_notes(context: LoopContext, state: LoopState) -> None:
     """Copy the judge's and the research notes out of the worktree, for people. A full disk is ignored."""
     notes = {
         "JUDGE_FEEDBACK.md": feedback_file(state.judge) if state.judge.feedback else "",
@@ -144,7 +144,7 @@ def begin_verification(context: LoopContext, state: LoopState) -> None:
         clean_checkout(context, state).begin()
 
 
-def ready_worktree(context: LoopContext, state: LoopState) -> None:
+def set_up_worktree(context: LoopContext, state: LoopState) -> None:
     """Run set-up in a fresh worktree; a person's own checkout (--in-place) is skipped. Raises SetupFailed."""
     workspace = state.config.workspace
     mark = own_folder(context.worktree) / READY if context.worktree.exists() else None
@@ -154,7 +154,7 @@ def ready_worktree(context: LoopContext, state: LoopState) -> None:
     included = clean_checkout(context, state).folder / "included" if workspace.clean else context.folder.root / "included"
     if not workspace.clean:
         copy_included(context.repository, state.base_commit, included)
-    lay_included(included, context.worktree)
+    place_included(included, context.worktree)
     if workspace.setup:
         set_up(_setup_context(context, state, workspace.setup), state.config)
     mark.touch()
@@ -224,7 +224,9 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
     already_sent = stored_briefing(CallFolder(context.folder.call(state.due, state.attempt), state.uid), judge=False)
     if already_sent is not None:
         return ShownPrompt(state.loop, state.due, state.attempt, sent=True, briefing=already_sent)
-    orientation = without_secrets(facts_at(context, state, state.head, recalled(context, state, now, only_look=True), now))
+    orientation = without_secrets(
+        gather_facts(context, state, state.head, recall_memory(context, state, now, only_look=True), now)
+    )
     config, notes = state.config, list[str]()
     if not state.iteration and state.checks is None and config.baseline and config.checks:
         notes.append("the checks run before the first iteration; what fails then stands in its prompt too")

@@ -23,13 +23,13 @@ from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import PREFIX, free_ref, replace_state
-from tasks.repository.worktree import dirty_paths, ensure_worktree, go_back_to, hold_branch, keep, recover, salvage
+from tasks.repository.worktree import dirty_paths, ensure_worktree, recover, rewind_to, salvage, save_commits, set_branch
 from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.system.process import end_tagged
 
-FILES_TOLD = 20
+MOST_FILES = 20
 REGRESSING = "regressing"
 _log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def mark_lost(context: LoopContext, state: LoopState, now: datetime) -> LoopStat
     return replace_state(context.repository, state, after, subject)
 
 
-def close(context: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+def close_loop(context: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
     """End a loop from outside an iteration: cancelled, or failed with a permanent error. The caller holds the lock."""
     end_processes(state)
     state = mark_interrupted(context, state)
@@ -120,17 +120,17 @@ def undo_changes(context: LoopContext, state: LoopState, start: str) -> tuple[st
 
 def changed_between(context: LoopContext, start: str, commit: str) -> tuple[str, ...]:
     names = git(context.worktree, "diff", "--name-only", "-z", start, commit, "--").split("\0")
-    return tuple(name for name in names if name)[:FILES_TOLD]
+    return tuple(name for name in names if name)[:MOST_FILES]
 
 
 def reset_branch(context: LoopContext, state: LoopState, back_to: str) -> None:
     """Reset the branch and the worktree to that commit; a commit on no other branch is saved on a ref first."""
     tip = read_ref(context.worktree, f"refs/heads/{state.branch}")
-    keep(context.repository, context.worktree, state, [tip] if tip else [], back_to)
-    go_back_to(context.worktree, state.branch, back_to)
+    save_commits(context.repository, context.worktree, state, [tip] if tip else [], back_to)
+    rewind_to(context.worktree, state.branch, back_to)
 
 
-def left_at_best(context: LoopContext, state: LoopState) -> LoopState:
+def leave_at_best(context: LoopContext, state: LoopState) -> LoopState:
     """Leave an ended loop at its best tree. An error before the state is stored leaves it unchanged; a later one is repaired."""
     best = best_to_restore(state)
     if best is None:
@@ -161,7 +161,7 @@ def move_to_best(context: LoopContext, state: LoopState) -> None:
     if tip == left.commit and current in {"", state.branch}:
         _move_back(context, state, left)
     elif tip == left.back_to and not current:  # a person may have switched branches since
-        hold_branch(context.worktree, state.branch, left.back_to)
+        set_branch(context.worktree, state.branch, left.back_to)
 
 
 def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> LoopState:
@@ -196,4 +196,4 @@ def _move_back(context: LoopContext, state: LoopState, kept: RolledBack) -> None
     """Move the branch back; other changes in the worktree go to a salvage ref."""
     recover(context.repository, context.worktree, state.branch)
     salvage(context.repository, context.worktree, state, kept.commit)
-    go_back_to(context.worktree, state.branch, kept.back_to, before=kept.commit)
+    rewind_to(context.worktree, state.branch, kept.back_to, before=kept.commit)

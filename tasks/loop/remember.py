@@ -39,24 +39,24 @@ from helmsman.records.lessons import (
 from helmsman.records.state import LoopState
 from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
 from tasks.models.asking import Asking, Credentials, written
-from tasks.repository.instructions import read_orders
+from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
 from tasks.system.journal import publish
 
-CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
+CONCLUSIVE = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
 """Outcomes that say something about the work: a waiting loop continues, and a cancelled one is no longer wanted."""
 
-LOOKED_AT = 100  # earlier iterations that are read: the cost of an iteration must not grow with the loop
+MOST_EPISODES = 100  # earlier iterations that are read: the cost of an iteration must not grow with the loop
 
 
 def with_estimate(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """The loop with an estimate from similar work, as far as the memory has any."""
-    memory = recalled(context, state, now)
+    memory = recall_memory(context, state, now)
     kind = memory.subject.task_type if memory.subject else None
     return state.model_copy(update={"estimate": memory.estimate, "task_type": kind, "updated_at": now})
 
 
-def recalled(context: LoopContext, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
+def recall_memory(context: LoopContext, state: LoopState, now: datetime, *, only_look: bool = False) -> Recalled:
     """Recall the memory for the next iteration, after syncing a person's edits of guardrails.md.
 
     `only_look`: read only; nothing is created, repaired or written, and edits of guardrails.md are not synced.
@@ -86,7 +86,7 @@ def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> L
         current = episode(view, oversee(view, Observations()), recalled.subject or _subject(context, state), recalled)
         with store.change() as change:
             key = current.iteration, current.attempt
-            earlier = [past for past in change.episodes(current.uid, LOOKED_AT) if (past.iteration, past.attempt) < key]
+            earlier = [past for past in change.episodes(current.uid, MOST_EPISODES) if (past.iteration, past.attempt) < key]
             observations = after_iteration(current, earlier)
             learned = Learned(lessons=tuple(observation.text for observation in observations))
             if not change.put_episode(current):
@@ -99,7 +99,7 @@ def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> L
     return learned
 
 
-def conclude(context: LoopContext, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
+def conclude_memory(context: LoopContext, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
     """Store the lessons of a whole loop that has ended. `asked`: those that a model drew.
 
     For a resumed loop only the iterations since its last end count for the worth of lessons and guardrails.
@@ -151,7 +151,7 @@ def known_lessons(context: LoopContext, state: LoopState) -> tuple[list[Lesson],
 
 
 def _is_concluded(state: LoopState) -> bool:
-    return state.config.memory.use and state.ending is not None and state.outcome in CONCLUDED
+    return state.config.memory.use and state.ending is not None and state.outcome in CONCLUSIVE
 
 
 def _since_its_end(reads: Reads, uid: str) -> Sequence[Episode]:
@@ -194,8 +194,8 @@ def _update_guardrails(change: Change, context: LoopContext, state: LoopState, k
     _put_changed(change, project, lambda guardrail: with_effect(guardrail, kept))
     known = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
-    instructions = read_orders(context.worktree, state.config)
-    created = create(project, change.episodes(kept.uid, LOOKED_AT), known, counts, instructions, MOST_GUARDRAILS, now)
+    instructions = read_instructions(context.worktree, state.config)
+    created = create(project, change.episodes(kept.uid, MOST_EPISODES), known, counts, instructions, MOST_GUARDRAILS, now)
     for guardrail in created.guardrails:
         change.put_guardrail(guardrail)
     # reported only where the failure recurred; earlier refusals are not repeated

@@ -17,19 +17,19 @@ from helmsman.records.state import LoopState
 from tasks.loop.recover import end_processes, save_work
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.loop_context import loop_context, loop_folder, worktree_of
-from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
-from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, shown_at, state_ref, write_state
+from tasks.repository.remote import fetch_ref, no_remote_error, push_loop, require_remote
+from tasks.repository.state_ref import PREFIX, Fenced, ShownState, read_state, show_state_at, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next
-from tasks.repository.worktree import dirty_paths, stand_on
-from tasks.system.faults import patiently
+from tasks.repository.worktree import dirty_paths, reset_to
+from tasks.system.faults import retry_transient
 from tasks.system.keys import VARIABLE
 from tasks.system.lock import exclusive_driver
 
 FETCHED = "refs/helmsman-fetched/"
 """Refs of fetched loops, until it is known whether they are newer. Not below the refs that are listed as loops."""
-AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
+RETRY_SECONDS = (1.0, 3.0, 9.0, 27.0)
 """Delays between attempts to reach the remote at the start, long enough for a network link to come back."""
-SECONDS_AT_AN_END = 10.0
+END_SECONDS = 10.0
 """Timeout for a remote at a loop's end, which delays a cancel by as much. Nearly everything was pushed before."""
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held:
     if not remote.push:
         return
     require_remote(repository, remote.name)
-    theirs = patiently(lambda: fetch_ref(repository, remote.name, state_ref(loop), f"{FETCHED}{loop}/state"), AGAIN_SECONDS)
+    theirs = retry_transient(lambda: fetch_ref(repository, remote.name, state_ref(loop), f"{FETCHED}{loop}/state"), RETRY_SECONDS)
     if theirs is None:
         return
     ours = read_ref(repository.common, state_ref(loop))
@@ -55,7 +55,7 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held:
             _take_remote_state(repository, loop, remote, ours, theirs)
 
 
-def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+def require_new_name(repository: Repository, loop: str, remote: RemoteConfig) -> None:
     """Raise OperatorError where the remote already has a loop of this name, and TransientError as `pull_state`."""
     if not remote.push:
         return
@@ -79,7 +79,7 @@ def acquire_lease(repository: Repository, state: LoopState) -> LoopState:
     subject = f"driven on {here}" + (f", after {state.host}" if was_elsewhere else "")
     subject += f" [{secrets.token_hex(4)}]"  # two clones on one host would write the same commit within one second
     write_state(repository, after, over=commit, record=None, subject=subject)
-    patiently(lambda: push_loop(repository, after), AGAIN_SECONDS)
+    retry_transient(lambda: push_loop(repository, after), RETRY_SECONDS)
     return after
 
 
@@ -99,10 +99,10 @@ def check_lease(repository: Repository, state: LoopState, seconds: float = TIMEO
         )
 
 
-def is_ours(repository: Repository, state: LoopState) -> bool:
+def holds_lease(repository: Repository, state: LoopState) -> bool:
     """Whether no other process is known to have claimed the loop. An unreachable or slow remote counts as yes."""
     try:
-        check_lease(repository, state, SECONDS_AT_AN_END)
+        check_lease(repository, state, END_SECONDS)
     except Fenced:
         return False
     except HelmsmanError:
@@ -111,7 +111,7 @@ def is_ours(repository: Repository, state: LoopState) -> bool:
 
 
 @contextmanager
-def pushing_at_end(repository: Repository, loop: str) -> Generator[None]:
+def push_at_end(repository: Repository, loop: str) -> Generator[None]:
     """Push the loop's state when the block ends, however it ends. A failed push is logged; the next push includes it."""
     try:
         yield
@@ -119,7 +119,7 @@ def pushing_at_end(repository: Repository, loop: str) -> Generator[None]:
         try:
             state, _ = read_state(repository, loop)
             if state.config.remote.push:
-                push_loop(repository, state, seconds=SECONDS_AT_AN_END)
+                push_loop(repository, state, seconds=END_SECONDS)
         except HelmsmanError as error:
             _log.warning("loop %s is not on its remote as it stands here: %s", loop, error)
 
@@ -131,15 +131,15 @@ def push_state(repository: Repository, state: LoopState) -> None:
     """
     if not state.config.remote.push:
         return
-    remote_commit = patiently(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)), AGAIN_SECONDS)
+    remote_commit = retry_transient(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)), RETRY_SECONDS)
     has_started = remote_commit or read_ref(repository.common, f"refs/heads/{state.branch}")
     if has_started and remote_commit != read_ref(repository.common, state_ref(state.loop)):
-        patiently(lambda: push_loop(repository, state), AGAIN_SECONDS)
+        retry_transient(lambda: push_loop(repository, state), RETRY_SECONDS)
 
 
 def _take_remote_state(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
     """Replace the local state and branch by the remote's; local commits that these do not contain are saved on refs."""
-    shown, ref = shown_at(repository, loop, f"{FETCHED}{loop}/state"), state_ref(loop)
+    shown, ref = show_state_at(repository, loop, f"{FETCHED}{loop}/state"), state_ref(loop)
     if shown.unverified and not ours:  # a person has to accept it first; until then only the ref is set
         git(repository.common, "update-ref", ref, theirs, "0" * len(theirs))
         return
@@ -150,7 +150,7 @@ def _take_remote_state(repository: Repository, loop: str, remote: RemoteConfig, 
     if before is not None:
         _save_local_work(repository, before, theirs, head)
     if head is not None and (worktree / ".git").exists():
-        stand_on(worktree, state.branch, head)
+        reset_to(worktree, state.branch, head)
     elif head is not None:  # where the branch is checked out, git refuses and names that worktree
         git(repository.common, "worktree", "prune")
         git(repository.common, "fetch", "--quiet", ".", f"+{FETCHED}{loop}/branch:refs/heads/{state.branch}")
@@ -158,7 +158,7 @@ def _take_remote_state(repository: Repository, loop: str, remote: RemoteConfig, 
     git(repository.common, "update-ref", ref, theirs, ours or "0" * len(theirs))
 
 
-def _require_same_loop(repository: Repository, remote: RemoteConfig, before: LoopState | None, shown: Shown) -> None:
+def _require_same_loop(repository: Repository, remote: RemoteConfig, before: LoopState | None, shown: ShownState) -> None:
     """Raise where the remote's loop is not verified, works in a person's checkout, or is not the same loop as ours."""
     state, branch, commit = shown.state, shown.state.branch, shown.commit[:12]
     ref = state_ref(state.loop)
@@ -199,7 +199,7 @@ def _fast_forward(repository: Repository, loop: str, remote: RemoteConfig) -> No
     if not (worktree / ".git").exists():
         succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # fails where it is checked out
     elif head != tip and not dirty_paths(worktree):
-        stand_on(worktree, state.branch, head)
+        reset_to(worktree, state.branch, head)
 
 
 def _save_local_work(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
@@ -219,5 +219,5 @@ def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: 
         return git(repository.common, "ls-remote", remote.name, ref, timeout=seconds).partition("\t")[0].strip()
     except GitError as error:
         if not succeeds(repository.common, "remote", "get-url", remote.name):
-            raise no_remote(remote.name, error.stderr) from error
+            raise no_remote_error(remote.name, error.stderr) from error
         raise TransientError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr) from error

@@ -42,11 +42,11 @@ from tasks.engine.embedded import is_embedded
 from tasks.engine.runs import EndState, sleep_until
 from tasks.engine.step import is_kept, require_results
 from tasks.loop import steps
-from tasks.loop.merge import begin_landing, catch_up, land
-from tasks.loop.prepare import begin_verification, keep_notes, ready_worktree, tear_down
-from tasks.loop.recover import close, mark_lost, move_to_best, repair
+from tasks.loop.merge import begin_merge, finish_branch_move, merge_loop
+from tasks.loop.prepare import begin_verification, copy_notes, set_up_worktree, tear_down
+from tasks.loop.recover import close_loop, mark_lost, move_to_best, repair
 from tasks.loop.remember import with_estimate
-from tasks.loop.remote_handover import acquire_lease, is_ours, pushing_at_end
+from tasks.loop.remote_handover import acquire_lease, holds_lease, push_at_end
 from tasks.loop.start import open_loop
 from tasks.memory import project_of
 from tasks.observers.telemetry import exporting
@@ -86,7 +86,7 @@ STATE_TYPES = {Outcome.COMPLETED: StateType.COMPLETED, Outcome.CANCELLED: StateT
 
 
 @contextmanager
-def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
+def drive_loop(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
     """Open and lock the loop while the block runs. Raises OperatorError when it already runs or cannot start."""
     refuse_nested()
     request = reopen_if_intended(request)
@@ -101,8 +101,8 @@ def driving(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]:
         context = loop_context(request.repository, opened)
         state = repair(context, read_state(repository, opened.loop)[0])
         state = acquire_lease(repository, _mark_lost_call(context, state))
-        stack.enter_context(pushing_at_end(repository, opened.loop))
-        catch_up(context, state)
+        stack.enter_context(push_at_end(repository, opened.loop))
+        finish_branch_move(context, state)
         move_to_best(context, state)
         stack.enter_context(runs.leaving_restarted_run())
         of_loop = {f"loop:{state.loop}", f"uid:{state.uid}"}
@@ -154,7 +154,7 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
 
     Where another driver has taken the loop over, nothing is stored and `why` is raised.
     """
-    if isinstance(why, Fenced) or runs.is_started_elsewhere() or not is_ours(context.repository, state):
+    if isinstance(why, Fenced) or runs.is_started_elsewhere() or not holds_lease(context.repository, state):
         get_run_logger().error("loop %s is left to its new driver: %s", state.loop, why)
         raise why
     reason = transient_error(why) or why
@@ -173,7 +173,7 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
     cause = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
     if state.ending is not None and not isinstance(cause, Cancelled):  # proven but not merged yet: not an ending
         raise cause
-    return close(context, state, cause, now_utc())
+    return close_loop(context, state, cause, now_utc())
 
 
 def tidy(context: LoopContext, state: LoopState) -> None:
@@ -184,7 +184,7 @@ def tidy(context: LoopContext, state: LoopState) -> None:
     if state.config.workspace.in_place or not context.worktree.exists():
         return
     try:
-        keep_notes(context, state)
+        copy_notes(context, state)
         mark_finished(context, state)
         remove_worktree(context.repository, context.worktree)
     except (HelmsmanError, OSError) as error:
@@ -220,7 +220,7 @@ def reopen_if_intended(request: LoopRequest) -> LoopRequest:
     return request.model_copy(update={"reopen": True}) if names_cancelled else request
 
 
-def begun(context: LoopContext, state: LoopState) -> LoopState:
+def begin_loop(context: LoopContext, state: LoopState) -> LoopState:
     """Check that the loop can run, and store the baseline of a new one. Raises SetupFailed and OperatorError."""
     if state.ending:
         return state
@@ -233,7 +233,7 @@ def begun(context: LoopContext, state: LoopState) -> LoopState:
         get_run_logger().warning("the price of %s is not known: asked by the API, it counts in tokens and not in dollars", model)
     if not state.config.checks:
         get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")
-    ready_worktree(context, state)
+    set_up_worktree(context, state)
     return state if state.iteration or state.checks or state.gate else _with_baseline(context, state)
 
 
@@ -261,23 +261,23 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     return replace_state(context.repository, state, after, subject)
 
 
-def landed(context: LoopContext, state: LoopState) -> LoopState:
+def merge_when_due(context: LoopContext, state: LoopState) -> LoopState:
     """Merge proven work where configured. Return the loop's next state: merged, with a task, or with a question."""
     while is_merge_due(state):
-        state = begin_landing(context, state)
-        with merging_alone(context.repository, context.folder.cancel.exists):
-            state = land(context, state, partial(steps.checked_for_merge, context, state))
+        state = begin_merge(context, state)
+        with exclusive_merge(context.repository, context.folder.cancel.exists):
+            state = merge_loop(context, state, partial(steps.check_for_merge, context, state))
         state = ask_due_questions(context, state)
-    return catch_up(context, state)
+    return finish_branch_move(context, state)
 
 
 @contextmanager
-def merging_alone(repository: Repository, stop: Stop) -> Generator[None]:
+def exclusive_merge(repository: Repository, stop: Stop) -> Generator[None]:
     """Keep other loops of this project from merging while the block runs, as far as possible. Raises Cancelled."""
     until = time.monotonic() + PATIENCE_SECONDS
     with ExitStack() as stack:
         if not is_embedded():
-            hold_slot(stack, slot_of(repository), until, stop)
+            hold_slot(stack, slot_name(repository), until, stop)
         path = helmsman_folder(repository.common) / "merge.lock"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         stack.callback(os.close, handle)
@@ -285,7 +285,7 @@ def merging_alone(repository: Repository, stop: Stop) -> Generator[None]:
         yield
 
 
-def slot_of(repository: Repository) -> str:
+def slot_name(repository: Repository) -> str:
     """Name of the engine's limit, the same for every clone of a project."""
     return f"{SLOTS}{project_of(repository)}"
 
@@ -312,11 +312,11 @@ def _try_slot(held: ExitStack, name: str) -> bool:
         slot.__enter__()
     except TimeoutError:
         return False
-    held.callback(give_back, slot, name)
+    held.callback(release_slot, slot, name)
     return True
 
 
-def give_back(slot: AbstractContextManager[object], name: str) -> None:
+def release_slot(slot: AbstractContextManager[object], name: str) -> None:
     try:
         slot.__exit__(None, None, None)
     except _UNREACHABLE as error:  # its lease expires

@@ -32,8 +32,8 @@ from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref, require_head
 from tasks.repository.hidden import require_outside
 from tasks.repository.loop_context import loop_folder
-from tasks.repository.own_template import own_template
-from tasks.repository.plan import begun_plan
+from tasks.repository.own_template import read_template
+from tasks.repository.plan import initial_progress
 from tasks.repository.remote import require_remote
 from tasks.repository.state_ref import known_state, read_state, replace_state, state_ref, write_state
 from tasks.repository.worktree import require_clean
@@ -108,7 +108,7 @@ def first_state(
     if config.remote.push:
         require_remote(repository, config.remote.name)
     require_project_settings(repository, commit, config)
-    own_template(repository, commit, config)
+    read_template(repository, commit, config)
     return LoopState(
         loop=loop,
         uid=secrets.token_hex(8),
@@ -121,11 +121,11 @@ def first_state(
         head=commit,
         preset=resolved.preset,
         agent=resolved.agent,
-        plan=begun_plan(repository, commit, config),
+        plan=initial_progress(repository, commit, config),
     )
 
 
-def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
+def write_first_state(repository: Repository, state: LoopState, subject: str) -> bool:
     """Write a loop's first state. Return False, changing nothing, where another run for the same event was faster."""
     if known_state(repository, state.loop) is not None:
         return False

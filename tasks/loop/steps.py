@@ -59,13 +59,12 @@ from tasks.loop.recover import roll_back, undo_changes
 from tasks.loop.remember import lessons_from_model, remember
 from tasks.loop.remote_handover import check_lease
 from tasks.models.planning import write as write_plan
-from tasks.repository.hidden import keep_output, require_known
+from tasks.repository.hidden import require_known, store_output
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.plan import put_back as put_back_plan
-from tasks.repository.plan import tick
+from tasks.repository.plan import revert_plan, tick
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
-from tasks.repository.worktree import measure_change, settle_work, stand_on
+from tasks.repository.worktree import commit_turn, measure_change, reset_to
 from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
@@ -134,12 +133,12 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
     keep_briefing(folder, briefing)
     call = call_agent(Order(context, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
     import_agent_work(context, state)
-    change = settle_work(context.repository, context.worktree, state, start)
+    change = commit_turn(context.repository, context.worktree, state, start)
     if state.researching:
         reverted = undo_changes(context, state, start)
     else:
         reverted = revert_protected(context, state, change.commit) if state.config.invariants.revert else ()
-    plan_change = None if state.researching else put_back_plan(context, state, start)
+    plan_change = None if state.researching else revert_plan(context, state, start)
     if reverted or plan_change:
         change = measure_change(context.worktree, start)
     transcript = str(folder.packed.relative_to(context.folder.root)) if folder.packed.exists() else ""
@@ -148,7 +147,7 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
     return Execution(call=call, change=change, put_back=reverted, transcript=transcript, plan=plan_change)
 
 
-def checking(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], CheckReport]:
+def checks_task(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], CheckReport]:
     """The checks step, run again where the last report was inconclusive (a timeout, a command that did not start)."""
     return refreshing_if(state.checks is not None and not state.checks.conclusive, checks)
 
@@ -165,7 +164,7 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
     try:
         return explained(check_context(context, state), context.worktree, change.commit, report, state.config)
     finally:
-        stand_on(context.worktree, state.branch, change.commit)
+        reset_to(context.worktree, state.branch, change.commit)
 
 
 @step(by_step)
@@ -198,10 +197,10 @@ def claims(
     if report and item is not None and item.check:
         config = with_checks(state.config, (CheckConfig(command=item.check),))
         own = run_for_loop(context, state, Target(execution.change.commit, execution.change.tree, config))
-    return compared_with_start(context, state, evidence.model_copy(update={"own": own}))
+    return compare_with_start(context, state, evidence.model_copy(update={"own": own}))
 
 
-def compared_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
+def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
     """The evidence with its differences from the loop's start, where the work may be done."""
     report = evidence.checks
     if report is None or not new_tests.in_question(state, evidence):
@@ -319,7 +318,7 @@ def record(context: LoopContext, state: LoopState, what: IterationRecord) -> Ite
     return what
 
 
-def checked_for_merge(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
+def check_for_merge(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The report on a merge candidate and, where it passes, the hidden checks that fail."""
     report = merge_checks(context, state, commit, tree)
     hidden = check_hidden(context, state, commit, f"merge-{commit[:12]}") if report.passed and state.config.hidden else ()
@@ -347,5 +346,5 @@ def check_hidden(context: LoopContext, state: LoopState, commit: str, name: str)
     """Run the hidden checks on a commit; their commands and output are stored under `name`, for people only."""
     require_known(state)
     results = run_hidden(check_context(context, state), work_of(context, state, commit))
-    keep_output(state.uid, name, results)
+    store_output(state.uid, name, results)
     return tuple(result.for_agent for result in results)

@@ -31,25 +31,25 @@ from tasks.system.lock import holder
 
 IDLE = "NothingToDo"
 _log = logging.getLogger(__name__)
-OURS: dict[str, Any] = {"tags": {"all_": ["helmsman"]}}
-OF_A_DEPLOYMENT: dict[str, Any] = {**OURS, "deployment_id": {"is_null_": False}}
+OUR_RUNS: dict[str, Any] = {"tags": {"all_": ["helmsman"]}}
+DEPLOYED_RUNS: dict[str, Any] = {**OUR_RUNS, "deployment_id": {"is_null_": False}}
 CRASHED = "Crashed"
 RETRIED = "AwaitingRetry"
 SETTLED_SECONDS = 30.0
 """A worker may report one crash twice, seconds apart (8 were seen); the second report must not stop the restarted run."""
-FORGOTTEN = timedelta(days=1)  # older crashes were noticed by a person, or do not matter
+OLDEST_CRASH = timedelta(days=1)  # older crashes were noticed by a person, or do not matter
 UNSTARTED_SECONDS = 600.0  # a process starts within seconds; one that has not started after this long is dead
-MOST_TIMES = 3  # restarts of an unstarted run; after that it stays pending for a person to look at
+MOST_RESTARTS = 3  # restarts of an unstarted run; after that it stays pending for a person to look at
 PENDING = "Pending"  # a worker that waits for a container uses another name (`InfrastructurePending`)
-AGAIN = "Rescheduled"
+RESCHEDULED = "Rescheduled"
 
 
-def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
+def sweep_runs(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
     """Restart every loop that can continue. Returns the final state of the sweep's run. Raises TransientError."""
     with get_client(sync_client=True) as client:
         revived = revive_crashed(client, settled_seconds)
         unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
-        asleep = runs_where(client, **OURS, state={"name": {"any_": ["Suspended"]}})  # they have no process
+        asleep = runs_where(client, **OUR_RUNS, state={"name": {"any_": ["Suspended"]}})  # they have no process
         woken = [summary for run in asleep if (summary := _wake(run, now_utc()))]
     data = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
     message = f"{data['waiting']} wait for a person; woken: {_join_names(woken)}; revived after a crash: {_join_names(revived)}"
@@ -117,7 +117,7 @@ def _revivable_runs(client: SyncPrefectClient) -> list[FlowRun]:
     crashed: dict[str, Any] = {"state": {"name": {"any_": [CRASHED]}}, "parent_task_run_id": {"is_null_": True}}
     done: dict[str, Any] = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}
     revivable = list[FlowRun]()
-    for run in runs_where(client, **OF_A_DEPLOYMENT, **crashed, end_time={"after_": now_utc() - FORGOTTEN}):
+    for run in runs_where(client, **DEPLOYED_RUNS, **crashed, end_time={"after_": now_utc() - OLDEST_CRASH}):
         retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
         ours = {"all_": [f"uid:{tagged(run, 'uid:')}"]}
         has_progressed = not retried or (
@@ -140,17 +140,19 @@ def is_driven(run: FlowRun) -> bool:
 def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds: float = UNSTARTED_SECONDS) -> list[str]:
     """Reschedule runs that have been pending for `after_seconds`. Returns their names."""
     limit, rescheduled = now - timedelta(seconds=after_seconds), list[str]()
-    for run in runs_where(client, **OF_A_DEPLOYMENT, state={"name": {"any_": [PENDING]}}):
+    for run in runs_where(client, **DEPLOYED_RUNS, state={"name": {"any_": [PENDING]}}):
         # a container, whose id is not a plain number, may wait long for its image
         is_container = bool(run.infrastructure_pid) and not str(run.infrastructure_pid).isdecimal()
         if run.state is None or run.state.timestamp > limit or is_container or is_driven(run):
             continue
-        restarts = [state.name for state in client.read_flow_run_states(run.id)].count(AGAIN)
-        if restarts >= MOST_TIMES:
+        restarts = [state.name for state in client.read_flow_run_states(run.id)].count(RESCHEDULED)
+        if restarts >= MOST_RESTARTS:
             warning = "run %s stays pending: it was claimed %d times and had no process; see the worker's log, then cancel it"
             _log.warning(warning, run.name, restarts + 1)
             continue
-        result = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker claimed it, but started no process."))
+        result = client.set_flow_run_state(
+            run.id, Scheduled(name=RESCHEDULED, message="A worker claimed it, but started no process.")
+        )
         _log.info("run %s had no process and is restarted: %s", run.name, result.status)
         rescheduled += [run.name] if result.status is SetStateStatus.ACCEPT else []
     return rescheduled

@@ -12,7 +12,7 @@ from pathlib import Path
 from helmsman.memory import wiki
 from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, git_bytes
-from tasks.repository.instructions import read_orders
+from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import read_records
 from tasks.system.files import FOR_ALL, read_text, read_within, remove, write_atomic
@@ -20,7 +20,7 @@ from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
 
 READ_ONLY = 0o444
-LAID_BYTES = 1_000_000  # total size of an agent's copy
+COPY_BYTES = 1_000_000  # total size of an agent's copy
 
 
 def wiki_folder(repository: Repository) -> Path:
@@ -52,18 +52,18 @@ def _pages(folder: Path, context: LoopContext, state: LoopState) -> Mapping[str,
         wiki.INDEX: wiki.index_page([path.name for path in loops], [path.stem for path in decisions]),
     }
     if context.worktree.exists():  # removed with its documents after an earlier end of the loop
-        pages[wiki.CONSTRAINTS] = wiki.constraints_page(read_orders(context.worktree, state.config))
+        pages[wiki.CONSTRAINTS] = wiki.constraints_page(read_instructions(context.worktree, state.config))
     return pages
 
 
-def lay_out(context: LoopContext, state: LoopState) -> None:
+def copy_wiki(context: LoopContext, state: LoopState) -> None:
     """Replace the worktree's read-only copy, of limited size: INDEX first, then the newest pages.
 
     Helmsman's own folder in the worktree already exists and is writable.
     """
     if not state.config.memory.wiki:
         return
-    source, copy, room = wiki_folder(context.repository), context.worktree / ".helmsman" / "wiki", LAID_BYTES
+    source, copy, room = wiki_folder(context.repository), context.worktree / ".helmsman" / "wiki", COPY_BYTES
     remove(copy)
     copy.mkdir()
     (copy / ".gitignore").write_text("*\n")

@@ -14,7 +14,7 @@ from helmsman.errors import OperatorError, TransientError
 from tasks.memory.guardrails_file import delete, guardrails_place, sync_edits, write_down
 from tasks.memory.recalling import recall
 from tasks.repository.git import Repository, git, succeeds
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 from tasks.system.paths import state_home
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def looking(url: str) -> Generator[Reads | None]:
 
 def chosen_url(configured: str) -> str:
     """URL of the memory, from the environment or the configuration; empty: the user's own file."""
-    return ours().get(URL) or configured
+    return own_environment().get(URL) or configured
 
 
 def _is_server(url: str) -> bool:

@@ -15,8 +15,8 @@ from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
 from helmsman.tokens import tokens
 from tasks.models.judge import send
-from tasks.system.environment import agent_environment, ours
-from tasks.system.process import never
+from tasks.system.environment import agent_environment, own_environment
+from tasks.system.process import never_stop
 from tasks.system.secrets import redact, register_credentials, without_secrets
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Asking:
     credentials: Credentials
     tag: str
     """Must be unique among running processes."""
-    stop: Callable[[], bool] = never
+    stop: Callable[[], bool] = never_stop
     seconds: float = WRITING_SECONDS
     """Time limit of the answer."""
 
@@ -81,7 +81,7 @@ def ask(by: Asking, question: Question) -> Reply:
     """
     config, credentials = by.config, by.credentials()
     register_credentials(credentials)
-    environment = {**agent_environment(ours(), config.claude.environment), **credentials}
+    environment = {**agent_environment(own_environment(), config.claude.environment), **credentials}
     request, deadline = without_secrets(question), time.monotonic() + by.seconds
     judge_config = config.judge.model_copy(update={"timeout_seconds": by.seconds + _SLACK})
     try:

@@ -15,8 +15,8 @@ from helmsman.verify.judge.view import JudgeQuestion, Shelf
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
 from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli
-from tasks.system.environment import agent_environment, ours
-from tasks.system.process import never
+from tasks.system.environment import agent_environment, own_environment
+from tasks.system.process import never_stop
 from tasks.system.secrets import register_credentials, without_secrets
 
 Ask = Callable[[JudgeRequest], Reply]
@@ -31,7 +31,7 @@ def ask_judge(
     tag: str,
     shelf: Shelf = lambda _: (),
     keep: Callable[[JudgeRequest], None] = lambda _: None,
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = never_stop,
 ) -> Judgement:
     """Judge a question, with as many votes as its most demanding criterion requires.
 
@@ -41,7 +41,7 @@ def ask_judge(
     """
     register_credentials(credentials)
     started = time.monotonic()
-    environment = {**agent_environment(ours(), claude.environment), **credentials}
+    environment = {**agent_environment(own_environment(), claude.environment), **credentials}
     request = build_request(without_secrets(question), config)
     usages: list[Usage] = []
 
@@ -83,7 +83,7 @@ def send(
 
 def asks_claude_code(config: LoopConfig) -> bool:
     """Whether a judge is called through Claude Code. False if credentials in a block decide, unknown at the start."""
-    judge, environment = config.judge, agent_environment(ours(), config.claude.environment)
+    judge, environment = config.judge, agent_environment(own_environment(), config.claude.environment)
     is_unknown = judge.way == "auto" and (judge.block or config.claude.block)
     return bool(judge.criteria) and not is_unknown and way_of(judge, environment) == "claude"
 

@@ -17,7 +17,7 @@ from tasks.system.files import locked
 from tasks.system.paths import helmsman_folder
 
 NEW_FILE = "100644"
-WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
+MERGE_OPTIONS = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
 """An ignored file may be the only copy that somebody has."""
 REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
 """Files in which git records the branch being rebased, for a repository and its worktrees."""
@@ -25,7 +25,7 @@ BUSY = ("index.lock", "cannot lock ref")  # git's messages when another git hold
 LARGEST = 1_600_000  # maximum bytes of a file to read
 
 
-class Held(NamedTuple):
+class CommittedFile(NamedTuple):
     """A file of a commit."""
 
     mode: str
@@ -33,7 +33,7 @@ class Held(NamedTuple):
     content: bytes
 
 
-def work_of(repository: Repository, state: LoopState) -> str:
+def proven_tip(repository: Repository, state: LoopState) -> str:
     """Tip of the loop's branch. Raises OperatorError if it no longer contains the proven work."""
     tip = read_ref(repository.common, f"refs/heads/{state.branch}")
     if tip is None or not contains(repository.common, tip, state.head):
@@ -45,7 +45,7 @@ def work_of(repository: Repository, state: LoopState) -> str:
     return tip
 
 
-def held_in(repository: Repository, commit: str, name: str) -> Held | None:
+def file_at(repository: Repository, commit: str, name: str) -> CommittedFile | None:
     """A file of a commit; None if there is none of that name. Raises OperatorError if it is not a plain file."""
     entry = entry_at(repository.common, commit, name)
     if entry is None:
@@ -56,10 +56,10 @@ def held_in(repository: Repository, commit: str, name: str) -> Held | None:
     if entry.mode not in FILE_MODES or size > LARGEST:
         found = f"{size:,} bytes" if entry.mode in FILE_MODES else f"mode {entry.mode}"
         raise OperatorError(f"{clean(name)} is not a regular file", expected="a plain file, and no link", found=found)
-    return Held(entry.mode, entry.id, read_object(repository.common, entry.id))
+    return CommittedFile(entry.mode, entry.id, read_object(repository.common, entry.id))
 
 
-def text_of(content: bytes, name: str) -> str:
+def decode_text(content: bytes, name: str) -> str:
     """Decode a file. Raises OperatorError if it is not text."""
     try:
         return content.decode("utf-8")
@@ -67,9 +67,9 @@ def text_of(content: bytes, name: str) -> str:
         raise OperatorError(f"{clean(name)} cannot be read", expected="UTF-8", found=str(error.reason)) from error
 
 
-def named_in(repository: Repository, commit: str, path: str, key: str) -> Held:
-    """Like `held_in`, for a file that a configuration key names. Also raises OperatorError if the commit has no such file."""
-    if (held := held_in(repository, commit, path)) is not None:
+def required_file(repository: Repository, commit: str, path: str, key: str) -> CommittedFile:
+    """Like `file_at`, for a file that a configuration key names. Also raises OperatorError if the commit has no such file."""
+    if (held := file_at(repository, commit, path)) is not None:
         return held
     uncommitted = not repository.bare and (repository.top / path).is_file()
     raise OperatorError(
@@ -103,9 +103,9 @@ def temporary_index() -> Generator[Mapping[str, str]]:
         yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 
 
-def commit_with(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
+def commit_file(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
     """Commit this file on top of `tip`, on no branch yet. Returns `tip` if it already has the file."""
-    before = held_in(repository, tip, name)
+    before = file_at(repository, tip, name)
     if before is not None and before.content == content:
         return tip
     tree = tree_with(repository, tip, name, content, before.mode if before else NEW_FILE)
@@ -113,12 +113,12 @@ def commit_with(repository: Repository, state: LoopState, tip: str, name: str, c
     return git(repository.common, "commit-tree", tree, "-p", tip, *messages).strip()
 
 
-def put_on_branch(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
+def commit_to_branch(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
     """Commit this file on the loop's branch, on top of `tip`, and update the checkout that is on it. Returns the commit.
 
     Raises OperatorError if that checkout cannot be updated, and TransientError if the branch has moved meanwhile.
     """
-    commit = commit_with(repository, state, tip, name, content, subject)
+    commit = commit_file(repository, state, tip, name, content, subject)
     if commit != tip and not move_branch(repository, f"refs/heads/{state.branch}", tip, commit):
         raise TransientError(f"branch {clean(state.branch)} was moved meanwhile")
     return commit
@@ -145,7 +145,7 @@ def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:
             if checkout is None:
                 git(common, "update-ref", "-m", "helmsman: move on", ref, new, old)
             else:  # git refuses if the merge touches local changes
-                git(checkout, "-c", "merge.autoStash=false", "merge", "--ff-only", *WHOLLY, new)
+                git(checkout, "-c", "merge.autoStash=false", "merge", "--ff-only", *MERGE_OPTIONS, new)
         except GitError as error:
             if read_ref(common, ref) != old or any(word in error.stderr for word in BUSY):
                 return False

@@ -13,7 +13,7 @@ from typing import IO, Any, TypeVar
 
 import git
 
-from tasks.repository.git import AS_IT_IS, HARDENED, TIMEOUT_SECONDS, GitError, cannot_start, git_bytes
+from tasks.repository.git import HARDENED, NO_REPLACEMENTS, TIMEOUT_SECONDS, GitError, git_bytes, start_error
 
 INHERITED = (
     "PATH", "HOME", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
@@ -25,7 +25,7 @@ FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",  # objects that a partial clone lacks are missing
     "GIT_ALLOW_PROTOCOL": "none",  # the same, for versions of git without that variable
-    **AS_IT_IS,
+    **NO_REPLACEMENTS,
 }
 LACKING = "from promisor remote"  # part of git's message for an object that a partial clone lacks and may not fetch
 _FORMS = {"cat_file_all": "--batch", "cat_file_header": "--batch-check"}  # by GitPython's name for the process
@@ -140,7 +140,7 @@ def _started(folder: Path, form: str) -> git.Git.AutoInterrupt:
             start_new_session=True,  # Ctrl-C must not reach it
         )
     except OSError as error:
-        raise cannot_start(folder, error) or error from error
+        raise start_error(folder, error) or error from error
     if process.stdout is not None:
         process.stdout = io.BufferedReader(_InTime(process.stdout))
     return git.Git.AutoInterrupt(process, command)

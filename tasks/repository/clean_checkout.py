@@ -29,14 +29,14 @@ from tasks.repository.hidden import copy_over
 from tasks.repository.loop_context import repository_name
 from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import read_object
-from tasks.repository.setup import Products, copy_included, fingerprint, lay_included
+from tasks.repository.setup import Products, copy_included, fingerprint, place_included
 from tasks.repository.worktree import Worktree
 from tasks.system.files import locked, remove, write_atomic
 from tasks.system.paths import state_home
 
 REFERENCES = "heads", "tags", "remotes"  # kinds of references that checks may name; copied when the loop begins
-LOOPS_OWN = "^refs/heads/helmsman/*"
-OF_A_PROCESS = "verify-"
+NOT_LOOP_BRANCHES = "^refs/heads/helmsman/*"
+PROCESS_PREFIX = "verify-"
 GITLINK = b"160000 "
 _USER = f"[user]\n\tname = {IDENTITY['GIT_AUTHOR_NAME']}\n\temail = {IDENTITY['GIT_AUTHOR_EMAIL']}\n"
 """Tests create repositories and commit to them."""
@@ -84,7 +84,7 @@ class CleanCheckout:
         with locked(self.folder.parent / "lock"):  # two loops that begin at once share one store
             self.store.make(self.repository)
         names = [f"+refs/{kind}/*:{self.store.ref(kind)}/*" for kind in REFERENCES]
-        self.store.fetch(self.repository.common, *names, LOOPS_OWN, f"+{self.base}:{self.store.ref('base')}")
+        self.store.fetch(self.repository.common, *names, NOT_LOOP_BRANCHES, f"+{self.base}:{self.store.ref('base')}")
         copy_included(self.repository, self.base, self.folder / "included")
         prefix, own_branch = f"refs/loops/{self.folder.name}/", b" refs/heads/" + os.fsencode(self.branch)
         kinds = (f"{prefix}{kind}/" for kind in REFERENCES)
@@ -167,7 +167,7 @@ class CleanCheckout:
         else:
             self._products.forget(untracked)
             (self.folder / "home" / ".gitconfig").write_text(_USER)
-            lay_included(self.folder / "included", self.root)
+            place_included(self.folder / "included", self.root)
         self._create_git_folder(commit)
 
     def _check_out(self, tree: Path, index: Path, commit: str, number: str) -> None:
@@ -263,7 +263,7 @@ def checkout_folder(repository: Repository, loop: str) -> Path:
 
 def own_checkout(repository: Repository) -> Path:
     """Folder for a clean checkout of this process."""
-    return _checkouts_folder(repository) / f"{OF_A_PROCESS}{os.getpid()}-{secrets.token_hex(4)}"
+    return _checkouts_folder(repository) / f"{PROCESS_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
 
 
 @contextmanager
@@ -283,7 +283,7 @@ def clean_checkout_of(repository: Repository, base: str) -> Generator[CleanCheck
 def loop_checkouts(repository: Repository) -> list[Path]:
     """Folders of clean checkouts, even if their loops are gone. Excludes those of running processes."""
     folders = sorted(facts.parent for facts in _checkouts_folder(repository).glob("*/facts.json"))
-    running = {f"{OF_A_PROCESS}{pid}" for pid in psutil.pids()}
+    running = {f"{PROCESS_PREFIX}{pid}" for pid in psutil.pids()}
     return [folder for folder in folders if folder.name.rpartition("-")[0] not in running]
 
 

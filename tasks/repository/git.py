@@ -35,10 +35,10 @@ IDENTITY = {
     for what, value in (("NAME", "Helmsman"), ("EMAIL", "helmsman@localhost"))
 }
 
-AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+NO_REPLACEMENTS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 """Ignore replacements: with a `git replace` of the agent's we would check another tree than others fetch."""
 
-UNFETCHED = {
+NO_FETCH = {
     "GIT_NO_LAZY_FETCH": "1",  # do not fetch objects that a partial clone lacks
     "GIT_ALLOW_PROTOCOL": "none",  # the same, for a git that does not know that variable
 }
@@ -90,7 +90,7 @@ def git_bytes(
     except subprocess.TimeoutExpired as error:
         raise GitError(arguments, -1, f"no answer within {timeout:g} s") from error
     except OSError as error:
-        raise cannot_start(cwd, error) or error from error
+        raise start_error(cwd, error) or error from error
     if completed.returncode != 0:
         raise GitError(arguments, completed.returncode, completed.stderr.decode(errors="replace"))
     return completed.stdout
@@ -194,10 +194,10 @@ def _git_environment(extra: Mapping[str, str] | None) -> dict[str, str]:
         if not name.startswith(hidden) or any(fnmatchcase(name, pattern) for pattern in CONNECTION)
     }
     fixed = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
-    return {**inherited, **AS_IT_IS, **fixed, **IDENTITY, **(extra or {})}
+    return {**inherited, **NO_REPLACEMENTS, **fixed, **IDENTITY, **(extra or {})}
 
 
-def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
+def start_error(cwd: Path, error: OSError) -> HelmsmanError | None:
     """Explain why git could not be started; None if it is neither a transient nor an operator error."""
     if fault := transient_error(error):
         return fault

@@ -100,7 +100,7 @@ def copy_over(folder: Path, tree: Path) -> None:
             shutil.copy2(source, tree.joinpath(*parts), follow_symlinks=False)
 
 
-def keep_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
+def store_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
     """Write the output of hidden checks to a file for people."""
     text = "\n\n".join(f"{result.name}: {result.command}\n{result.error}{result.head}{result.tail}" for result in results)
     _write_private(hidden_folder(uid) / "output" / f"{name}.log", text)
@@ -114,7 +114,7 @@ def stored_probes(uid: str) -> tuple[Probe, ...]:
         return ()
 
 
-def keep_probes(uid: str, probes: Sequence[Probe]) -> None:
+def store_probes(uid: str, probes: Sequence[Probe]) -> None:
     _write_private(hidden_folder(uid) / "probes.json", _PROBES.dump_json(tuple(probes)))
 
 

@@ -17,7 +17,7 @@ _FIRST = ("RUBRIC.md", "AGENTS.md", "CLAUDE.md", ".helmsman/guardrails.md")
 _DOCUMENT = re.compile(r"[\w./-]{1,200}\.(?:md|rst|txt)\b")
 
 
-def read_orders(worktree: Path, config: LoopConfig) -> tuple[Imperative, ...]:
+def read_instructions(worktree: Path, config: LoopConfig) -> tuple[Imperative, ...]:
     """Instructions for the loop, the goal's first. Skips unreadable files; never raises."""
     instructions = list(read_imperatives("goal", config.goal))
     for criterion in config.judge.criteria:

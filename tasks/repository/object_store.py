@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from tasks.repository.git import GitError, Repository, git, git_bytes
-from tasks.system.faults import OF_THE_MACHINE
+from tasks.system.faults import MACHINE_MESSAGES
 from tasks.system.files import remove
 
 NEUTRAL = (
@@ -68,7 +68,7 @@ class ObjectStore:
         try:
             self.git(*_FETCH, str(source), *refspecs)
         except GitError as error:
-            if error.code < 0 or any(message in error.stderr for message in OF_THE_MACHINE):
+            if error.code < 0 or any(message in error.stderr for message in MACHINE_MESSAGES):
                 raise
             raise OperatorError(
                 "the commit cannot be copied into a clean checkout",

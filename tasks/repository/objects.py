@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from helmsman.errors import OperatorError
-from tasks.repository.git import UNFETCHED, GitError, git_bytes
+from tasks.repository.git import NO_FETCH, GitError, git_bytes
 from tasks.system.files import read_plain
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _list_tree(cwd: Path, commit: str, *paths: str) -> list[Entry]:
         return []
     try:
         listed = git_bytes(
-            cwd, "ls-tree", "-z", "--full-tree", "--", commit, *paths, env=UNFETCHED | {"GIT_LITERAL_PATHSPECS": "1"}
+            cwd, "ls-tree", "-z", "--full-tree", "--", commit, *paths, env=NO_FETCH | {"GIT_LITERAL_PATHSPECS": "1"}
         )
     except GitError as error:
         if error.code < 0:

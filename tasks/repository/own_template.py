@@ -4,20 +4,20 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.prompts.message import TemplateProblem, check_template
-from tasks.repository.branch_files import named_in
+from tasks.repository.branch_files import required_file
 from tasks.repository.git import Repository
 from tasks.system.files import resolve_inside
 
 KEY = "prompt.template"
 
 
-def own_template(repository: Repository, commit: str, config: LoopConfig) -> str:
+def read_template(repository: Repository, commit: str, config: LoopConfig) -> str:
     """Checked text of the template; empty if there is none. Raises OperatorError with file and line."""
     path = config.prompt.template
     if not path:
         return ""
     resolve_inside(repository.top, path, KEY)
-    file = named_in(repository, commit, path, KEY)
+    file = required_file(repository, commit, path, KEY)
     try:
         text = file.content.decode("utf-8-sig").replace("\r\n", "\n")
         check_template(text)

@@ -14,25 +14,25 @@ from helmsman.records.decision import Decision
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import CurrentItem, Plan, PlanEdit, PlanItem, PlanProgress, Tick
 from helmsman.records.state import LoopState
-from tasks.repository.branch_files import Held, held_in, named_in, put_on_branch, tree_with
+from tasks.repository.branch_files import CommittedFile, commit_to_branch, file_at, required_file, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.worktree import recover, stand_on
+from tasks.repository.worktree import recover, reset_to
 
-PUT_BACK = "helmsman: put back the plan"
+REVERT_SUBJECT = "helmsman: put back the plan"
 TRAILER = "Helmsman-Tick"
-NAMED = 3
+MOST_LISTED = 3
 
 
 def plan_at(repository: Repository, commit: str, path: str) -> Plan:
     """Read the plan of a commit. Raises OperatorError with the line if it is missing or invalid."""
     try:
-        return read_plan(path, named_in(repository, commit, path, "plan.file").content)
+        return read_plan(path, required_file(repository, commit, path, "plan.file").content)
     except PlanError as complaint:
         raise complaint.about(path) from None
 
 
-def begun_plan(repository: Repository, commit: str, config: LoopConfig) -> PlanProgress:
+def initial_progress(repository: Repository, commit: str, config: LoopConfig) -> PlanProgress:
     """Initial progress of a new loop with its plan, if any. Raises OperatorError for a plan that no loop could follow."""
     file = config.plan.file
     return start_progress(plan_at(repository, commit, file), config.plan.item, file) if file else PlanProgress()
@@ -46,12 +46,12 @@ def items_of(context: LoopContext, state: LoopState) -> tuple[PlanItem, ...]:
     return tuple(item for item in plan_at(context.repository, state.head, config.file).items if config.item in {"", item.id})
 
 
-def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> CurrentItem | None:
+def current_item(context: LoopContext, state: LoopState, commit: str, *, small: bool = False) -> CurrentItem | None:
     """Item of the plan for the due iteration; None if it has another task. `small`: prefer small items."""
     config = state.config.plan
     if not config.file or state.researching:
         return None
-    if state.merging.trouble and held_in(context.repository, commit, config.file) is None:
+    if state.merging.trouble and file_at(context.repository, commit, config.file) is None:
         return None  # an earlier merge has removed the plan; ours was done
     plan = plan_at(context.repository, commit, config.file)
     if config.item and plan.item(config.item) is None and not state.merging.trouble:
@@ -60,17 +60,17 @@ def plan_in_hand(context: LoopContext, state: LoopState, commit: str, *, small: 
     return pick_item(plan, config.item, anew=advise(state).new_plan, small=small, begun=begun)
 
 
-def put_back(context: LoopContext, state: LoopState, start: str) -> PlanEdit | None:
+def revert_plan(context: LoopContext, state: LoopState, start: str) -> PlanEdit | None:
     """Revert the agent's changes to the plan in a commit, except a new plan on request. Returns None without changes."""
     path = state.config.plan.file
     trouble = state.merging.trouble
     in_conflict = trouble is not None and any(file.path == path for file in trouble.files)  # the agent's task is to fix it
-    before = held_in(context.repository, start, path) if path and not in_conflict else None
+    before = file_at(context.repository, start, path) if path and not in_conflict else None
     if before is None:
         return None
     commit, _ = commit_and_tree(context.worktree)
     try:
-        after = held_in(context.repository, commit, path)
+        after = file_at(context.repository, commit, path)
         problem = "" if after else "it was gone"
     except OperatorError:
         after, problem = None, "it was no plain file any more"
@@ -85,7 +85,7 @@ def put_back(context: LoopContext, state: LoopState, start: str) -> PlanEdit | N
     if not why:
         return PlanEdit(kept=True, why="the plan was made anew")
     tree = tree_with(context.repository, commit, path, before.content, before.mode)
-    messages = "-m", PUT_BACK, "-m", f"The loop ticks it, not the agent.\n\nHelmsman-Loop: {state.loop}"
+    messages = "-m", REVERT_SUBJECT, "-m", f"The loop ticks it, not the agent.\n\nHelmsman-Loop: {state.loop}"
     _move_worktree(context, state, git(context.repository.common, "commit-tree", tree, "-p", commit, *messages).strip())
     return PlanEdit(why=why)
 
@@ -93,7 +93,7 @@ def put_back(context: LoopContext, state: LoopState, start: str) -> PlanEdit | N
 def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
     """Tick the proven item. Equal values create the same commit, so a repetition has no effect."""
     proof, start, path = evidence.item, evidence.execution.change.commit, state.config.plan.file
-    file = held_in(context.repository, start, path)
+    file = file_at(context.repository, start, path)
     if proof is None or file is None:
         raise OperatorError("there is nothing to tick", expected=path, found=f"commit {start[:12]} without it")
     tree = tree_with(context.repository, start, path, _tick_items(path, file.content, [proof.item]), file.mode)
@@ -106,16 +106,16 @@ def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: D
     return Tick(item=proof.item, commit=commit, tree=tree)
 
 
-def tick_by_word(context: LoopContext, state: LoopState, who: str) -> None:
+def tick_by_person(context: LoopContext, state: LoopState, who: str) -> None:
     """Tick the current item on the loop's branch because a person says that it is done. Idempotent."""
     path, item = state.config.plan.file, state.plan.now
     tip, _ = commit_and_tree(context.repository.common, f"refs/heads/{state.branch}")
-    file = held_in(context.repository, tip, path)
+    file = file_at(context.repository, tip, path)
     item_in_plan = plan_at(context.repository, tip, path).item(item)
     if file is None or item_in_plan is None or item_in_plan.done:
         return
     content = _tick_items(path, file.content, [item])
-    put_on_branch(
+    commit_to_branch(
         context.repository, state, tip, path, content, clean(f"Tick {item}: {item_in_plan.title}, by the word of {who}")[:200]
     )
 
@@ -129,10 +129,10 @@ def _tick_items(path: str, content: bytes, items: list[str]) -> bytes:
 
 def _move_worktree(context: LoopContext, state: LoopState, commit: str) -> None:
     recover(context.repository, context.worktree, state.branch)
-    stand_on(context.worktree, state.branch, commit)
+    reset_to(context.worktree, state.branch, commit)
 
 
-def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Held | None, str] | None:
+def resolve_plan(repository: Repository, state: LoopState, base: str) -> tuple[CommittedFile | None, str] | None:
     """Resolve a conflict in the plan: the base's plan with our ticks. None if a side is not a plain file.
 
     Returns the file, or None if the base has none any more, and a message on what is lost of ours.
@@ -140,8 +140,8 @@ def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Hel
     path, into = state.config.plan.file, clean(state.config.merge.into)
     message = f"{clean(path)} was changed on both sides, so that of {into} counts"
     try:
-        theirs, ours = held_in(repository, base, path), held_in(repository, state.head, path)
-        fork = held_in(repository, git(repository.common, "merge-base", state.head, base).split()[0], path)
+        theirs, ours = file_at(repository, base, path), file_at(repository, state.head, path)
+        fork = file_at(repository, git(repository.common, "merge-base", state.head, base).split()[0], path)
     except OperatorError:
         return None
     if theirs is None or ours is None:
@@ -152,9 +152,9 @@ def plan_taken(repository: Repository, state: LoopState, base: str) -> tuple[Hel
         content = tick_items(path, theirs.content, ticks)
     except PlanError as complaint:
         return theirs, f"{message} as it is: {clean(str(complaint))}"
-    more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-    left_out = f"{message}; of ours is not in it: {', '.join(lost[:NAMED])}{more}" if lost else ""
-    return Held(theirs.mode, theirs.blob, content), left_out
+    more = f" and {len(lost) - MOST_LISTED} more" if len(lost) > MOST_LISTED else ""
+    left_out = f"{message}; of ours is not in it: {', '.join(lost[:MOST_LISTED])}{more}" if lost else ""
+    return CommittedFile(theirs.mode, theirs.blob, content), left_out
 
 
 def _merge_ticks(there: Plan, here: Plan, fork: Plan) -> tuple[list[str], list[str]]:

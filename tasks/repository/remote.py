@@ -8,12 +8,13 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX, Fenced, read_state, state_ref
 
-REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
-REJECTED_THERE = "[remote rejected]"
-PLAINLY = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
+DIVERGED_MESSAGES = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
+REMOTE_REJECTED = "[remote rejected]"
+PUSH_OPTIONS = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
 """Overrides user settings that would push more than the given refs, such as the agent's tags."""
-OWN = "failed", "later", "rebased", "salvage", "fenced"  # namespaces of the loop's refs for work that it removed from its branch
-GOES_ALONG = "/salvage/", "/fenced/"
+REMOVED_KINDS = "failed", "later", "rebased", "salvage", "fenced"
+"""Namespaces of the refs with work that the loop removed from its branch."""
+PUSHED_ALONG = "/salvage/", "/fenced/"
 """Of those, the refs that may contain work of others from the remote: they are pushed along."""
 
 
@@ -43,12 +44,12 @@ def _push(
     require_remote(repository, remote)
     lease = [f"--force-with-lease={branch}:{replaces}"] if replaces else []
     try:  # to the same name, whatever `remote.*.push` says
-        git(repository.common, "push", *PLAINLY, "--atomic", *lease, remote, f"{branch}:{branch}", *along, timeout=seconds)
+        git(repository.common, "push", *PUSH_OPTIONS, "--atomic", *lease, remote, f"{branch}:{branch}", *along, timeout=seconds)
     except GitError as error:
-        refused = is_another_course(error.stderr)
+        refused = has_diverged(error.stderr)
         removed, refs = _find_removed(repository, state, seconds) if refused and not replaces else ("", ())
         if removed:
-            others = [f"{ref}:{ref}" for ref in refs if any(namespace in ref for namespace in GOES_ALONG)]
+            others = [f"{ref}:{ref}" for ref in refs if any(namespace in ref for namespace in PUSHED_ALONG)]
             return _push(repository, state, (*along, *others), replaces=removed, seconds=seconds)
         raise _push_error(state, error, refused=refused) from error
 
@@ -70,25 +71,25 @@ def _push_error(state: LoopState, error: GitError, *, refused: bool) -> Helmsman
     return TransientError(f"the loop could not be pushed to remote {remote}", found=error.stderr)
 
 
-def is_another_course(stderr: str) -> bool:
+def has_diverged(stderr: str) -> bool:
     """Whether git rejected the push because the remote has commits that we lack, not because of the remote's own rules."""
-    ours = (line for line in _without_hook_output(stderr) if REJECTED_THERE not in line)
-    return any(word in line for line in ours for word in REFUSED)
+    ours = (line for line in _without_hook_output(stderr) if REMOTE_REJECTED not in line)
+    return any(word in line for line in ours for word in DIVERGED_MESSAGES)
 
 
 def rejections(stderr: str) -> Sequence[str]:
     """Git's own lines on refs that the remote rejected, with the reasons."""
-    return [line for line in _without_hook_output(stderr) if REJECTED_THERE in line]
+    return [line for line in _without_hook_output(stderr) if REMOTE_REJECTED in line]
 
 
-def lines_of(stderr: str) -> list[str]:
+def split_lines(stderr: str) -> list[str]:
     """Split only where git splits the remote's messages, so that each of their lines begins with `remote:`."""
     return stderr.replace("\r", "\n").split("\n")
 
 
 def _without_hook_output(stderr: str) -> list[str]:
     """Lines without the messages of the remote's hooks, which may say anything."""
-    return [line for line in lines_of(stderr) if not line.startswith("remote:")]
+    return [line for line in split_lines(stderr) if not line.startswith("remote:")]
 
 
 def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | None:
@@ -116,10 +117,10 @@ def require_remote(repository: Repository, name: str) -> None:
     Called before each push, as an agent could remove the remote and create a repository at the path of its name.
     """
     if not succeeds(repository.common, "remote", "get-url", "--", name):
-        raise no_remote(name, "no such remote")
+        raise no_remote_error(name, "no such remote")
 
 
-def no_remote(name: str, words: str) -> OperatorError:
+def no_remote_error(name: str, words: str) -> OperatorError:
     return OperatorError(
         f"there is no remote {name!r} to push the loop to",
         found=words,
@@ -132,7 +133,7 @@ def _find_removed(repository: Repository, state: LoopState, seconds: float) -> t
     try:
         output = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}", timeout=seconds)
         commit = output.partition("\t")[0].strip()
-        namespaces = (f"{PREFIX}{state.loop}/{kind}" for kind in OWN)
+        namespaces = (f"{PREFIX}{state.loop}/{kind}" for kind in REMOVED_KINDS)
         listed = ("for-each-ref", "--format=%(refname)", "--contains", commit, *namespaces)
         refs = git(repository.common, *listed).split() if commit else []
     except GitError:

@@ -22,8 +22,8 @@ from tasks.system.files import remove, write_atomic
 
 INCLUDE = ".worktreeinclude"
 """Patterns as in `.gitignore` for ignored files that a checkout needs nevertheless, such as `.env.test`."""
-SECONDS = 1800  # for one set-up command; a full installation takes minutes
-TAIL = 2000  # characters of a failed command's output in the error
+SETUP_SECONDS = 1800  # for one set-up command; a full installation takes minutes
+TAIL_CHARACTERS = 2000  # characters of a failed command's output in the error
 
 PROPOSED = {
     "package-lock.json": "npm ci",
@@ -52,7 +52,7 @@ INSTALLED = ("node_modules", ".venv", "venv", "env", "vendor", ".tox", "target",
 """Folders that git usually ignores and that checks need; errors name those that exist only in the user's checkout."""
 
 Stamp = list[int]  # mode, inode, size and times of a path; of a folder only the mode
-OWN = "home", "cache"  # folders of a checkout next to the tree, which set-up may also fill
+OWN_FOLDERS = "home", "cache"  # folders of a checkout next to the tree, which set-up may also fill
 
 
 class SetupFailed(OperatorError):  # noqa: N818 - the outcome of a command
@@ -63,7 +63,7 @@ class SetupFailed(OperatorError):  # noqa: N818 - the outcome of a command
         super().__init__(
             f"set-up failed: {command}",
             expected="every command of [workspace] setup to exit with 0 in a fresh checkout of the commit",
-            found=f"{how}: {output.strip()[-TAIL:]}",
+            found=f"{how}: {output.strip()[-TAIL_CHARACTERS:]}",
             remedy="try it in a fresh clone and correct [workspace] setup in helmsman.toml",
         )
 
@@ -79,7 +79,7 @@ def fingerprint(commands: Sequence[str], listed: bytes, included: Path) -> str:
     return hashlib.sha256(json.dumps([commands, manifests, included_files]).encode()).hexdigest()[:16]
 
 
-def proposed(names: Iterable[str]) -> list[str]:
+def propose_setup(names: Iterable[str]) -> list[str]:
     """Commands to propose for the lock files in a repository's root."""
     existing = frozenset(names)
     return list(dict.fromkeys(command for lock, command in PROPOSED.items() if lock in existing))
@@ -103,7 +103,7 @@ def copy_included(repository: Repository, base: str, folder: Path) -> None:
             shutil.copy2(source, target)
 
 
-def lay_included(folder: Path, tree: Path) -> None:
+def place_included(folder: Path, tree: Path) -> None:
     """Copy the included files into a checkout, unless it has a file of that name."""
     for source in folder.rglob("*"):
         target = tree / source.relative_to(folder)
@@ -130,15 +130,15 @@ class Products:
     def forget(self, untracked: Iterable[str]) -> None:
         """Remove everything but the committed files."""
         self._list.unlink(missing_ok=True)
-        for path in (self._copy, *(self._folder / name for name in (*untracked, *OWN))):
+        for path in (self._copy, *(self._folder / name for name in (*untracked, *OWN_FOLDERS))):
             remove(path)
-        for name in OWN:
+        for name in OWN_FOLDERS:
             (self._folder / name).mkdir(mode=0o700)
 
     def keep(self, by: str, untracked: Iterable[str]) -> None:
         """Record the current files as those that set-up created."""
         remove(self._copy)
-        stamps = dict(self._walk([*untracked, *OWN], lambda _: True))
+        stamps = dict(self._walk([*untracked, *OWN_FOLDERS], lambda _: True))
         for name, stamp in stamps.items():
             self._copy_entry(self._folder / name, self._copy / name, stamp[0])
         self._write(by, stamps)
@@ -147,7 +147,7 @@ class Products:
         """Remove files that set-up did not create, and restore those that it did."""
         recorded = self._read()
         created: dict[str, Stamp] = recorded.get("made", {})
-        found = dict(self._walk([*untracked, *OWN], created.__contains__))
+        found = dict(self._walk([*untracked, *OWN_FOLDERS], created.__contains__))
         for name in reversed(found):  # the content of a folder before the folder
             if name not in created or stat.S_IFMT(created[name][0]) != stat.S_IFMT(found[name][0]):
                 remove(self._folder / name)

@@ -83,7 +83,7 @@ def snapshot(path: Path, onto: str, message: str, *, at_work: bool = False) -> s
     return git(path, "commit-tree", tree, "-p", onto, "-m", message).strip()
 
 
-def stage_holds_work(path: Path) -> bool:
+def has_staged_work(path: Path) -> bool:
     """Unstage junk that an agent's `git add --all` added, and return whether anything is left to commit."""
     # kind and name of every staged change, NUL-terminated
     staged = "diff", "--cached", "--name-status", "-z", "--no-renames", "--"
@@ -102,7 +102,7 @@ def submodules(path: Path) -> list[Path]:
     return [path / os.fsdecode(name) for name in _managed_by_git(path, _list_gitlinks(path))]
 
 
-def loose_submodules(path: Path) -> list[str]:
+def unabsorbed_submodules(path: Path) -> list[str]:
     """Submodules with the repository in their own folder, where the agent can change its configuration."""
     return [os.fsdecode(name) for name in _find_embedded(path, _list_gitlinks(path))]
 

@@ -23,7 +23,7 @@ from helmsman.records.state import SCHEMA, LoopState
 from tasks.repository.git import IDENTITY, GitError, Repository, git, read_ref
 from tasks.repository.hidden import with_hidden, without_hidden
 from tasks.repository.objects import read_objects
-from tasks.repository.state_signature import PURPOSE, Stored, Tip, Unverified, doubt_of, known_tip, note_seen, note_tip
+from tasks.repository.state_signature import PURPOSE, Stored, Tip, Unverified, find_doubt, known_tip, note_seen, note_tip
 from tasks.system.keys import VARIABLE, loop_key, sign
 from tasks.system.secrets import redact, without_secrets
 
@@ -32,7 +32,7 @@ STATE = "/state"
 """Not `refs/helmsman/<loop>` itself: git resolves the short name `helmsman/<loop>` to that before a branch, so
 `git merge helmsman/<loop>` would merge the state instead of the work; and a ref cannot be below another."""
 
-DURABLY = "-c", "core.fsync=objects,reference"
+FSYNC_OPTIONS = "-c", "core.fsync=objects,reference"
 """A power cut must not leave a ref to an empty object; by default git trusts the disk."""
 LARGEST_BATCH = 64  # records in memory at the same time
 STALE_LOCK_SECONDS = 60  # a ref is locked for milliseconds; a lock of this age belongs to a killed git
@@ -64,7 +64,9 @@ def write_state(
         if time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
             lock.unlink()
     try:
-        commit = git(repository.common, *DURABLY, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream).strip()
+        commit = git(
+            repository.common, *FSYNC_OPTIONS, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream
+        ).strip()
     except GitError as error:
         now = read_ref(repository.common, ref)
         if now == over:
@@ -111,12 +113,12 @@ def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
     Raises OperatorError if there is no such loop, and Unverified if Helmsman is not known to have written the state.
     """
     shown = show_state(repository, loop)
-    if (unverified := refused(repository, shown)) is not None:
+    if (unverified := unverified_error(repository, shown)) is not None:
         raise unverified
     return without_secrets(with_hidden(shown.state)), shown.commit  # another machine may not know our secrets
 
 
-class Shown(NamedTuple):
+class ShownState(NamedTuple):
     """A state for display, verified or not."""
 
     state: LoopState
@@ -125,10 +127,10 @@ class Shown(NamedTuple):
     forged: bool  # this machine has signed states of the loop, and this one does not follow them
 
 
-def show_state(repository: Repository, loop: str) -> Shown:
+def show_state(repository: Repository, loop: str) -> ShownState:
     """The last state of a loop, verified or not. Raises OperatorError if there is no such loop or it cannot be read."""
     tip = known_tip(repository, loop)
-    shown = shown_at(repository, loop, state_ref(loop), tip)
+    shown = show_state_at(repository, loop, state_ref(loop), tip)
     if shown.unverified and known_tip(repository, loop) != tip:
         return show_state(repository, loop)  # a driver wrote in between
     if not shown.unverified and (tip is None or tip.commit != shown.commit):
@@ -136,7 +138,7 @@ def show_state(repository: Repository, loop: str) -> Shown:
     return shown
 
 
-def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None) -> Shown:
+def show_state_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None) -> ShownState:
     """Like `show_state` for any ref of the loop, such as a remote's. `tip`: the last state that this machine knows."""
     header = read_objects(repository.common, [ref])[0] if is_loop_id(loop) else None
     if header is None:
@@ -162,10 +164,10 @@ def shown_at(repository: Repository, loop: str, ref: str, tip: Tip | None = None
             if tip
             else f"see who wrote it; without it there is no loop {loop}: git update-ref -d {state_ref(loop)}",
         )
-    return Shown(state, stored.commit, *doubt_of(repository, loop, state.uid, stored, tip))
+    return ShownState(state, stored.commit, *find_doubt(repository, loop, state.uid, stored, tip))
 
 
-def refused(repository: Repository, shown: Shown) -> Unverified | None:
+def unverified_error(repository: Repository, shown: ShownState) -> Unverified | None:
     """Error for code that would act on a state, with its remedy; None if the state is verified."""
     loop, ref = shown.state.loop, state_ref(shown.state.loop)
     if not shown.unverified:
@@ -210,9 +212,9 @@ def parse_state(text: str, loop: str) -> LoopState:
         raise _unreadable_error(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
 
 
-def list_loops(repository: Repository, unreadable: Callable[[OperatorError], object] = lambda _: None) -> list[Shown]:
+def list_loops(repository: Repository, unreadable: Callable[[OperatorError], object] = lambda _: None) -> list[ShownState]:
     """Every readable loop, most recently changed first. `unreadable` is called with the errors of the others."""
-    loops: list[Shown] = []
+    loops: list[ShownState] = []
     for loop in loop_names(repository):
         try:
             loops.append(show_state(repository, loop))
@@ -244,7 +246,7 @@ def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]
                     raise _unreadable_error(f"a record of loop {loop}", error, f"git show {name}") from error
 
 
-def read_cuts(repository: Repository, loop: str) -> list[tuple[int, str]]:
+def read_interruptions(repository: Repository, loop: str) -> list[tuple[int, str]]:
     """Interrupted attempts in the state's history, oldest first: the iteration, and a line with the time and
     `iteration 1 attempt 1 was interrupted: work kept at REF`.
     """

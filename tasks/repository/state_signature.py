@@ -54,7 +54,7 @@ class Stored(NamedTuple):
         return hashlib.new(digest, b"commit %d\0%s" % (len(self.header), self.header)).hexdigest() == self.commit
 
 
-def doubt_of(repository: Repository, loop: str, uid: str, stored: Stored, tip: Tip | None) -> tuple[str, bool]:
+def find_doubt(repository: Repository, loop: str, uid: str, stored: Stored, tip: Tip | None) -> tuple[str, bool]:
     """Why the state is not verified (empty if it is), and whether it is forged: this machine has signed states of the loop, and
     this one does not follow them.
 

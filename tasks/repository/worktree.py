@@ -20,12 +20,12 @@ from tasks.repository.staging import (
     WORK,
     add_submodules,
     clean_submodules,
-    loose_submodules,
+    has_staged_work,
     run_making_writable,
     snapshot,
     stage,
-    stage_holds_work,
     submodules,
+    unabsorbed_submodules,
 )
 from tasks.repository.state_ref import free_ref
 from tasks.system.paths import helmsman_folder
@@ -37,17 +37,17 @@ LEFTOVERS = "helmsman: keep what"  # prefix of the subject of a commit with the 
 DIRTY_SHOWN = 20
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
 """Files in the git folder that mark an unfinished operation."""
-SPARED = 2000  # maximum of ignored paths (a folder counts once) kept by name when their ignore rule is gone
+MOST_SPARED = 2000  # maximum of ignored paths (a folder counts once) kept by name when their ignore rule is gone
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
 AHEAD_SECONDS = 3600
 """Caches of the previous run compare whole seconds for equality, builds for order: with this offset both notice the change."""
-LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
+QUIT_COMMANDS = "rebase", "am", "cherry-pick", "revert"
 """Commands that may be left unfinished, and whose --quit forgets that without changing files."""
 
 
 def measure_change(path: Path, start: str) -> Change:
     """Compare HEAD with the commit at the start of an iteration."""
-    (commit, tree, _), *_ = log = first_line(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
+    (commit, tree, _), *_ = log = first_parent_log(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
     commits = tuple(Commit(id=name, subject=subject) for name, _, subject in log if name != start)
     numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit, "--")
     rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
@@ -66,10 +66,10 @@ def measure_change(path: Path, start: str) -> Change:
 
 def commits_between(path: Path, start: str, commit: str, limit: int) -> tuple[Commit, ...]:
     """First-parent commits after `start`, newest first."""
-    return tuple(Commit(id=name, subject=subject) for name, _, subject in first_line(path, commit, limit, but=start))
+    return tuple(Commit(id=name, subject=subject) for name, _, subject in first_parent_log(path, commit, limit, but=start))
 
 
-def first_line(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str, str, str]]:
+def first_parent_log(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str, str, str]]:
     """Commit, tree and subject of first-parent commits, newest first, without those reachable from `but`."""
     log = git(path, "log", "-z", "--first-parent", "--format=%H %T %s", f"--max-count={limit}", tip, "--not", but, "--")
     commits = (entry.split(" ", 2) for entry in log.split("\0") if entry)
@@ -136,7 +136,7 @@ def _is_linked(repository: Repository, path: Path) -> bool:
     return not link.is_symlink() and link.is_file() and own_folder(path).parent == repository.common / "worktrees"
 
 
-def own_git(path: Path, commit: str) -> Path | None:
+def own_git_folder(path: Path, commit: str) -> Path | None:
     """Git folder (index and HEAD) of the checkout at exactly this path.
 
     None if there is none, or it lacks the commit: git would search the folders above and use another repository.
@@ -146,7 +146,7 @@ def own_git(path: Path, commit: str) -> Path | None:
 
 
 def _require_own_git(path: Path, commit: str) -> None:
-    if own_git(path, commit) is None:
+    if own_git_folder(path, commit) is None:
         raise OperatorError(
             "the worktree is detached from its repository; git would change any repository above it",
             expected=f"{path / '.git'}, as it was made",
@@ -186,7 +186,7 @@ def require_clean(path: Path) -> None:
             found=", ".join(dirty),
             remedy="commit or stash them, or leave --in-place out: a worktree does not touch your checkout",
         )
-    if loose := loose_submodules(path):
+    if loose := unabsorbed_submodules(path):
         raise OperatorError(
             "a submodule holds its own repository, whose settings the agent could change",
             expected="it where git puts it today, below .git/modules",
@@ -195,20 +195,20 @@ def require_clean(path: Path) -> None:
         )
 
 
-def settle_work(repository: Repository, path: Path, state: LoopState, start: str) -> Change:
+def commit_turn(repository: Repository, path: Path, state: LoopState, start: str) -> Change:
     """End an agent's turn: return to the loop's branch, commit leftovers, and measure the change."""
     recover(repository, path, state.branch)
     # undo a branch switch or a rewritten history: keep the agent's tree, on top of its start
     tip, is_checked_out = tip_of(path, f"refs/heads/{state.branch}")
     head = tip if is_checked_out else _head(path)
     onto = head if head is not None and contains(path, head, start) else start
-    keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
-    hold_branch(path, state.branch, onto)
+    save_commits(repository, path, state, [commit for commit in (head, tip) if commit], onto)
+    set_branch(path, state.branch, onto)
     _commit_leftovers(path, state)
     return measure_change(path, start)
 
 
-def hold_branch(path: Path, branch: str, commit: str) -> None:
+def set_branch(path: Path, branch: str, commit: str) -> None:
     """Move branch and HEAD to a commit whose tree the worktree already has."""
     full = f"refs/heads/{branch}"
     if tip_of(path, full) == (commit, True):
@@ -230,7 +230,7 @@ def recover(repository: Repository, path: Path, branch: str) -> None:
     for lock in (git_folder / "index.lock", git_folder / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
         lock.unlink(missing_ok=True)
     if any((git_folder / name).exists() for name in IN_PROGRESS):
-        for command in LEFT_OPEN:
+        for command in QUIT_COMMANDS:
             succeeds(path, command, "--quit")
 
 
@@ -242,7 +242,7 @@ def _head(path: Path) -> str | None:
         return None
 
 
-def keep(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
+def save_commits(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
     """Create refs for the commits that are not reachable from `safe`."""
     for commit in dict.fromkeys(commits):
         if not contains(path, safe, commit):
@@ -253,7 +253,7 @@ def _commit_leftovers(path: Path, state: LoopState) -> None:
     for inner in submodules(path):
         _commit_leftovers(inner, state)
     stage(path)
-    if not stage_holds_work(path):
+    if not has_staged_work(path):
         return
     subject = f"{LEFTOVERS} iteration {state.due} left uncommitted"
     body = f"The agent ended its turn without committing this.\n\nHelmsman-Loop: {state.loop}"
@@ -275,14 +275,14 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
 
 
-def stand_on(path: Path, branch: str, commit: str, *, held: bool = True) -> None:
+def reset_to(path: Path, branch: str, commit: str, *, held: bool = True) -> None:
     """Reset the worktree and the branch to a commit. `held=False` does not touch a branch that has moved from there."""
     restore(path, commit)
     if held or read_ref(path, f"refs/heads/{branch}") == commit:
-        hold_branch(path, branch, commit)
+        set_branch(path, branch, commit)
 
 
-def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> None:
+def rewind_to(path: Path, branch: str, commit: str, *, before: str = "") -> None:
     """Reset a branch and its worktree to an earlier commit, without leaving the branch. Files ignored before the reset stay.
 
     `before`: expected commit of the branch; raises GitError, and does not move the branch, if it is at another one.
@@ -310,8 +310,8 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
         git(path, "update-ref", ref, commit)
         files = git(path, "diff", "--name-only", "-z", start, commit, "--").count("\0")
         salvaged = Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
-    keep(repository, path, state, [tip], commit)
-    hold_branch(path, state.branch, start)
+    save_commits(repository, path, state, [tip], commit)
+    set_branch(path, state.branch, start)
     _clean(path)
     return salvaged
 
@@ -319,7 +319,7 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:
     """Reset to HEAD, submodules included. Ignored files, junk and spared paths stay."""
     run_making_writable(path, "reset", "--quiet", "--hard")
-    spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
+    spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:MOST_SPARED]]
     run_making_writable(path, "clean", "-ffdq", *spared, "--", *WORK)
     clean_submodules(path)
 
@@ -339,7 +339,7 @@ class Worktree:
 
     def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
         restore(self.root, commit)
-        self._commit, self._own = commit, own_git(self.root, commit)
+        self._commit, self._own = commit, own_git_folder(self.root, commit)
         if overlay:
             run_making_writable(self.root, "read-tree", "-m", "-u", commit, tree_with_entries(self.root, commit, overlay))
             ahead = time.time() + AHEAD_SECONDS
@@ -351,7 +351,7 @@ class Worktree:
         return restore(self.root, self._commit)
 
     def require_intact(self, commands: Sequence[str]) -> None:
-        if self._commit and own_git(self.root, self._commit) != self._own:
+        if self._commit and own_git_folder(self.root, self._commit) != self._own:
             raise OperatorError(
                 "a check cut its worktree off from the repository; git would change whatever repository lies above",
                 expected="checks that leave .git alone, and so do the tests and scripts that they run",

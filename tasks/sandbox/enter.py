@@ -24,7 +24,7 @@ from tasks.sandbox.login import login_mounts
 from tasks.sandbox.own_git import import_commits, make_git
 from tasks.sandbox.probe import find_bubblewrap
 from tasks.sandbox.proxy import sockets, upstream_of
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 from tasks.system.keys import keys_folder
 from tasks.system.paths import LoopFolder
 
@@ -83,7 +83,9 @@ def agent_sandbox(
         lent_login = login_mounts(private, environment, renewed=config.login == "renewed")
         login = stack.enter_context(lent_login) if agent.is_claude else ()
         git = make_git(worktree, inner_git)
-        socket_folders = () if open_network else (stack.enter_context(sockets(reach, agent.hooks, upstream_of(ours()))),)
+        socket_folders = (
+            () if open_network else (stack.enter_context(sockets(reach, agent.hooks, upstream_of(own_environment()))),)
+        )
         environment = environment if open_network else with_proxy(environment, reach)
         mounts = [*_common(config, worktree, environment, agent.program, git), *login, *_writable(config, worktree, environment)]
         mounts += [Mount(SOCKETS, "empty"), *(Mount(SOCKETS, "read", str(path)) for path in socket_folders)]
@@ -100,10 +102,10 @@ def check_sandbox(
     elif clean is not None:
         # hide the user's home; show the checkout, its own folders and the toolchains
         _inner_environment(command.environment, clean.root)
-        environment = {**command.environment, "HOME": ours().get("HOME", "/")}
+        environment = {**command.environment, "HOME": own_environment().get("HOME", "/")}
         mounts = [
             *_machine(config, clean.root, environment, None),
-            *(Mount(path) for path in dict.fromkeys(toolchains(ours()).values()) if Path(path).is_dir()),
+            *(Mount(path) for path in dict.fromkeys(toolchains(own_environment()).values()) if Path(path).is_dir()),
             *_readable((*config.read, *config.write), environment),
             Mount(str(clean.store.objects)),
             *(Mount(str(path), "write") for path in (clean.root, *clean.own_folders)),

@@ -16,7 +16,7 @@ from helmsman.errors import TransientError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, parse_config_list
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
-from tasks.system.faults import OF_THE_MACHINE
+from tasks.system.faults import MACHINE_MESSAGES
 from tasks.system.files import open_up, read_within
 
 _log = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ def _import_commit(repository: Repository, folder: Path, commit: str) -> bool:
         git_bytes(repository.common, "unpack-objects", "-q", "--strict", stdin=pack)
         git(repository.common, "rev-list", "--quiet", "--objects", commit, "--not", "--all")
     except GitError as error:
-        if error.code < 0 or any(message in error.stderr for message in OF_THE_MACHINE):
+        if error.code < 0 or any(message in error.stderr for message in MACHINE_MESSAGES):
             raise TransientError(
                 "commits made in the sandbox cannot be imported yet",
                 found=error.stderr or str(error),

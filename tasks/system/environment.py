@@ -17,34 +17,34 @@ from helmsman.errors import OperatorError
 if TYPE_CHECKING:
     from helmsman.config import LoopConfig
 
-BASIC = (
+BASIC_VARIABLES = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TERM", "TZ", "TMPDIR", "COLUMNS",
     "*_proxy", "*_PROXY",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
 )  # fmt: skip
 
-AGENT = ("ANTHROPIC_*", "CLAUDE_*", "AWS_BEARER_TOKEN_BEDROCK", "API_TIMEOUT_MS", "IS_SANDBOX", "DISABLE_*")
+AGENT_VARIABLES = ("ANTHROPIC_*", "CLAUDE_*", "AWS_BEARER_TOKEN_BEDROCK", "API_TIMEOUT_MS", "IS_SANDBOX", "DISABLE_*")
 
-OF_PYTHON = "PYTHON*", "LD_*", "DYLD_*", "VIRTUAL_ENV"
+PYTHON_VARIABLES = "PYTHON*", "LD_*", "DYLD_*", "VIRTUAL_ENV"
 """Variables that our own processes need to start; everything else can be passed on without readers."""
 
-OF_A_SESSION = (
+SESSION_VARIABLES = (
     "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE",
     "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_CHILD_NOTES_DIR", "CLAUDE_CODE_EXECPATH",
     "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_EFFORT",
     "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA",
 )  # fmt: skip
 """Most describe a session, and some let others control it; a loop started from inside one must not pass them on."""
-NEVER = (*OF_A_SESSION, "HELMSMAN_STATE_KEY")
+NEVER_PASSED = (*SESSION_VARIABLES, "HELMSMAN_STATE_KEY")
 """Never passed on, whatever the operator's patterns. The last is the signing key, which only our own drivers may have."""
 
-USUAL = {
+AGENT_DEFAULTS = {
     # Without it the CLI puts git's status before the message: it changes with every commit, so the provider's cache ends there,
     # and our message contains branch and commits anyway. This also drops the CLI's instructions on commits and its trailer.
     "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1",
 }
 """Defaults that the operator can override."""
-FIXED = {
+AGENT_FIXED = {
     "DISABLE_AUTOUPDATER": "1",  # the CLI must not change between two iterations
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # they outlive the turn and overwrite its result
 }
@@ -57,20 +57,20 @@ _DEPTH = re.compile(r"([0-9]{1,3})/([0-9]{1,3})")
 
 def agent_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Variables for the agent: the basic ones, its own, and the operator's."""
-    return USUAL | _select(source, (*BASIC, *AGENT, *names)) | FIXED
+    return AGENT_DEFAULTS | _select(source, (*BASIC_VARIABLES, *AGENT_VARIABLES, *names)) | AGENT_FIXED
 
 
 def other_environment(source: Mapping[str, str], own: Iterable[str], names: Iterable[str]) -> dict[str, str]:
     """Variables for an agent other than Claude Code: the basic ones, its own, and the operator's."""
-    return _select(source, (*BASIC, *own, *names))
+    return _select(source, (*BASIC_VARIABLES, *own, *names))
 
 
 def check_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Variables for a check: the basic ones and the operator's; no credentials of the agent."""
-    return _select(source, (*BASIC, *names)) | {"CI": source.get("CI", "1"), "GIT_NO_REPLACE_OBJECTS": "1"}
+    return _select(source, (*BASIC_VARIABLES, *names)) | {"CI": source.get("CI", "1"), "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
-def ours() -> Mapping[str, str]:
+def own_environment() -> Mapping[str, str]:
     return os.environ
 
 
@@ -79,19 +79,19 @@ def _select(source: Mapping[str, str], patterns: Iterable[str]) -> dict[str, str
     return {
         name: value
         for name, value in source.items()
-        if name not in NEVER and any(fnmatchcase(name, pattern) for pattern in wanted)
+        if name not in NEVER_PASSED and any(fnmatchcase(name, pattern) for pattern in wanted)
     }
 
 
 def inner_depth(config: "LoopConfig", environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Nesting variable for processes of this loop."""
-    depth, limit = _parse_depth(ours() if environment is None else environment)
+    depth, limit = _parse_depth(own_environment() if environment is None else environment)
     return {DEPTH: f"{depth + 1}/{config.limits.nesting if limit is None else limit}"}
 
 
 def refuse_nested(environment: Mapping[str, str] | None = None) -> None:
     """Raise OperatorError inside of a loop that does not allow this depth."""
-    depth, limit = _parse_depth(ours() if environment is None else environment)
+    depth, limit = _parse_depth(own_environment() if environment is None else environment)
     if limit is not None and depth > limit:
         raise OperatorError(
             "this runs inside a loop; a nested loop would multiply the cost",

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 LONGEST_DELAY = 300  # seconds between retries
-OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
-EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
+EXHAUSTION_ERRORS = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """No more processes or open files are possible until others end."""
-OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED)))
+MACHINE_MESSAGES = tuple(map(os.strerror, (*DISK_ERRORS, *EXHAUSTION_ERRORS)))
 """The same as messages of a failed program; they do not concern its input."""
-NO_ROOM = "the limit of processes or open files is reached"
-ROOM = "free processes or memory, then resume"  # remedy
+EXHAUSTION_PROBLEM = "the limit of processes or open files is reached"
+EXHAUSTION_REMEDY = "free processes or memory, then resume"  # remedy
 
 
 def transient_error(error: BaseException) -> TransientError | None:
@@ -29,10 +29,10 @@ def transient_error(error: BaseException) -> TransientError | None:
     if not isinstance(error, OSError):
         return None
     found = f"{error.strerror}: {error.filename}" if error.filename else str(error)
-    if error.errno in OF_A_DISK:
+    if error.errno in DISK_ERRORS:
         return TransientError("a file could not be written", found=found, remedy="free space on that disk, or make it writable")
-    if error.errno in EXHAUSTED:
-        return TransientError(NO_ROOM, found=found, remedy=ROOM)
+    if error.errno in EXHAUSTION_ERRORS:
+        return TransientError(EXHAUSTION_PROBLEM, found=found, remedy=EXHAUSTION_REMEDY)
     return None
 
 
@@ -50,7 +50,7 @@ def delays_of(retry: "RetryConfig") -> list[float]:
     return [min(retry.first_delay_seconds * 2**n, LONGEST_DELAY) for n in range(retry.attempts)]
 
 
-def patiently(function: Callable[[], R], delays: Iterable[float], sleep: Callable[[float], None] = time.sleep) -> R:
+def retry_transient(function: Callable[[], R], delays: Iterable[float], sleep: Callable[[float], None] = time.sleep) -> R:
     """Call a function, and retry it after transient errors, once after each of the delays."""
     for seconds in delays:
         try:

@@ -171,12 +171,12 @@ def write_atomic(path: Path, content: str | bytes, *, mode: int | None = None) -
 
     `mode`: None for the umask's default. The file is complete even after a crash or a power cut.
     """
-    with drafted(path, content, mode=mode) as draft:
+    with draft_file(path, content, mode=mode) as draft:
         draft.replace(path)
 
 
 @contextmanager
-def drafted(path: Path, content: str | bytes, *, mode: int | None = None) -> Generator[Path]:
+def draft_file(path: Path, content: str | bytes, *, mode: int | None = None) -> Generator[Path]:
     """Write the content to a temporary file next to the path, and yield it; the block may move it. Removes it at the end."""
     draft = path.with_name(f".helmsman-{uuid4().hex}")
     try:

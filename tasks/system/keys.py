@@ -12,7 +12,7 @@ from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
 from tasks.system.faults import transient_error
-from tasks.system.files import drafted
+from tasks.system.files import draft_file
 from tasks.system.paths import state_home
 
 VARIABLE = "HELMSMAN_STATE_KEY"
@@ -34,7 +34,7 @@ def loop_key(uid: str) -> bytes:
     # linked, not renamed: if two processes create a key at once, both use the first
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with drafted(file, secrets.token_bytes(KEY_BYTES), mode=0o600) as draft, suppress(FileExistsError):
+        with draft_file(file, secrets.token_bytes(KEY_BYTES), mode=0o600) as draft, suppress(FileExistsError):
             os.link(draft, file)
         return file.read_bytes()
     except OSError as error:
@@ -58,12 +58,12 @@ def is_signed(uid: str, signature: str, purpose: str, *parts: str | bytes) -> bo
     return any(hmac.compare_digest(sign(key, purpose, *parts).encode(), signature.encode()) for key in keys)
 
 
-def signed(uid: str, purpose: str, text: str) -> str:
+def with_signature(uid: str, purpose: str, text: str) -> str:
     """Prefix a text with a line with its signature, for files that others can write. Raises like `loop_key`."""
     return f"{sign(loop_key(uid), purpose, text)}\n{text}"
 
 
-def authentic(uid: str, purpose: str, content: bytes) -> str | None:
+def verified_text(uid: str, purpose: str, content: bytes) -> str | None:
     """Verified text of such a file; None if it is not signed for this loop and purpose. Raises like `is_signed`."""
     signature, _, text = content.decode(errors="replace").partition("\n")
     return text if is_signed(uid, signature, purpose, text) else None

@@ -10,7 +10,7 @@ from typing import Any
 OTHERS, GROUP = 0o007, 0o070
 
 
-def closed(folder: Path, *, shut_out: int = GROUP | OTHERS) -> Path:
+def private_folder(folder: Path, *, shut_out: int = GROUP | OTHERS) -> Path:
     """Create a folder that other users cannot enter, so that the modes of its content do not matter.
 
     Ignores errors, such as for a folder that another user owns.
@@ -26,13 +26,15 @@ def closed(folder: Path, *, shut_out: int = GROUP | OTHERS) -> Path:
 def state_home() -> Path:
     """The user's state folder: HELMSMAN_HOME, or else the XDG state folder."""
     configured = os.environ.get("HELMSMAN_HOME")
-    return closed(Path(configured or Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "helmsman"))
+    return private_folder(
+        Path(configured or Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "helmsman")
+    )
 
 
 def helmsman_folder(common: Path) -> Path:
     """Our folder inside a repository's git folder. If a group may write to the repository, it may also drive its loops."""
     shared = common.stat().st_mode & stat.S_IWGRP
-    return closed(common / "helmsman", shut_out=OTHERS if shared else GROUP | OTHERS)
+    return private_folder(common / "helmsman", shut_out=OTHERS if shared else GROUP | OTHERS)
 
 
 def user_config_file() -> Path:

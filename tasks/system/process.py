@@ -22,7 +22,7 @@ LONGEST_LINE = 16 * 2**20
 _CHUNK = 65536  # default capacity of a pipe
 _DRAIN_READS = 32  # twice the largest pipe of an unprivileged user: after that somebody is still writing
 _TICK = 0.2  # interval for checking exit, limits and stop()
-__all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
+__all__ = ["TAG", "ProcessResult", "end_tagged", "never_stop", "run"]
 Reason = Literal["itself", "deadline", "idle", "stop"]
 Sink = Callable[[bytes], object]
 
@@ -162,7 +162,7 @@ class Pipes:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessResult:
     """How a command ended. `exit_code` is negative for a signal, None if unknown."""
 
     exit_code: int | None
@@ -175,7 +175,7 @@ class Ended:
     survivors: tuple[Survivor, ...] = ()  # processes of the command that could not be killed
 
 
-def never() -> bool:
+def never_stop() -> bool:
     """Value of `stop` for a command that is never stopped."""
     return False
 
@@ -194,11 +194,11 @@ def run(  # noqa: PLR0913 - each is one independent option, by keyword
     output_file: Path | None = None,
     on_line: Callable[[bytes], None] | None = None,
     on_start: Callable[[int], None] | None = None,
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = never_stop,
     keep: int = 65536,
     network: Network = "host",
     pass_fds: Sequence[int] = (),
-) -> Ended:
+) -> ProcessResult:
     """Run the command until it exits, for up to `deadline` seconds, `idle` seconds without output, or until `stop()` is true.
 
     `idle` may be a function, called at each check: the limit may depend on what the command is doing.
@@ -227,7 +227,7 @@ def run(  # noqa: PLR0913 - each is one independent option, by keyword
         lines.finish()
     seconds = time.monotonic() - started
     survivors = tuple(command.survivors)
-    return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
+    return ProcessResult(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
 
 
 def _reached_limit(

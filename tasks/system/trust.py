@@ -15,7 +15,7 @@ from tasks.system.paths import state_home, user_config_file
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 LARGEST = 1 << 24  # maximum bytes of the file; a repository needs a few hundred
 PRIVATE = 0o600
-TRIGGERED = (
+TRIGGERED_REMEDY = (
     "take it out, and push again; or set it yourself: in the receiver's file of repositories (set = {…}),"
     " or in the environment or the user configuration file of the worker"
 )
@@ -64,13 +64,13 @@ def revoke(common: Path) -> None:
     _update(common, lambda _: None)
 
 
-def require_agreed(requested: Iterable[TrustRequest], consent: frozenset[str] | None) -> None:
+def require_agreement(requested: Iterable[TrustRequest], consent: frozenset[str] | None) -> None:
     """Raise ConsentMissing for files with settings without consent. `consent`: None for a run triggered from outside."""
     refused = [request for request in requested if request.settings and (consent is None or request.fingerprint not in consent)]
     if refused:
         manual = f"set keys of the configuration yourself: in {user_config_file()}, in the environment (HELMSMAN_…) or with --set"
         remedy = f"review it, then allow exactly this with `helmsman trust`; or {manual}"
-        raise ConsentMissing(refused, TRIGGERED if consent is None else remedy)
+        raise ConsentMissing(refused, TRIGGERED_REMEDY if consent is None else remedy)
 
 
 def _key_of(common: Path) -> str:

@@ -17,7 +17,7 @@ from helmsman.parsers.loose import items, mapping
 from helmsman.plain import clean
 from helmsman.records.base import Record
 from helmsman.records.tracking import LABEL, Comment, PullRequest, TrackerItem
-from tasks.system.environment import ours
+from tasks.system.environment import own_environment
 from tasks.trackers.client import MISSING_STATUSES, MOST_WORDS, NO_USER_STATUSES, TOKEN, Api, identity_of, unknown_format
 
 HOSTS = "HELMSMAN_TRACKER_HOSTS"
@@ -68,7 +68,9 @@ _Form = TypeVar("_Form", bound=Record)
 def open_tracker(config: TrackerConfig, patience: float) -> "IssueTracker":
     """Tracker for a few calls, `patience` seconds in total. Raises OperatorError without a token for its host."""
     host = httpx.URL(config.url).host if config.url else PUBLIC
-    if host not in ours().get(HOSTS, PUBLIC).split():  # the repository sets the address, but the token is the operator's
+    if (
+        host not in own_environment().get(HOSTS, PUBLIC).split()
+    ):  # the repository sets the address, but the token is the operator's
         raise OperatorError(
             "the tracker's token must not be sent to that address",
             expected=f"one of the hosts in {HOSTS}",
@@ -81,7 +83,7 @@ def open_tracker(config: TrackerConfig, patience: float) -> "IssueTracker":
 
 def tracker_token(config: TrackerConfig) -> str:
     """Token from the configured Prefect block, else from the environment."""
-    variables = ours()
+    variables = own_environment()
     if config.block:
         from blocks.tracker import Tracker
         from tasks.credentials import of_block

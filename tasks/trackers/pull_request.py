@@ -5,7 +5,7 @@ from helmsman.parsers.issues import read_mark
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
 from helmsman.render.issue import pull_request_body, pull_request_title
-from tasks.repository.branch_files import work_of
+from tasks.repository.branch_files import proven_tip
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_branch
 from tasks.trackers.forges import open_tracker
@@ -19,7 +19,7 @@ def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
     link = state.issue
     if link is None:
         raise OperatorError(f"loop {state.loop} was not started for an issue")
-    if work_of(context.repository, state) == state.base_commit:
+    if proven_tip(context.repository, state) == state.base_commit:
         raise OperatorError(
             "there is nothing to merge: the loop changed nothing",
             expected="commits that the base does not have",

@@ -16,7 +16,7 @@ from helmsman.errors import TransientError
 from helmsman.parsers.issues import event_key
 from helmsman.parsers.pushes import push_key
 from helmsman.records.triggers import IssueEvent, Push
-from tasks.system.paths import closed, state_home
+from tasks.system.paths import private_folder, state_home
 from tasks.system.secrets import without_secrets
 
 FORGET_AFTER = timedelta(days=30)
@@ -52,7 +52,7 @@ class Deliveries:
         """Create the file where it is missing."""
         self._file = file
         with self._transient_errors():
-            closed(file.parent)
+            private_folder(file.parent)
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             os.fchmod(handle, 0o600)  # also for a file of an earlier version
             os.close(handle)

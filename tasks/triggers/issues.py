@@ -22,9 +22,9 @@ from helmsman.render.issue import CANCEL, COMMANDS, RESUME, TELL, confirmation, 
 from helmsman.render.markdown_page import code, prose
 from tasks.approvals import answers
 from tasks.loop.configure import configure
-from tasks.loop.recover import close
+from tasks.loop.recover import close_loop
 from tasks.loop.remote_handover import pull_state, push_state
-from tasks.loop.start import first_state, require_budget, require_checks, write_first
+from tasks.loop.start import first_state, require_budget, require_checks, write_first_state
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.loop_context import is_finished, loop_context, loop_folder
 from tasks.repository.state_ref import known_state, read_state
@@ -122,7 +122,7 @@ def _start(repository: Repository, where: str, event: IssueEvent, now: datetime)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
     state = first_state(repository, resolved, now, loop=loop, branch=event.branch, commit=commit)
     state = state.model_copy(update={"issue": link})
-    if write_first(repository, state, f"start: issue #{event.number} at {commit[:12]}"):
+    if write_first_state(repository, state, f"start: issue #{event.number} at {commit[:12]}"):
         return LoopRequest(repository=where, loop=loop)
     return _continue_loop(_IssueLoop(repository, where, event, read_state(repository, loop)[0]))
 
@@ -266,7 +266,9 @@ def _stop_locked(issue: _IssueLoop, why: str) -> tuple[LoopState, Answer | None,
         answers.replace_answer(issue.folder.answers, current.uid, answer)
         return current, answer, current
     after = (
-        current if current.ending is not None else close(loop_context(issue.where, current), current, Cancelled(why), now_utc())
+        current
+        if current.ending is not None
+        else close_loop(loop_context(issue.where, current), current, Cancelled(why), now_utc())
     )
     push_state(issue.repository, after)
     return current, None, after

@@ -24,7 +24,7 @@ from tasks.agents.catalogue import LoopSettings
 from tasks.loop.alignment_file import with_alignment
 from tasks.loop.configure import configure, read_toml
 from tasks.loop.handoff import handoffs_at_commit
-from tasks.loop.start import first_state, require_checks, write_first
+from tasks.loop.start import first_state, require_checks, write_first_state
 from tasks.repository.git import GitError, Repository, contains, git, git_bytes, open_repository, read_ref, succeeds
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.objects import FILE_MODES, read_object
@@ -66,7 +66,7 @@ def handle_push(push: Push, now: datetime) -> LoopRequest | Ignored:
     inherited = handoffs_at_commit(repository, push.commit, config.alignment)
     origin = {"loop": push_loop_id(push), "branch": push.branch, "commit": push.commit}
     state = first_state(repository, replace(pushed, config=config), now, **origin).model_copy(update={"inherited": inherited})
-    write_first(repository, state, f"start: push of {push.commit[:12]}")  # no effect if another run for it was faster
+    write_first_state(repository, state, f"start: push of {push.commit[:12]}")  # no effect if another run for it was faster
     return LoopRequest(repository=str(path), loop=state.loop)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from deployments.demo_model import ScriptedModel, by_call, environment, say
 from helmsman.parsers.usage_limits import read_limit
-from tasks.system.environment import USUAL
+from tasks.system.environment import AGENT_DEFAULTS
 from tests.fakes.claude_cli import run_claude
 from tests.fakes.faults import Fault
 from tests.fakes.repositories import make_repository
@@ -18,7 +18,7 @@ from tests.fakes.repositories import make_repository
 def test_no_git_status_which_changes_with_every_commit_stands_before_the_message(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "work")
     with ScriptedModel(lambda _: say("so")) as model:
-        for variables in ({}, USUAL):
+        for variables in ({}, AGENT_DEFAULTS):
             given = {**environment(model.url, tmp_path / "home"), **variables}
             assert run_claude("do it", folder=repository, environment=given).exit_code == 0
         usual, ours = (str(request.body["messages"]) for request in model.requests)

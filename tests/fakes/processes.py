@@ -120,7 +120,7 @@ def sh(
     grace: float = 5,
     on_line: Callable[[bytes], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
-) -> commands.Ended:
+) -> commands.ProcessResult:
     return commands.run(
         ["sh", "-c", script], cwd=ROOT, env=ENV, tag=tag, deadline=deadline, idle=idle, grace=grace, on_line=on_line, stop=stop
     )

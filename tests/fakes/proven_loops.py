@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Merged, MergeProblem
-from tasks.loop.merge import begin_landing, catch_up, land
+from tasks.loop.merge import begin_merge, finish_branch_move, merge_loop
 from tasks.loop.recover import repair
 from tasks.loop.steps import merge_checks
 from tasks.repository.git import open_repository
@@ -60,12 +60,12 @@ class ProvenLoop:
         return merge_checks.fn(self.context, self.state, commit_, tree)
 
     def land(self) -> LoopState:
-        return land(self.context, begin_landing(self.context, self.state), self.check)
+        return merge_loop(self.context, begin_merge(self.context, self.state), self.check)
 
     def resume(self) -> LoopState:
         """What the next driver does at its start."""
         state = repair(self.context, self.state)
-        return catch_up(self.context, self.land() if is_merge_due(state) else state)
+        return finish_branch_move(self.context, self.land() if is_merge_due(state) else state)
 
     def resolve(self, files: dict[str, str]) -> None:
         """Commit a resolution of the conflict as proven work."""

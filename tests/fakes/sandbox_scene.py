@@ -14,7 +14,7 @@ from tasks.repository.git import git, open_repository
 from tasks.sandbox.enter import Agent, Command, agent_sandbox, git_folder
 from tasks.sandbox.own_git import import_commits
 from tasks.system.paths import LoopFolder
-from tasks.system.process import Ended, run
+from tasks.system.process import ProcessResult, run
 from tests.fakes.repositories import make_repository
 
 PYTHON = shlex.quote(os.path.realpath(sys.executable))
@@ -59,19 +59,21 @@ class SandboxScene:
         ) as boxed:
             yield boxed
 
-    def inside(self, script: str, *, config: SandboxConfig | None = None, deadline: float = 30, claude: bool = False) -> Ended:
+    def inside(
+        self, script: str, *, config: SandboxConfig | None = None, deadline: float = 30, claude: bool = False
+    ) -> ProcessResult:
         """Run a shell script in the sandbox."""
         with self.box("sh", "-c", script, config=config, claude=claude) as boxed:
             return self.run(boxed, deadline)
 
-    def python(self, script: str, *, config: SandboxConfig | None = None) -> Ended:
+    def python(self, script: str, *, config: SandboxConfig | None = None) -> ProcessResult:
         return self.inside(f"{PYTHON} -I -c {shlex.quote(script)}", config=config)
 
-    def outside(self, script: str) -> Ended:
+    def outside(self, script: str) -> ProcessResult:
         """Run it without a sandbox, to see that the attack works there."""
         return self.run(Command(["sh", "-c", script], {"PATH": os.environ["PATH"], "HOME": str(self.home)}), 30)
 
-    def run(self, command: Command, deadline: float) -> Ended:
+    def run(self, command: Command, deadline: float) -> ProcessResult:
         tag = f"escape-{uuid4().hex}"  # unique, as ending a tag kills all processes with it, also those of other workers
         return run(command.arguments, cwd=self.worktree, env=command.environment, tag=tag, deadline=deadline, grace=1)
 

@@ -63,7 +63,7 @@ def refs_below(repository: Repository, below: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def no_retry_delay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(remote_handover, "AGAIN_SECONDS", (0.0,))
+    monkeypatch.setattr(remote_handover, "RETRY_SECONDS", (0.0,))
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
 
 

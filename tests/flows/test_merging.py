@@ -17,7 +17,7 @@ from helmsman.records.events import Event, LoopMerged
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from tasks.loop.run import give_back, hold_slot, slot_of
+from tasks.loop.run import hold_slot, release_slot, slot_name
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state
@@ -127,7 +127,7 @@ def test_the_engine_has_one_slot_for_a_project_and_who_has_waited_long_enough_go
     engine_url: str, repository: Path
 ) -> None:
     assert engine_url
-    assert second_holder(slot_of(open_repository(repository))) == [1, 0]
+    assert second_holder(slot_name(open_repository(repository))) == [1, 0]
 
 
 class Unreturned(AbstractContextManager[None]):
@@ -140,7 +140,7 @@ class Unreturned(AbstractContextManager[None]):
 @flow(name="gone", persist_result=False)
 def after_the_engine_has_gone() -> str:
     with ExitStack() as held:
-        held.callback(give_back, Unreturned(), "slot")
+        held.callback(release_slot, Unreturned(), "slot")
     return "merged"
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tasks.loop.sweep import AGAIN, MOST_TIMES, UNSTARTED_SECONDS, reschedule_unstarted
+from tasks.loop.sweep import MOST_RESTARTS, RESCHEDULED, UNSTARTED_SECONDS, reschedule_unstarted
 
 LATER = timedelta(seconds=UNSTARTED_SECONDS + 60)
 Make = Callable[..., UUID]
@@ -65,7 +65,7 @@ def test_a_run_whose_worker_died_before_a_process_was_there_is_taken_up_anew_aft
     ours, others = taken_up("helmsman"), taken_up("somebody-elses")
     assert swept(timedelta()) == []
     assert len(swept(LATER)) == 1
-    assert (states(ours)[-1], states(others)[-1]) == (AGAIN, "Pending")
+    assert (states(ours)[-1], states(others)[-1]) == (RESCHEDULED, "Pending")
     assert swept(LATER) == []  # it waits for a worker now
 
 
@@ -80,9 +80,9 @@ def test_a_run_that_never_gets_a_process_is_left_to_a_person_after_some_times(
     taken_up: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = taken_up("helmsman")
-    for _ in range(MOST_TIMES):
+    for _ in range(MOST_RESTARTS):
         assert len(swept(LATER)) == 1
         is_taken_up_again(run)
     assert swept(LATER) == []
     assert states(run)[-1] == "Pending"
-    assert f"claimed {MOST_TIMES + 1} times" in caplog.text
+    assert f"claimed {MOST_RESTARTS + 1} times" in caplog.text

@@ -11,7 +11,7 @@ from pathlib import Path
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.control import Checkpoint, IterationSummary, Movement, Oversight
 from helmsman.records.decision import Decision, Outcome
-from tasks.loop.recover import left_at_best, move_to_best
+from tasks.loop.recover import leave_at_best, move_to_best
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import worktree_of
 from tasks.repository.state_ref import read_state, replace_state
@@ -56,7 +56,7 @@ def left_whole(work: LoopWork) -> bool:
 def continued(work: LoopWork) -> bool:
     """What the engine's own re-run does with an end that was not yet decided, and the next driver with one that was."""
     stored, _ = read_state(work.repository, LOOP)
-    left_at_best(work.context, stored)
+    leave_at_best(work.context, stored)
     move_to_best(work.context, stored)
     return left_whole(work)
 
@@ -66,7 +66,7 @@ def main(folder: Path) -> list[bool]:
     for number in range(1, MOST, STEP):
         own = folder / str(number)
         work = ended_loop(own / "top")
-        if not killed_after(number, partial(left_at_best, work.context, work.state), own, f"{CHANGE}|read-tree"):
+        if not killed_after(number, partial(leave_at_best, work.context, work.state), own, f"{CHANGE}|read-tree"):
             return found
         found.append(continued(work))
     return found

@@ -12,7 +12,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.agent import StopAttempt
 from tasks.agents.stop import StopGate
 from tasks.checks.targets import clean_checkout
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tests.fakes.repositories import LoopWork, make_repository, start_loop, write
 
 ASKS = "All is done.\n<promise>COMPLETE</promise>"
@@ -79,7 +79,7 @@ def gate(
     *checks: Any,
     last: Any = None,
     item: str = "",
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = never_stop,
     workspace: Any = None,
     **steering: Any,
 ) -> Session:

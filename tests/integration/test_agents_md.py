@@ -9,7 +9,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.agents_md import SECTION
 from helmsman.parsers.pushes import is_own_commit
 from helmsman.records.state import LoopState
-from tasks.loop.handoff import PATCH, commit_lines, propose
+from tasks.loop.handoff import PATCH, commit_lines, propose_lines
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, sh, shell, start_loop
 from tests.unit.builders import STOP
 from tests.unit.test_agents_md import SUBJECTS, convention
@@ -49,7 +49,7 @@ def applied(work: LoopWork, state: LoopState, tmp_path: Path) -> Path:
 def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    assert propose(work.context, state, LESSONS, ()) == (SUBJECTS[0],)
+    assert propose_lines(work.context, state, LESSONS, ()) == (SUBJECTS[0],)
     clone = applied(work, state, tmp_path)
     assert (clone / "AGENTS.md").read_text() == AFTER
     assert sh(clone, "status", "--porcelain") == "M  AGENTS.md"
@@ -67,7 +67,7 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
     (work.path / ".gitattributes").write_text("AGENTS.md binary -diff\n")
     sh(work.path, "config", "diff.noprefix", "true")
     state = completed(work)
-    propose(work.context, state, LESSONS, ())
+    propose_lines(work.context, state, LESSONS, ())
     sh(work.path, "config", "--unset", "diff.noprefix")
     after = (applied(work, state, tmp_path) / "AGENTS.md").read_bytes().decode()
     assert f"- {SUBJECTS[0]}" in after
@@ -77,18 +77,18 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
 def test_with_nothing_new_there_is_no_patch_and_an_earlier_one_goes(tmp_path: Path) -> None:
     work = begun(tmp_path, {"AGENTS.md": AFTER})
     state = completed(work)
-    assert propose(work.context, state, LESSONS, ()) == ()
+    assert propose_lines(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
-    propose(work.context, state, [convention(SUBJECTS[1])], ())
+    propose_lines(work.context, state, [convention(SUBJECTS[1])], ())
     assert patch_of(work).exists()
-    assert propose(work.context, state, LESSONS, ()) == ()
+    assert propose_lines(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
 def test_nothing_is_proposed_where_nobody_wants_it(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work, "off")
-    assert propose(work.context, state, LESSONS, ()) == ()
+    assert propose_lines(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
@@ -100,7 +100,7 @@ def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, mon
     work = begun(tmp_path, {"AGENTS.md": rules})
     key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
     lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
-    assert propose(work.context, completed(work), lessons, ()) == (SUBJECTS[0],)
+    assert propose_lines(work.context, completed(work), lessons, ()) == (SUBJECTS[0],)
     assert key not in patch_of(work).read_text()
 
 
@@ -109,7 +109,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
     work = begun(tmp_path)
     shell(work.path, f"{deed} AGENTS.md")
     with pytest.raises(OperatorError, match=r"AGENTS\.md"):
-        propose(work.context, completed(work), LESSONS, ())
+        propose_lines(work.context, completed(work), LESSONS, ())
     assert not patch_of(work).exists()
 
 
@@ -118,7 +118,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
 
 def agreed(work: LoopWork, state: LoopState) -> LoopState:
     """With what was proposed in it, as the loop's end writes it down before a person is asked."""
-    return state.model_copy(update={"proposed": propose(work.context, state, LESSONS, ())})
+    return state.model_copy(update={"proposed": propose_lines(work.context, state, LESSONS, ())})
 
 
 def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes_nothing(tmp_path: Path) -> None:

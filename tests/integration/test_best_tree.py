@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.state import LoopState
-from tasks.loop.recover import left_at_best, move_to_best
+from tasks.loop.recover import leave_at_best, move_to_best
 from tasks.repository.git import GitError
 from tasks.repository.state_ref import read_state
-from tasks.repository.worktree import go_back_to
+from tasks.repository.worktree import rewind_to
 from tests.fakes.processes import ROOT
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, write
 from tests.integration.best_tree_process import ended_loop, left_whole
@@ -28,7 +28,7 @@ def work(tmp_path: Path) -> LoopWork:
 
 
 def leave(work: LoopWork) -> LoopState:
-    return left_at_best(work.context, work.state)
+    return leave_at_best(work.context, work.state)
 
 
 def best(work: LoopWork) -> str:
@@ -50,7 +50,7 @@ def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_
 
 def test_done_again_it_changes_nothing(work: LoopWork) -> None:
     after = leave(work)
-    assert left_at_best(work.context, after) == after
+    assert leave_at_best(work.context, after) == after
     move_to_best(work.context, after)
     assert left_whole(work)
     assert work.sh("for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}").split() == [
@@ -96,7 +96,7 @@ def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone
 def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: LoopWork) -> None:
     tip = commit(work.path, "a person's", {"app.py": "theirs\n"})
     with pytest.raises(GitError):
-        go_back_to(work.path, BRANCH, best(work), before=work.state.head)
+        rewind_to(work.path, BRANCH, best(work), before=work.state.head)
     assert work.sh("rev-parse", BRANCH) == tip
 
 

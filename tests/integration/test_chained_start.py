@@ -12,7 +12,7 @@ from helmsman.records.alignment import ALIGNMENT, Alignment
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.agents.catalogue import LoopSettings
-from tasks.loop.handoff import hand_over
+from tasks.loop.handoff import write_handoff
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_context
@@ -46,7 +46,7 @@ def completed(top: Path, state: LoopState, files: Mapping[str, str] | None = Non
     memory = WorkingMemory(completed=(Completed(text=f"made {state.loop}.txt"),))
     done = state.model_copy(update={"head": head, "verified": head, "memory": memory, "ending": STOP})
     replace_state(context.repository, state, done, "done")
-    hand_over(context, done)
+    write_handoff(context, done)
     remove_worktree(context.repository, context.worktree)
     return done
 

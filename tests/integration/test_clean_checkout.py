@@ -14,10 +14,10 @@ from helmsman.config import LoopConfig
 from helmsman.records.agent import Execution
 from helmsman.records.checks import CheckReport
 from tasks.loop import steps
-from tasks.loop.prepare import ready_worktree, tear_down
+from tasks.loop.prepare import set_up_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.setup import SetupFailed
-from tasks.repository.worktree import settle_work
+from tasks.repository.worktree import commit_turn
 from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, sh, start_loop, with_submodule, write
 
 pytestmark = [pytest.mark.feature("V18"), pytest.mark.usefixtures("home")]
@@ -33,7 +33,7 @@ def begun(tmp_path: Path, top: Path, **settings: Any) -> LoopWork:
 def checked(work: LoopWork, files: Mapping[str, str] | None = None, final_text: str = "") -> CheckReport:
     """What the checks say after an iteration that committed these files, if any."""
     commit(work.path, "work", files)
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     call = record_of(work.state, 1).execution.call.model_copy(update={"final_text": final_text})
     return steps.checks.fn(work.context, work.state, Execution(call=call, change=change))
 
@@ -90,7 +90,7 @@ def test_included_files_are_those_of_the_operators_checkout_when_the_loop_began(
     write(top, {".env.test": "operator's\n", ".env": "not named\n", "secret": "not named\n"})
     (top / ".env.link").symlink_to("secret")
     work = begun(tmp_path, top, checks=("ls -A .env*; cat .env.test",))
-    ready_worktree(work.context, work.state)
+    set_up_worktree(work.context, work.state)
     assert (work.path / ".env.test").read_text() == "operator's\n"
     for folder in (work.path, top):
         write(folder, {".env.test": "the agent's\n"})
@@ -103,7 +103,7 @@ def test_a_fresh_worktree_is_set_up_once_and_torn_down_with_the_checkout(tmp_pat
     workspace = {"setup": [f"echo set-up >> {count}"], "teardown": [f"echo teardown >> {count}"]}
     work = begun(tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace=workspace)
     for _ in range(2):
-        ready_worktree(work.context, work.state)
+        set_up_worktree(work.context, work.state)
     assert count.read_text() == "set-up\n"
     assert of_base(work).passed
     tear_down(work.context, work.state)

@@ -12,7 +12,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Episode, Lesson, LessonKind
 from helmsman.records.state import LoopState
-from tasks.loop.remember import conclude, needs_model_lessons
+from tasks.loop.remember import conclude_memory, needs_model_lessons
 from tasks.memory import URL, opening, project_of
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import LoopWork
@@ -62,7 +62,7 @@ def told_twice(work: LoopWork, url: str) -> tuple[LoopState, LoopState]:
     put(url, *(lesson(name, f"Lesson {name} of its own", uses=0) for name in ("first", "second", "both")), anti)
     put(url, kept(work, 1, TEST, told=("first", "both"), guarded=("g",)))
     stopped = ended(work, Outcome.STOPPED, NOW, 1)
-    conclude(work.context, stopped)
+    conclude_memory(work.context, stopped)
     put(url, kept(work, 2, told=("second", "both", "anti"), at=LATER))
     checks = report(check(passed=True, command="make test"))
     return stopped, ended(work, Outcome.COMPLETED, LATER, 2, checks=checks)
@@ -75,7 +75,7 @@ def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_
     stopped, completed = told_twice(work, url)
     assert counts(url, "first", "second", "both") == [(1, 0), (0, 0), (1, 0)]
     for state in (completed, completed, stopped):  # again, and by a driver that knows less
-        conclude(work.context, state)
+        conclude_memory(work.context, state)
         with opening(url, NOW) as store:
             assert [(one.outcome, one.iterations) for one in store.summaries()] == [("completed", 2)]
         assert counts(url, "first", "second", "both", "anti") == [(1, 0), (1, 1), (2, 1), (1, 1)]
@@ -88,7 +88,7 @@ def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(w
         change.put_guardrail(guardrail("h", project=project_of(work.repository), failure=TEST))
     _, completed = told_twice(work, url)
     put(url, kept(work, 3, guarded=("h",), at=LATER))
-    conclude(work.context, completed)
+    conclude_memory(work.context, completed)
     with opening(url, NOW) as store:
         found = {one.id: (one.loops, one.unneeded) for one in store.guardrails(project_of(work.repository))}
     assert found == {"g": (1, 0), "h": (1, 1)}
@@ -100,13 +100,13 @@ def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: LoopWor
     put(url, kept(work, 1, TEST))
     stopped = ended(work, Outcome.STOPPED, NOW, 1, config=config)
     assert needs_model_lessons(stopped)
-    conclude(work.context, stopped)
+    conclude_memory(work.context, stopped)
     assert not needs_model_lessons(stopped)
     assert not needs_model_lessons(ended(work, Outcome.FAILED, LATER, 1, config=config))  # nothing was done since
     put(url, kept(work, 2, at=LATER))
     completed = ended(work, Outcome.COMPLETED, LATER, 2, config=config)
     assert needs_model_lessons(completed)
-    conclude(work.context, completed)
+    conclude_memory(work.context, completed)
     assert not needs_model_lessons(completed)
 
 
@@ -117,7 +117,7 @@ def test_no_secret_in_the_agents_notes_becomes_a_lesson(work: LoopWork, url: str
     notes = WorkingMemory(decisions=(Choice(chose=f"the header X-Auth {secret} for the shop's page", reason="it asks for it"),))
     for number in range(2):
         state = ended(work, Outcome.COMPLETED, NOW, 1, memory=notes, uid=f"u{number}")
-        conclude(work.context, without_secrets(state))  # as its driver has it
+        conclude_memory(work.context, without_secrets(state))  # as its driver has it
     with opening(url, NOW) as store:
         everything = store.export()
         (known,) = store.lessons(kind=LessonKind.CONVENTION)

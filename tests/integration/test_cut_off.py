@@ -13,8 +13,8 @@ from tasks.checks.run import CheckContext, Target, run_checks
 from tasks.checks.scan import security_findings
 from tasks.loop.steps import baseline
 from tasks.repository.git import commit_and_tree
-from tasks.repository.worktree import Worktree, ensure_worktree, hold_branch, restore
-from tasks.system.process import never
+from tasks.repository.worktree import Worktree, ensure_worktree, restore, set_branch
+from tasks.system.process import never_stop
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, start_loop, write
 from tests.integration.test_stop_gate import FAILS
 
@@ -46,7 +46,7 @@ def work(tmp_path: Path) -> LoopWork:
 def checked(work: LoopWork, *checks: CheckConfig) -> CheckReport:
     done, tree = commit_and_tree(work.path)
     return run_checks(
-        CheckContext(Worktree(work.path), work.state.uid, never), Target(done, tree, LoopConfig(goal="g", checks=checks))
+        CheckContext(Worktree(work.path), work.state.uid, never_stop), Target(done, tree, LoopConfig(goal="g", checks=checks))
     )
 
 
@@ -91,14 +91,14 @@ def test_the_branch_is_not_given_to_the_repository_above(work: LoopWork) -> None
     with pytest.raises(OperatorError, match="a check cut its worktree off"):
         baseline.fn(work.context, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
     with pytest.raises(OperatorError, match="is detached"):
-        hold_branch(work.path, work.state.branch, work.start)
+        set_branch(work.path, work.state.branch, work.start)
     assert footprint(work) == before
 
 
 @pytest.mark.parametrize("cut", ["removed", "a repository of its own"])
 def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: LoopWork, cut: str) -> None:
     before = footprint(work)
-    room = CheckContext(Worktree(work.path), work.state.uid, never)
+    room = CheckContext(Worktree(work.path), work.state.uid, never_stop)
     with pytest.raises(OperatorError, match="is detached") as told:
         security_findings(CUTS[cut], room, work.sh("rev-parse", "HEAD"))
     assert str(work.path / ".git") in told.value.expected
@@ -127,7 +127,7 @@ def test_in_place_a_check_that_removes_the_repository_does_not_reach_the_one_aro
     for cut in ("rm -rf .git", "rm -rf .git; git init --quiet .", "rm -rf .git; ln -s ../.git .git"):
         config = LoopConfig(goal="g", checks=(CheckConfig(command=cut),))
         with pytest.raises(OperatorError, match="a check cut its worktree off"):
-            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), Target(done, tree, config))
+            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never_stop), Target(done, tree, config))
         assert (home / "kept").read_text() == "not committed\n"
         _remove(top / ".git")
         shutil.copytree(kept, top / ".git")
@@ -150,7 +150,7 @@ def test_a_repository_that_is_kept_elsewhere_is_worked_in_as_ever(tmp_path: Path
         done, tree = commit_and_tree(top)
         config = LoopConfig(goal="g", checks=(CheckConfig(command="echo x > app.py; touch new"),))
         assert sorted(
-            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never), Target(done, tree, config)).left_behind
+            run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never_stop), Target(done, tree, config)).left_behind
         ) == [
             "app.py",
             "new",

@@ -18,7 +18,7 @@ from tasks.loop.start import create_loop
 from tasks.loopback import LoopbackServer, serving
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
-from tasks.system.environment import OF_A_SESSION
+from tasks.system.environment import SESSION_VARIABLES
 from tasks.system.lock import exclusive_driver
 from tests.fakes.command_line import CommandLine, offline_command_line, read_object
 from tests.fakes.processes import eventually, processes
@@ -112,7 +112,7 @@ def drivers(helmsman: CommandLine) -> list[psutil.Process]:
 
 
 def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_started_it_is_ended(helmsman: CommandLine) -> None:
-    session = dict.fromkeys(OF_A_SESSION, "of the session")
+    session = dict.fromkeys(SESSION_VARIABLES, "of the session")
     key = {"HELMSMAN_STATE_KEY": "of the operator, on every machine"}
     with slow_engine() as engine:
         starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url, **session, **key)
@@ -128,7 +128,7 @@ def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_star
                 """What it asked before counts for nothing."""
             assert engine.asked.acquire(timeout=60)  # it goes on asking
             assert os.getsid(driver.pid) not in {os.getsid(0), driver.pid}
-            assert not [name for name in OF_A_SESSION if driver.environ().get(name)]
+            assert not [name for name in SESSION_VARIABLES if driver.environ().get(name)]
             assert key.items() <= driver.environ().items()  # it signs the state with it, as whoever started it did
         finally:
             with suppress(psutil.NoSuchProcess):

@@ -12,7 +12,7 @@ from helmsman.records.advance import advance
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState
-from tasks.loop.recover import close
+from tasks.loop.recover import close_loop
 from tasks.loop.run import end_from_outside
 from tasks.repository.state_ref import Fenced, read_state, replace_state
 from tasks.system.journal import listening
@@ -73,7 +73,7 @@ def test_a_cancel_counts_also_where_words_or_an_answer_were_taken_in_since(work:
 def test_what_a_killed_driver_left_running_ends_before_its_work_is_kept(work: LoopWork) -> None:
     """An event at an issue may end a loop within the grace that the processes of a dead driver have."""
     left = subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: f"{work.state.uid}/1-1"}, start_new_session=True)
-    assert close(work.context, work.state, Cancelled("stop"), NOW).outcome is Outcome.CANCELLED
+    assert close_loop(work.context, work.state, Cancelled("stop"), NOW).outcome is Outcome.CANCELLED
     assert left.wait(30) < 0
 
 

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.system.environment import AGENT, BASIC, FIXED, NEVER, USUAL, agent_environment, check_environment, ours
+from tasks.system.environment import (
+    AGENT_DEFAULTS,
+    AGENT_FIXED,
+    AGENT_VARIABLES,
+    BASIC_VARIABLES,
+    NEVER_PASSED,
+    agent_environment,
+    check_environment,
+    own_environment,
+)
 
 pytestmark = pytest.mark.feature("X1")
 
@@ -34,14 +43,14 @@ NOBODYS = {
         *("path", "HOMEBREW_PREFIX", "MY_PATH", "XANTHROPIC_API_KEY", "BASH_ENV", "PS1", "OPENAI_API_KEY"),
     )
 }
-NESTED = {name: f"the {name}" for name in NEVER}
+NESTED = {name: f"the {name}" for name in NEVER_PASSED}
 EVERYTHING = BASICS | AGENTS | NOBODYS | NESTED
 
 
 def test_the_agent_sees_the_basic_variables_its_own_and_those_that_are_named() -> None:
     seen = agent_environment(EVERYTHING, ["DATABASE_URL", "AWS_*"])
     named = ("DATABASE_URL", "AWS_SECRET_ACCESS_KEY")
-    assert seen == BASICS | AGENTS | {name: NOBODYS[name] for name in named} | USUAL | FIXED
+    assert seen == BASICS | AGENTS | {name: NOBODYS[name] for name in named} | AGENT_DEFAULTS | AGENT_FIXED
 
 
 def test_a_check_sees_no_credentials_of_the_agent() -> None:
@@ -57,7 +66,7 @@ def test_a_check_keeps_the_ci_that_is_said() -> None:
     assert check_environment({"CI": "woodpecker"}, [])["CI"] == "woodpecker"
 
 
-@pytest.mark.parametrize("names", [[], ["*"], ["CLAUDE*"], list(NEVER)])
+@pytest.mark.parametrize("names", [[], ["*"], ["CLAUDE*"], list(NEVER_PASSED)])
 def test_what_tells_a_session_about_itself_is_never_handed_on_even_when_it_is_named(names: list[str]) -> None:
     for environment in (agent_environment(EVERYTHING, names), check_environment(EVERYTHING, names)):
         assert not environment.keys() & NESTED.keys()
@@ -65,7 +74,7 @@ def test_what_tells_a_session_about_itself_is_never_handed_on_even_when_it_is_na
 
 def test_what_must_not_change_while_a_loop_runs_wins_over_the_operators_environment() -> None:
     seen = agent_environment({"DISABLE_AUTOUPDATER": "0", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}, [])
-    assert seen == {**USUAL, "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
+    assert seen == {**AGENT_DEFAULTS, "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
 
 
 @pytest.mark.feature("O3")
@@ -76,13 +85,13 @@ def test_git_status_stands_before_no_message_unless_the_operator_wants_it(said: 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
 def test_a_variable_that_no_pattern_names_never_passes(source: dict[str, str]) -> None:
-    exact = {pattern for pattern in (*BASIC, *AGENT) if "*" not in pattern}
-    starts = tuple(pattern[:-1] for pattern in (*BASIC, *AGENT) if pattern.endswith("*"))
-    ends = tuple(pattern[1:] for pattern in BASIC if pattern.startswith("*"))
-    for name in agent_environment(source, []).keys() - FIXED.keys() - USUAL.keys():
+    exact = {pattern for pattern in (*BASIC_VARIABLES, *AGENT_VARIABLES) if "*" not in pattern}
+    starts = tuple(pattern[:-1] for pattern in (*BASIC_VARIABLES, *AGENT_VARIABLES) if pattern.endswith("*"))
+    ends = tuple(pattern[1:] for pattern in BASIC_VARIABLES if pattern.startswith("*"))
+    for name in agent_environment(source, []).keys() - AGENT_FIXED.keys() - AGENT_DEFAULTS.keys():
         assert name in exact or name.startswith(starts) or name.endswith(ends)
 
 
 def test_our_own_environment_is_the_process_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUST_NOW", "set")
-    assert ours()["JUST_NOW"] == "set" == os.environ["JUST_NOW"]
+    assert own_environment()["JUST_NOW"] == "set" == os.environ["JUST_NOW"]

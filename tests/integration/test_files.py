@@ -12,7 +12,7 @@ from helmsman.render.artifacts import checks_page
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.worktree import Worktree
 from tasks.system.files import lies_within, read_plain, read_within, remove_within
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tests.fakes.repositories import shell
 from tests.unit.builders import config, state
 
@@ -116,7 +116,7 @@ def test_links_in_a_circle_lie_beneath_nothing(tree: Path) -> None:
 
 def counts(tree: Path, command: str, report: str = "out/r.xml") -> object:
     check = CheckConfig(command=command, report=report)
-    result = run_check(CheckContext(Worktree(tree), f"it-{uuid4().hex}", never, ("secret", "mine")), 0, check, 20)
+    result = run_check(CheckContext(Worktree(tree), f"it-{uuid4().hex}", never_stop, ("secret", "mine")), 0, check, 20)
     return result.counts.passed if result.counts else None, result.ran
 
 
@@ -137,7 +137,7 @@ def test_a_report_in_the_tree_is_read(tree: Path) -> None:
 def test_a_report_that_is_not_read_because_it_lies_outside_is_told(tree: Path, command: str, report: str, told: bool) -> None:
     (tree / "mine.xml").write_text(REPORT.format("mine"))
     result = run_check(
-        CheckContext(Worktree(tree), f"it-{uuid4().hex}", never), 0, CheckConfig(command=command, report=report), 20
+        CheckContext(Worktree(tree), f"it-{uuid4().hex}", never_stop), 0, CheckConfig(command=command, report=report), 20
     )
     assert (result.passed, result.error, "is not read" in result.remark) == (True, "", told)
     shown = checks_page(state(config()).model_copy(update={"checks": CheckReport(tree="t", results=(result,))}))

@@ -12,7 +12,7 @@ from helmsman.config import WorkspaceConfig
 from helmsman.errors import OperatorError, TransientError
 from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
 from tasks.repository.loop_context import worktree_of
-from tasks.repository.worktree import restore, salvage, settle_work
+from tasks.repository.worktree import commit_turn, restore, salvage
 from tests.fakes.repositories import LOOP, commit, make_repository, sh, start_loop, write
 
 ROOT = Path(__file__).parents[2]
@@ -176,7 +176,7 @@ def test_no_program_of_the_repository_runs_by_our_commands(tmp_path: Path, hooks
     ran.unlink()
     work = start_loop(top, tmp_path / "tree")
     write(work.path, {"new.py": "x"})
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     write(work.path, {"more.py": "x"})
     restore(work.path, change.commit)
     write(work.path, {"again.py": "x"})
@@ -214,7 +214,7 @@ def test_tags_and_files_that_are_named_like_our_revisions_do_not_mislead(tmp_pat
     work = start_loop(top, tmp_path / "tree")
     commit(work.path, "three", {"three": "x", "HEAD": "x", work.start: "x"})
     commit(work.path, "four", {f"{work.start}..{work.sh('rev-parse', 'HEAD', '--').splitlines()[0]}": "x"})
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     assert [one.subject for one in change.commits] == ["four", "three"]
     assert change.files_changed == 4
     assert commit_and_tree(work.path)[0] == change.commit == read_ref(top, f"refs/heads/helmsman/{LOOP}")

@@ -14,7 +14,7 @@ from helmsman.records.alignment import ALIGNMENT, Alignment
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.loop.alignment_file import align_folder, with_alignment
-from tasks.loop.handoff import NAME, hand_over, handoffs_at_commit, handoffs_in_checkout
+from tasks.loop.handoff import HANDOFF_FILE, handoffs_at_commit, handoffs_in_checkout, write_handoff
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import remove_worktree
@@ -51,7 +51,7 @@ def configured(state: LoopState, **changes: object) -> LoopState:
 def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_that_file(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     assert work.sh("diff", "--name-only", state.verified, BRANCH) == ALIGNMENT
     assert work.sh("rev-parse", f"{BRANCH}^") == state.verified
     assert read(work.at(ALIGNMENT)) == AGREED.model_copy(update={"more": work.at(ALIGNMENT)[len(render(AGREED)) + 1 :].rstrip()})
@@ -66,12 +66,12 @@ def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_t
 def test_a_second_time_and_after_the_worktree_is_gone_nothing_changes(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     first = sh(work.repository.top, "rev-parse", BRANCH)
     remove_worktree(work.repository, work.path)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     sh(work.repository.top, "merge", "--quiet", "--ff-only", BRANCH)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     assert sh(work.repository.top, "rev-parse", BRANCH) == first
     assert sh(work.repository.top, "status", "--porcelain") == ""
 
@@ -79,17 +79,17 @@ def test_a_second_time_and_after_the_worktree_is_gone_nothing_changes(tmp_path: 
 def test_who_died_between_the_file_and_the_commit_is_gone_on_with(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     work.sh("update-ref", f"refs/heads/{BRANCH}", state.head)
     assert work.sh("status", "--porcelain") == f"M  {ALIGNMENT}"
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     assert work.sh("status", "--porcelain") == ""
     assert work.at(ALIGNMENT).count(HEADING) == 1
 
 
 def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_an_order_or_a_question(tmp_path: Path) -> None:
     work = begun(tmp_path)
-    hand_over(work.context, completed(work))
+    write_handoff(work.context, completed(work))
     assert handoffs_in_checkout(work.repository, ALIGNMENT) == handoffs_at_commit(work.repository, work.start, ALIGNMENT) == ""
     assert "You must mend the printer." in handoffs_at_commit(work.repository, BRANCH, ALIGNMENT)
     remove_worktree(work.repository, work.path)
@@ -109,7 +109,7 @@ def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tm
     in_place = configured(work.state, workspace={"in_place": True}, alignment="docs/align.md")
     head = commit(top, "the work", {"app.py": "2\n"})
     state = in_place.model_copy(update={"branch": "main", "head": head, "ending": STOP, "memory": MEMORY})
-    hand_over(LoopContext(work.repository, top, work.context.folder), state)
+    write_handoff(LoopContext(work.repository, top, work.context.folder), state)
     assert sh(top, "status", "--porcelain") == ""
     assert HEADING in (top / "docs" / "align.md").read_text()
 
@@ -119,11 +119,11 @@ def test_what_a_person_has_in_hand_of_the_file_stays_in_hand_and_is_in_the_way(t
     state = completed(work)
     (work.path / ALIGNMENT).write_text("a person's\n")
     with pytest.raises(OperatorError, match="that checkout could not be updated"):
-        hand_over(work.context, state)
+        write_handoff(work.context, state)
     assert (work.path / ALIGNMENT).read_text() == "a person's\n"
     assert HEADING not in work.at(ALIGNMENT)
     (work.path / ALIGNMENT).write_text(work.at(ALIGNMENT) + "\n")
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     assert HEADING in work.at(ALIGNMENT)
 
 
@@ -132,8 +132,8 @@ def test_a_file_that_is_in_no_commit_is_not_touched_and_the_branch_can_be_merged
     state = completed(work)
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     kept = align_folder(work.repository, ALIGNMENT).left
-    hand_over(work.context, state)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
+    write_handoff(work.context, state)
     assert kept.read_text().count(HEADING) == 1
     assert (work.repository.top / ALIGNMENT).read_text() == render(AGREED)
     assert work.sh("rev-parse", BRANCH) == state.head
@@ -147,7 +147,7 @@ def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_s
     another = LoopConfig(goal="print it", checks=work.state.config.checks)
     with pytest.raises(OperatorError, match="about another goal"):
         with_alignment(work.repository, another)
-    hand_over(work.context, completed(work))
+    write_handoff(work.context, completed(work))
     assert with_alignment(work.repository, another) == another
 
 
@@ -155,8 +155,8 @@ def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_s
 def test_colleagues_can_read_a_handoff_and_the_file_that_it_was_written_into(tmp_path: Path) -> None:
     work = begun(tmp_path, {"app.py": "1\n"})
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
-    hand_over(work.context, completed(work))
-    written = align_folder(work.repository, ALIGNMENT).left, work.context.folder.root / NAME
+    write_handoff(work.context, completed(work))
+    written = align_folder(work.repository, ALIGNMENT).left, work.context.folder.root / HANDOFF_FILE
     assert [path.stat().st_mode & 0o777 for path in written] == [0o644, 0o644]
 
 
@@ -164,8 +164,8 @@ def test_a_file_that_was_committed_after_the_loop_began_is_left_as_it_is(tmp_pat
     work = begun(tmp_path, {"app.py": "1\n"})
     state = completed(work)
     commit(work.repository.top, "align", {ALIGNMENT: render(AGREED)})
-    hand_over(work.context, state)
-    assert (work.context.folder.root / NAME).read_text().startswith(HEADING)
+    write_handoff(work.context, state)
+    assert (work.context.folder.root / HANDOFF_FILE).read_text().startswith(HEADING)
     assert sh(work.repository.top, "status", "--porcelain") == ""
     assert "the parser" in handoffs_in_checkout(work.repository, ALIGNMENT)
 
@@ -173,9 +173,9 @@ def test_a_file_that_was_committed_after_the_loop_began_is_left_as_it_is(tmp_pat
 def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_path: Path) -> None:
     work = begun(tmp_path, {"app.py": "1\n"})
     state = completed(work)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     assert work.sh("rev-parse", BRANCH) == state.head
-    hand_over(work.context, configured(state, alignment="docs/deep/a b,c.md"))
+    write_handoff(work.context, configured(state, alignment="docs/deep/a b,c.md"))
     found = read(work.at("docs/deep/a b,c.md"))
     assert isinstance(found, Alignment)
     assert (found.goal, HEADING in found.more) == (GOAL, True)
@@ -186,14 +186,14 @@ def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
     source = make_repository(tmp_path / "source", {ALIGNMENT: render(AGREED)})
     sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
     work = start_loop(tmp_path / "top.git", tmp_path / "tree")
-    hand_over(work.context, completed(work))
+    write_handoff(work.context, completed(work))
     assert HEADING in work.at(ALIGNMENT)
 
 
 def test_nothing_is_handed_over_where_the_loop_holds_to_no_file(tmp_path: Path) -> None:
     work = begun(tmp_path)
     state = completed(work)
-    hand_over(work.context, configured(state, alignment=""))
+    write_handoff(work.context, configured(state, alignment=""))
     assert work.sh("rev-parse", BRANCH) == state.head
 
 
@@ -220,16 +220,16 @@ def test_whatever_lies_in_its_place_is_left_and_the_reason_told(
     before = work.sh("rev-parse", BRANCH)
     state = completed(work)
     with pytest.raises(OperatorError):
-        hand_over(work.context, state)
+        write_handoff(work.context, state)
     assert work.sh("rev-parse", f"{BRANCH}^") == before
-    assert (work.context.folder.root / NAME).read_text().startswith(HEADING)
+    assert (work.context.folder.root / HANDOFF_FILE).read_text().startswith(HEADING)
 
 
 @pytest.mark.parametrize("text", ["# Alignment of our wheels\n", ""])
 def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: str) -> None:
     work = begun(tmp_path, {ALIGNMENT: text})
     state = completed(work)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     assert work.sh("rev-parse", BRANCH) == state.head
     assert (
         handoffs_at_commit(work.repository, BRANCH, ALIGNMENT)
@@ -244,7 +244,7 @@ def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> 
     (work.path / ALIGNMENT).write_bytes(b"\xef\xbb\xbf" + render(AGREED).replace("\n", "\r\n").encode())
     (work.path / ALIGNMENT).chmod(0o755)
     state = completed(work)
-    hand_over(work.context, state)
+    write_handoff(work.context, state)
     after = (work.path / ALIGNMENT).read_bytes()
     assert after.startswith(b"\xef\xbb\xbf# Alignment\r\n")
     assert after.count(b"\n") == after.count(b"\r\n")
@@ -259,7 +259,7 @@ def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:
     state = completed(work)
     work.sh("reset", "--quiet", "--hard", work.start)
     with pytest.raises(OperatorError, match="no longer contains the loop's work"):
-        hand_over(work.context, state)
+        write_handoff(work.context, state)
     assert work.sh("rev-parse", BRANCH) == work.start
 
 
@@ -267,6 +267,6 @@ def test_no_secret_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
     work = begun(tmp_path)
     memory = WorkingMemory(uncertainties=("is s3cr3t-of-the-shop still valid?",))
-    hand_over(work.context, without_secrets(completed(work, memory=memory)))  # as the driver has it
+    write_handoff(work.context, without_secrets(completed(work, memory=memory)))  # as the driver has it
     assert "is [SHOP_TOKEN] still valid?" in work.at(ALIGNMENT)
-    assert "s3cr3t" not in (work.context.folder.root / NAME).read_text()
+    assert "s3cr3t" not in (work.context.folder.root / HANDOFF_FILE).read_text()

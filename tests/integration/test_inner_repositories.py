@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import OperatorError
 from tasks.repository.git import open_repository
-from tasks.repository.worktree import dirty_paths, ensure_worktree, require_clean, restore, salvage, settle_work
+from tasks.repository.worktree import commit_turn, dirty_paths, ensure_worktree, require_clean, restore, salvage
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, sh, start_loop, with_submodule, write
 
 pytestmark = pytest.mark.feature("D5")
@@ -57,7 +57,7 @@ def test_what_such_a_repository_is_set_up_to_run_never_runs_and_its_files_are_ke
     evil = tmp_path / "evil"
     planted(work, evil, "sub", declared)
     dirty_paths(work.path)
-    settle_work(work.repository, work.path, work.state, work.start)
+    commit_turn(work.repository, work.path, work.state, work.start)
     assert {"sub/f", "sub/.gitignore", "lib"} <= work.names()
     assert "sub/x.log" not in work.names()
     assert not evil.exists()
@@ -78,7 +78,7 @@ def test_neither_when_a_check_plants_it_nor_when_an_attempt_dies(work: LoopWork,
 def test_one_in_the_place_of_a_submodule_is_none(work: LoopWork, tmp_path: Path) -> None:
     shutil.rmtree(work.path / "lib")
     hostile(work.path / "lib", tmp_path / "evil")
-    settle_work(work.repository, work.path, work.state, work.start)
+    commit_turn(work.repository, work.path, work.state, work.start)
     assert {"lib/f"} <= work.names()
     assert not (tmp_path / "evil").exists()
 

@@ -12,7 +12,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.triggers import Handled, Ignored
 from tasks.approvals import answers
 from tasks.loop.recover import repair
-from tasks.loop.run import driving
+from tasks.loop.run import drive_loop
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.repository.state_ref import Fenced
@@ -115,7 +115,7 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
     monkeypatch.setattr("tasks.loop.run.repair", mending)
     monkeypatch.setattr("tasks.engine.runs.run_id", uuid4)
     request = LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=reopen)
-    with pytest.raises(Fenced), driving(request):
+    with pytest.raises(Fenced), drive_loop(request):
         pass
     assert heard == [True]
 

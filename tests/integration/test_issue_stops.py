@@ -15,7 +15,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Handled, Ignored, IssueEvent
 from tasks.approvals import answers
-from tasks.loop.recover import close
+from tasks.loop.recover import close_loop
 from tasks.loop.remote_handover import acquire_lease, pull_state
 from tasks.repository.git import Repository, git, open_repository, read_ref
 from tasks.repository.loop_context import LoopContext, loop_folder, worktree_of
@@ -116,9 +116,9 @@ def test_a_stop_that_is_too_late_is_said_not_to_be_done(
 
     def closing(context: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
         go_on(other, read_state(other, loop.loop)[0], os.urandom(4).hex())
-        return close(context, state, why, now)
+        return close_loop(context, state, why, now)
 
-    monkeypatch.setattr("tasks.triggers.issues.close", closing)
+    monkeypatch.setattr("tasks.triggers.issues.close_loop", closing)
     with pytest.raises(OperatorError):
         handle_issue_event(stop(served, api, ""), NOW)
     assert isinstance(handle_issue_event(stop(served, api, "/helmsman cancel"), NOW), Ignored)

@@ -13,7 +13,7 @@ from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.view import JudgeQuestion, Shelf, Source
 from tasks.models.judge import ask_judge, way_of
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tasks.system.secrets import register
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
@@ -39,7 +39,7 @@ def ask(
     api: JudgeApi,
     asked: JudgeQuestion | None = None,
     *,
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = never_stop,
     key: str = KEY,
     shelf: Shelf = lambda _: (),
     **config: Any,

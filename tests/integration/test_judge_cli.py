@@ -14,7 +14,7 @@ from helmsman.errors import Cancelled
 from helmsman.records.checks import Judgement
 from helmsman.verify.judge.view import JudgeQuestion
 from tasks.models.judge import ask_judge
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.faults import Fault
 from tests.fakes.judge_questions import BAD, GOOD, judge_config, question
@@ -33,7 +33,7 @@ class Asked:
     """What came of asking, and what the model was asked."""
 
     def __init__(
-        self, script: Script, home: Path, of: JudgeQuestion | None = None, *, stop: Callable[[], bool] = never, **config: Any
+        self, script: Script, home: Path, of: JudgeQuestion | None = None, *, stop: Callable[[], bool] = never_stop, **config: Any
     ) -> None:
         criteria = config.pop("criteria", ())
         with ScriptedModel(script) as model, unique_tag() as tag:

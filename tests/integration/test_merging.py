@@ -8,7 +8,7 @@ from helmsman.parsers.alignment_file import render
 from helmsman.records.alignment import Alignment
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome
-from tasks.loop.merge import begin_landing, land
+from tasks.loop.merge import begin_merge, merge_loop
 from tests.fakes.proven_loops import AT_MOST_TWO, ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, make_repository, sh, write
 
@@ -28,7 +28,7 @@ def checked_trees(landing: ProvenLoop) -> list[str]:
         trees.append(tree)
         return landing.check(commit_, tree)
 
-    land(landing.context, begin_landing(landing.context, landing.state), check)
+    merge_loop(landing.context, begin_merge(landing.context, landing.state), check)
     return trees
 
 
@@ -160,7 +160,7 @@ def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing
             break
         return report
 
-    land(landing.context, begin_landing(landing.context, landing.state), check)
+    merge_loop(landing.context, begin_merge(landing.context, landing.state), check)
     assert {"one.py", "two.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
     assert sh(landing.top, "log", "-1", "--format=%s", landing.merged.base) == "two"
 
@@ -176,7 +176,7 @@ def test_a_base_that_nobody_has_checked_out_moves_by_compare_and_swap_too(landin
             sh(landing.top, "update-ref", "refs/heads/main", theirs)
         return report
 
-    land(landing.context, begin_landing(landing.context, landing.state), check)
+    merge_loop(landing.context, begin_merge(landing.context, landing.state), check)
     assert landing.merged.base == theirs
     assert {"faster.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
 

@@ -10,7 +10,7 @@ from prefect.logging import disable_run_logger
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome
 from tasks.loop import merge as merge_attempt
-from tasks.loop.merge import begin_landing, catch_up, land
+from tasks.loop.merge import begin_merge, finish_branch_move, merge_loop
 from tasks.loop.run import end_from_outside
 from tasks.repository.loop_context import loop_context
 from tasks.repository.worktree import restore
@@ -60,7 +60,7 @@ def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_the
             made.append(commit(tmp_path / "person", "by hand", {"person.py": "1\n"}))
         return landing.check(name, tree)
 
-    land(landing.context, begin_landing(landing.context, landing.state), check)
+    merge_loop(landing.context, begin_merge(landing.context, landing.state), check)
     sh(landing.top, "merge-base", "--is-ancestor", made[0], landing.state.branch)
     assert (landing.state.merged, landing.state.ending) == (None, None)
     assert sh(tmp_path / "person", "status", "--porcelain") == ""
@@ -134,7 +134,7 @@ def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_fi
             landing.land()
     assert landing.state.ending is not None
     assert landing.at(landing.state.branch) == landing.trouble.work
-    catch_up(landing.context, landing.state)  # as the next driver does before it asks anything
+    finish_branch_move(landing.context, landing.state)  # as the next driver does before it asks anything
     assert landing.at(landing.state.branch) == landing.state.head == landing.trouble.head
 
 

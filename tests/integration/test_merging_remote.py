@@ -7,7 +7,7 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Decision, Outcome
-from tasks.loop.merge import begin_landing, find_target, land, move_target
+from tasks.loop.merge import begin_merge, find_target, merge_loop, move_target
 from tests.fakes.proven_loops import ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, sh, write
 
@@ -76,7 +76,7 @@ def test_who_pushes_while_the_checks_run_is_not_overwritten(clones: Clones) -> N
             clones.theirs(name)
         return clones.landing.check(commit_, tree)
 
-    land(clones.landing.context, begin_landing(clones.landing.context, clones.landing.state), check)
+    merge_loop(clones.landing.context, begin_merge(clones.landing.context, clones.landing.state), check)
     assert sh(clones.remote, "show", "main:faster.py") == "1"
     assert clones.held == clones.landing.merged.commit
 

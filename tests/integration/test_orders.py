@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.repository.instructions import LARGEST_FILE, MOST_FILES, read_orders
+from tasks.repository.instructions import LARGEST_FILE, MOST_FILES, read_instructions
 from tests.unit.builders import config
 
 pytestmark = pytest.mark.feature("S11")
@@ -18,7 +18,7 @@ def write(folder: Path, name: str, text: str | bytes = "Never push.\n") -> None:
 
 
 def sources(folder: Path, goal: str = "It works.") -> list[str]:
-    return list(dict.fromkeys(order.source for order in read_orders(folder, config(goal))))
+    return list(dict.fromkeys(order.source for order in read_instructions(folder, config(goal))))
 
 
 def test_orders_come_from_goal_criteria_rubric_guides_guard_rails_specifications_and_named_documents(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_orders_come_from_goal_criteria_rubric_guides_guard_rails_specifications
         write(tmp_path, name)
     write(tmp_path, "docs/other.md")
     of = config("Implement docs/plan.md.", judge={"criteria": [{"id": "c1", "text": "Every route must answer."}]})
-    assert [(order.source, order.line) for order in read_orders(tmp_path, of)] == [
+    assert [(order.source, order.line) for order in read_instructions(tmp_path, of)] == [
         ("goal", 1),
         ("criteria c1", 1),
         *((name, 1) for name in ("RUBRIC.md", "AGENTS.md", "CLAUDE.md", ".helmsman/guardrails.md", "docs/plan.md")),
@@ -60,7 +60,7 @@ def test_broken_text_pipes_and_folders_are_no_trouble(tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     write(tmp_path, "AGENTS.md", b"\xef\xbb\xbfNever push.\n")
-    assert [order.text for order in read_orders(tmp_path, config("It works."))] == ["Never push."]
+    assert [order.text for order in read_instructions(tmp_path, config("It works."))] == ["Never push."]
 
 
 def test_files_and_their_sizes_are_bounded(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from tasks.agents.catalogue import LoopSettings
 from tasks.checks.judging import audit, revert_protected
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
-from tasks.repository.plan import plan_in_hand, put_back, tick
-from tasks.repository.worktree import hold_branch, measure_change, restore, settle_work
+from tasks.repository.plan import current_item, revert_plan, tick
+from tasks.repository.worktree import commit_turn, measure_change, restore, set_branch
 from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, record_of, start_loop
 
 pytestmark = pytest.mark.feature("M8")
@@ -46,8 +46,8 @@ def settled(work: LoopWork, files: dict[str, str] | None = None) -> Any:
     """What a turn of the agent comes to: what it left is committed, and then its plan is looked at."""
     if files:
         commit(work.path, "work", files)
-    settle_work(work.repository, work.path, work.state, work.start)
-    return put_back(work.context, work.state, work.start)
+    commit_turn(work.repository, work.path, work.state, work.start)
+    return revert_plan(work.context, work.state, work.start)
 
 
 def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(work: LoopWork) -> None:
@@ -57,7 +57,7 @@ def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(wo
     assert work.sh("diff", "--name-only", work.start, BRANCH) == "app.py"
     assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back the plan"
     assert work.sh("status", "--porcelain") == ""
-    assert put_back(work.context, work.state, work.start) is None
+    assert revert_plan(work.context, work.state, work.start) is None
 
 
 @pytest.mark.parametrize("how", ["gone", "a link", "a folder", "its folder is a file"])
@@ -84,7 +84,7 @@ def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
     trouble = MergeProblem.model_validate({"kind": "conflict", "files": met, **at})
     state = work.state.model_copy(update={"merging": Merging(trouble=trouble)})
     commit(work.path, "resolved", {"docs/tasks.md": PLAN.replace("Write b", "Write b well")})
-    assert put_back(work.context, state, work.start) is None
+    assert revert_plan(work.context, state, work.start) is None
 
 
 @pytest.mark.feature("M9")
@@ -92,7 +92,7 @@ def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cann
     work: LoopWork,
 ) -> None:
     asked = LoopWork(work.repository, work.path, work.state.model_copy(update={"oversight": ASKED}), work.start)
-    hand = plan_in_hand(asked.context, asked.state, work.start)
+    hand = current_item(asked.context, asked.state, work.start)
     assert hand is not None
     assert hand.anew
     circle = settled(asked, {"docs/tasks.md": "- [ ] T003 x (needs T004)\n- [ ] T004 y (needs T003)\n"})
@@ -136,9 +136,9 @@ def test_a_driver_that_died_anywhere_in_a_tick_does_it_again_to_the_same_end(wor
     for stands_on in ("before", "between", "after"):
         if stands_on == "before":
             restore(work.path, before)
-            hold_branch(work.path, BRANCH, before)
+            set_branch(work.path, BRANCH, before)
         elif stands_on == "between":
-            hold_branch(work.path, BRANCH, before)
+            set_branch(work.path, BRANCH, before)
         assert ticked(work, evidence) == done
         assert work.sh("rev-parse", BRANCH) == done.commit
     assert work.sh("log", "--format=%s", f"{work.start}..{BRANCH}").splitlines() == ["Tick T001: Write a", "work"]
@@ -197,7 +197,7 @@ def test_an_item_that_left_its_plan_is_not_done(work: LoopWork) -> None:
     state = work.state.model_copy(update={"config": LoopConfig.model_validate(config)})
     start = commit(work.path, "a person words it anew", {"docs/tasks.md": "- [ ] T005 Write a well\n"})
     with pytest.raises(OperatorError) as caught:
-        plan_in_hand(work.context, state, start)
+        current_item(work.context, state, start)
     assert "'T001' is no longer an item of docs/tasks.md" in str(caught.value)
     assert "helmsman resume the-loop --set plan.item=" in str(caught.value)
 

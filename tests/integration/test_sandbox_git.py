@@ -18,7 +18,7 @@ from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import git, open_repository
 from tasks.repository.worktree import Worktree
 from tasks.sandbox.enter import Agent, Command, agent_sandbox
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tests.fakes.sandbox_scene import BRANCH, SandboxScene, make_scene
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
@@ -127,7 +127,7 @@ def test_a_repository_that_borrows_is_seen_whole(scene: SandboxScene, tmp_path: 
 
 
 def room(scene: SandboxScene) -> CheckContext:
-    return CheckContext(Worktree(scene.worktree), f"check-{uuid4().hex}", never, sandbox=CHECKS_TOO)
+    return CheckContext(Worktree(scene.worktree), f"check-{uuid4().hex}", never_stop, sandbox=CHECKS_TOO)
 
 
 def checked(scene: SandboxScene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:

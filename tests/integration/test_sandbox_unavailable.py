@@ -12,7 +12,7 @@ from deployments.doctor import collect_findings
 from deployments.leftovers import Finding
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
-from tasks.loop.run import begun
+from tasks.loop.run import begin_loop
 from tasks.sandbox.probe import CONTAINERS, require_sandbox
 from tests.fakes.command_line import offline_command_line
 from tests.fakes.repositories import make_repository
@@ -131,4 +131,4 @@ def test_a_run_under_a_worker_is_refused_before_anything_is_paid_for(tmp_path: P
     monkeypatch.setenv("PATH", path_without(tmp_path / "bin"))
     nobody_looked_at: Any = "a repository"
     with pytest.raises(OperatorError, match="bubblewrap is not installed"):
-        begun(nobody_looked_at, state(config(sandbox=BUBBLEWRAP)))
+        begin_loop(nobody_looked_at, state(config(sandbox=BUBBLEWRAP)))

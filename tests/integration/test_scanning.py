@@ -13,7 +13,7 @@ from tasks.checks.run import CheckContext
 from tasks.checks.scan import MOST_LEAKS, Scanned, secrets_in, security_findings
 from tasks.repository.diffs import LARGEST_SEARCHED, MOST_COMMITS
 from tasks.repository.worktree import Worktree
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("S13")
@@ -236,7 +236,7 @@ FINDING = {
 
 
 def room(top: Path) -> CheckContext:
-    return CheckContext(Worktree(top), tag=f"t/{uuid4().hex}", stop=never)
+    return CheckContext(Worktree(top), tag=f"t/{uuid4().hex}", stop=never_stop)
 
 
 def test_a_scan_that_exits_with_1_is_read_and_leaves_nothing_behind(top: Path) -> None:

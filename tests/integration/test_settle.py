@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.records.agent import Change
 from tasks.repository.git import current_branch, succeeds
-from tasks.repository.worktree import dirty_paths, settle_work
+from tasks.repository.worktree import commit_turn, dirty_paths
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, shell, start_loop, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2", "E3")
@@ -23,7 +23,7 @@ def work(tmp_path: Path) -> LoopWork:
 
 
 def settle(work: LoopWork) -> Change:
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     assert current_branch(work.path) == BRANCH
     assert sh(work.repository.top, "rev-parse", BRANCH) == change.commit
     assert succeeds(work.path, "merge-base", "--is-ancestor", work.start, change.commit)
@@ -184,7 +184,7 @@ def test_a_repository_inside_the_worktree_is_kept_as_files(work: LoopWork, commi
     assert not [name for name in work.names() if "pyc" in name] or committed
     assert not [line for line in work.sh("ls-tree", "-r", BRANCH).splitlines() if line.startswith("160000")]
     write(work.path, {"inner/more.py": "x"})
-    assert settle_work(work.repository, work.path, work.state, work.sh("rev-parse", "HEAD")).files == ("inner/more.py",)
+    assert commit_turn(work.repository, work.path, work.state, work.sh("rev-parse", "HEAD")).files == ("inner/more.py",)
 
 
 @pytest.mark.feature("X3")
@@ -210,7 +210,7 @@ def test_work_in_a_submodule_is_committed_in_it(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
     work = start_loop(with_submodule(tmp_path / "top"), tmp_path / "tree")
     write(work.path / "lib", {"lib.py": "LIB = 2\n", "__pycache__/lib.pyc": "x"})
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     assert (change.files, change.leftovers_committed) == (("lib",), True)
     assert sh(work.path / "lib", "show", "--format=%an", "--name-only") == "Helmsman\n\nlib.py"
 

@@ -9,7 +9,7 @@ import pytest
 from helmsman.config import LoopConfig
 from tasks.checks.run import CheckContext, run_laid_out
 from tasks.checks.targets import clean_checkout
-from tasks.system.process import never
+from tasks.system.process import never_stop
 from tests.fakes.processes import STUBBORN, eventually, tagged_pids
 from tests.fakes.repositories import LoopWork, write
 from tests.integration.stop_work import ASKS, ended, gate, picture, work
@@ -143,7 +143,7 @@ def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: LoopWork, tag: 
 
 def test_a_check_is_run_again_only_where_the_allowance_lasts(work: LoopWork, tag: str, tmp_path: Path) -> None:
     left = iter((60.0, 0.0))
-    room = CheckContext(clean_checkout(work.context, work.state), tag, never, allowance=lambda _: next(left))
+    room = CheckContext(clean_checkout(work.context, work.state), tag, never_stop, allowance=lambda _: next(left))
     room.checkout.prepare(work.start)
     config = LoopConfig.model_validate({"goal": "g", "checks": [failing_until(tmp_path / "ran", 2)]})
     (result,), _ = run_laid_out(room, config)

@@ -10,7 +10,7 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.records.agent import KeptSession
 from tasks.loop import remote_handover
 from tasks.loop.recover import mark_lost
-from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, pushing_at_end
+from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, push_at_end
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context, loop_folder
 from tasks.repository.remote import push_loop
@@ -125,14 +125,14 @@ def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away
         pull_state(one, LOOP, PUSH_CONFIG, held=False)
     with pytest.raises(TransientError):
         check_lease(one, state)
-    assert remote_handover.is_ours(one, state)
+    assert remote_handover.holds_lease(one, state)
 
 
 def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Repository, remote: Path) -> None:
     state = begin_loop(one)
 
     def asked() -> None:
-        with pushing_at_end(one, LOOP):
+        with push_at_end(one, LOOP):
             replace_state(one, state, state.model_copy(update={"gates_asked": 1}), "ask")
             raise RuntimeError("suspended")
 

@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.loop import remote_handover
 from tasks.loop.recover import mark_lost, reset_branch
-from tasks.loop.remote_handover import acquire_lease, pull_state, pushing_at_end, refuse_taken
+from tasks.loop.remote_handover import acquire_lease, pull_state, push_at_end, require_new_name
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.loop_context import loop_context
 from tasks.repository.remote import push_loop
@@ -82,11 +82,11 @@ def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: R
 
 
 def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Repository) -> None:
-    refuse_taken(two, LOOP, PUSH_CONFIG)
+    require_new_name(two, LOOP, PUSH_CONFIG)
     begin_loop(one)
-    refuse_taken(two, LOOP, RemoteConfig())
+    require_new_name(two, LOOP, RemoteConfig())
     with pytest.raises(OperatorError, match="a loop named loop already exists on remote origin"):
-        refuse_taken(two, LOOP, PUSH_CONFIG)
+        require_new_name(two, LOOP, PUSH_CONFIG)
 
 
 def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(one: Repository, two: Repository) -> None:
@@ -120,11 +120,11 @@ def silent() -> Iterator[str]:
 def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     one: Repository, silent: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(remote_handover, "SECONDS_AT_AN_END", 0.5)
+    monkeypatch.setattr(remote_handover, "END_SECONDS", 0.5)
     state = begin_loop(one)
     git(one.common, "remote", "set-url", "origin", silent)
-    assert remote_handover.is_ours(one, state)
-    with pushing_at_end(one, LOOP):
+    assert remote_handover.holds_lease(one, state)
+    with push_at_end(one, LOOP):
         pass
     (told,) = caplog.records
     assert "no answer within 0.5 s" in told.getMessage()

@@ -64,7 +64,7 @@ def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_
 ) -> None:
     for noted in keys_folder().glob("*.tip"):
         noted.unlink()  # so that whoever looks has something to note
-    real = state_ref.doubt_of
+    real = state_ref.find_doubt
 
     def slow(*arguments: Any) -> Any:
         looking.undo()
@@ -72,7 +72,7 @@ def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_
         return real(*arguments)
 
     with monkeypatch.context() as looking:
-        looking.setattr(state_ref, "doubt_of", slow)
+        looking.setattr(state_ref, "find_doubt", slow)
         state_ref.show_state(ahead, LOOP)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 

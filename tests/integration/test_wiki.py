@@ -12,9 +12,9 @@ from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP
 from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.loop.prepare import prepare
-from tasks.loop.wiki import lay_out, update_wiki, wiki_folder
+from tasks.loop.wiki import copy_wiki, update_wiki, wiki_folder
 from tasks.repository.state_ref import replace_state
-from tasks.repository.worktree import dirty_paths, remove_worktree, settle_work
+from tasks.repository.worktree import commit_turn, dirty_paths, remove_worktree
 from tests.fakes.repositories import LOOP, NOW, LoopWork, commit, make_repository, record_of, shell, start_loop
 from tests.unit.builders import STOP
 
@@ -76,7 +76,7 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Loo
 def test_without_the_wish_for_a_wiki_nothing_is_written(work: LoopWork) -> None:
     state = work.state.model_copy(update={"ending": STOP})
     update_wiki(work.context, state)
-    lay_out(work.context, state)
+    copy_wiki(work.context, state)
     assert not wiki(work).exists()
     assert not (work.path / ".helmsman").exists()
 
@@ -178,7 +178,7 @@ def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: LoopWork) -> None
     state = completed(work)
     prepare(work.context, state, NOW)
     update_wiki(work.context, state)
-    lay_out(work.context, state)
+    copy_wiki(work.context, state)
     laid = work.path / ".helmsman" / "wiki"
     copied = everything(laid)
     assert copied.pop(".gitignore") == b"*\n"
@@ -187,8 +187,8 @@ def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: LoopWork) -> None
     assert dirty_paths(work.path) == ()
     work.sh("add", "--all", ".")
     assert work.sh("status", "--porcelain") == ""
-    assert not settle_work(work.repository, work.path, state, work.start).leftovers_committed
-    lay_out(work.context, state)
+    assert not commit_turn(work.repository, work.path, state, work.start).leftovers_committed
+    copy_wiki(work.context, state)
     remove_worktree(work.repository, work.path)
     assert not work.path.exists()
 

@@ -13,7 +13,7 @@ from helmsman.records.proof import JudgeMemory, Rejection
 from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.steps import checks, checks_fingerprint
 from tasks.repository.git import current_branch
-from tasks.repository.worktree import dirty_paths, settle_work
+from tasks.repository.worktree import commit_turn, dirty_paths
 from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, record_of, shell, start_loop
 
 pytestmark = pytest.mark.feature("O4")
@@ -121,7 +121,7 @@ def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outs
     commit(top, "a trap")
     work = start_loop(top, tmp_path / "hostile-tree")
     prepare(work.context, work.state, NOW)
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     assert change.files == (".helmsman",)
     assert dirty_paths(work.path) == ()
     assert progress(work).read_text() == ""
@@ -150,7 +150,7 @@ def checked(work: LoopWork, change: Change, **sections: object) -> CheckReport:
 )
 def test_a_check_that_plays_with_git_does_not_take_the_loop_along(work: LoopWork, command: str) -> None:
     head = commit(work.path, "work", {"app.py": "2\n"})
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     named = f"git config user.name x; git config user.email x; {command}"
     report = checked(work, change, checks=({"command": named},), workspace={"clean": False})
     assert report.passed, report
@@ -182,7 +182,7 @@ echo '=== 1 failed, 1 passed in 0.01s ==='; exit 1
 def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
     work: LoopWork, tmp_path: Path, *, tolerated: bool
 ) -> None:
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     command = FAILS_FIRST.format(marker=tmp_path / "marker")
     report = checked(work, change, checks=({"command": command, "tolerate_flaky": tolerated},))
     assert (report.results[0].flaky, report.passed) == (("tests/test_a.py::test_sometimes",), tolerated)
@@ -191,7 +191,7 @@ def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
 
 @pytest.mark.feature("V10")
 def test_the_required_tests_that_a_report_lists_are_noted(work: LoopWork) -> None:
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     skipped = '<testcase classname="t" name="test_b"><skipped/></testcase>'
     xml = f'<testsuite><testcase classname="t" name="test_a"/>{skipped}</testsuite>'
     writing = {"command": f"echo '{xml}' > report.xml", "report": "report.xml"}
@@ -215,7 +215,7 @@ def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(
 
 @pytest.mark.feature("V2")
 def test_the_whole_output_of_a_failing_check_is_laid_out_for_the_agent_and_is_never_work(work: LoopWork) -> None:
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     report = checked(work, change, checks=("echo $PWD/a.py:3:1: F401 unused; false",))
     prepare(work.context, work.state.model_copy(update={"checks": report}), NOW)
     (log,) = (work.path / ".helmsman" / "checks").iterdir()

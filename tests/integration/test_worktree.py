@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.errors import AgentError, OperatorError
 from tasks.repository.git import GitError, current_branch, open_repository
-from tasks.repository.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
+from tasks.repository.worktree import commit_turn, dirty_paths, ensure_worktree, remove_worktree, require_clean, restore
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, start_loop, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2")
@@ -154,7 +154,7 @@ def test_a_file_of_any_name_is_committed_measured_and_put_back(work: LoopWork) -
     shown, paths = {name.decode(errors="replace") for name in names}, [work.path / os.fsdecode(name) for name in names]
     for path in paths:
         path.write_text("1\n")
-    change = settle_work(work.repository, work.path, work.state, work.start)
+    change = commit_turn(work.repository, work.path, work.state, work.start)
     assert set(change.files) == shown
     assert change.model_dump_json()
     assert work.names() == {"app.py", ".gitignore", *map(os.fsdecode, names)}
@@ -180,5 +180,5 @@ def test_a_worktree_whose_link_was_taken_away_for_good_is_not_mistaken_for_the_r
     shutil.rmtree(work.repository.common / "worktrees")
     (work.path / ".git").unlink()
     with pytest.raises(AgentError, match="lost its link"):
-        settle_work(work.repository, work.path, work.state, work.start)
+        commit_turn(work.repository, work.path, work.state, work.start)
     assert sh(home, "log", "--format=%s") == "start"

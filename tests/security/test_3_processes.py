@@ -20,7 +20,7 @@ from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckResult
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.worktree import Worktree
-from tasks.system.process import Ended, end_tagged, run
+from tasks.system.process import ProcessResult, end_tagged, run
 from tasks.system.supervised import cgroups, end_cgroup, make_cgroup, still_alive
 from tests.fakes.command_line import read_object, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
@@ -64,7 +64,7 @@ def tag() -> Iterator[str]:
         yield tag
 
 
-def sh(script: str, tag: str, tmp_path: Path, *, grace: float = 1) -> Ended:
+def sh(script: str, tag: str, tmp_path: Path, *, grace: float = 1) -> ProcessResult:
     """Run a script in which `{file}` and `{nap}` stand for what is its test's own."""
     told = script.replace("{file}", str(tmp_path / "pid")).replace("{nap}", sleeper(tag)).replace("{python}", sys.executable)
     return run(["sh", "-c", told], cwd=tmp_path, env=ENV, tag=tag, deadline=60, grace=grace)

@@ -22,7 +22,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome
 from tasks.loop import steps
 from tasks.repository.git import commit_and_tree
-from tasks.repository.worktree import settle_work
+from tasks.repository.worktree import commit_turn
 from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, sh, start_loop
 from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows import conftest as flows
@@ -67,7 +67,7 @@ def verdict(work: LoopWork, deed: Callable[[], object], check: str = CHECK) -> C
     state = work.state.model_copy(update={"config": config})
     assert not steps.baseline.fn(work.context, state, commit_and_tree(work.path)[1]).passed
     deed()
-    change = settle_work(work.repository, work.path, state, work.start)
+    change = commit_turn(work.repository, work.path, state, work.start)
     return steps.checks.fn(work.context, state, Execution(call=record_of(state, 1).execution.call, change=change))
 
 
@@ -271,7 +271,7 @@ def test_what_the_checks_of_one_iteration_leave_does_not_reach_those_of_the_next
     seen: list[str] = []
     for number in range(2):
         commit(work.path, f"work {number}")
-        change = settle_work(work.repository, work.path, state, work.start)
+        change = commit_turn(work.repository, work.path, state, work.start)
         report = steps.checks.fn(work.context, state, Execution(call=record_of(state, 1).execution.call, change=change))
         seen.append(report.results[0].head)
     assert "hooksPath" not in seen[1]
