@@ -91,7 +91,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     written = file_pages(text, kept, blocked, survey)
     for page in written:
         if not page.obstacle:
-            path, remedy = repository.top / page.name, "make room for it, or make the folder writable"
+            path, remedy = repository.top / page.name, "free disk space, or make the folder writable"
             write_file(path, page.text, str(path), remedy, force=force)
     _report(repo, survey, text, kept, written, as_json=as_json)
     return 2 if any(page.obstacle for page in written) else 0

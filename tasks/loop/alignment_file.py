@@ -56,7 +56,7 @@ def write_alignment(path: Path, alignment: Alignment) -> None:
         write_atomic(path, render(alignment), mode=FOR_ALL)
     except OSError as error:
         raise OperatorError(
-            f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"
+            f"{path} cannot be written", found=str(error.strerror), remedy="free disk space, or make the folder writable"
         ) from error
 
 
@@ -132,6 +132,8 @@ def _read_for_loop(top: Path, file: str) -> Alignment | None:
         return None
     if text is None:
         raise OperatorError(
-            "the alignment file is not there", found=str(top / file), remedy="correct `alignment`, or make it: helmsman align"
+            "the alignment file does not exist",
+            found=str(top / file),
+            remedy="correct `alignment`, or create the file: helmsman align",
         )
     return parse_alignment(top / file, text)

@@ -197,7 +197,7 @@ def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> La
     path = resolve_inside(folder, given, key) if inside else folder / given
     text = read_text(path, f"the goal's text, because {key} names this file").strip()
     if not text:
-        raise OperatorError(f"{key} is empty: {path}", remedy="write down what should be true at the end")
+        raise OperatorError(f"{key} is empty: {path}", remedy="describe the goal in it")
     rest = {key: value for key, value in layer.values.items() if key != "goal_file"}
     return Layer(layer.source, {**rest, "goal": text})
 
@@ -294,7 +294,7 @@ def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:
     path = _path_inside(repository, name)
     text = read_text(path, "a prompt").strip()
     if not text:
-        raise OperatorError(f"{path} is empty", remedy="write down what should be true at the end, or give a goal")
+        raise OperatorError(f"{path} is empty", remedy="describe the goal in it, or give a goal")
     found_promises = {} if "completion.promise" in known_keys else find_promises(text)
     if len(found_promises) > 1:
         listed = ", ".join(f"{promise} in line {line}" for promise, line in found_promises.items())

@@ -60,7 +60,7 @@ def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
     spent, used = state.spending, drawn.usage
     increased = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
     after = state.model_copy(update={"spending": spent.model_copy(update=increased), "updated_at": now_utc()})
-    return replace_state(context.repository, state, after, "lessons drawn by a model")
+    return replace_state(context.repository, state, after, "lessons extracted by a model")
 
 
 def _propose(context: LoopContext, state: LoopState) -> LoopState | None:
@@ -108,14 +108,14 @@ def _report(problems: list[str]) -> None:
 
 
 FinishPart = Callable[[LoopContext, LoopState], LoopState | None]
-LESSONS_PART: tuple[str, FinishPart] = "not all that the loop teaches is kept", _conclude
+LESSONS_PART: tuple[str, FinishPart] = "not all lessons of the loop are stored", _conclude
 COMPLETED_PARTS: tuple[tuple[str, FinishPart], ...] = (
-    ("the handoff is kept in {folder}/handoff.md", write_handoff),
+    ("the handoff is only in {folder}/handoff.md", write_handoff),
     ("nothing was proposed for AGENTS.md", _propose),
     ("the question about AGENTS.md was skipped", ask_due_questions),
     ("AGENTS.md was not changed", _commit_learnings),
     ("the wiki is out of date", update_wiki),
     ("not pushed; push it again with: helmsman resume {loop}", _push),
-    ("the pull request was not noted", _open_pull_request),
+    ("the pull request was not recorded", _open_pull_request),
 )
 """The parts of finishing a completed loop, in this order, each with the message for its failure."""

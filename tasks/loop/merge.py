@@ -145,7 +145,7 @@ def _without_merge(context: LoopContext, state: LoopState, target: Target) -> Lo
     if not is_still_proven(state, tip):
         if tip and context.worktree.exists() and not current_branch(context.worktree):  # detached for the checks
             reset_to(context.worktree, state.branch, tip)
-        return _store(context, state, require_new_proof(state, now_utc()), "its branch moved on before it was merged")
+        return _store(context, state, require_new_proof(state, now_utc()), "its branch moved before the merge")
     if target.holds(state.head):
         return _store_merged(context, state, target, PreparedMerge(base=target.base, head=state.head, commit=target.base))
     return None
@@ -266,7 +266,7 @@ def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target
     else:
         base = read_ref(repository.common, f"refs/heads/{branch}")
     if base is None:
-        raise _cannot_merge(f"there is no branch {branch} any more", "make it again, or name another with merge.into")
+        raise _cannot_merge(f"there is no branch {branch} any more", "create it again, or name another with merge.into")
     return Target(repository, branch, base, remote)
 
 
@@ -303,7 +303,7 @@ def fast_forward_local(target: Target, commit: str) -> str:
     if not target.remote or local is None or contains(repository.common, local, commit):
         return ""
     if not contains(repository.common, commit, local):
-        return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was left as it is"
+        return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was not moved"
     try:
         return "" if move_branch(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
     except (OperatorError, TransientError) as error:

@@ -73,7 +73,7 @@ def _scan(context: LoopContext, state: LoopState, commit: str) -> Scan | None:
             recover(context.repository, context.worktree, state.branch)
             reset_to(context.worktree, state.branch, commit)
     if scan.error:
-        raise TransientError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")
+        raise TransientError("the security scan gave no result", found=scan.error, remedy="check pain.scan")
     return scan
 
 

@@ -102,7 +102,7 @@ def read_notes(context: LoopContext, state: LoopState, changed: Sequence[str] = 
         research = read_research_file(state, read_agent_file(context, RESEARCH_FILE) or "", changed)
     text = read_agent_file(context, "progress.md")
     if text is None:
-        problems = ("the file was gone; it has been written again",)
+        problems = ("the file was missing and has been recreated",)
         return state.memory.model_copy(update={"problems": problems, "research": research})
     return read(text).model_copy(update={"research": research})
 
@@ -200,8 +200,8 @@ def sent_prompt(repository: Repository, state: LoopState, iteration: int, *, jud
             return ShownPrompt(state.loop, iteration, attempt, sent=True, briefing=briefing)
     recipient = "judge" if judge else "agent"
     raise OperatorError(
-        f"nothing is kept here of what the {recipient} was sent in iteration {iteration} of loop {state.loop}",
-        expected="an iteration in which it was asked, on this machine, by this version or a later one",
+        f"no prompt of the {recipient} is stored for iteration {iteration} of loop {state.loop}",
+        expected="an iteration in which it was called, on this machine, by this version or a later one",
         found=f"iterations 1 to {state.iteration}" if state.iteration else "no finished iteration",
         remedy=f"helmsman log {state.loop}",
     )
@@ -214,12 +214,12 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
     if judge:
         if not state.config.judge.criteria:
             raise OperatorError(
-                "no judge is asked: there are no criteria",
+                "no judge is called: there are no criteria",
                 expected="judge.criteria, or criteria in RUBRIC.md",
                 remedy="leave --judge out, or write criteria: helmsman rubric --help",
             )
         briefing = without_secrets(request_for(context, state).briefing)
-        note = "the work as it stands on the branch; the iteration that is due is not in it"
+        note = "the work on the branch; the next iteration is not in it"
         return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=(note,))
     already_sent = stored_briefing(CallFolder(context.folder.call(state.due, state.attempt), state.uid), judge=False)
     if already_sent is not None:
@@ -229,9 +229,9 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
     )
     config, notes = state.config, list[str]()
     if not state.iteration and state.checks is None and config.baseline and config.checks:
-        notes.append("the checks run before the first iteration; what fails then stands in its prompt too")
+        notes.append("the checks run before the first iteration; their failures are added to its prompt")
     if config.prompt.written:
-        notes.append("a model may be asked before the iteration (prompt.written); what it writes then stands in the prompt too")
+        notes.append("a model may be called before the iteration (prompt.written); its text is added to the prompt")
     briefing = without_secrets(brief(state, orientation))
     return ShownPrompt(state.loop, state.due, state.attempt, sent=False, briefing=briefing, notes=tuple(notes))
 

@@ -139,7 +139,7 @@ def leave_at_best(context: LoopContext, state: LoopState) -> LoopState:
         state = _store_best(context, state, best)
     left = state.failed
     if left is not None and left.rule == LATER and state.head == left.back_to:
-        with _logging_errors(f"the branch is put to {best.commit[:10]} by whoever goes on with the loop"):
+        with _logging_errors(f"the next driver of the loop moves the branch to {best.commit[:10]}"):
             _move_back(context, state, left)
     return state
 
@@ -170,7 +170,7 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
     if not context.worktree.exists():
         obstacle = "its worktree is gone"
     elif read_ref(context.repository.common, f"refs/heads/{state.branch}") != state.head:
-        obstacle = f"{state.branch} is not where the loop left it"
+        obstacle = f"{state.branch} has moved since the loop ended"
     elif state.config.workspace.in_place and (dirty := dirty_paths(context.worktree)):
         obstacle = f"the checkout has uncommitted changes: {', '.join(dirty)}"
     if obstacle:

@@ -200,7 +200,7 @@ def _update_guardrails(change: Change, context: LoopContext, state: LoopState, k
         change.put_guardrail(guardrail)
     # reported only where the failure recurred; earlier refusals are not repeated
     refused = [clean(refusal.why) for refusal in created.refused if refusal.guardrail.failure in failed(kept)]
-    return (*_guardrail_lines(created.guardrails), *(f"no guardrail was made: {why}" for why in refused))
+    return (*_guardrail_lines(created.guardrails), *(f"no guardrail was created: {why}" for why in refused))
 
 
 def _put_changed(change: Change, project: str, judge: Callable[[Guardrail], Guardrail]) -> list[Guardrail]:
@@ -234,7 +234,7 @@ def _reporting_errors(what: str, problems: list[str] | None = None) -> Generator
         raise
     except Exception as error:  # noqa: BLE001 - memory must never stop the work
         message = clean(error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
-        _publish((f"nothing could be done ({what}): {message}",))
+        _publish((f"the memory failed ({what}): {message}",))
         if problems is not None:
             problems.append(message)
 

@@ -63,7 +63,7 @@ def require_new_name(repository: Repository, loop: str, remote: RemoteConfig) ->
     if _on_remote(repository, remote, state_ref(loop)):
         raise OperatorError(
             f"a loop named {loop} already exists on remote {remote.name}",
-            remedy=f"go on with it here: helmsman resume {loop}; or choose another --name",
+            remedy=f"continue it here: helmsman resume {loop}; or choose another --name",
         )
 
 
@@ -93,9 +93,9 @@ def check_lease(repository: Repository, state: LoopState, seconds: float = TIMEO
         command = f"git fetch {state.config.remote.name} {state_ref(state.loop)}"
         raise Fenced(
             f"loop {state.loop} has another driver now, so this process stops writing",
-            expected=f"the remote's {state_ref(state.loop)} to be one that this process has written",
+            expected=f"the remote's {state_ref(state.loop)} at a commit that this process wrote",
             found=theirs,
-            remedy=f"nothing; fetch what the other driver wrote with: {command}",
+            remedy=f"nothing; fetch the other driver's state with: {command}",
         )
 
 
@@ -121,7 +121,7 @@ def push_at_end(repository: Repository, loop: str) -> Generator[None]:
             if state.config.remote.push:
                 push_loop(repository, state, seconds=END_SECONDS)
         except HelmsmanError as error:
-            _log.warning("loop %s is not on its remote as it stands here: %s", loop, error)
+            _log.warning("the latest state of loop %s was not pushed: %s", loop, error)
 
 
 def push_state(repository: Repository, state: LoopState) -> None:
@@ -164,23 +164,23 @@ def _require_same_loop(repository: Repository, remote: RemoteConfig, before: Loo
     ref = state_ref(state.loop)
     if shown.unverified:
         raise Unverified(
-            f"remote {remote.name} holds a state of loop {state.loop} that is not verified, and nothing was used from it",
+            f"remote {remote.name} has an unverified state of loop {state.loop}, which was not used",
             expected=f"a state that was signed with this machine's key or that of {VARIABLE}",
             found=shown.unverified,
-            remedy=f"give all machines one {VARIABLE}; or look at it (git show {commit}:state.json) and take it: "
+            remedy=f"set one {VARIABLE} on all machines; or inspect it (git show {commit}:state.json) and accept it: "
             f"git fetch {remote.name} +{ref}:{ref}, then helmsman resume {state.loop} --accept-state {commit}",
         )
     if state.config.workspace.in_place:  # its tree would replace a person's checkout with its uncommitted changes
         raise OperatorError(
-            f"loop {state.loop} works in a checkout of its own, and went on in another one",
+            f"loop {state.loop} works in place, and continued in another checkout",
             expected=f"the checkout on {state.host or 'the machine'} that it works in",
             found=str(repository.top),
-            remedy=f"resume it there; or bring this one to where it stands: git fetch {remote.name} +{ref}:{ref}, "
+            remedy=f"resume it there; or update this checkout: git fetch {remote.name} +{ref}:{ref}, "
             f"git switch {branch} and git pull {remote.name} {branch}",
         )
     if before is not None and before.uid != state.uid:
         raise Fenced(
-            f"remote {remote.name} holds another loop that is called {state.loop} as well",
+            f"remote {remote.name} has another loop named {state.loop}",
             expected=f"the loop with the uid {before.uid}",
             found=state.uid,
             remedy="give the new one another --name",
@@ -220,4 +220,4 @@ def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: 
     except GitError as error:
         if not succeeds(repository.common, "remote", "get-url", remote.name):
             raise no_remote_error(remote.name, error.stderr) from error
-        raise TransientError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr) from error
+        raise TransientError(f"the loop cannot be looked up on remote {remote.name}", found=error.stderr) from error

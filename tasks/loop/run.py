@@ -198,7 +198,7 @@ def engine_state(state: LoopState) -> EndState:
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
     messages = [f"{why.rule}: {why.reason}"] if why else []
-    messages += ["Retry this run to go on with the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
+    messages += ["Retry this run to continue the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
     return EndState(type=kind, name=name, message=" ".join(messages), data=result.model_dump(mode="json"))
 
 
@@ -230,7 +230,7 @@ def begin_loop(context: LoopContext, state: LoopState) -> LoopState:
     if warning := many_iterations_alert(state.config.limits):
         publish(SignalRaised(signal=warning))
     if state.config.judge.criteria and known_price(model := state.config.judge.model) is None:
-        get_run_logger().warning("the price of %s is not known: asked by the API, it counts in tokens and not in dollars", model)
+        get_run_logger().warning("the price of %s is unknown: its API calls count in tokens and not in dollars", model)
     if not state.config.checks:
         get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")
     set_up_worktree(context, state)
@@ -297,7 +297,7 @@ def hold_slot(held: ExitStack, name: str, until: float, stop: Stop) -> None:
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
         _wait(lambda: _try_slot(held, name), f"the slot {name}", until, stop)
     except _UNREACHABLE as error:  # an unreachable engine does not block the merge
-        get_run_logger().warning("the engine gave no slot %s, merging without it: %s", name, error)
+        get_run_logger().warning("the engine gave no slot %s; merging without it: %s", name, error)
 
 
 def _try_slot(held: ExitStack, name: str) -> bool:
@@ -320,7 +320,7 @@ def release_slot(slot: AbstractContextManager[object], name: str) -> None:
     try:
         slot.__exit__(None, None, None)
     except _UNREACHABLE as error:  # its lease expires
-        get_run_logger().warning("the slot %s was not given back: %s", name, error)
+        get_run_logger().warning("the slot %s was not released: %s", name, error)
 
 
 def _wait(take: Callable[[], bool], what: str, until: float, stop: Stop) -> None:
@@ -329,5 +329,5 @@ def _wait(take: Callable[[], bool], what: str, until: float, stop: Stop) -> None
         if stop():
             raise Cancelled("cancelled while waiting for other merges")
         if time.monotonic() >= until:
-            get_run_logger().warning("%s stays taken; merging without it", what)
+            get_run_logger().warning("%s is still taken; merging without it", what)
             return

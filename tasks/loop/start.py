@@ -159,7 +159,7 @@ def require_no_secret(config: LoopConfig) -> None:
     """Raise OperatorError where the configuration, which is stored and pushed, has a secret. Those in the goal are redacted."""
     if keys := settings_with_secrets(config):
         raise OperatorError(
-            "the configuration holds a secret, which would be stored in the loop's state and pushed with it",
+            "the configuration contains a secret, which would be stored in the loop's state and pushed with it",
             expected='the name of an environment variable, as in: curl -H "Authorization: Bearer $TOKEN"',
             found=f"a secret in {', '.join(keys)}",
             remedy='put it into the environment, and name the variable there (checks: environment = ["TOKEN"])',
@@ -182,9 +182,7 @@ def _base_and_branch(repository: Repository, config: LoopConfig, begin_with: str
     except (GitError, ValueError) as error:
         if not begin_with:
             raise
-        raise OperatorError(
-            "there is nothing to start from", expected="a branch, tag or commit", found=display(begin_with)
-        ) from error
+        raise OperatorError("the base does not exist", expected="a branch, tag or commit", found=display(begin_with)) from error
     branch = current_branch(repository.top) if in_place else f"{OWN_BRANCHES}{name}"
     if in_place and (repository.bare or not branch):
         raise OperatorError(

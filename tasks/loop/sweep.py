@@ -52,8 +52,8 @@ def sweep_runs(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECO
         asleep = runs_where(client, **OUR_RUNS, state={"name": {"any_": ["Suspended"]}})  # they have no process
         woken = [summary for run in asleep if (summary := _wake(run, now_utc()))]
     data = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
-    message = f"{data['waiting']} wait for a person; woken: {_join_names(woken)}; revived after a crash: {_join_names(revived)}"
-    message += f"; restarted, because no process was started: {_join_names(unstarted)}" if unstarted else ""
+    message = f"{data['waiting']} wait for a person; resumed: {_join_names(woken)}; crashed and restarted: {_join_names(revived)}"
+    message += f"; restarted, as no process was started: {_join_names(unstarted)}" if unstarted else ""
     name = "Woken" if woken or revived or unstarted else IDLE
     return State(type=StateType.COMPLETED, name=name, message=message, data=data)
 
@@ -87,7 +87,7 @@ def _wake(run: FlowRun, now: datetime) -> str:
         if answer is None or not resume_paused(state.uid, placeholder_input(form_for(state.gate.kind), answer.choice)):
             return ""
     except HelmsmanError as error:
-        _log.warning("the loop of run %s cannot be looked at: %s", run.name, error)
+        _log.warning("the loop of run %s cannot be read: %s", run.name, error)
         return ""
     return f"{loop} ({answer.choice} by {answer.by or answer.via})"
 
@@ -106,7 +106,7 @@ def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_S
     settled, revived = {run.id for run in found}, list[str]()
     for run in _revivable_runs(client):
         if run.id in settled:
-            result = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and continues by itself."))
+            result = client.set_flow_run_state(run.id, AwaitingRetry(message="The run crashed and is restarted automatically."))
             _log.info("run %s crashed and continues: %s", run.name, result.status)
             revived += [run.name] if result.status is SetStateStatus.ACCEPT else []
     return revived
@@ -151,7 +151,7 @@ def reschedule_unstarted(client: SyncPrefectClient, now: datetime, after_seconds
             _log.warning(warning, run.name, restarts + 1)
             continue
         result = client.set_flow_run_state(
-            run.id, Scheduled(name=RESCHEDULED, message="A worker claimed it, but started no process.")
+            run.id, Scheduled(name=RESCHEDULED, message="A worker claimed this run, but started no process.")
         )
         _log.info("run %s had no process and is restarted: %s", run.name, result.status)
         rescheduled += [run.name] if result.status is SetStateStatus.ACCEPT else []

@@ -75,7 +75,7 @@ def required_file(repository: Repository, commit: str, path: str, key: str) -> C
     raise OperatorError(
         f"{key}: {clean(path)} is not in commit {commit[:12]}",
         expected="a committed file, by its path from the top of the repository",
-        found="it lies in the checkout and is not committed" if uncommitted else "no such file",
+        found="it is in the checkout, but not committed" if uncommitted else "no such file",
         remedy=f"commit it: git add {clean(path)}; git commit" if uncommitted else "name another file, or write and commit it",
     )
 
@@ -167,5 +167,5 @@ def _require_no_rebase(repository: Repository, ref: str) -> None:
             raise OperatorError(
                 f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose this commit; nothing was changed",
                 found=str(file.parent),
-                remedy="end it there: git rebase --continue, or --abort; then resume the loop",
+                remedy="finish it there: git rebase --continue, or --abort; then resume the loop",
             )

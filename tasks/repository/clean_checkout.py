@@ -104,7 +104,7 @@ class CleanCheckout:
         self.begin()
         if self._read_alternates() != self._read_facts()["alternates"]:
             raise OperatorError(
-                "the repository borrows objects from a place that is new since the start, so nothing in it can be verified",
+                "the repository borrows objects from another place than at the start, so nothing in it can be verified",
                 expected="objects/info/alternates as at the start",
                 found=str(self.repository.common / "objects" / "info" / "alternates"),
                 remedy="find out who changed it; if that was you, start a new loop on the branch",

@@ -174,7 +174,7 @@ def added_text(worktree: Path, change: Change) -> tuple[list[Part], str]:
         parts.append(Part(MESSAGE, ids.split()[0], [Line(*line) for line in enumerate(text.splitlines())]))
     unread = [f"commits before the newest {MOST_COMMITS}"] if len(commits) > MOST_COMMITS else []
     unread += _add_new_lines(worktree, now, past, parts)
-    message = f"not all that is new was searched for secrets: {', '.join(unread)} left out" if unread else ""
+    message = f"not all new text was searched for secrets: {', '.join(unread)} left out" if unread else ""
     return parts, message
 
 

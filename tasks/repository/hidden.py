@@ -23,7 +23,7 @@ from tasks.system.paths import state_home
 
 _PROBES = TypeAdapter(tuple[Probe, ...])
 _CHECKS = TypeAdapter(tuple[HiddenCheckConfig, ...])
-_REMEDY = "correct hidden in your configuration file, in HELMSMAN_HIDDEN, or what --hidden and --hidden-folder say"
+_REMEDY = "correct hidden in your configuration file, in HELMSMAN_HIDDEN, or in --hidden and --hidden-folder"
 
 
 def hidden_folder(uid: str) -> Path:
@@ -57,8 +57,8 @@ def require_known(state: LoopState) -> None:
         raise OperatorError(
             "the hidden checks of this loop are not on this machine: they are never pushed",
             expected=f"{hidden_folder(state.uid) / 'checks.json'}, as on the machine where the loop began",
-            found=f"nothing that says what to run for {', '.join(unknown)}",
-            remedy="copy that file, and the folders that it names, to this machine; or go on where the loop began",
+            found=f"no command for {', '.join(unknown)}",
+            remedy="copy that file, and the folders that it names, to this machine; or continue where the loop began",
         )
 
 

@@ -72,9 +72,9 @@ class ObjectStore:
                 raise
             raise OperatorError(
                 "the commit cannot be copied into a clean checkout",
-                expected="a repository that has every object of it, each with the content that its name was made of",
+                expected="a repository with every object of the commit, each with the content of its id",
                 found=error.stderr,
-                remedy=f"look at what `git -C {source} fsck` says; nothing of this commit was verified",
+                remedy=f"read the output of `git -C {source} fsck`; nothing of this commit was verified",
             ) from error
 
     def git(self, *arguments: str, tree: Path | None = None, index: Path | None = None, stdin: bytes | None = None) -> bytes:

@@ -47,11 +47,11 @@ def read_object(cwd: Path, name: str) -> bytes:
 
 def missing_object(cwd: Path, name: str) -> OperatorError:
     return OperatorError(
-        "an object is missing from the repository, so what it holds cannot be read",
-        expected="a repository that has every object of the commits that are compared",
+        "an object is missing from the repository, so its content cannot be read",
+        expected="a repository with every object of the compared commits",
         found=f"no object {name} in {cwd}",
-        remedy=f"see what else is missing: git -C {cwd} fsck; then fetch it from where it is whole: git fetch --refetch REMOTE, "
-        "and --unshallow for a shallow clone",
+        remedy=f"list what else is missing: git -C {cwd} fsck; then fetch it from a complete repository: "
+        "git fetch --refetch REMOTE, and --unshallow for a shallow clone",
     )
 
 
@@ -107,7 +107,7 @@ def _ask(cwd: Path, question: Callable[["CatFile"], R]) -> R:
     try:
         stat = folder.stat()
     except OSError as error:
-        raise OperatorError("git cannot read here", expected="a git repository", found=str(folder)) from error
+        raise OperatorError("git cannot read this folder", expected="a git repository", found=str(folder)) from error
     key = os.getpid(), folder, stat.st_dev, stat.st_ino
     with _lock:
         if key not in _open:

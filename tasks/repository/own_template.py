@@ -30,5 +30,5 @@ def read_template(repository: Repository, commit: str, config: LoopConfig) -> st
     raise OperatorError(
         f"the prompt's template cannot be used: {clean(path)}:{line}: {clean(cause)}",
         expected=f"a template as docs/prompt.md describes it ({KEY})",
-        remedy="correct it and commit; `helmsman prompt` shows what it makes",
+        remedy="correct it and commit; `helmsman prompt` shows the result",
     )

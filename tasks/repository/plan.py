@@ -138,7 +138,7 @@ def resolve_plan(repository: Repository, state: LoopState, base: str) -> tuple[C
     Returns the file, or None if the base has none any more, and a message on what is lost of ours.
     """
     path, into = state.config.plan.file, clean(state.config.merge.into)
-    message = f"{clean(path)} was changed on both sides, so that of {into} counts"
+    message = f"{clean(path)} was changed on both sides, so the version of {into} applies"
     try:
         theirs, ours = file_at(repository, base, path), file_at(repository, state.head, path)
         fork = file_at(repository, git(repository.common, "merge-base", state.head, base).split()[0], path)
@@ -153,7 +153,7 @@ def resolve_plan(repository: Repository, state: LoopState, base: str) -> tuple[C
     except PlanError as complaint:
         return theirs, f"{message} as it is: {clean(str(complaint))}"
     more = f" and {len(lost) - MOST_LISTED} more" if len(lost) > MOST_LISTED else ""
-    left_out = f"{message}; of ours is not in it: {', '.join(lost[:MOST_LISTED])}{more}" if lost else ""
+    left_out = f"{message}; it lacks our changes: {', '.join(lost[:MOST_LISTED])}{more}" if lost else ""
     return CommittedFile(theirs.mode, theirs.blob, content), left_out
 
 

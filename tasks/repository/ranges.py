@@ -23,7 +23,7 @@ def commits_of(repository: Repository, text: str = "") -> tuple[str, str]:
         base = next((found for name in names if (found := _find_commit(repository, name))), "")
         if not base:
             raise OperatorError(
-                "it is not known where the change begins",
+                "the base of the change is unknown",
                 expected="a branch with an upstream, or one named main or master",
                 found=str(repository.top),
                 remedy="name both ends: helmsman verify BASE..HEAD",
@@ -67,7 +67,7 @@ def _merge_base(repository: Repository, one: str, other: str) -> str:
         if error.code != 1:
             raise
         raise OperatorError(
-            "both ends of the range have no commit in common",
+            "the ends of the range have no common ancestor",
             expected="two commits of one history",
             found=f"{one[:12]} and {other[:12]}",
             remedy=_shallow_remedy(repository) or "name another base, or give it with two dots: BASE..HEAD",

@@ -58,13 +58,13 @@ def _push_error(state: LoopState, error: GitError, *, refused: bool) -> Helmsman
     ref, remote = state_ref(state.loop), state.config.remote.name
     if refused:
         return Fenced(
-            f"remote {remote} holds another course of loop {state.loop}",
+            f"remote {remote} has other commits of loop {state.loop}",
             found=error.stderr,
-            remedy=f"somebody else went on with it; look there with: git fetch {remote} {ref}",
+            remedy=f"another machine continued it; inspect it with: git fetch {remote} {ref}",
         )
     if any("(non-fast-forward)" in line for line in rejections(error.stderr)):
         return OperatorError(
-            f"remote {remote} lets no branch go back, and {state.branch} went back to an earlier commit",
+            f"remote {remote} rejects the reset of {state.branch} to an earlier commit",
             found=error.stderr,
             remedy=f"allow it there for {state.branch} (receive.denyNonFastForwards), or leave remote.push out",
         )
@@ -106,7 +106,7 @@ def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | N
         raise TransientError(
             f"{ref.removeprefix('refs/heads/')} could not be fetched from {clean(remote)}",
             found=error.stderr,
-            remedy=f"see that {clean(remote)} can be reached from here, then try again",
+            remedy=f"check that {clean(remote)} is reachable from here, then try again",
         ) from error
     return read_ref(repository.common, to)
 

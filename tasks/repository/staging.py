@@ -121,7 +121,7 @@ def add_submodules(path: Path, base: str) -> None:
         raise OperatorError(
             "the repository's submodules could not be checked out in the worktree",
             found=error.stderr,
-            remedy=allow if local else f"make this work: {command}",
+            remedy=allow if local else f"fix what this command reports: {command}",
         ) from error
     for name in missing:
         add_submodules(path / name, "HEAD")

@@ -157,12 +157,12 @@ def show_state_at(repository: Repository, loop: str, ref: str, tip: Tip | None =
     state = parse_state(text.decode(errors="replace"), loop)
     if state.loop != loop:  # its signature may be valid, but for the other loop
         raise OperatorError(
-            f"what lies at {state_ref(loop)} is the state of another loop",
+            f"{state_ref(loop)} contains the state of another loop",
             expected=f"a state of loop {loop}",
             found=f"one of loop {clean(state.loop)}",
-            remedy=f"put back the last state that this machine knows: git update-ref {state_ref(loop)} {tip.commit}"
+            remedy=f"restore the last state that this machine knows: git update-ref {state_ref(loop)} {tip.commit}"
             if tip
-            else f"see who wrote it; without it there is no loop {loop}: git update-ref -d {state_ref(loop)}",
+            else f"find out who wrote it; to delete it: git update-ref -d {state_ref(loop)}",
         )
     return ShownState(state, stored.commit, *find_doubt(repository, loop, state.uid, stored, tip))
 
@@ -172,15 +172,15 @@ def unverified_error(repository: Repository, shown: ShownState) -> Unverified | 
     loop, ref = shown.state.loop, state_ref(shown.state.loop)
     if not shown.unverified:
         return None
-    remedy = f"look at it (git show {ref}:state.json)"
+    remedy = f"inspect it (git show {ref}:state.json)"
     if shown.forged and (tip := known_tip(repository, loop)) is not None:
-        remedy = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or {remedy}"
+        remedy = f"restore the last state that this machine knows: git update-ref {ref} {tip.commit}; or {remedy}"
     return Unverified(
-        f"the state of loop {loop} is not verified, so nothing is done with it",
+        f"the state of loop {loop} is not verified, so it is not used",
         expected=f"a state that Helmsman signed, with this machine's key or that of {VARIABLE}",
         found=shown.unverified,
         remedy=f"{remedy} and accept exactly it: helmsman resume {loop} --accept-state {shown.commit[:12]}. "
-        f"Where other machines drive the loop, give all of them one {VARIABLE}",
+        f"If several machines run the loop, set one {VARIABLE} on all",
     )
 
 
@@ -277,7 +277,7 @@ def _unreadable_error(what: str, error: ValidationError, command: str) -> Operat
         f"{what} cannot be read",
         expected=f"schema version {SCHEMA}",
         found=clean("; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in errors)),
-        remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to look at it: {command}",
+        remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to inspect it: {command}",
     )
 
 

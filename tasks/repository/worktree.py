@@ -112,7 +112,7 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
         git(repository.common, "worktree", "add", "--quiet", *target)
     except GitError as error:
         raise OperatorError(
-            f"the worktree for branch {branch} could not be made",
+            f"the worktree for branch {branch} could not be created",
             found=error.stderr,
             remedy=f"free the branch and the folder {path}, then resume",
         ) from error
@@ -188,8 +188,8 @@ def require_clean(path: Path) -> None:
         )
     if loose := unabsorbed_submodules(path):
         raise OperatorError(
-            "a submodule holds its own repository, whose settings the agent could change",
-            expected="it where git puts it today, below .git/modules",
+            "a submodule contains its own repository, whose settings the agent could change",
+            expected="its repository below .git/modules, where git puts it",
             found=", ".join(loose),
             remedy=f"git -C {shlex.quote(str(path))} submodule absorbgitdirs",
         )
@@ -353,8 +353,8 @@ class Worktree:
     def require_intact(self, commands: Sequence[str]) -> None:
         if self._commit and own_git_folder(self.root, self._commit) != self._own:
             raise OperatorError(
-                "a check cut its worktree off from the repository; git would change whatever repository lies above",
-                expected="checks that leave .git alone, and so do the tests and scripts that they run",
+                "a check replaced the worktree's .git; git would change any repository above it",
+                expected="checks, tests and scripts that do not change .git",
                 found=" | ".join(commands),
                 remedy="fix it; the worktree is repaired when the loop is resumed",
             )

@@ -18,7 +18,7 @@ def find_binary(config: ClaudeConfig) -> Path:
         path = None if "/" in name and not Path(name).is_absolute() else shutil.which(name)
         if path is None:
             raise OperatorError(
-                "claude.binary names no program that can be run",
+                "claude.binary does not name an executable program",
                 expected="a name on PATH, or an absolute path",
                 found=config.binary,
                 remedy="give the path of the Claude Code command line",

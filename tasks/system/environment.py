@@ -95,7 +95,7 @@ def refuse_nested(environment: Mapping[str, str] | None = None) -> None:
     if limit is not None and depth > limit:
         raise OperatorError(
             "this runs inside a loop; a nested loop would multiply the cost",
-            expected=f"{limit} loops inside of another at most (limits.nesting of the outermost)",
+            expected=f"{limit} nested loops at most (limits.nesting of the outermost)",
             found=f"depth {depth}",
             remedy="do the work here, or let a person start the loop; to allow it: limits.nesting in the outermost loop",
         )

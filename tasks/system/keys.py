@@ -78,7 +78,7 @@ def _derive_key(uid: str) -> bytes | None:
             f"{VARIABLE} is too short to sign with",
             expected=f"{SHORTEST} characters or more, the same on every machine",
             found=f"{len(secret)} characters",
-            remedy="make one with: openssl rand -hex 32",
+            remedy="generate one with: openssl rand -hex 32",
         )
     return hmac.digest(secret.encode(), b"helmsman loop " + uid.encode(), DIGEST)
 
@@ -97,7 +97,7 @@ def _read_key(uid: str) -> bytes | None:
 
 def _unusable_error(error: OSError) -> HelmsmanError:
     return transient_error(error) or OperatorError(
-        "a loop's key cannot be read or kept, and without it no state can be signed",
+        "a loop's key cannot be read or stored, so no state can be signed",
         expected=f"{keys_folder()}, readable and writable by you",
         found=str(error),
         remedy=f"correct its owner and mode, or name another folder with HELMSMAN_HOME; or set {VARIABLE}",

@@ -16,7 +16,7 @@ Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 LARGEST = 1 << 24  # maximum bytes of the file; a repository needs a few hundred
 PRIVATE = 0o600
 TRIGGERED_REMEDY = (
-    "take it out, and push again; or set it yourself: in the receiver's file of repositories (set = {…}),"
+    "remove it, and push again; or set it yourself: in the receiver's file of repositories (set = {…}),"
     " or in the environment or the user configuration file of the worker"
 )
 

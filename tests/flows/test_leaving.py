@@ -142,7 +142,7 @@ def driven(what: str, path: Path) -> dict[str, Any]:
 def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_stays_done(left: Left) -> None:
     work = left.works[CANCELLED]
     assert left.stays_done(CANCELLED)
-    assert any("teaches is kept: cancelled" in line for line in left.told(CANCELLED))
+    assert any("the loop are stored: cancelled" in line for line in left.told(CANCELLED))
     assert left.summed_up(CANCELLED) == left.summed_up(NOTHING) == [LOOP]
     state, _ = read_state(work.repository, work.state.loop)
     assert (state.outcome, state.proposed) == (Outcome.COMPLETED, ("Check your work with `make test`.",))

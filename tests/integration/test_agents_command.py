@@ -107,7 +107,7 @@ def test_a_judge_without_claude_code_is_rejected_before_the_agent_starts(helmsma
     helmsman.operator_sets(JUDGED)
     told = helmsman.run("run", "g", "--repo", helmsman.repository, "--yes")
     assert (told.exit_code, told.output) == (2, ""), told
-    assert "the judge uses Claude Code: claude.binary names no program" in told.errors
+    assert "the judge uses Claude Code: claude.binary does not name an executable program" in told.errors
     assert "ANTHROPIC_API_KEY" in told.errors
     doctor = helmsman.run("doctor", "--repo", helmsman.repository)
     assert doctor.exit_code == 2

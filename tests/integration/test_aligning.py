@@ -209,7 +209,7 @@ def test_a_repository_without_an_alignment_starts_loops_as_ever(top: Path, text:
 
 @pytest.mark.parametrize(
     ("file", "why"),
-    [("missing.md", "is not there"), ("../x.md", "leads out of its"), ("README.md", "is no alignment")],
+    [("missing.md", "does not exist"), ("../x.md", "leads out of its"), ("README.md", "is no alignment")],
 )
 def test_a_file_that_was_named_has_to_be_one(top: Path, file: str, why: str) -> None:
     with pytest.raises(OperatorError, match=why):

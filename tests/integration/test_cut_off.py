@@ -61,7 +61,7 @@ def footprint(work: LoopWork) -> tuple[str, ...]:
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is_not_touched(work: LoopWork, cut: str) -> None:
     before = footprint(work)
-    with pytest.raises(OperatorError, match="a check cut its worktree off") as told:
+    with pytest.raises(OperatorError, match="a check replaced the worktree's") as told:
         checked(work, CheckConfig(command="true"), CheckConfig(command=CUTS[cut]), CheckConfig(command="touch ../../after"))
     assert told.value.found == CUTS[cut]
     assert "fix" in told.value.remedy
@@ -71,7 +71,7 @@ def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is
 def test_of_checks_beside_each_other_all_are_named(work: LoopWork) -> None:
     before = footprint(work)
     commands = "true", "rm .git"
-    with pytest.raises(OperatorError, match="a check cut its worktree off") as told:
+    with pytest.raises(OperatorError, match="a check replaced the worktree's") as told:
         checked(work, *(CheckConfig(command=command, parallel=True) for command in commands))
     assert told.value.found == "true | rm .git"
     assert footprint(work) == before
@@ -80,7 +80,7 @@ def test_of_checks_beside_each_other_all_are_named(work: LoopWork) -> None:
 def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: LoopWork, tmp_path: Path) -> None:
     before = footprint(work)
     command = f"test -e {tmp_path}/once && rm .git; touch {tmp_path}/once; {FAILS}"
-    with pytest.raises(OperatorError, match="a check cut its worktree off"):
+    with pytest.raises(OperatorError, match="a check replaced the worktree's"):
         checked(work, CheckConfig(command=command))
     assert footprint(work) == before
 
@@ -88,7 +88,7 @@ def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: LoopWork,
 def test_the_branch_is_not_given_to_the_repository_above(work: LoopWork) -> None:
     before = footprint(work)
     checks = LoopConfig.model_validate({"goal": "g", "checks": (CUTS["removed"],), "workspace": {"clean": False}})
-    with pytest.raises(OperatorError, match="a check cut its worktree off"):
+    with pytest.raises(OperatorError, match="a check replaced the worktree's"):
         baseline.fn(work.context, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
     with pytest.raises(OperatorError, match="is detached"):
         set_branch(work.path, work.state.branch, work.start)
@@ -126,7 +126,7 @@ def test_in_place_a_check_that_removes_the_repository_does_not_reach_the_one_aro
     shutil.copytree(top / ".git", kept)
     for cut in ("rm -rf .git", "rm -rf .git; git init --quiet .", "rm -rf .git; ln -s ../.git .git"):
         config = LoopConfig(goal="g", checks=(CheckConfig(command=cut),))
-        with pytest.raises(OperatorError, match="a check cut its worktree off"):
+        with pytest.raises(OperatorError, match="a check replaced the worktree's"):
             run_checks(CheckContext(Worktree(top), f"t-{uuid4().hex}", never_stop), Target(done, tree, config))
         assert (home / "kept").read_text() == "not committed\n"
         _remove(top / ".git")

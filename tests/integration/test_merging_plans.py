@@ -47,7 +47,7 @@ def test_ticks_on_neighbouring_lines_are_both_in_the_plan(top: Path, tmp_path: P
     assert sh(top, "show", "main:tasks.md") == "- [x] T001 Write a\n- [x] T002 Write b\n- [ ] T003 Write c"
     assert two.state.merged is not None
     assert two.state.merging.trouble is None
-    assert "of ours is not in it" not in sh(top, "log", "-1", "--format=%B", "main")
+    assert "it lacks our changes" not in sh(top, "log", "-1", "--format=%B", "main")
 
 
 def test_a_conflict_elsewhere_leaves_no_marker_in_the_plan(top: Path, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_plan_that_a_person_edits_while_another_loop_ticks_nearby_gets_no_mark
     two.land()
     assert sh(top, "show", "main:tasks.md") == ("- [x] T001 Write a\n- [x] T002 Write b\n- [ ] T003 Write c\n- [ ] T005 Write e")
     said = sh(top, "log", "-1", "--format=%B", "main")
-    assert "tasks.md was changed on both sides, so that of main counts" in said
+    assert "tasks.md was changed on both sides, so the version of main applies" in said
     assert "of ours is not in it: T001 (Write a well), T004 (Write d)" in said
 
 

@@ -130,7 +130,7 @@ def test_a_remote_that_cannot_be_reached_leaves_the_work_proven(clones: Clones) 
     clones.remote.rename(clones.remote.with_name("gone"))
     found = ending(clones.landing)
     assert (found.outcome, found.rule) == (Outcome.WAITING, "merge.world")
-    assert "see that origin can be reached from here" in found.reason
+    assert "check that origin is reachable from here" in found.reason
     assert clones.landing.state.merging.proven is not None
 
 

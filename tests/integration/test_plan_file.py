@@ -176,7 +176,7 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
     ("settings", "complaint"),
     [
         ({"file": "docs/nowhere.md"}, "no such file"),
-        ({"file": "later.md"}, "it lies in the checkout and is not committed"),
+        ({"file": "later.md"}, "it is in the checkout, but not committed"),
         ({"file": "done.md"}, "to work without a plan: helmsman run … --set plan.file="),
         ({"file": "docs/tasks.md", "item": "T0001"}, "plan.item: 'T0001' is not an item of docs/tasks.md; did you mean T001"),
     ],

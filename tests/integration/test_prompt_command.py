@@ -135,9 +135,7 @@ def test_the_repository_s_own_template_is_read_from_the_commit_and_refused_befor
 def test_a_prompt_that_cannot_be_shown_is_rejected_with_a_remedy(helmsman: CommandLine) -> None:
     (helmsman.repository / "helmsman.toml").write_text('goal = "g"\n')
     loop_of(helmsman)
-    assert "nothing is kept here of what the agent was sent in iteration 7 of loop mend-it" in refused(
-        helmsman, "mend-it", "--iteration", "7"
-    )
-    assert "no judge is asked: there are no criteria" in refused(helmsman, "mend-it", "--judge")
+    assert "no prompt of the agent is stored for iteration 7 of loop mend-it" in refused(helmsman, "mend-it", "--iteration", "7")
+    assert "no judge is called: there are no criteria" in refused(helmsman, "mend-it", "--judge")
     assert "--iteration needs a loop" in refused(helmsman, "--iteration", "1")
     assert "--set applies to a loop that does not exist yet" in refused(helmsman, "mend-it", "--set", "goal=x")

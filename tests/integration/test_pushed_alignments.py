@@ -78,7 +78,7 @@ def test_a_pushed_loop_that_is_told_to_do_without_an_alignment_starts_as_ever(se
     ("file", "text", "why"),
     [
         (ALIGNMENT, render(OPEN), "1 question in ALIGNMENT.md must be answered before a loop starts"),
-        ("docs/plan.md", None, "the alignment file is not there"),
+        ("docs/plan.md", None, "the alignment file does not exist"),
         ("docs", None, "docs cannot be read"),
     ],
 )

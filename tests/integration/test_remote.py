@@ -159,7 +159,7 @@ def test_a_remote_that_lets_no_branch_go_back_is_the_operators_and_nobody_elses_
     bad = go_on(work.repository, work.path, good, "bad")
     push_loop(work.repository, bad)
     sh(remote, "config", "receive.denyNonFastForwards", "true")
-    with pytest.raises(OperatorError, match="lets no branch go back") as caught:
+    with pytest.raises(OperatorError, match="rejects the reset of") as caught:
         push_loop(work.repository, took_back(work, bad, bad.head, good.head))
     assert not isinstance(caught.value, Fenced)
     assert tips(remote)[0] == bad.head

@@ -198,7 +198,7 @@ def test_commits_beyond_the_newest_are_said_to_be_unread(top: Path) -> None:
     commit(top, "in", {"a.py": f"KEY = '{GITHUB}'\n"})
     for number in range(MOST_COMMITS):
         commit(top, "out", {"a.py": f"{number}\n"})
-    assert since(top, start) == Scanned((), "not all that is new was searched for secrets: commits before the newest 50 left out")
+    assert since(top, start) == Scanned((), "not all new text was searched for secrets: commits before the newest 50 left out")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
@@ -219,8 +219,7 @@ def test_a_large_file_is_read_and_takes_no_other_s_room(top: Path) -> None:
     scanned = since(top, start)
     assert len(scanned.leaks) == 2
     assert scanned.unread == (
-        "not all that is new was searched for secrets: 1 files above 5 MB,"
-        " 2 files beyond 2,000 files or 5 MB of new lines left out"
+        "not all new text was searched for secrets: 1 files above 5 MB, 2 files beyond 2,000 files or 5 MB of new lines left out"
     )
 
 

@@ -109,7 +109,7 @@ def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, t
     git(two.common, "remote", "add", "origin", str(two.top.parent / "empty.git"))
     sh(two.top.parent, "init", "--quiet", "--bare", "empty.git")
     mine = run_iteration(two, begin_loop(two, uid="u2"), "mine\n")
-    with pytest.raises(Fenced, match="another loop that is called loop"):
+    with pytest.raises(Fenced, match="another loop named loop"):
         pull_state(two, LOOP, RemoteConfig(push=True, name="away"), held=False)
     assert read_state(two, LOOP)[0] == mine
 

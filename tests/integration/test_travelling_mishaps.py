@@ -75,7 +75,7 @@ def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: R
     config = theirs.config.model_copy(update={"goal": "another one"})
     mine = theirs.model_copy(update={"uid": "u2", "config": config, "iteration": 0, "head": theirs.base_commit, "host": ""})
     write_state(two, mine, over=None, record=None, subject="start")
-    with pytest.raises(Fenced, match="another loop that is called loop"):
+    with pytest.raises(Fenced, match="another loop named loop"):
         pull_state(two, LOOP, PUSH_CONFIG, held=False)
     assert read_state(two, LOOP)[0] == mine
     assert read_ref(remote, state_ref(LOOP)) == at
@@ -95,7 +95,7 @@ def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(o
     main = git(two.top, "branch", "--show-current").strip()
     push_loop(one, replace_state(one, before, before.model_copy(update={"config": config, "branch": main}), "in place"))
     write(two.top, {"app.py": "edited\n", "mine.txt": "mine\n"})
-    with pytest.raises(OperatorError, match="works in a checkout of its own") as caught:
+    with pytest.raises(OperatorError, match="continued in another checkout") as caught:
         pull_state(two, LOOP, PUSH_CONFIG, held=False)
     assert before.host in str(caught.value)
     assert ((two.top / "app.py").read_text(), (two.top / "mine.txt").read_text()) == ("edited\n", "mine\n")

@@ -65,7 +65,7 @@ def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_the_remedy(work:
 
 def test_a_folder_that_is_full_of_something_else_is_refused_and_kept(work: LoopWork, tmp_path: Path) -> None:
     write(tmp_path / "full", {"mine": "precious"})
-    with pytest.raises(OperatorError, match="could not be made"):
+    with pytest.raises(OperatorError, match="could not be created"):
         ensure_worktree(work.repository, tmp_path / "full", "helmsman/other", work.start)
     assert (tmp_path / "full" / "mine").read_text() == "precious"
 
