@@ -129,7 +129,7 @@ def resume(
         repository = open_repository(repo)
         require_consent(repository, yes=yes, as_json=as_json)
         if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # perhaps started in another clone
-            pull_state(repository, loop, configuration(repository, {}, goal_later=True).config.remote, held=False)
+            pull_state(repository, loop, configuration(repository, {}, goal_later=True).config.remote, locked=False)
         with exclusive_driver(loop_folder(repository, loop).lock, loop):
             require_verified(repository, loop, accepted)
             state, _ = read_state(repository, loop)

@@ -80,8 +80,8 @@ def with_stored_handoffs(repository: Repository, file: str, alignment: Alignment
     return alignment.model_copy(update={"more": joined(alignment.more, stored)}) if stored else alignment
 
 
-def other_goal_error(path: Path, found: Alignment, remedy: str) -> OperatorError:
-    goal = clean(found.goal.partition("\n")[0])[:200]
+def other_goal_error(path: Path, alignment: Alignment, remedy: str) -> OperatorError:
+    goal = clean(alignment.goal.partition("\n")[0])[:200]
     return OperatorError(f"{path} is about another goal", found=goal, remedy=remedy)
 
 
@@ -91,10 +91,10 @@ def with_alignment(repository: Repository, config: LoopConfig, *, others: bool =
     `others`: ignore an alignment about another goal, as it belongs to another loop.
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
-    found = refuse_open_questions(repository, config.alignment)
-    if found is None:
+    in_file = refuse_open_questions(repository, config.alignment)
+    if in_file is None:
         return config
-    alignment = with_stored_handoffs(repository, config.alignment, found)
+    alignment = with_stored_handoffs(repository, config.alignment, in_file)
     if is_same_goal(alignment.goal, config.goal):
         return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
     if others or spent(alignment):

@@ -64,9 +64,9 @@ def preset_requests(top: Path, preset: Preset | None, *, named_by_hand: bool = F
     if preset.source != BUILT_IN and not named_by_hand:
         settings = violations(dotted_pairs(preset.sheet.settings))
         yield TrustRequest(preset.source, tuple(setting._replace(key=f"settings.{setting.key}") for setting in settings))
-    own = HATS.theirs(top)
+    own_hats = HATS.theirs(top)
     for hat in preset.hats:
-        if hat.name in own and hat.allowed_tools:
+        if hat.name in own_hats and hat.allowed_tools:
             yield TrustRequest(f"{HATS.folder}/{hat.name}.md", (Setting("allowed_tools", as_json(hat.allowed_tools)),))
 
 
@@ -129,18 +129,17 @@ def configure(
 
 def _with_preset_patterns(layer: Layer, preset: Preset | None) -> Layer:
     """Add the preset's patterns to a file's, so what either protects stays protected. Only settings by hand replace them."""
-    file_invariants, preset_invariants = (
-        layer.values.get("invariants"),
-        preset.sheet.settings.get("invariants") if preset else None,
-    )
+    file_invariants = layer.values.get("invariants")
+    preset_invariants = preset.sheet.settings.get("invariants") if preset else None
     if not isinstance(file_invariants, Mapping) or not isinstance(preset_invariants, Mapping):
         return layer
-    given, from_preset = cast("Mapping[str, Any]", file_invariants), cast("Mapping[str, Any]", preset_invariants)
-    pairs_of = {key: (from_preset.get(key), given.get(key)) for key in PATTERN_KEYS}
-    combined: dict[str, list[Any]] = {
-        key: [*one, *two] for key, (one, two) in pairs_of.items() if isinstance(one, LIST_TYPES) and isinstance(two, LIST_TYPES)
-    }
-    return Layer(layer.source, {**layer.values, "invariants": {**given, **combined}})
+    from_file, from_preset = cast("Mapping[str, Any]", file_invariants), cast("Mapping[str, Any]", preset_invariants)
+    combined = dict[str, list[Any]]()
+    for key in PATTERN_KEYS:
+        weaker, stronger = from_preset.get(key), from_file.get(key)
+        if isinstance(weaker, LIST_TYPES) and isinstance(stronger, LIST_TYPES):
+            combined[key] = [*cast("list[Any]", weaker), *cast("list[Any]", stronger)]
+    return Layer(layer.source, {**layer.values, "invariants": {**from_file, **combined}})
 
 
 @dataclass(frozen=True)
@@ -191,10 +190,10 @@ def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> La
         return layer
     if "goal" in layer.values:
         raise OperatorError(f"{layer.source} sets both goal and goal_file", remedy="keep one of the two")
-    key, given = f"goal_file ({layer.source})", layer.values["goal_file"]
-    if not isinstance(given, str):
-        raise OperatorError(f"{key} is not a path", expected="text", found=display(given))
-    path = resolve_inside(folder, given, key) if inside else folder / given
+    key, value = f"goal_file ({layer.source})", layer.values["goal_file"]
+    if not isinstance(value, str):
+        raise OperatorError(f"{key} is not a path", expected="text", found=display(value))
+    path = resolve_inside(folder, value, key) if inside else folder / value
     text = read_text(path, f"the goal's text, because {key} names this file").strip()
     if not text:
         raise OperatorError(f"{key} is empty: {path}", remedy="describe the goal in it")
@@ -220,9 +219,9 @@ def read_rubric_file(path: Path) -> RubricFile:
 
 
 def _settings_layer(repository: Path) -> Layer | None:
-    own = _path_inside(repository, "helmsman.toml")
-    if own.exists():
-        return Layer("helmsman.toml", read_toml(own))
+    own_file = _path_inside(repository, "helmsman.toml")
+    if own_file.exists():
+        return Layer("helmsman.toml", read_toml(own_file))
     path = _path_inside(repository, "pyproject.toml")
     tool: Any = read_toml(path).get("tool") if path.exists() else None
     table: Any = cast("dict[str, Any]", tool).get("helmsman") if isinstance(tool, dict) else None

@@ -53,7 +53,7 @@ def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
     try:
         drawn = steps.draw_lessons(context, state) if is_asked else drawn
     finally:  # after a cancel nobody waits for the model; the rules draw lessons without it
-        conclude_memory(context, state, asked=drawn.observations)
+        conclude_memory(context, state, extracted=drawn.observations)
     if not is_asked:
         return None
     _report([drawn.reason])

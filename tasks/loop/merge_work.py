@@ -131,10 +131,10 @@ def _resolve_plan(
     return tuple(conflict for conflict in conflicts if conflict.path != path), (note,) if note else ()
 
 
-def unshared_commits(repository: Repository, commit: str, but: str, paths: Sequence[str]) -> tuple[Commit, ...]:
+def unshared_commits(repository: Repository, commit: str, excluded: str, paths: Sequence[str]) -> tuple[Commit, ...]:
     """Commits of one side that the other lacks, newest first: those that touch these paths, or all without paths."""
-    what = "log", "-z", "--no-merges", "--format=%H %s", f"--max-count={MOST_COMMITS}"
-    output = git(repository.common, "--literal-pathspecs", *what, commit, "--not", but, "--", *paths)
+    log = "log", "-z", "--no-merges", "--format=%H %s", f"--max-count={MOST_COMMITS}"
+    output = git(repository.common, "--literal-pathspecs", *log, commit, "--not", excluded, "--", *paths)
     entries = (entry.partition(" ") for entry in output.split("\0") if entry)
     return tuple(Commit(id=name, subject=clean(subject)[:SUBJECT_SHOWN]) for name, _, subject in entries)
 

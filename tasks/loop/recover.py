@@ -63,17 +63,17 @@ def mark_interrupted(context: LoopContext, state: LoopState) -> LoopState:
     salvaged = save_work(context, state, attempt.start)
     after = interrupt(state, attempt, salvaged)
     outcome = f"work kept at {salvaged.ref} ({plural(salvaged.files, 'file')})" if salvaged else "nothing to keep"
-    what = f"iteration {state.due} attempt {state.attempt} was interrupted: {outcome}"
-    publish(AttemptInterrupted(what=what))
-    return replace_state(context.repository, state, after, what)
+    summary = f"iteration {state.due} attempt {state.attempt} was interrupted: {outcome}"
+    publish(AttemptInterrupted(what=summary))
+    return replace_state(context.repository, state, after, summary)
 
 
 def mark_lost(context: LoopContext, state: LoopState, now: datetime) -> LoopState:
     """Make the next attempt due after an agent call on another machine whose result is unknown."""
     salvaged = salvage(context.repository, context.worktree, state, state.head)
     after = interrupt(state, InterruptedCall(start=state.head, started_at=now, ended_at=now), salvaged)
-    what = f"work kept at {salvaged.ref}" if salvaged else "its work stays there"
-    subject = f"iteration {state.due} attempt {state.attempt} was cut off with {state.host or 'its machine'}: {what}"
+    outcome = f"work kept at {salvaged.ref}" if salvaged else "its work stays there"
+    subject = f"iteration {state.due} attempt {state.attempt} was cut off with {state.host or 'its machine'}: {outcome}"
     return replace_state(context.repository, state, after, subject)
 
 
@@ -103,8 +103,8 @@ def roll_back(context: LoopContext, state: LoopState, execution: Execution, deci
     reset_branch(context, state, back_to)
     files = changed_between(context, back_to, commit)
     rule = decision.rule if decision.rule.startswith(CRITICAL) else REGRESSING
-    why = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
-    return RolledBack(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
+    reason = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
+    return RolledBack(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=reason, files=files)
 
 
 def undo_changes(context: LoopContext, state: LoopState, start: str) -> tuple[str, ...]:
@@ -137,31 +137,31 @@ def leave_at_best(context: LoopContext, state: LoopState) -> LoopState:
         return state
     with _logging_errors(f"the branch stays at its last tree, though {best.commit[:10]} was better"):
         state = _store_best(context, state, best)
-    left = state.failed
-    if left is not None and left.rule == LATER and state.head == left.back_to:
+    rollback = state.failed
+    if rollback is not None and rollback.rule == LATER and state.head == rollback.back_to:
         with _logging_errors(f"the next driver of the loop moves the branch to {best.commit[:10]}"):
-            _move_back(context, state, left)
+            _move_back(context, state, rollback)
     return state
 
 
 @contextmanager
-def _logging_errors(what: str) -> Generator[None]:
+def _logging_errors(problem: str) -> Generator[None]:
     try:
         yield
     except HelmsmanError as error:
-        _log.warning("%s: %s", what, error)
+        _log.warning("%s: %s", problem, error)
 
 
 def move_to_best(context: LoopContext, state: LoopState) -> None:
     """Move the branch to where the state says that the loop was left, if its driver died before moving it."""
-    left = state.failed
-    if left is None or left.rule != LATER or state.head != left.back_to or not context.worktree.exists():
+    rollback = state.failed
+    if rollback is None or rollback.rule != LATER or state.head != rollback.back_to or not context.worktree.exists():
         return
     tip, current = read_ref(context.repository.common, f"refs/heads/{state.branch}"), current_branch(context.worktree)
-    if tip == left.commit and current in {"", state.branch}:
-        _move_back(context, state, left)
-    elif tip == left.back_to and not current:  # a person may have switched branches since
-        set_branch(context.worktree, state.branch, left.back_to)
+    if tip == rollback.commit and current in {"", state.branch}:
+        _move_back(context, state, rollback)
+    elif tip == rollback.back_to and not current:  # a person may have switched branches since
+        set_branch(context.worktree, state.branch, rollback.back_to)
 
 
 def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> LoopState:
@@ -180,7 +180,7 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
     if read_ref(context.repository.common, ref) is None:
         git(context.repository.common, "update-ref", ref, state.head, "")
     files = changed_between(context, best.commit, state.head)
-    left = Failed(
+    rollback = Failed(
         iteration=state.iteration,
         ref=ref,
         commit=state.head,
@@ -188,12 +188,12 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
         why=describe_best(state, best)[:300],
         files=files,
     )
-    after = restore_best(state, best, left).model_copy(update={"updated_at": now_utc()})
+    after = restore_best(state, best, rollback).model_copy(update={"updated_at": now_utc()})
     return replace_state(context.repository, state, after, f"left at its best: {best.commit[:12]}")
 
 
-def _move_back(context: LoopContext, state: LoopState, kept: RolledBack) -> None:
+def _move_back(context: LoopContext, state: LoopState, rollback: RolledBack) -> None:
     """Move the branch back; other changes in the worktree go to a salvage ref."""
     recover(context.repository, context.worktree, state.branch)
-    salvage(context.repository, context.worktree, state, kept.commit)
-    rewind_to(context.worktree, state.branch, kept.back_to, before=kept.commit)
+    salvage(context.repository, context.worktree, state, rollback.commit)
+    rewind_to(context.worktree, state.branch, rollback.back_to, before=rollback.commit)

@@ -99,8 +99,8 @@ def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> L
     return learned
 
 
-def conclude_memory(context: LoopContext, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
-    """Store the lessons of a whole loop that has ended. `asked`: those that a model drew.
+def conclude_memory(context: LoopContext, state: LoopState, *, extracted: Sequence[Observation] = ()) -> None:
+    """Store the lessons of a whole loop that has ended. `extracted`: those that a model drew.
 
     For a resumed loop only the iterations since its last end count for the worth of lessons and guardrails.
     """
@@ -114,7 +114,7 @@ def conclude_memory(context: LoopContext, state: LoopState, *, asked: Sequence[O
             if not change.put_summary(ended):
                 return
             episodes = change.episodes(state.uid)
-            for observation in (*after_loop(state, ended), *asked):
+            for observation in (*after_loop(state, ended), *extracted):
                 _observe(change, observation, now, _prompted_lessons(episodes))
             _credit(change, _prompted_lessons(new), new, now, good=ended.outcome is Outcome.COMPLETED)
             judged = _put_changed(change, ended.subject.project, lambda guardrail: concluded(guardrail, new, now))
@@ -188,18 +188,20 @@ def _credit(change: Change, prompted: Iterable[str], episodes: Sequence[Episode]
         change.put_lesson(reviewed(credited(lesson, good=helped, now=now), now))
 
 
-def _update_guardrails(change: Change, context: LoopContext, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
+def _update_guardrails(
+    change: Change, context: LoopContext, state: LoopState, current: Episode, now: datetime
+) -> tuple[str, ...]:
     """Count the guardrails' effects in an iteration, and create those that are due. Return lines for people."""
-    project = kept.subject.project
-    _put_changed(change, project, lambda guardrail: with_effect(guardrail, kept))
-    known = change.guardrails(project, retired=True)
+    project = current.subject.project
+    _put_changed(change, project, lambda guardrail: with_effect(guardrail, current))
+    existing = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
     instructions = read_instructions(context.worktree, state.config)
-    created = create(project, change.episodes(kept.uid, MOST_EPISODES), known, counts, instructions, MOST_GUARDRAILS, now)
+    created = create(project, change.episodes(current.uid, MOST_EPISODES), existing, counts, instructions, MOST_GUARDRAILS, now)
     for guardrail in created.guardrails:
         change.put_guardrail(guardrail)
     # reported only where the failure recurred; earlier refusals are not repeated
-    refused = [clean(refusal.why) for refusal in created.refused if refusal.guardrail.failure in failed(kept)]
+    refused = [clean(refusal.why) for refusal in created.refused if refusal.guardrail.failure in failed(current)]
     return (*_guardrail_lines(created.guardrails), *(f"no guardrail was created: {why}" for why in refused))
 
 
@@ -213,8 +215,8 @@ def _put_changed(change: Change, project: str, judge: Callable[[Guardrail], Guar
 
 def _guardrail_lines(guardrails: Iterable[Guardrail]) -> Iterator[str]:
     for guardrail in guardrails:
-        what = f"retired ({clean(guardrail.retired)})" if guardrail.retired else "made"
-        yield f"guardrail {guardrail.id} {what}: {clean(guardrail.trigger)}: {clean(guardrail.instruction)}"
+        change = f"retired ({clean(guardrail.retired)})" if guardrail.retired else "made"
+        yield f"guardrail {guardrail.id} {change}: {clean(guardrail.trigger)}: {clean(guardrail.instruction)}"
 
 
 @contextmanager
@@ -226,7 +228,7 @@ def _store(state: LoopState, now: datetime) -> Generator[Store]:
 
 
 @contextmanager
-def _reporting_errors(what: str, problems: list[str] | None = None) -> Generator[None]:
+def _reporting_errors(action: str, problems: list[str] | None = None) -> Generator[None]:
     """Report errors in the block, so that the loop continues. Raises Cancelled."""
     try:
         yield
@@ -234,7 +236,7 @@ def _reporting_errors(what: str, problems: list[str] | None = None) -> Generator
         raise
     except Exception as error:  # noqa: BLE001 - memory must never stop the work
         message = clean(error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
-        _publish((f"the memory failed ({what}): {message}",))
+        _publish((f"the memory failed ({action}): {message}",))
         if problems is not None:
             problems.append(message)
 

@@ -35,10 +35,10 @@ END_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held: bool) -> None:
+def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, locked: bool) -> None:
     """Fetch the remote's state of a loop with `remote.push`, unless the local one is newer.
 
-    Work that diverged here from another machine's is saved below refs/helmsman/<loop>/. `held`: the caller has the lock.
+    Work that diverged here from another machine's is saved below refs/helmsman/<loop>/. `locked`: the caller has the lock.
     Raises OperatorError without such a remote or while the loop runs here, TransientError where it cannot be reached.
     """
     if not remote.push:
@@ -48,7 +48,7 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, held:
     if theirs is None:
         return
     ours = read_ref(repository.common, state_ref(loop))
-    with nullcontext() if held else exclusive_driver(loop_folder(repository, loop).lock, loop):
+    with nullcontext() if locked else exclusive_driver(loop_folder(repository, loop).lock, loop):
         if ours is not None and contains(repository.common, ours, theirs):  # the local state is newer
             _fast_forward(repository, loop, remote)
         else:
@@ -72,11 +72,11 @@ def acquire_lease(repository: Repository, state: LoopState) -> LoopState:
     if not state.config.remote.push or state.ending is not None:
         return state
     _, commit = read_state(repository, state.loop)
-    here = socket.gethostname()
-    was_elsewhere = state.host not in {"", here}
+    host = socket.gethostname()
+    was_elsewhere = state.host not in {"", host}
     # a session is stored on its machine
-    after = state.model_copy(update={"host": here, **({"session": None} if was_elsewhere else {})})
-    subject = f"driven on {here}" + (f", after {state.host}" if was_elsewhere else "")
+    after = state.model_copy(update={"host": host, **({"session": None} if was_elsewhere else {})})
+    subject = f"driven on {host}" + (f", after {state.host}" if was_elsewhere else "")
     subject += f" [{secrets.token_hex(4)}]"  # two clones on one host would write the same commit within one second
     write_state(repository, after, over=commit, record=None, subject=subject)
     retry_transient(lambda: push_loop(repository, after), RETRY_SECONDS)

@@ -290,17 +290,17 @@ def slot_name(repository: Repository) -> str:
     return f"{SLOTS}{project_of(repository)}"
 
 
-def hold_slot(held: ExitStack, name: str, until: float, stop: Stop) -> None:
+def hold_slot(stack: ExitStack, name: str, until: float, stop: Stop) -> None:
     """Take the engine's only slot of that name. Its lease expires when the holder dies."""
     try:
         with get_client(sync_client=True) as client, suppress(ObjectAlreadyExists):
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1))
-        _wait(lambda: _try_slot(held, name), f"the slot {name}", until, stop)
+        _wait(lambda: _try_slot(stack, name), f"the slot {name}", until, stop)
     except _UNREACHABLE as error:  # an unreachable engine does not block the merge
         get_run_logger().warning("the engine gave no slot %s; merging without it: %s", name, error)
 
 
-def _try_slot(held: ExitStack, name: str) -> bool:
+def _try_slot(stack: ExitStack, name: str) -> bool:
     slot = concurrency(
         name,
         timeout_seconds=ONE_TRY_SECONDS,
@@ -312,7 +312,7 @@ def _try_slot(held: ExitStack, name: str) -> bool:
         slot.__enter__()
     except TimeoutError:
         return False
-    held.callback(release_slot, slot, name)
+    stack.callback(release_slot, slot, name)
     return True
 
 
@@ -323,11 +323,11 @@ def release_slot(slot: AbstractContextManager[object], name: str) -> None:
         get_run_logger().warning("the slot %s was not released: %s", name, error)
 
 
-def _wait(take: Callable[[], bool], what: str, until: float, stop: Stop) -> None:
+def _wait(take: Callable[[], bool], resource: str, until: float, stop: Stop) -> None:
     """Wait until `take` returns True or the time is over. Raises Cancelled."""
     while not take():
         if stop():
             raise Cancelled("cancelled while waiting for other merges")
         if time.monotonic() >= until:
-            get_run_logger().warning("%s is still taken; merging without it", what)
+            get_run_logger().warning("%s is still taken; merging without it", resource)
             return

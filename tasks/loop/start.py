@@ -62,12 +62,12 @@ def create_loop(
 
     `run`: id of that flow run. `new`: raise OperatorError where a loop of that name exists.
     """
-    if (known := known_state(repository, name)) is not None:
+    if (existing := known_state(repository, name)) is not None:
         if new:
             raise OperatorError(
                 f"a loop named {name} already exists", remedy="it was started in the meantime; choose another --name"
             )
-        return known
+        return existing
     require_checks(resolved.config, resolved.preset)
     state = state_from_here(repository, resolved, name, now, begin_with).model_copy(update={"run": run})
     _forget_earlier(loop_folder(repository, name))
@@ -202,16 +202,16 @@ def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
     """
     repository = open_repository(Path(request.repository))
     name, is_locked = request.loop, bool(request.loop)
-    if name and (known := known_state(repository, name)):
-        pull_state(repository, name, known.config.remote, held=is_locked)
+    if name and (existing := known_state(repository, name)):
+        pull_state(repository, name, existing.config.remote, locked=is_locked)
         return _reopen_existing(repository, request, now)
     resolved = configure(repository.top, request, consent=consent_of(repository.common))
     if not name:  # the ids of scheduled runs begin with the time; their hash tells apart those that start together
         hashed = hashlib.sha256(run.encode()).hexdigest()
         names = (loop_id(resolved.config.goal, hashed[:length]) for length in SUFFIXES)
-        candidates = ((own, known_state(repository, own)) for own in names)
-        name = next(own for own, known in candidates if known is None or known.run == run)
-    pull_state(repository, name, resolved.config.remote, held=is_locked)
+        candidates = ((candidate, known_state(repository, candidate)) for candidate in names)
+        name = next(candidate for candidate, existing in candidates if existing is None or existing.run == run)
+    pull_state(repository, name, resolved.config.remote, locked=is_locked)
     if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has started it
         return _reopen_existing(repository, request, now)
     return create_loop(repository, resolved, name, now, request.base, run=run)

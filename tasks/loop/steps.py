@@ -193,11 +193,11 @@ def claims(
         plan=orientation.plan,
     )
     evidence = collect_claims(context, state, evidence)
-    item, own = orientation.plan.item if orientation.plan else None, None
+    item, item_report = orientation.plan.item if orientation.plan else None, None
     if report and item is not None and item.check:
         config = with_checks(state.config, (CheckConfig(command=item.check),))
-        own = run_for_loop(context, state, Target(execution.change.commit, execution.change.tree, config))
-    return compare_with_start(context, state, evidence.model_copy(update={"own": own}))
+        item_report = run_for_loop(context, state, Target(execution.change.commit, execution.change.tree, config))
+    return compare_with_start(context, state, evidence.model_copy(update={"own": item_report}))
 
 
 def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
@@ -243,17 +243,17 @@ def _outcomes(
     context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, since: SinceStart
 ) -> tuple[TrustedRun, Outcomes]:
     """Run the start's tests on the work, also for the current item's check, and combine the outcomes of all runs."""
-    config, own = state.config, evidence.own.results if evidence.own else ()
+    config, item_results = state.config, evidence.own.results if evidence.own else ()
     trusted = TrustedRun()
     if since.tests_changed or evidence.own is not None:
-        checks = (*config.checks, *(CheckConfig(command=result.command) for result in own))
+        checks = (*config.checks, *(CheckConfig(command=result.command) for result in item_results))
         trusted = trusted_run(context, state, evidence.execution, checks)
-    combined = report.model_copy(update={"results": (*report.results, *own)})
+    combined = report.model_copy(update={"results": (*report.results, *item_results)})
     failing = failing_at_start(state.history)
-    if failing is not None or own:  # the item's check is assumed to have failed at the start
-        failing = frozenset((failing or frozenset[str]()) | {result.name for result in own})
-    found = outcomes(combined, trusted, failing, config.goal, config.invariants, since.on_start)
-    return trusted, found._replace(findings=weigh(found.findings, config.invariants))
+    if failing is not None or item_results:  # the item's check is assumed to have failed at the start
+        failing = frozenset((failing or frozenset[str]()) | {result.name for result in item_results})
+    result = outcomes(combined, trusted, failing, config.goal, config.invariants, since.on_start)
+    return trusted, result._replace(findings=weigh(result.findings, config.invariants))
 
 
 def since_start(context: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
@@ -301,21 +301,21 @@ def decide(context: LoopContext, state: LoopState, evidence: Evidence, overseen:
 
 
 @step(by_step)
-def record(context: LoopContext, state: LoopState, what: IterationRecord) -> IterationRecord:
+def record(context: LoopContext, state: LoopState, draft: IterationRecord) -> IterationRecord:
     """Roll the work back or tick the plan, both idempotent, then store the iteration's record."""
-    decision = what.decision
-    failed = roll_back(context, state, what.execution, decision) if decision.back_to else None
+    decision = draft.decision
+    failed = roll_back(context, state, draft.execution, decision) if decision.back_to else None
     is_kept = not decision.back_to and not decision.repeat and decision.outcome is not Outcome.EJECTED
-    proven = what.item is not None and what.item.proven
-    what = with_consequences(what, failed, tick(context, state, what, decision) if proven and is_kept else None)
+    proven = draft.item is not None and draft.item.proven
+    draft = with_consequences(draft, failed, tick(context, state, draft, decision) if proven and is_kept else None)
     check_lease(context.repository, state)
-    after = advance(state, what)
-    subject = f"iteration {what.iteration}: {what.decision.title} - {what.decision.reason}"
-    replace_state(context.repository, state, after, subject[:200], what)
+    after = advance(state, draft)
+    subject = f"iteration {draft.iteration}: {draft.decision.title} - {draft.decision.reason}"
+    replace_state(context.repository, state, after, subject[:200], draft)
     if state.config.remote.push:
         push_loop(context.repository, after)
-    publish(IterationRecorded(record=what))
-    return what
+    publish(IterationRecorded(record=draft))
+    return draft
 
 
 def check_for_merge(context: LoopContext, state: LoopState, commit: str, tree: str) -> CheckReport:

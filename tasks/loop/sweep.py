@@ -99,11 +99,11 @@ def _loop_of(run: FlowRun) -> tuple[str, str]:
 
 def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_SECONDS) -> list[str]:
     """Restart runs that may continue after a crash, waiting until the newest has settled. Returns their names."""
-    if not (found := _revivable_runs(client)):
+    if not (candidates := _revivable_runs(client)):
         return []
-    newest = max(run.end_time.timestamp() if run.end_time else 0.0 for run in found)
+    newest = max(run.end_time.timestamp() if run.end_time else 0.0 for run in candidates)
     time.sleep(max(newest + settled_seconds - now_utc().timestamp(), 0))
-    settled, revived = {run.id for run in found}, list[str]()
+    settled, revived = {run.id for run in candidates}, list[str]()
     for run in _revivable_runs(client):
         if run.id in settled:
             result = client.set_flow_run_state(run.id, AwaitingRetry(message="The run crashed and is restarted automatically."))
@@ -119,9 +119,9 @@ def _revivable_runs(client: SyncPrefectClient) -> list[FlowRun]:
     revivable = list[FlowRun]()
     for run in runs_where(client, **DEPLOYED_RUNS, **crashed, end_time={"after_": now_utc() - OLDEST_CRASH}):
         retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
-        ours = {"all_": [f"uid:{tagged(run, 'uid:')}"]}
+        of_loop = {"all_": [f"uid:{tagged(run, 'uid:')}"]}
         has_progressed = not retried or (
-            tagged(run, "uid:") and runs_where(client, tags=ours, end_time={"after_": max(retried)}, **done)
+            tagged(run, "uid:") and runs_where(client, tags=of_loop, end_time={"after_": max(retried)}, **done)
         )
         if has_progressed and not is_driven(run):
             revivable.append(run)

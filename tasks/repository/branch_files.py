@@ -69,8 +69,8 @@ def decode_text(content: bytes, name: str) -> str:
 
 def required_file(repository: Repository, commit: str, path: str, key: str) -> CommittedFile:
     """Like `file_at`, for a file that a configuration key names. Also raises OperatorError if the commit has no such file."""
-    if (held := file_at(repository, commit, path)) is not None:
-        return held
+    if (file := file_at(repository, commit, path)) is not None:
+        return file
     uncommitted = not repository.bare and (repository.top / path).is_file()
     raise OperatorError(
         f"{key}: {clean(path)} is not in commit {commit[:12]}",

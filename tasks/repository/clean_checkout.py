@@ -136,9 +136,9 @@ class CleanCheckout:
         """Environment of a command in the checkout, with the selected variables of the user's."""
         facts = self._read_facts()
         pins: Pins = facts["pins"]
-        known = len(pins)
+        pinned_before = len(pins)
         path, self._left_out = programs(os.environ, self.folder, self._replaced_folders(), pins)
-        if len(pins) != known:
+        if len(pins) != pinned_before:
             self._write_facts(**facts)
         return {**variables, **own_variables(os.environ, self.folder), "PATH": path}
 

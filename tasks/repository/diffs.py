@@ -165,8 +165,8 @@ def added_text(worktree: Path, change: Change) -> tuple[list[Part], str]:
         listed = []
     stdin = "".join(f"{commit}\n" for commit in listed).encode()
     history = git_bytes(worktree, "diff-tree", "--stdin", "--root", *_RAW, stdin=stdin) if listed else b""
-    known = {(edit.path, edit.after) for edit in now}
-    past = [edit for edit in _remaining_files(history) if (edit.path, edit.after) not in known]
+    current = {(edit.path, edit.after) for edit in now}
+    past = [edit for edit in _remaining_files(history) if (edit.path, edit.after) not in current]
     # new file names
     new = (edit for edit in (*now, *past) if edit.path != edit.old_path or edit.status.startswith("A"))
     parts = [Part(edit.path, edit.commit, (Line(0, edit.path),)) for edit in new]
@@ -221,8 +221,8 @@ def _add_new_lines(worktree: Path, now: Sequence[Entry], past: Sequence[Entry], 
         files_left -= 1
     large = len(ordered) - len(within_limit)
     left_out = [f"{large} files above {LARGEST_SEARCHED / 1e6:g} MB"] if large else []
-    more = f"{files_left} files beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines"
-    return [*left_out, more] if files_left else left_out
+    beyond = f"{files_left} files beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines"
+    return [*left_out, beyond] if files_left else left_out
 
 
 def _text_lines(content: bytes) -> list[str]:

@@ -39,10 +39,10 @@ def read_sizes(cwd: Path, names: Sequence[str]) -> list[int | None]:
 
 def read_object(cwd: Path, name: str) -> bytes:
     """Content of a required object. Raises OperatorError if it is missing."""
-    found = read_objects(cwd, [name])[0]
-    if found is None:
+    stored = read_objects(cwd, [name])[0]
+    if stored is None:
         raise missing_object(cwd, name)
-    return found[1]
+    return stored[1]
 
 
 def missing_object(cwd: Path, name: str) -> OperatorError:
@@ -130,8 +130,10 @@ def own_folder(path: Path) -> Path:
 
 def common_folder(cwd: Path) -> Path:
     """Git folder that all worktrees share, given the root of a checkout or a git folder."""
-    own = own_folder(cwd) if (cwd / ".git").exists() else cwd
-    common = own / "commondir"
+    git_folder = own_folder(cwd) if (cwd / ".git").exists() else cwd
+    common = git_folder / "commondir"
     return (
-        (own / os.fsdecode(read_plain(common, LONGEST_LINK)).removesuffix("\n")).resolve() if common.is_file() else own.resolve()
+        (git_folder / os.fsdecode(read_plain(common, LONGEST_LINK)).removesuffix("\n")).resolve()
+        if common.is_file()
+        else git_folder.resolve()
     )

@@ -56,8 +56,8 @@ def current_item(context: LoopContext, state: LoopState, commit: str, *, small: 
     plan = plan_at(context.repository, commit, config.file)
     if config.item and plan.item(config.item) is None and not state.merging.trouble:
         raise missing_item_error(plan, config.item, config.file, state.loop)
-    begun = state.plan.now if state.plan.tried else ""
-    return pick_item(plan, config.item, anew=advise(state).new_plan, small=small, begun=begun)
+    started = state.plan.now if state.plan.tried else ""
+    return pick_item(plan, config.item, anew=advise(state).new_plan, small=small, begun=started)
 
 
 def revert_plan(context: LoopContext, state: LoopState, start: str) -> PlanEdit | None:
@@ -106,7 +106,7 @@ def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: D
     return Tick(item=proof.item, commit=commit, tree=tree)
 
 
-def tick_by_person(context: LoopContext, state: LoopState, who: str) -> None:
+def tick_by_person(context: LoopContext, state: LoopState, person: str) -> None:
     """Tick the current item on the loop's branch because a person says that it is done. Idempotent."""
     path, item = state.config.plan.file, state.plan.now
     tip, _ = commit_and_tree(context.repository.common, f"refs/heads/{state.branch}")
@@ -116,7 +116,7 @@ def tick_by_person(context: LoopContext, state: LoopState, who: str) -> None:
         return
     content = _tick_items(path, file.content, [item])
     commit_to_branch(
-        context.repository, state, tip, path, content, clean(f"Tick {item}: {item_in_plan.title}, by the word of {who}")[:200]
+        context.repository, state, tip, path, content, clean(f"Tick {item}: {item_in_plan.title}, by the word of {person}")[:200]
     )
 
 
@@ -147,8 +147,8 @@ def resolve_plan(repository: Repository, state: LoopState, base: str) -> tuple[C
     if theirs is None or ours is None:
         return theirs, message
     try:
-        there, here = read_plan(path, theirs.content), read_plan(path, ours.content)
-        ticks, lost = _merge_ticks(there, here, read_plan(path, fork.content) if fork else here)
+        their_plan, our_plan = read_plan(path, theirs.content), read_plan(path, ours.content)
+        ticks, lost = _merge_ticks(their_plan, our_plan, read_plan(path, fork.content) if fork else our_plan)
         content = tick_items(path, theirs.content, ticks)
     except PlanError as complaint:
         return theirs, f"{message} as it is: {clean(str(complaint))}"
@@ -157,18 +157,18 @@ def resolve_plan(repository: Repository, state: LoopState, base: str) -> tuple[C
     return CommittedFile(theirs.mode, theirs.blob, content), left_out
 
 
-def _merge_ticks(there: Plan, here: Plan, fork: Plan) -> tuple[list[str], list[str]]:
+def _merge_ticks(their_plan: Plan, our_plan: Plan, fork: Plan) -> tuple[list[str], list[str]]:
     """Ids of our ticks that also apply to the base's plan, and descriptions of our changes that are lost."""
-    kept, lost = list[str](), list[str]()
-    for item in here.items:
-        theirs, before = there.item(item.id), fork.item(item.id)
-        same = theirs is not None and _unmarked(theirs) in {_unmarked(item), _unmarked(before)}
+    ticks, lost = list[str](), list[str]()
+    for item in our_plan.items:
+        their_item, before = their_plan.item(item.id), fork.item(item.id)
+        same = their_item is not None and _unmarked(their_item) in {_unmarked(item), _unmarked(before)}
         if item.done and not (before and before.done):
-            kept += [item.id] if same else []
+            ticks += [item.id] if same else []
             lost += [] if same else [f"the tick of {item.id}"]
-        if _unmarked(item) not in {_unmarked(theirs), _unmarked(before)}:
+        if _unmarked(item) not in {_unmarked(their_item), _unmarked(before)}:
             lost.append(f"{item.id} ({clean(item.title)[:60]})")
-    return kept, lost
+    return ticks, lost
 
 
 def _unmarked(item: PlanItem | None) -> str:

@@ -60,15 +60,15 @@ def _shallow_remedy(repository: Repository) -> str:
     return f"this clone is shallow; {git_here} fetch --unshallow (in CI: check out with the whole history)" if is_shallow else ""
 
 
-def _merge_base(repository: Repository, one: str, other: str) -> str:
+def _merge_base(repository: Repository, base: str, head: str) -> str:
     try:
-        return git(repository.top, "merge-base", one, other).strip()
+        return git(repository.top, "merge-base", base, head).strip()
     except GitError as error:
         if error.code != 1:
             raise
         raise OperatorError(
             "the ends of the range have no common ancestor",
             expected="two commits of one history",
-            found=f"{one[:12]} and {other[:12]}",
+            found=f"{base[:12]} and {head[:12]}",
             remedy=_shallow_remedy(repository) or "name another base, or give it with two dots: BASE..HEAD",
         ) from error

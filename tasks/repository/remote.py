@@ -73,8 +73,8 @@ def _push_error(state: LoopState, error: GitError, *, refused: bool) -> Helmsman
 
 def has_diverged(stderr: str) -> bool:
     """Whether git rejected the push because the remote has commits that we lack, not because of the remote's own rules."""
-    ours = (line for line in _without_hook_output(stderr) if REMOTE_REJECTED not in line)
-    return any(word in line for line in ours for word in DIVERGED_MESSAGES)
+    own_lines = (line for line in _without_hook_output(stderr) if REMOTE_REJECTED not in line)
+    return any(word in line for line in own_lines for word in DIVERGED_MESSAGES)
 
 
 def rejections(stderr: str) -> Sequence[str]:
@@ -120,10 +120,10 @@ def require_remote(repository: Repository, name: str) -> None:
         raise no_remote_error(name, "no such remote")
 
 
-def no_remote_error(name: str, words: str) -> OperatorError:
+def no_remote_error(name: str, problem: str) -> OperatorError:
     return OperatorError(
         f"there is no remote {name!r} to push the loop to",
-        found=words,
+        found=problem,
         remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
     )
 

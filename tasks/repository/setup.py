@@ -58,12 +58,12 @@ OWN_FOLDERS = "home", "cache"  # folders of a checkout next to the tree, which s
 class SetupFailed(OperatorError):  # noqa: N818 - the outcome of a command
     """A set-up command failed."""
 
-    def __init__(self, command: str, how: str, output: str) -> None:
+    def __init__(self, command: str, outcome: str, output: str) -> None:
         """Include the end of the output."""
         super().__init__(
             f"set-up failed: {command}",
             expected="every command of [workspace] setup to exit with 0 in a fresh checkout of the commit",
-            found=f"{how}: {output.strip()[-TAIL_CHARACTERS:]}",
+            found=f"{outcome}: {output.strip()[-TAIL_CHARACTERS:]}",
             remedy="try it in a fresh clone and correct [workspace] setup in helmsman.toml",
         )
 
@@ -147,15 +147,15 @@ class Products:
         """Remove files that set-up did not create, and restore those that it did."""
         recorded = self._read()
         created: dict[str, Stamp] = recorded.get("made", {})
-        found = dict(self._walk([*untracked, *OWN_FOLDERS], created.__contains__))
-        for name in reversed(found):  # the content of a folder before the folder
-            if name not in created or stat.S_IFMT(created[name][0]) != stat.S_IFMT(found[name][0]):
+        present = dict(self._walk([*untracked, *OWN_FOLDERS], created.__contains__))
+        for name in reversed(present):  # the content of a folder before the folder
+            if name not in created or stat.S_IFMT(created[name][0]) != stat.S_IFMT(present[name][0]):
                 remove(self._folder / name)
         # a commit may have a file at a path of set-up: the commit's stays
         to_restore = [
             name
             for name, stamp in created.items()
-            if found.get(name) != stamp and (name in found or not os.path.lexists(self._folder / name))
+            if present.get(name) != stamp and (name in present or not os.path.lexists(self._folder / name))
         ]
         for name in to_restore:
             target, mode = self._folder / name, created[name][0]

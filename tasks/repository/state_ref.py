@@ -152,7 +152,7 @@ def show_state_at(repository: Repository, loop: str, ref: str, tip: Tip | None =
         )
     # all from one commit: a writer may come in between
     files = read_objects(repository.common, [f"{header[0]}:{name}" for name in ("state.json", "record.json", "signature")])
-    text, record, signature = (found[1] if found else b"" for found in files)
+    text, record, signature = (file[1] if file else b"" for file in files)
     stored = Stored(*header, text, record, signature.decode(errors="replace").strip())
     state = parse_state(text.decode(errors="replace"), loop)
     if state.loop != loop:  # its signature may be valid, but for the other loop

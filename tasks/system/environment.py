@@ -75,11 +75,11 @@ def own_environment() -> Mapping[str, str]:
 
 
 def _select(source: Mapping[str, str], patterns: Iterable[str]) -> dict[str, str]:
-    wanted = tuple(patterns)
+    allowed = tuple(patterns)
     return {
         name: value
         for name, value in source.items()
-        if name not in NEVER_PASSED and any(fnmatchcase(name, pattern) for pattern in wanted)
+        if name not in NEVER_PASSED and any(fnmatchcase(name, pattern) for pattern in allowed)
     }
 
 

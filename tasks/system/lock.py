@@ -34,10 +34,10 @@ def exclusive_driver(lock: Path, loop: str, remedy: str = "") -> Generator[None]
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not locked_within(handle, PATIENCE_SECONDS):
-            by = holder(lock) or _UNKNOWN
+            driver = holder(lock) or _UNKNOWN
             raise DrivenElsewhere(
                 f"{loop if remedy else f'loop {loop}'} already has a driver",
-                found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
+                found=f"process {driver.get('process')} on {driver.get('host')}, since {driver.get('since')}",
                 remedy=remedy or f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
             )
         since = datetime.now(UTC).isoformat(timespec="seconds")

@@ -87,10 +87,10 @@ def appending(path: Path) -> Generator[Sink]:
     """Yield a function that appends to the file, unbuffered, so that output survives our own death."""
 
     def write(chunk: bytes) -> None:
-        left = memoryview(chunk)
+        remaining = memoryview(chunk)
         with raising_transient_errors():
-            while left:
-                left = left[file.write(left) :]
+            while remaining:
+                remaining = remaining[file.write(remaining) :]
 
     with FileIO(path, "ab") as file:
         yield write
@@ -222,12 +222,12 @@ def run(  # noqa: PLR0913 - each is one independent option, by keyword
         pipes.follow(command.report, Lines(command.handle_report).add)
         if on_start:
             on_start(command.pid)
-        by = _serve_until_end(command, pipes, lambda: _reached_limit(stop, started + deadline, idle, pipes.last_output))
+        ended_by = _serve_until_end(command, pipes, lambda: _reached_limit(stop, started + deadline, idle, pipes.last_output))
         pipes.drain()
         lines.finish()
     seconds = time.monotonic() - started
     survivors = tuple(command.survivors)
-    return ProcessResult(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
+    return ProcessResult(command.exit_code, ended_by, seconds, output.head, output.tail, errors.text, output.total, survivors)
 
 
 def _reached_limit(

@@ -252,7 +252,7 @@ def _stop_locked(issue: _IssueLoop, why: str) -> tuple[LoopState, Answer | None,
     current = read_state(issue.repository, loop)[0]
     if current.outcome is Outcome.COMPLETED and current.gate is None:  # final, whatever the remote says
         return current, None, current
-    pull_state(issue.repository, loop, current.config.remote, held=True)
+    pull_state(issue.repository, loop, current.config.remote, locked=True)
     current = read_state(issue.repository, loop)[0]
     if current.gate is not None:  # the reader of the answer acquires the lease first, so nothing is pushed
         fields = {

@@ -48,7 +48,7 @@ def run_iteration(repository: Repository, state: LoopState, text: str) -> LoopSt
 
 def take_over_loop(repository: Repository) -> LoopState:
     """Take the loop over in this clone."""
-    pull_state(repository, LOOP, PUSH_CONFIG, held=False)
+    pull_state(repository, LOOP, PUSH_CONFIG, locked=False)
     state, _ = read_state(repository, LOOP)
     ensure_worktree(repository, loop_worktree(repository, state), BRANCH, state.head)
     return acquire_lease(repository, state)

@@ -50,7 +50,7 @@ def begun(served: ServedRepository, api: TrackerApi) -> LoopState:
 def gone_elsewhere(served: ServedRepository, loop: LoopState) -> tuple[Repository, LoopState]:
     """Another machine drives it, and the clone has not heard of that."""
     other = clone_remote(served.bare, "two")
-    pull_state(other, loop.loop, PUSH_CONFIG, held=False)
+    pull_state(other, loop.loop, PUSH_CONFIG, locked=False)
     state, _ = read_state(other, loop.loop)
     ensure_worktree(other, tree(other, state), state.branch, state.head)
     return other, go_on(other, acquire_lease(other, state), "there\n")

@@ -99,7 +99,7 @@ def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two:
     take_over_loop(two)
     at = read_state(one, LOOP)
     with exclusive_driver(loop_folder(one, LOOP).lock, LOOP), pytest.raises(OperatorError, match="already has a driver"):
-        pull_state(one, LOOP, before.config.remote, held=False)
+        pull_state(one, LOOP, before.config.remote, locked=False)
     assert read_state(one, LOOP) == at
 
 
@@ -110,7 +110,7 @@ def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, t
     sh(two.top.parent, "init", "--quiet", "--bare", "empty.git")
     mine = run_iteration(two, begin_loop(two, uid="u2"), "mine\n")
     with pytest.raises(Fenced, match="another loop named loop"):
-        pull_state(two, LOOP, RemoteConfig(push=True, name="away"), held=False)
+        pull_state(two, LOOP, RemoteConfig(push=True, name="away"), locked=False)
     assert read_state(two, LOOP)[0] == mine
 
 
@@ -119,10 +119,10 @@ def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away
 ) -> None:
     state = begin_loop(one)
     with pytest.raises(OperatorError, match="there is no remote 'nowhere'"):
-        pull_state(one, LOOP, RemoteConfig(push=True, name="nowhere"), held=False)
+        pull_state(one, LOOP, RemoteConfig(push=True, name="nowhere"), locked=False)
     remote.rename(remote.with_suffix(".away"))
     with pytest.raises(TransientError):
-        pull_state(one, LOOP, PUSH_CONFIG, held=False)
+        pull_state(one, LOOP, PUSH_CONFIG, locked=False)
     with pytest.raises(TransientError):
         check_lease(one, state)
     assert remote_handover.holds_lease(one, state)

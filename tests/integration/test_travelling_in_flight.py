@@ -41,7 +41,7 @@ def test_what_the_agent_committed_in_its_box_is_kept_when_another_machine_went_o
     git(loop_worktree(one, before), "commit", "--quiet", "--all", "--message", "in the box", env=inside)
     made = git(loop_worktree(one, before), "rev-parse", "HEAD", env=inside).strip()
     push_loop(two, run_iteration(two, take_over_loop(two), "in time\n"))
-    pull_state(one, LOOP, PUSH_CONFIG, held=False)
+    pull_state(one, LOOP, PUSH_CONFIG, locked=False)
     assert made in refs_below(one, "salvage/")
     assert not box.exists()
     assert (loop_worktree(one, before) / "app.py").read_text() == "in time\n"
@@ -55,14 +55,14 @@ def test_a_branch_that_somebody_has_checked_out_is_not_moved_beneath_them(one: R
     push_loop(one, run_iteration(one, _again(one), "further\n"))
     known = read_ref(two.common, state_ref(LOOP))
     with pytest.raises(GitError, match="fetch failed") as caught:
-        pull_state(two, LOOP, PUSH_CONFIG, held=False)
+        pull_state(two, LOOP, PUSH_CONFIG, locked=False)
     assert str(two.top) in caught.value.found
     assert (sh(two.top, "status", "--porcelain"), read_ref(two.common, state_ref(LOOP))) == ("", known)
     sh(two.top, "switch", "--quiet", "--detach")
-    pull_state(two, LOOP, PUSH_CONFIG, held=False)
+    pull_state(two, LOOP, PUSH_CONFIG, locked=False)
     assert read_state(two, LOOP)[0].iteration == 1
 
 
 def _again(repository: Repository) -> LoopState:
-    pull_state(repository, LOOP, PUSH_CONFIG, held=False)
+    pull_state(repository, LOOP, PUSH_CONFIG, locked=False)
     return read_state(repository, LOOP)[0]

@@ -45,7 +45,7 @@ def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repo
     push_loop(one, before)
     lost = commit(loop_worktree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
-    pull_state(two, LOOP, PUSH_CONFIG, held=False)
+    pull_state(two, LOOP, PUSH_CONFIG, locked=False)
     state, _ = read_state(two, LOOP)
     ensure_worktree(two, loop_worktree(two, state), BRANCH, state.head)
     after = acquire_lease(two, mark_lost(loop_context(str(two.top), state), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
@@ -76,7 +76,7 @@ def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: R
     mine = theirs.model_copy(update={"uid": "u2", "config": config, "iteration": 0, "head": theirs.base_commit, "host": ""})
     write_state(two, mine, over=None, record=None, subject="start")
     with pytest.raises(Fenced, match="another loop named loop"):
-        pull_state(two, LOOP, PUSH_CONFIG, held=False)
+        pull_state(two, LOOP, PUSH_CONFIG, locked=False)
     assert read_state(two, LOOP)[0] == mine
     assert read_ref(remote, state_ref(LOOP)) == at
 
@@ -96,7 +96,7 @@ def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(o
     push_loop(one, replace_state(one, before, before.model_copy(update={"config": config, "branch": main}), "in place"))
     write(two.top, {"app.py": "edited\n", "mine.txt": "mine\n"})
     with pytest.raises(OperatorError, match="continued in another checkout") as caught:
-        pull_state(two, LOOP, PUSH_CONFIG, held=False)
+        pull_state(two, LOOP, PUSH_CONFIG, locked=False)
     assert before.host in str(caught.value)
     assert ((two.top / "app.py").read_text(), (two.top / "mine.txt").read_text()) == ("edited\n", "mine\n")
 
@@ -104,7 +104,7 @@ def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(o
 def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: Repository, two: Repository) -> None:
     before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
-    pull_state(two, LOOP, PUSH_CONFIG, held=False)
+    pull_state(two, LOOP, PUSH_CONFIG, locked=False)
     acquire_lease(one, before)
     with pytest.raises(Fenced):
         acquire_lease(two, read_state(two, LOOP)[0])

@@ -55,7 +55,7 @@ def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(
         assert state_ref.show_state(ahead, LOOP).unverified == ""
 
     around_the_move(monkeypatch, before=look, after=look)
-    pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
+    pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 
@@ -68,7 +68,7 @@ def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_
 
     def slow(*arguments: Any) -> Any:
         looking.undo()
-        pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
+        pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
         return real(*arguments)
 
     with monkeypatch.context() as looking:
@@ -87,9 +87,9 @@ def test_who_is_killed_while_a_state_is_replaced_leaves_one_that_is_acted_on(
     with monkeypatch.context() as dying:
         around_the_move(dying, before=(lambda: None) if moved else die, after=die)
         with pytest.raises(Killed):
-            pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
+            pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
-    pull_state(ahead, LOOP, PUSH_CONFIG, held=False)
+    pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 

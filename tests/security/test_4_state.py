@@ -367,7 +367,7 @@ def test_what_a_remote_holds_is_not_taken_over_before_it_is_verified(tmp_path: P
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state of one"))
     begun = two_clones.begin_loop(one)
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state of two"))
-    pull_state(two, two_clones.LOOP, two_clones.PUSH_CONFIG, held=False)
+    pull_state(two, two_clones.LOOP, two_clones.PUSH_CONFIG, locked=False)
     ref, branch = state_ref(two_clones.LOOP), f"refs/heads/{begun.branch}"
     assert (read_ref(two.common, ref), read_ref(two.common, branch)) == (read_ref(one.common, ref), None)
     with pytest.raises(OperatorError, match="is not verified"):
@@ -380,7 +380,7 @@ def test_what_a_remote_holds_is_not_taken_over_before_it_is_verified(tmp_path: P
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state of one"))
     mine = read_ref(one.common, ref)
     with pytest.raises(OperatorError, match="which was not used"):
-        pull_state(one, two_clones.LOOP, two_clones.PUSH_CONFIG, held=False)
+        pull_state(one, two_clones.LOOP, two_clones.PUSH_CONFIG, locked=False)
     assert read_ref(one.common, ref) == mine
     forge(one, completed(begun), ref=ref, parent=mine or "")
     with pytest.raises(OperatorError, match="is not verified"):
