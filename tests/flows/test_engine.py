@@ -1,4 +1,7 @@
-"""What the engine shows and keeps: names, states, tags, and that a loop is driven by one process only."""
+"""What the engine shows and stores: names, states, tags, one driver per loop, and the addresses that a loop listens on."""
+
+import socket
+from urllib.parse import urlsplit
 
 import pytest
 from prefect.client.orchestration import get_client
@@ -8,6 +11,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from flows.loop import loop
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
+from tasks.agents.hooks import hook_server
 from tasks.engine.runs import flush
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
@@ -53,7 +57,7 @@ def test_the_flow_run_ends_in_a_state_that_says_why(drive: Drive) -> None:
 
 
 @pytest.mark.feature("E10")
-def test_a_loop_that_is_driven_already_is_refused_with_its_holder(drive: Drive) -> None:
+def test_a_second_driver_is_refused_with_the_holder(drive: Drive) -> None:
     driven = drive([says()], limits={"iterations": 1})
     repository = open_repository(driven.repository)
     request = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True, settings={"limits": {"iterations": 2}})
@@ -63,9 +67,31 @@ def test_a_loop_that_is_driven_already_is_refused_with_its_holder(drive: Drive) 
 
 @pytest.mark.slow
 @pytest.mark.feature("E6")
-def test_a_stopped_loop_goes_on_when_its_limit_is_raised_and_not_before(drive: Drive) -> None:
+def test_a_stopped_loop_continues_only_after_its_limit_is_raised(drive: Drive) -> None:
     driven = drive([says(), says(PROMISE, shell=SOLVE)], limits={"iterations": 1})
     with pytest.raises(OperatorError, match=r"limits\.iterations"):
         loop(LoopRequest(repository=str(driven.repository), loop="loop", reopen=True))
     raised = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True, settings={"limits": {"iterations": 3}})
     assert loop(raised, return_state=True).is_completed()
+
+
+ELSEWHERE = ("127.0.0.2", "::1")
+"""Whoever listens on all addresses also answers here."""
+
+
+def answers_at(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=10).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.feature("X2")
+def test_the_embedded_engine_and_the_hooks_answer_at_one_address_of_loopback(engine_url: str) -> None:
+    with hook_server(lambda _: {}) as hooks:
+        for url in (engine_url, hooks.url):
+            port = urlsplit(url).port
+            assert port
+            assert answers_at("127.0.0.1", port)
+            assert not [address for address in ELSEWHERE if answers_at(address, port)]

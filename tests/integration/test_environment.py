@@ -1,6 +1,8 @@
-"""What the agent and the checks see of our environment: what is on the list, and nothing else."""
+"""Environment variables of agent and checks, and a process whose reader has exited."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -16,8 +18,7 @@ from tasks.system.environment import (
     check_environment,
     own_environment,
 )
-
-pytestmark = pytest.mark.feature("X1")
+from tests.fakes.processes import ROOT
 
 REAL = {"GIT_NO_REPLACE_OBJECTS": "1"}
 BASICS = {
@@ -47,42 +48,50 @@ NESTED = {name: f"the {name}" for name in NEVER_PASSED}
 EVERYTHING = BASICS | AGENTS | NOBODYS | NESTED
 
 
+@pytest.mark.feature("X1")
 def test_the_agent_sees_the_basic_variables_its_own_and_those_that_are_named() -> None:
     seen = agent_environment(EVERYTHING, ["DATABASE_URL", "AWS_*"])
     named = ("DATABASE_URL", "AWS_SECRET_ACCESS_KEY")
     assert seen == BASICS | AGENTS | {name: NOBODYS[name] for name in named} | AGENT_DEFAULTS | AGENT_FIXED
 
 
+@pytest.mark.feature("X1")
 def test_a_check_sees_no_credentials_of_the_agent() -> None:
     assert check_environment(EVERYTHING, ["PYTHONPATH"]) == BASICS | {"PYTHONPATH": "the PYTHONPATH", "CI": "1", **REAL}
 
 
+@pytest.mark.feature("X1")
 def test_a_check_may_be_given_a_credential_by_name() -> None:
     seen = check_environment(EVERYTHING, ["ANTHROPIC_API_KEY"])
     assert seen["ANTHROPIC_API_KEY"] == "the ANTHROPIC_API_KEY"
 
 
+@pytest.mark.feature("X1")
 def test_a_check_keeps_the_ci_that_is_said() -> None:
     assert check_environment({"CI": "woodpecker"}, [])["CI"] == "woodpecker"
 
 
+@pytest.mark.feature("X1")
 @pytest.mark.parametrize("names", [[], ["*"], ["CLAUDE*"], list(NEVER_PASSED)])
 def test_what_tells_a_session_about_itself_is_never_handed_on_even_when_it_is_named(names: list[str]) -> None:
     for environment in (agent_environment(EVERYTHING, names), check_environment(EVERYTHING, names)):
         assert not environment.keys() & NESTED.keys()
 
 
+@pytest.mark.feature("X1")
 def test_what_must_not_change_while_a_loop_runs_wins_over_the_operators_environment() -> None:
     seen = agent_environment({"DISABLE_AUTOUPDATER": "0", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}, [])
     assert seen == {**AGENT_DEFAULTS, "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
 
 
+@pytest.mark.feature("X1")
 @pytest.mark.feature("O3")
 @pytest.mark.parametrize(("said", "seen"), [({}, "1"), ({"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "0"}, "0")])
 def test_git_status_stands_before_no_message_unless_the_operator_wants_it(said: dict[str, str], seen: str) -> None:
     assert agent_environment(said, [])["CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"] == seen
 
 
+@pytest.mark.feature("X1")
 @given(st.dictionaries(st.text(min_size=1), st.text()))
 def test_a_variable_that_no_pattern_names_never_passes(source: dict[str, str]) -> None:
     exact = {pattern for pattern in (*BASIC_VARIABLES, *AGENT_VARIABLES) if "*" not in pattern}
@@ -92,6 +101,38 @@ def test_a_variable_that_no_pattern_names_never_passes(source: dict[str, str]) -
         assert name in exact or name.startswith(starts) or name.endswith(ends)
 
 
+@pytest.mark.feature("X1")
 def test_our_own_environment_is_the_process_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUST_NOW", "set")
     assert own_environment()["JUST_NOW"] == "set" == os.environ["JUST_NOW"]
+
+
+DRIVER = """
+import logging, sys
+from prefect.logging.handlers import PrefectConsoleHandler
+from tasks.system.environment import survive_broken_pipe
+survive_broken_pipe()
+log = logging.getLogger("driver")
+log.addHandler(PrefectConsoleHandler(stream=getattr(sys, sys.argv[1])))
+for _ in range(3):
+    log.warning("something happens")
+sys.exit(7)
+"""
+
+
+@pytest.mark.feature("E3", "D3")
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_driver_whose_output_nobody_reads_any_more_goes_on_to_its_own_end(stream: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", DRIVER, stream]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command,
+        cwd="/",
+        env=environment,
+        stdout=writer if stream == "stdout" else subprocess.DEVNULL,
+        stderr=writer if stream == "stderr" else subprocess.DEVNULL,
+    ) as driver:
+        os.close(writer)
+    assert driver.returncode == 7

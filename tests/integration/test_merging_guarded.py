@@ -1,7 +1,9 @@
-"""What a person has in hand is not harmed by a merge, and a merge is not harmed by what else happens at that moment."""
+"""Merging while people, signals and killed processes interfere: nothing is overwritten, and the next driver continues."""
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,10 @@ from tasks.loop.merge import begin_merge, finish_branch_move, merge_loop
 from tasks.loop.run import end_from_outside
 from tasks.repository.loop_context import loop_context
 from tasks.repository.worktree import restore
+from tests.fakes.processes import ROOT
 from tests.fakes.proven_loops import ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, sh, write
 
-pytestmark = pytest.mark.feature("M4")
 MINE, THEIRS, BOTH = ({"app.py": f"one\n{word}\nthree\n"} for word in ("MINE", "THEIRS", "BOTH"))
 
 
@@ -31,6 +33,7 @@ def landing(top: Path, tmp_path: Path) -> ProvenLoop:
     return make_proven_loop(top, tmp_path, {"items/mine": "mine\n"})
 
 
+@pytest.mark.feature("M4")
 @pytest.mark.parametrize("setting", ["--no-squash", "--squash"])
 def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_along(
     top: Path, tmp_path: Path, setting: str
@@ -49,6 +52,7 @@ def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_alo
     assert sh(top, "status", "--porcelain") == ""
 
 
+@pytest.mark.feature("M4")
 def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_there(landing: ProvenLoop, tmp_path: Path) -> None:
     commit(landing.top, "theirs", {"other.py": "1\n"})
     made: list[str] = []
@@ -66,6 +70,7 @@ def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_the
     assert sh(tmp_path / "person", "status", "--porcelain") == ""
 
 
+@pytest.mark.feature("M4")
 def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: ProvenLoop) -> None:
     commit(landing.top, "theirs", {"other.py": "1\n"})
     sh(landing.top, "cherry-pick", landing.state.head)
@@ -75,7 +80,8 @@ def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: P
     assert (landing.top / "items" / "mine").exists()
 
 
-def test_a_branch_that_is_being_rebased_is_not_moved_under_the_hands_of_whoever_does_it(landing: ProvenLoop) -> None:
+@pytest.mark.feature("M4")
+def test_a_branch_that_is_being_rebased_is_not_moved(landing: ProvenLoop) -> None:
     top = landing.top
     sh(top, "switch", "--quiet", "--create", "other")
     commit(top, "other", THEIRS)
@@ -93,6 +99,7 @@ def test_a_branch_that_is_being_rebased_is_not_moved_under_the_hands_of_whoever_
     assert landing.at("main") == landing.merged.commit
 
 
+@pytest.mark.feature("M4")
 def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other(top: Path, tmp_path: Path) -> None:
     def put(folder: Path, text: bytes) -> str:
         Path(os.fsdecode(os.fsencode(folder) + b"/items/caf\xe9")).write_bytes(text)
@@ -107,6 +114,7 @@ def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other
     assert [one.path for one in landing.trouble.files] == ["items/caf\N{REPLACEMENT CHARACTER}"]
 
 
+@pytest.mark.feature("M4")
 @pytest.mark.parametrize("conflicted", [False, True])
 def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path, tmp_path: Path, *, conflicted: bool) -> None:
     landing = make_proven_loop(top, tmp_path, MINE)
@@ -122,7 +130,8 @@ def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path,
     assert landing.merged.commit == landing.at("main")
 
 
-def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_first(
+@pytest.mark.feature("M4")
+def test_a_branch_move_interrupted_by_a_death_is_finished_before_a_question(
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("helmsman.oversee.merging.MERGE_TRIES", 1)
@@ -142,6 +151,7 @@ def _dies(*_: object) -> bool:
     raise KeyboardInterrupt
 
 
+@pytest.mark.feature("M4")
 @pytest.mark.feature("V2")
 def test_a_tree_that_the_agent_has_git_show_in_place_of_its_own_is_not_the_one_that_is_checked(top: Path, tmp_path: Path) -> None:
     landing = make_proven_loop(top, tmp_path / "bad", {"items/second": "1\n", "items/third": "1\n"})
@@ -150,3 +160,33 @@ def test_a_tree_that_the_agent_has_git_show_in_place_of_its_own_is_not_the_one_t
     landing.land()
     assert landing.state.merged is None
     assert sh(top, "--no-replace-objects", "ls-tree", "--name-only", "main:items") == "first"
+
+
+WELL: dict[str, object] = {"failed": 0, "trouble": "", "branch": True, "worktree": True, "clean": True, "unverified": []}
+
+
+@pytest.mark.feature("M4", "E3")
+@pytest.mark.timeout(200)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "step", "least", "after"),
+    [
+        ("rebased", 4, 6, {**WELL, "merged": True, "merges": 1}),
+        ("conflict", 6, 3, {**WELL, "merged": False, "merges": 0, "failed": 1, "trouble": "conflict"}),
+        ("checks", 8, 3, {**WELL, "merged": False, "merges": 0, "failed": 1, "trouble": "checks"}),
+    ],
+)
+def test_after_a_kill_at_any_git_command_the_next_driver_finishes_the_merge(
+    tmp_path: Path, scenario: str, step: int, least: int, after: dict[str, object]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.integration.merge_process", tmp_path, scenario, "2", str(step)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found == [after] * len(found)
+    assert len(found) >= least

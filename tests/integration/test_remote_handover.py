@@ -1,4 +1,4 @@
-"""A loop on two machines with one remote: taken up where it stands, claimed, and nothing lost of what one of them had alone."""
+"""A loop on two machines with one remote: it continues where it was, under one lease, and no work of either machine is lost."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,13 +8,16 @@ import pytest
 from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, TransientError
 from helmsman.records.agent import KeptSession
+from helmsman.records.state import LoopState
 from tasks.loop import remote_handover
 from tasks.loop.recover import mark_lost
 from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, push_at_end
-from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.git import GitError, Repository, git, read_ref
 from tasks.repository.loop_context import loop_context, loop_folder
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
+from tasks.sandbox.enter import git_folder
+from tasks.sandbox.own_git import make_git
 from tasks.system.lock import exclusive_driver
 from tests.fakes.repositories import commit, sh, write
 from tests.fakes.two_clones import (
@@ -36,7 +39,7 @@ __all__ = ["no_retry_delay", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
 
 
-def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two: Repository) -> None:
+def test_another_machine_continues_the_loop(one: Repository, two: Repository) -> None:
     state = run_iteration(one, begin_loop(one), "done by one\n")
     push_loop(one, state)
     found = take_over_loop(two)
@@ -44,7 +47,7 @@ def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two
     assert (loop_worktree(two, found) / "app.py").read_text() == "done by one\n"
 
 
-def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Repository, remote: Path) -> None:
+def test_a_new_lease_fences_the_earlier_driver(one: Repository, two: Repository, remote: Path) -> None:
     before = begin_loop(one)
     theirs = take_over_loop(two)
     at = read_ref(remote, state_ref(LOOP))
@@ -58,14 +61,14 @@ def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Reposi
     assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
 
 
-def test_the_same_machine_that_begins_again_fences_its_earlier_process_too(one: Repository, remote: Path) -> None:
+def test_a_restart_on_the_same_machine_fences_its_earlier_process(one: Repository, remote: Path) -> None:
     state = begin_loop(one)
     at = read_ref(remote, state_ref(LOOP))
     assert acquire_lease(one, state) == state
     assert read_ref(remote, state_ref(LOOP)) != at
 
 
-def test_what_the_fenced_one_had_alone_is_kept_when_it_takes_the_loop_up_again(one: Repository, two: Repository) -> None:
+def test_commits_of_the_fenced_machine_are_saved_when_it_continues_the_loop(one: Repository, two: Repository) -> None:
     before = begin_loop(one)
     too_late = run_iteration(one, before, "too late\n")
     _, lost = read_state(one, LOOP)
@@ -80,21 +83,21 @@ def test_what_the_fenced_one_had_alone_is_kept_when_it_takes_the_loop_up_again(o
     assert git(one.common, "show", f"{work}:app.py") == "too late\n"
 
 
-def test_what_was_not_pushed_yet_is_not_given_up(one: Repository) -> None:
+def test_unpushed_local_state_is_kept(one: Repository) -> None:
     ahead = run_iteration(one, begin_loop(one), "not pushed\n")
     assert take_over_loop(one).head == ahead.head
     assert read_state(one, LOOP)[0].iteration == 1
     assert not refs_below(one, "fenced/")
 
 
-def test_a_session_that_lies_on_another_machine_is_not_gone_on_with(one: Repository, two: Repository) -> None:
+def test_a_session_of_another_machine_is_not_resumed(one: Repository, two: Repository) -> None:
     session = KeptSession.model_validate({"id": "s", "used_at": "2026-11-22T10:00:00Z"})
     state = begin_loop(one)
     push_loop(one, replace_state(one, state, state.model_copy(update={"session": session, "host": "another"}), "kept"))
     assert take_over_loop(two).session is None
 
 
-def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two: Repository) -> None:
+def test_the_state_of_a_running_loop_is_not_replaced(one: Repository, two: Repository) -> None:
     before = begin_loop(one)
     take_over_loop(two)
     at = read_state(one, LOOP)
@@ -103,7 +106,7 @@ def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two:
     assert read_state(one, LOOP) == at
 
 
-def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, two: Repository) -> None:
+def test_another_loop_of_the_same_name_is_refused(one: Repository, two: Repository) -> None:
     push_loop(one, begin_loop(one))
     git(two.common, "remote", "rename", "origin", "away")
     git(two.common, "remote", "add", "origin", str(two.top.parent / "empty.git"))
@@ -114,9 +117,7 @@ def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, t
     assert read_state(two, LOOP)[0] == mine
 
 
-def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away_the_world_s(
-    one: Repository, remote: Path
-) -> None:
+def test_a_missing_remote_is_an_operator_error_and_an_unreachable_one_is_transient(one: Repository, remote: Path) -> None:
     state = begin_loop(one)
     with pytest.raises(OperatorError, match="there is no remote 'nowhere'"):
         pull_state(one, LOOP, RemoteConfig(push=True, name="nowhere"), locked=False)
@@ -128,7 +129,7 @@ def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away
     assert remote_handover.holds_lease(one, state)
 
 
-def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Repository, remote: Path) -> None:
+def test_the_state_is_pushed_however_the_block_ends(one: Repository, remote: Path) -> None:
     state = begin_loop(one)
 
     def asked() -> None:
@@ -141,7 +142,7 @@ def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Rep
     assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
 
 
-def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one: Repository, two: Repository) -> None:
+def test_a_call_in_flight_on_another_machine_is_charged_and_its_work_saved(one: Repository, two: Repository) -> None:
     before = begin_loop(one)
     commit(loop_worktree(one, before), "half of it", {"app.py": "half\n"})
     push_loop(one, before)
@@ -152,3 +153,41 @@ def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one
     assert git(two.common, "show", f"{salvaged.ref}:app.py") == "half\n"
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == before.head
     check_lease(two, after)
+
+
+def test_commits_in_the_sandbox_are_saved_when_another_machine_continued(one: Repository, two: Repository) -> None:
+    """The driver here died before it had taken that over."""
+    before = begin_loop(one)
+    box = git_folder(loop_folder(one, LOOP))
+    box.parent.mkdir(parents=True)
+    make_git(loop_worktree(one, before), box)
+    write(loop_worktree(one, before), {"app.py": "from the box\n"})
+    inside = {"GIT_DIR": str(box), "GIT_WORK_TREE": ".", "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(one.common / "objects")}
+    git(loop_worktree(one, before), "commit", "--quiet", "--all", "--message", "in the box", env=inside)
+    made = git(loop_worktree(one, before), "rev-parse", "HEAD", env=inside).strip()
+    push_loop(two, run_iteration(two, take_over_loop(two), "in time\n"))
+    pull_state(one, LOOP, PUSH_CONFIG, locked=False)
+    assert made in refs_below(one, "salvage/")
+    assert not box.exists()
+    assert (loop_worktree(one, before) / "app.py").read_text() == "in time\n"
+
+
+def test_a_checked_out_branch_is_not_moved(one: Repository, two: Repository) -> None:
+    push_loop(one, begin_loop(one))
+    gone = take_over_loop(two)
+    git(two.common, "worktree", "remove", "--force", str(loop_worktree(two, gone)))
+    sh(two.top, "switch", "--quiet", BRANCH)
+    push_loop(one, run_iteration(one, _again(one), "further\n"))
+    known = read_ref(two.common, state_ref(LOOP))
+    with pytest.raises(GitError, match="fetch failed") as caught:
+        pull_state(two, LOOP, PUSH_CONFIG, locked=False)
+    assert str(two.top) in caught.value.found
+    assert (sh(two.top, "status", "--porcelain"), read_ref(two.common, state_ref(LOOP))) == ("", known)
+    sh(two.top, "switch", "--quiet", "--detach")
+    pull_state(two, LOOP, PUSH_CONFIG, locked=False)
+    assert read_state(two, LOOP)[0].iteration == 1
+
+
+def _again(repository: Repository) -> LoopState:
+    pull_state(repository, LOOP, PUSH_CONFIG, locked=False)
+    return read_state(repository, LOOP)[0]

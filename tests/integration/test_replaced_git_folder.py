@@ -59,7 +59,7 @@ def footprint(work: LoopWork) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is_not_touched(work: LoopWork, cut: str) -> None:
+def test_a_check_that_replaces_git_is_named_and_the_repository_above_is_not_touched(work: LoopWork, cut: str) -> None:
     before = footprint(work)
     with pytest.raises(OperatorError, match="a check replaced the worktree's") as told:
         checked(work, CheckConfig(command="true"), CheckConfig(command=CUTS[cut]), CheckConfig(command="touch ../../after"))
@@ -68,7 +68,7 @@ def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is
     assert footprint(work) == before
 
 
-def test_of_checks_beside_each_other_all_are_named(work: LoopWork) -> None:
+def test_all_of_several_parallel_checks_are_named(work: LoopWork) -> None:
     before = footprint(work)
     commands = "true", "rm .git"
     with pytest.raises(OperatorError, match="a check replaced the worktree's") as told:
@@ -77,7 +77,7 @@ def test_of_checks_beside_each_other_all_are_named(work: LoopWork) -> None:
     assert footprint(work) == before
 
 
-def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: LoopWork, tmp_path: Path) -> None:
+def test_a_check_that_replaces_git_only_in_its_rerun_is_found(work: LoopWork, tmp_path: Path) -> None:
     before = footprint(work)
     command = f"test -e {tmp_path}/once && rm .git; touch {tmp_path}/once; {FAILS}"
     with pytest.raises(OperatorError, match="a check replaced the worktree's"):
@@ -96,7 +96,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: LoopWork) -> None
 
 
 @pytest.mark.parametrize("cut", ["removed", "a repository of its own"])
-def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: LoopWork, cut: str) -> None:
+def test_nothing_is_restored_where_git_would_use_the_repository_above(work: LoopWork, cut: str) -> None:
     before = footprint(work)
     room = CheckContext(Worktree(work.path), work.state.uid, never_stop)
     with pytest.raises(OperatorError, match="is detached") as told:
@@ -106,7 +106,7 @@ def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: Loo
 
 
 @pytest.mark.parametrize("cut", ["a repository of its own", "the words of the one above"])
-def test_the_worktree_is_mended_when_the_loop_is_resumed(work: LoopWork, cut: str) -> None:
+def test_the_worktree_is_repaired_when_the_loop_is_resumed(work: LoopWork, cut: str) -> None:
     done, _ = commit_and_tree(work.path)
     with pytest.raises(OperatorError):
         checked(work, CheckConfig(command=CUTS[cut]))

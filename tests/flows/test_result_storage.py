@@ -70,7 +70,7 @@ def test_a_step_is_known_by_its_result_in_the_configured_storage_for_the_version
 
 
 @pytest.mark.usefixtures("blocks")
-def test_a_storage_that_cannot_be_used_is_told_before_anything_is_done() -> None:
+def test_an_unusable_storage_is_reported_before_any_work() -> None:
     with pytest.raises(TransientError, match="the storage for the results of steps cannot be used") as caught:
         told(BROKEN)
     assert BROKEN in str(caught.value)

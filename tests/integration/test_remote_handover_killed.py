@@ -48,9 +48,7 @@ def around_the_move(monkeypatch: pytest.MonkeyPatch, *, before: Callable[[], obj
     monkeypatch.setattr(remote_handover, "git", git)
 
 
-def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(
-    ahead: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_a_state_while_it_is_replaced_keeps_it_verified(ahead: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     def look() -> None:
         assert state_ref.show_state(ahead, LOOP).unverified == ""
 
@@ -59,9 +57,7 @@ def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 
-def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_nobody_refuse_it(
-    ahead: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_notes_a_replaced_state_late_keeps_it_verified(ahead: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     for noted in keys_folder().glob("*.tip"):
         noted.unlink()  # so that whoever looks has something to note
     real = state_ref.find_doubt
@@ -78,7 +74,7 @@ def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["before the ref is moved", "after it"])
-def test_who_is_killed_while_a_state_is_replaced_leaves_one_that_is_acted_on(
+def test_a_driver_killed_while_replacing_the_state_leaves_a_verified_one(
     ahead: Repository, monkeypatch: pytest.MonkeyPatch, *, moved: bool
 ) -> None:
     def die() -> None:
@@ -93,9 +89,7 @@ def test_who_is_killed_while_a_state_is_replaced_leaves_one_that_is_acted_on(
     assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
 
 
-def test_who_is_killed_between_a_state_and_the_note_of_it_leaves_one_that_is_acted_on(
-    one: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_killed_between_state_and_tip_leaves_a_verified_state(one: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     def die(*_: object, **__: object) -> None:
         raise Killed
 
@@ -108,7 +102,7 @@ def test_who_is_killed_between_a_state_and_the_note_of_it_leaves_one_that_is_act
     assert state_ref.read_state(one, LOOP)[0].iteration == 1
 
 
-def test_a_git_that_was_killed_or_took_too_long_says_nothing_of_a_state(one: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_or_slow_git_does_not_make_a_state_unverified(one: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     before = begin_loop(one)
 
     def killed(*arguments: Any, **_: Any) -> str:

@@ -139,7 +139,7 @@ def driven(what: str, path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_stays_done(left: Left) -> None:
+def test_a_cancel_while_a_model_is_asked_skips_its_lessons_and_keeps_the_outcome(left: Left) -> None:
     work = left.works[CANCELLED]
     assert left.stays_done(CANCELLED)
     assert any("the loop are stored: cancelled" in line for line in left.told(CANCELLED))
@@ -149,13 +149,13 @@ def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_sta
 
 
 @pytest.mark.parametrize("what", [ASKED, PROPOSED])
-def test_a_loop_that_cannot_be_written_any_more_stays_done_and_the_reason_is_told(left: Left, what: str) -> None:
+def test_a_loop_whose_state_cannot_be_written_stays_completed_with_a_reason(left: Left, what: str) -> None:
     assert left.stays_done(what)
     assert any("the state of loop the-loop cannot be read" in line for line in left.told(what))
     assert left.summed_up(what) == left.summed_up(NOTHING)
 
 
-def test_a_driver_of_a_loop_that_another_one_moved_on_goes_no_further(left: Left) -> None:
+def test_a_fenced_driver_stops_finishing(left: Left) -> None:
     assert left.endings[MOVED]["name"] == "Failed"
     assert "advanced by another process" in left.endings[MOVED]["message"]
     assert not any("proposed for AGENTS.md" in line for line in left.told(MOVED))
@@ -164,7 +164,7 @@ def test_a_driver_of_a_loop_that_another_one_moved_on_goes_no_further(left: Left
 @pytest.mark.slow
 @pytest.mark.feature("H1")
 @pytest.mark.parametrize(("decision", "committed"), [("approve", True), ("stop", False)])
-def test_what_is_proposed_for_agents_md_is_committed_once_a_person_says_so(
+def test_lines_proposed_for_agents_md_are_committed_after_approval(
     decision: str, *, committed: bool, engine_url: str, tmp_path: Path
 ) -> None:
     asking = {"memory": {"agents_md": "commit", "url": f"sqlite:///{tmp_path / 'memory.db'}"}, "gates": {"ask": True}}

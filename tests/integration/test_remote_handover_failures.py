@@ -39,7 +39,7 @@ __all__ = ["no_retry_delay", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
 
 
-def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repository, two: Repository, remote: Path) -> None:
+def test_pushed_work_that_another_machine_salvaged_does_not_block_a_push(one: Repository, two: Repository, remote: Path) -> None:
     """The machine died behind the agent's call, before its result was kept."""
     before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
@@ -54,9 +54,7 @@ def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repo
     assert lost in sh(remote, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/salvage")  # it had it before
 
 
-def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
-    one: Repository, two: Repository, remote: Path
-) -> None:
+def test_a_rollback_on_another_machine_also_resets_the_remote_branch(one: Repository, two: Repository, remote: Path) -> None:
     """The machine died between going back and writing it down."""
     before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
@@ -68,7 +66,7 @@ def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
     assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
 
 
-def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: Repository, two: Repository, remote: Path) -> None:
+def test_a_new_loop_is_not_mistaken_for_a_loop_of_that_name_on_the_remote(one: Repository, two: Repository, remote: Path) -> None:
     push_loop(one, run_iteration(one, begin_loop(one), "somebody's\n"))
     at = read_ref(remote, state_ref(LOOP))
     theirs, _ = read_state(one, LOOP)
@@ -81,7 +79,7 @@ def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: R
     assert read_ref(remote, state_ref(LOOP)) == at
 
 
-def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Repository) -> None:
+def test_a_name_taken_on_the_remote_is_refused(one: Repository, two: Repository) -> None:
     require_new_name(two, LOOP, PUSH_CONFIG)
     begin_loop(one)
     require_new_name(two, LOOP, RemoteConfig())
@@ -89,7 +87,7 @@ def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Reposi
         require_new_name(two, LOOP, PUSH_CONFIG)
 
 
-def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(one: Repository, two: Repository) -> None:
+def test_a_loop_in_place_does_not_replace_a_checkout(one: Repository, two: Repository) -> None:
     before = begin_loop(one)
     config = before.config.model_copy(update={"workspace": WorkspaceConfig(in_place=True)})
     main = git(two.top, "branch", "--show-current").strip()
@@ -101,7 +99,7 @@ def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(o
     assert ((two.top / "app.py").read_text(), (two.top / "mine.txt").read_text()) == ("edited\n", "mine\n")
 
 
-def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: Repository, two: Repository) -> None:
+def test_of_two_clones_on_one_host_only_one_acquires_the_lease(one: Repository, two: Repository) -> None:
     before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
     pull_state(two, LOOP, PUSH_CONFIG, locked=False)
@@ -117,7 +115,7 @@ def silent() -> Iterator[str]:
         yield f"git://127.0.0.1:{server.getsockname()[1]}/gone.git"
 
 
-def test_an_ending_does_not_wait_for_a_remote_that_hangs(
+def test_the_end_of_a_loop_does_not_wait_for_a_hanging_remote(
     one: Repository, silent: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(remote_handover, "END_SECONDS", 0.5)
@@ -131,7 +129,7 @@ def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     assert told.exc_info is None
 
 
-def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Repository, two: Repository, remote: Path) -> None:
+def test_a_loop_continues_from_a_fetched_state_alone(one: Repository, two: Repository, remote: Path) -> None:
     before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
     git(two.common, "fetch", "--quiet", "origin", "refs/heads/*:refs/remotes/origin/*")
@@ -144,9 +142,7 @@ def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Reposi
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == read_ref(remote, f"refs/heads/{BRANCH}") == lost
 
 
-def test_resume_brings_a_loop_that_this_clone_has_not_got(
-    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_fetches_a_loop_that_this_clone_lacks(one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     before = run_iteration(one, begin_loop(one), "done\n")
     push_loop(one, before)
     asked: list[LoopRequest] = []
