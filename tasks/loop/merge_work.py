@@ -21,7 +21,7 @@ from tasks.repository.git import GitError, Repository, commit_and_tree, contains
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import resolve_plan
 from tasks.repository.state_ref import PREFIX
-from tasks.repository.worktree import SUBJECT_SHOWN, recover, reset_to, restore, set_branch
+from tasks.repository.worktree import SUBJECT_SHOWN, recover, reset_to
 from tasks.system.secrets import redact
 
 MOST_REBASED = 200  # commits; more of them are merged, which is fast for any number
@@ -142,23 +142,18 @@ def unshared_commits(repository: Repository, commit: str, excluded: str, paths: 
 def move_loop_branch(context: LoopContext, state: LoopState, commit: str, before: str) -> bool:
     """Move the loop's branch and worktree from `before` to a commit. Return False where the branch is at neither.
 
-    Files change first and the branch last, so that a crash in between leaves no file that looks like a person's change. Commits
-    that leave the branch are saved on a ref.
+    Commits that leave the branch are saved on a ref.
     """
     repository, ref = context.repository, f"refs/heads/{state.branch}"
     tip = read_ref(repository.common, ref)
-    if tip not in {before, commit}:
-        return False
-    if tip == commit:
-        return True
-    has_worktree = context.worktree.exists()
-    if has_worktree:
-        restore(context.worktree, commit)
+    if tip != before or commit == before:
+        return tip == commit
     if not contains(repository.common, commit, before):
         git(repository.common, "update-ref", f"{PREFIX}{state.loop}/rebased/{before[:12]}", before)
-    git(repository.common, "update-ref", "-m", f"helmsman: bring in {state.config.merge.into}", ref, commit, before)
-    if has_worktree:
-        set_branch(context.worktree, state.branch, commit)
+    if context.worktree.exists():
+        reset_to(context.worktree, state.branch, commit, before=before)
+    else:
+        git(repository.common, "update-ref", ref, commit, before)
     return True
 
 

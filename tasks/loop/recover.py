@@ -6,8 +6,6 @@ moves last. A crash in between loses nothing: the state says where the branch be
 """
 
 import logging
-from collections.abc import Generator
-from contextlib import contextmanager
 from datetime import datetime
 
 from helmsman.errors import HelmsmanError
@@ -23,7 +21,7 @@ from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.repository.git import current_branch, git, read_ref
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import PREFIX, free_ref, replace_state
-from tasks.repository.worktree import dirty_paths, ensure_worktree, recover, rewind_to, salvage, save_commits, set_branch
+from tasks.repository.worktree import dirty_paths, ensure_worktree, recover, reset_to, salvage, save_commits, set_branch
 from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
@@ -127,7 +125,7 @@ def reset_branch(context: LoopContext, state: LoopState, back_to: str) -> None:
     """Reset the branch and the worktree to that commit; a commit on no other branch is saved on a ref first."""
     tip = read_ref(context.worktree, f"refs/heads/{state.branch}")
     save_commits(context.repository, context.worktree, state, [tip] if tip else [], back_to)
-    rewind_to(context.worktree, state.branch, back_to)
+    reset_to(context.worktree, state.branch, back_to)
 
 
 def leave_at_best(context: LoopContext, state: LoopState) -> LoopState:
@@ -135,33 +133,26 @@ def leave_at_best(context: LoopContext, state: LoopState) -> LoopState:
     best = best_to_restore(state)
     if best is None:
         return state
-    with _logging_errors(f"the branch stays at its last tree, though {best.commit[:10]} was better"):
+    try:
         state = _store_best(context, state, best)
-    rollback = state.failed
-    if rollback is not None and rollback.rule == LATER and state.head == rollback.back_to:
-        with _logging_errors(f"the next driver of the loop moves the branch to {best.commit[:10]}"):
-            _move_back(context, state, rollback)
+        move_to_best(context, state)
+    except HelmsmanError as error:
+        _log.warning("the branch stays at its last tree for now, though %s was better: %s", best.commit[:10], error)
     return state
 
 
-@contextmanager
-def _logging_errors(problem: str) -> Generator[None]:
-    try:
-        yield
-    except HelmsmanError as error:
-        _log.warning("%s: %s", problem, error)
-
-
 def move_to_best(context: LoopContext, state: LoopState) -> None:
-    """Move the branch to where the state says that the loop was left, if its driver died before moving it."""
-    rollback = state.failed
-    if rollback is None or rollback.rule != LATER or state.head != rollback.back_to or not context.worktree.exists():
+    """Move the branch to where the state says that the loop was left, unless it is there; other changes go to a salvage ref."""
+    left, worktree = state.failed, context.worktree
+    if left is None or left.rule != LATER or state.head != left.back_to or not worktree.exists():
         return
-    tip, current = read_ref(context.repository.common, f"refs/heads/{state.branch}"), current_branch(context.worktree)
-    if tip == rollback.commit and current in {"", state.branch}:
-        _move_back(context, state, rollback)
-    elif tip == rollback.back_to and not current:  # a person may have switched branches since
-        set_branch(context.worktree, state.branch, rollback.back_to)
+    tip, current = read_ref(context.repository.common, f"refs/heads/{state.branch}"), current_branch(worktree)
+    if tip == left.commit and current in {"", state.branch}:  # a person may have switched branches since
+        recover(context.repository, worktree, state.branch)
+        salvage(context.repository, worktree, state, left.commit)
+        reset_to(worktree, state.branch, left.back_to, before=left.commit)
+    elif tip == left.back_to and not current:
+        set_branch(worktree, state.branch, left.back_to)
 
 
 def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> LoopState:
@@ -190,10 +181,3 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
     )
     after = restore_best(state, best, rollback).model_copy(update={"updated_at": now_utc()})
     return replace_state(context.repository, state, after, f"left at its best: {best.commit[:12]}")
-
-
-def _move_back(context: LoopContext, state: LoopState, rollback: RolledBack) -> None:
-    """Move the branch back; other changes in the worktree go to a salvage ref."""
-    recover(context.repository, context.worktree, state.branch)
-    salvage(context.repository, context.worktree, state, rollback.commit)
-    rewind_to(context.worktree, state.branch, rollback.back_to, before=rollback.commit)

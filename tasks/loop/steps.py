@@ -202,34 +202,43 @@ def claims(
 
 def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
     """The evidence with its differences from the loop's start, where the work may be done."""
-    report = evidence.checks
+    report, config, change = evidence.checks, state.config, evidence.execution.change
     if report is None or not new_tests.in_question(state, evidence):
         return evidence
-    since = since_start(context, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
-    untested = untested_checks(report, state.most_tests, state.without_test_at_start)
-    copy, outcome = _outcomes(context, state, evidence, report, since)
-    without_output = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
-    details = {"changed_expectations": outcome.changed, "tests_of_start": without_output, "table": outcome.table}
-    comparison = since.model_copy(
-        update={"needs_test": new_tests.needs_test(state, evidence), "without_test": untested, **details}
+    work, place = work_of(context, state, change.commit), check_context(context, state)
+    may_complete = new_tests.may_complete(state, evidence) and bool(work.changed)
+    can_probe = config.workspace.clean and bool(work.changed)
+    run_due = new_tests.start_run_due(state, evidence)
+    shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run_due else Shown()
+    on_start = shown.report.without_output if shown.report else None
+    trusted, outcome = _outcomes(context, state, evidence, report, on_start)
+    proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
+    since = SinceStart(
+        unchanged=not work.changed,
+        needs_test=new_tests.needs_test(state, evidence),
+        without_test=untested_checks(report, state.most_tests, state.without_test_at_start),
+        failing=shown.failing,
+        tests=shown.tests,
+        tests_changed=bool(work.tests_as_they_were),
+        changed_expectations=outcome.changed,
+        tests_of_start=trusted.model_copy(update={"report": trusted.report.without_output if trusted.report else None}),
+        on_start=on_start,
+        table=outcome.table,
+        looked_up=looked_up_in(place, work) if can_probe and config.proof.neighbours else (),
+        mutants=mutants_in(place, work, report) if can_probe and config.proof.mutants else None,
+        cannot_fail=that_cannot_fail(place, work, report, proving) if proving else None,
     )
-    may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
-    commit, proving = evidence.execution.change.commit, outcome.table.of("proves")
-    if may_complete and proving and report.passed and state.config.workspace.clean:
-        work = work_of(context, state, commit)
-        cannot_fail = that_cannot_fail(check_context(context, state), work, report, proving)
-        comparison = comparison.model_copy(update={"cannot_fail": cannot_fail})
-    name = f"{state.due:05d}-{state.attempt}-{commit[:12]}"
-    hidden = check_hidden(context, state, commit, name) if may_complete and state.config.hidden else ()
-    update = {"since_start": comparison, "findings": (*evidence.findings, *outcome.findings), "hidden": hidden}
+    name = f"{state.due:05d}-{state.attempt}-{change.commit[:12]}"
+    hidden = check_hidden(context, state, change.commit, name) if may_complete and config.hidden else ()
+    update = {"since_start": since, "findings": (*evidence.findings, *outcome.findings), "hidden": hidden}
     evidence = evidence.model_copy(update=update)
-    if not (may_complete and state.config.proof.probes):
+    if not (may_complete and config.proof.probes):
         return evidence
     # probes cost money: run them only where nothing else denies that the work is done; the item reports the rest of a plan
-    proof = prove(state.config, state.done, evidence)
+    proof = prove(config, state.done, evidence)
     if not (proof.asked and proof.green) or proof.refusing_rules - {"plan"}:
         return evidence
-    probed = probe_work(context, state, commit, lambda: judge_credentials(state.config))
+    probed = probe_work(context, state, change.commit, lambda: judge_credentials(config))
     return evidence.model_copy(update={"probed": probed})
 
 
@@ -240,39 +249,18 @@ def trusted_run(context: LoopContext, state: LoopState, execution: Execution, ch
 
 
 def _outcomes(
-    context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, since: SinceStart
+    context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, on_start: CheckReport | None
 ) -> tuple[TrustedRun, Outcomes]:
     """Run the start's tests on the work, also for the current item's check, and combine the outcomes of all runs."""
     config, item_results = state.config, evidence.own.results if evidence.own else ()
-    trusted = TrustedRun()
-    if since.tests_changed or evidence.own is not None:
-        checks = (*config.checks, *(CheckConfig(command=result.command) for result in item_results))
-        trusted = trusted_run(context, state, evidence.execution, checks)
+    checks = (*config.checks, *(CheckConfig(command=result.command) for result in item_results))
+    trusted = trusted_run(context, state, evidence.execution, checks)
     combined = report.model_copy(update={"results": (*report.results, *item_results)})
     failing = failing_at_start(state.history)
     if failing is not None or item_results:  # the item's check is assumed to have failed at the start
         failing = frozenset((failing or frozenset[str]()) | {result.name for result in item_results})
-    result = outcomes(combined, trusted, failing, config.goal, config.invariants, since.on_start)
+    result = outcomes(combined, trusted, failing, config.goal, config.invariants, on_start)
     return trusted, result._replace(findings=weigh(result.findings, config.invariants))
-
-
-def since_start(context: LoopContext, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
-    """What differs from the start; with `run`, shown by the work's tests on the source of the start."""
-    change = execution.change
-    work = work_of(context, state, change.commit)
-    shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run else Shown()
-    can_probe = state.config.workspace.clean and bool(work.changed)
-    answers = looked_up_in(check_context(context, state), work) if can_probe and state.config.proof.neighbours else ()
-    mutants = mutants_in(check_context(context, state), work, report) if can_probe and state.config.proof.mutants else None
-    return SinceStart(
-        unchanged=not work.changed,
-        tests_changed=bool(work.tests_as_they_were),
-        failing=shown.failing,
-        tests=shown.tests,
-        on_start=shown.report.without_output if shown.report else None,
-        looked_up=answers,
-        mutants=mutants,
-    )
 
 
 @step(by_step)

@@ -261,39 +261,32 @@ def _commit_leftovers(path: Path, state: LoopState) -> None:
 
 
 def restore(path: Path, commit: str) -> tuple[str, ...]:
-    """Reset the worktree to a commit and return the paths that differed. Ignored files and junk stay.
+    """Reset the worktree to a commit and return the paths that differed. Files that were ignored before stay, and so does junk.
 
     If HEAD was moved, it is detached: a branch that was checked out instead does not move.
     Raises OperatorError if git would reset another repository.
     """
     _require_own_git(path, commit)
-    dirty, moved = _uncommitted(path), _head(path) != commit
-    if moved:
+    dirty, moved, ignored = _uncommitted(path), _head(path) != commit, list[str]()
+    if moved:  # the commit may lack the rules that ignore them
+        ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
         run_making_writable(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
     if moved or dirty:
-        _clean(path)
+        _clean(path, spare=[name for name in ignored if name])
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
 
 
-def reset_to(path: Path, branch: str, commit: str, *, held: bool = True) -> None:
-    """Reset the worktree and the branch to a commit. `held=False` does not touch a branch that has moved from there."""
-    restore(path, commit)
-    if held or read_ref(path, f"refs/heads/{branch}") == commit:
-        set_branch(path, branch, commit)
-
-
-def rewind_to(path: Path, branch: str, commit: str, *, before: str = "") -> None:
-    """Reset a branch and its worktree to an earlier commit, without leaving the branch. Files ignored before the reset stay.
+def reset_to(path: Path, branch: str, commit: str, *, held: bool = True, before: str = "") -> None:
+    """Reset the worktree and the branch to a commit. `held=False` does not touch a branch that has moved from there.
 
     `before`: expected commit of the branch; raises GitError, and does not move the branch, if it is at another one.
+    Files change first and the branch last, so that a crash in between leaves no file that looks like a person's change.
     """
-    ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
-    git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    if before:  # files first: a crash in between leaves none that looks like a change to the better commit
-        run_making_writable(path, "read-tree", "--reset", "-u", commit)
+    restore(path, commit)
+    if before:
         git(path, "update-ref", f"refs/heads/{branch}", commit, before)
-    run_making_writable(path, "reset", "--quiet", "--hard", commit)
-    _clean(path, spare=[name for name in ignored if name])
+    if held or read_ref(path, f"refs/heads/{branch}") == commit:
+        set_branch(path, branch, commit)
 
 
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:

@@ -22,7 +22,7 @@ import psutil
 
 from helmsman.records.agent import MOST_SURVIVORS, Survivor
 from tasks.system import supervisor
-from tasks.system.supervisor import KILL_SECONDS, PYTHON, TAG, kill_cgroup, remove
+from tasks.system.supervisor import KILL_SECONDS, PYTHON, SUBREAPER, TAG, kill_cgroup, remove
 
 Network = Literal["host", "own"]
 
@@ -45,8 +45,6 @@ class Supervised:
         self.exited = False
         self.exit_code: int | None = None
         """Negative for a signal. None until it exited, or if unknown."""
-        self.contained: bool | None = None
-        """Whether all but the survivors have ended. None: not reported yet. False: unknown on this system."""
         self.survivors: list[Survivor] = []
         self._control = control
 
@@ -58,8 +56,6 @@ class Supervised:
                 self.pid = int(rest)
             case "exited":
                 self.exited, self.exit_code = True, int(rest)
-            case "done":
-                self.contained = rest == "yes"
             case "failed":
                 step, number = rest.split()
                 raise (NetworkRefusedError if step == "network" else OSError)(int(number), os.strerror(int(number)))
@@ -141,7 +137,7 @@ def _ensure_ended(command: Supervised, tag: str, grace: float, cgroup: Path | No
         command.process.wait()
         end_cgroup(cgroup)
         command.survivors.append(Survivor(pid=command.process.pid, started=0, name=_UNKNOWN))
-    if lost or command.contained is False:
+    if lost or not SUBREAPER:
         end_tagged(tag, grace=0 if lost else grace)
 
 
@@ -256,18 +252,16 @@ def make_cgroup(tag: str) -> Path | None:
     """
     mount = _find_mount()
     with suppress(OSError, ValueError):
-        if mount is not None:  # ValueError if our own cgroup is not below the mount
+        if mount is not None:
             lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-            (own,) = (line.removeprefix("0::") for line in lines if line.startswith("0::"))
-            parent = mount[0] / Path(own).relative_to(mount[1])
-            return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{quote(tag, safe='')}.", dir=parent))
+            (own,) = (line.removeprefix("0::/") for line in lines if line.startswith("0::/"))
+            return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{quote(tag, safe='')}.", dir=mount / own))
     return None
 
 
 def cgroups() -> Iterator[tuple[str, Path]]:
     """Tag and folder of the cgroups of all commands, of any driver."""
-    mount = _find_mount()
-    for folder, names, _ in os.walk(mount[0]) if mount else ():
+    for folder, names, _ in os.walk(_find_mount() or ""):
         for name in names:
             if name.startswith(_PREFIX):
                 yield unquote(name.removeprefix(_PREFIX).rpartition(".")[0]), Path(folder, name)
@@ -295,12 +289,7 @@ def end_cgroup(cgroup: Path | None) -> set[int]:
     return pids
 
 
-def _find_mount() -> tuple[Path, str] | None:
-    """Mount point of the version 2 cgroups, and the cgroup at its root."""
-    with suppress(OSError):
-        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-            mount_fields, _, filesystem = line.partition(" - ")
-            if filesystem.split()[0] == "cgroup2":
-                _, _, _, top, folder, *_ = mount_fields.split()
-                return Path(folder), top
-    return None
+def _find_mount() -> Path | None:
+    """Mount point of the version 2 cgroups, also next to those of version 1."""
+    folders = map(Path, ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"))
+    return next((folder for folder in folders if (folder / "cgroup.controllers").exists()), None)

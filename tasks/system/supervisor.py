@@ -12,7 +12,6 @@ command is ended. The report pipe gets one line for each event:
     started PID
     exited CODE          negative for a signal
     left PID NAME        still alive after SIGKILL
-    done yes|no          no process is left; `no`: this system has no subreapers, only the process group was ended
 """
 
 import ctypes
@@ -35,7 +34,9 @@ RESET = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores the last tw
 
 PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 15, 36  # linux/prctl.h
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # linux/sched.h
-WALL = 0x40000000 if sys.platform == "linux" else 0  # linux/wait.h: include children without SIGCHLD
+SUBREAPER = sys.platform == "linux"
+"""Other systems have no subreapers: the supervisor ends the process group, and the driver what carries the tag."""
+WALL = 0x40000000 if SUBREAPER else 0  # linux/wait.h: include children without SIGCHLD
 
 
 class Family:
@@ -87,7 +88,8 @@ def main(arguments: list[str]) -> None:
         os.set_inheritable(descriptor, False)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    contained = sys.platform == "linux" and prctl(PR_SET_CHILD_SUBREAPER, 1)
+    if SUBREAPER and not (prctl(PR_SET_NAME, NAME) and prctl(PR_SET_CHILD_SUBREAPER, 1)):
+        os._exit(1)  # nothing may start that could get away
     child, failure = start(command, tag, cgroup, own_network=network == "own")
     family = Family(child, int(report))
     if failure:
@@ -100,9 +102,8 @@ def main(arguments: list[str]) -> None:
             if family.wait(None, int(control)):
                 break
         end(family, float(grace), cgroup)
-        for pid, name in family.remaining() if contained else []:
+        for pid, name in family.remaining() if SUBREAPER else []:
             family.send_report(f"left {pid} {name}")
-        family.send_report(f"done {'yes' if contained else 'no'}")
     remove(cgroup)
     os._exit(0)  # the interpreter's shutdown takes 3 ms
 
@@ -119,8 +120,6 @@ def leave_pipes() -> None:
         os.dup2(null, number)
     os.close(null)
     os.chdir("/")  # noqa: TID251 - a separate process, which must not keep a worktree busy
-    if sys.platform == "linux":
-        prctl(PR_SET_NAME, NAME)
 
 
 # --- starting the command -----------------------------------------------------------------------------------------------
@@ -204,7 +203,7 @@ def end(family: Family, grace: float, cgroup: str) -> None:
 
 def signal_all(group: int, number: int, spared: "set[int] | tuple[()]" = ()) -> set[int]:
     """Signal every descendant but `spared`. Returns the pids found."""
-    pids = {pid for pid, *_ in descendants(os.getpid())} if sys.platform == "linux" else {-group}
+    pids = {pid for pid, *_ in descendants(os.getpid())} if SUBREAPER else {-group}
     for process in pids.difference(spared):
         signal_one(process, number)
     return pids
