@@ -39,40 +39,32 @@ _APART = JUNK | word_set("fixtures snapshots __snapshots__ testdata generated ge
 class Task:
     """What the agent must do."""
 
-    asked: tuple[str, ...]  # goal, criteria and the plan's item
-    feedback: tuple[str, ...] = ()  # rejections, findings, and the agent's own open points and decisions
-    checks: tuple[str, ...] = ()  # commands
-    failing: tuple[str, ...] = ()  # tests, as runners print them
+    texts: tuple[str, ...]
+    commands: tuple[str, ...] = ()  # of the checks: their paths belong to the task, their words do not
 
 
 def task_of(state: LoopState) -> Task:
-    """The task of the due iteration."""
+    """The task of the due iteration, with all that was said of it: objections, the agent's own notes, and failing tests."""
     config, memory, results = state.config, state.memory, state.checks.results if state.checks else ()
-    return Task(
-        asked=(
-            config.goal,
-            *(criterion.text for criterion in config.judge.criteria),
-            *(item.title for item in state.plan.sketch if item.id == state.plan.now),
-        ),
-        feedback=(
-            *(rejection.reason for rejection in state.judge.feedback),
-            *(f"{finding.where} {finding.message} {finding.honest}" for finding in state.findings),
-            *(
-                memory.remaining_gap,
-                *memory.uncertainties,
-                *(f"{decision.chose} {decision.reason}" for decision in memory.decisions),
-            ),
-        ),
-        checks=tuple(check.command for check in config.checks),
-        failing=tuple(name for result in results if result.counts for name in result.counts.failing),
+    texts = (
+        config.goal,
+        *(criterion.text for criterion in config.judge.criteria),
+        *(item.title for item in state.plan.sketch if item.id == state.plan.now),
+        *(rejection.reason for rejection in state.judge.feedback),
+        *(f"{finding.where} {finding.message} {finding.honest}" for finding in state.findings),
+        memory.remaining_gap,
+        *memory.uncertainties,
+        *(f"{decision.chose} {decision.reason}" for decision in memory.decisions),
+        *(name for result in results if result.counts for name in result.counts.failing),
     )
+    return Task(texts, tuple(check.command for check in config.checks))
 
 
 def measure_drift(task: Task, execution: Execution, worktree: str) -> Drift:
     """Compare the files that a call read and changed with its task."""
     changed, read = (_inside_worktree(paths, worktree) for paths in (execution.change.files, execution.call.looked))
-    named = tuple(dict.fromkeys(chain.from_iterable(map(paths_in, (*task.asked, *task.feedback, *task.checks, *task.failing)))))
-    task_words = significant_words(" ".join((*task.asked, *task.feedback, *task.failing, *named)))
+    named = tuple(chain.from_iterable(map(paths_in, (*task.texts, *task.commands))))
+    task_words = significant_words(" ".join((*task.texts, *named)))
     places, folders = Paths(named), {parts(name)[:-1] for name in named}
     related = {path for path in (*changed, *read) if path in places or not task_words.isdisjoint(significant_words(path))}
     # files in one of the folders, however it is named; a file at the root only if another at the root is named
