@@ -88,7 +88,7 @@ def _ask_questions(work: Work, alignment: Alignment) -> bool:
         if reply is None:
             break
         if reply:
-            after = with_answers(alignment, {question: "" if reply == LEFT else reply})
+            after = add_answers(alignment, {question: "" if reply == LEFT else reply})
             replace_alignment(work, after, over=alignment)
             alignment = after
     return not alignment.open

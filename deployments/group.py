@@ -120,11 +120,14 @@ def _build_request(repository: Repository, options: Options) -> ParallelRequest:
     else:
         file_content = GroupFile(loops=_group_links(options), best=options.get("best_of", 0) > 0)
     given = settings_of(repository, options)
-    settings = merged(file_content.settings, given)
+    settings = merge_tables(file_content.settings, given)
     # a loop's own checks take precedence over common ones; settings of this command win over those of the file
     loops = (
         link.model_copy(
-            update={"checks": link.checks or tuple(checks), "settings": merged(link.settings, given) if link.settings else {}}
+            update={
+                "checks": link.checks or tuple(checks),
+                "settings": merge_tables(link.settings, given) if link.settings else {},
+            }
         )
         for link in file_content.loops
     )
@@ -139,7 +142,7 @@ def _build_request(repository: Repository, options: Options) -> ParallelRequest:
         workers=options.get("workers") or file_content.workers,
         best=file_content.best,
         in_a_row=file_content.in_a_row or chained,
-        settings=settings if file_content.loops or not checks else merged(settings, {"checks": list(checks)}),
+        settings=settings if file_content.loops or not checks else merge_tables(settings, {"checks": list(checks)}),
         reopen=True,
     )
 

@@ -21,7 +21,7 @@ from helmsman.render.activity import Activity, LoggedEvent, apply_event
 from helmsman.render.facts import shares_text
 from helmsman.render.gate import answer_line, gate_lines
 from helmsman.render.lines import iteration_lines, start_lines
-from helmsman.texts import duration, guard_text, merged_text, money_text, plural, short_number, stop_text
+from helmsman.texts import format_cost, format_duration, guard_text, merged_text, plural, short_number, stop_text
 from tasks.observers.follow import Follower
 from tasks.repository.git import Repository
 from tasks.repository.loop_context import loop_folder

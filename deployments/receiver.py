@@ -164,7 +164,7 @@ def is_fresh(sent_at: str, now: float) -> bool:
     return _SECONDS.fullmatch(sent_at) is not None and abs(now - int(sent_at)) <= FRESH_SECONDS
 
 
-def _store_events(receiver: Receiver, way: Way, delivery: str, read: Callable[[], PushMessage | IssueMessage]) -> Response:
+def _store_events(receiver: Receiver, sender: Sender, delivery: str, read: Callable[[], PushMessage | IssueMessage]) -> Response:
     try:
         message = read()
     except ValueError:

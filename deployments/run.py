@@ -135,7 +135,7 @@ def resume(
             state, _ = read_state(repository, loop)
             if _has_nothing_to_do(repository, state):
                 return _report_result(state, as_json=as_json, why=f"loop {loop} is completed; there is nothing left to do")
-            settings = reduce(merged, key_settings(options), from_assignments(options.get("settings") or ()))
+            settings = reduce(merge_tables, key_settings(options), from_assignments(options.get("settings") or ()))
             config = state.config if state.outcome is Outcome.COMPLETED else reconfigure(state, settings)
             if waits_for_answer(repository, state, config):
                 hint = "; nothing was changed: pass --set with the answer" if settings else ""

@@ -118,8 +118,8 @@ def _require_yes(question: str) -> None:
         raise OperatorError("not confirmed; nothing was started", remedy="helmsman trust shows it again")
 
 
-def _setting_lines(requested: Iterable[Requested]) -> Iterator[str]:
-    yield from (f"  {clean(line)}" for request in requested for line in asked_lines(request))
+def _setting_lines(requested: Iterable[TrustRequest]) -> Iterator[str]:
+    yield from (f"  {clean(line)}" for request in requested for line in setting_lines(request))
 
 
 def _trust_lines(repository: Repository, requested: list[TrustRequest]) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _iteration_row(moment: IterationSummary) -> tuple[str, ...]:
     attempt = f" ({moment.attempt})" if moment.attempt > 1 else ""
     change = f"+{moment.insertions} −{moment.deletions} in {moment.files_changed:,}" if moment.files_changed else "–"
     is_remarkable = {
-        spelled(moment.outcome): moment.outcome is not AgentOutcome.FINISHED,
+        in_plain_words(moment.outcome): moment.outcome is not AgentOutcome.FINISHED,
         "undone": moment.undone,
         "claimed completion": moment.asked,
         "only tests": moment.test_only,

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from helmsman.oversee.diagnosis import describe_conflict
-from helmsman.plain import clean, clean_lines, shortened
+from helmsman.plain import clean, clean_lines, shorten
 from helmsman.records.control import EscalationLevel, short_level
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
@@ -34,8 +34,8 @@ def loop_summary(state: LoopState) -> str:
     rung, report, limits, spent = state.oversight.ladder.rung, state.checks, state.config.limits, state.spending
     parts = (
         f"{state.iteration} of {plural(limits.iterations, 'iteration')}",
-        money_text(spent.cost_usd, limits.cost_usd, state.untold),
-        duration(spent.seconds),
+        format_cost(spent.cost_usd, limits.cost_usd, state.untold),
+        format_duration(spent.seconds),
         passing_text(report) if report and report.results else "",
         "" if state.config.checks else "no check: nothing is verified",
         rung.title if rung > EscalationLevel.PATCH else "",

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from helmsman.config.layers import pairs
+from helmsman.config.layers import dotted_pairs
 from helmsman.oversee.comment_commands import may_set_limits
 from helmsman.oversee.escalation import OVER, open_concerns
 from helmsman.oversee.gates import ACCEPTED_BY_PERSON
@@ -48,9 +48,9 @@ def title(escalation: Escalation) -> str:
 
 def issue_body(concern: Escalation, evidence: str, *, answers: bool) -> str:
     """Body of a new issue, or of a comment with the current state. `answers`: whether comments may answer."""
-    commands = "\n".join(command_lines(one.gate)) if one.gate and answers else ""
-    text = render_markdown("issue", one=one, commands=commands, evidence=evidence)
-    return under(format_mark(uid=one.uid, detection=one.detection, stage=one.stage), text)
+    commands = "\n".join(command_lines(concern.gate)) if concern.gate and answers else ""
+    text = render_markdown("issue", concern=concern, commands=commands, evidence=evidence)
+    return with_mark(format_mark(uid=concern.uid, detection=concern.detection, stage=concern.stage), text)
 
 
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
@@ -64,12 +64,12 @@ def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
         why = f"The loop is {ending.outcome}: {prose(ending.reason)}"
     elif climbs and climbs[-1].after < climbs[-1].before:
         why = f"The loop is back on {climbs[-1].after.title}: {prose(climbs[-1].reason)}"
-    return under(format_mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is resolved. {why}")
+    return with_mark(format_mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is resolved. {why}")
 
 
 def reply(comment: Comment, uid: str, text: str) -> str:
     """Reply to a comment, marked so that it is posted once."""
-    return under(format_mark(uid=uid, reply=str(comment.identity)), text)
+    return with_mark(format_mark(uid=uid, reply=str(comment.identity)), text)
 
 
 def confirmation(answer: Answer, gate: Gate) -> str:
@@ -109,7 +109,7 @@ def notification(concern: Escalation, state: LoopState) -> tuple[str, str]:
     return title(concern), neutralise(text)
 
 
-def tracked_issue(issue: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
+def tracked_issue(issue: TrackerItem, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
     """The issue with the stages commented so far; None if it does not belong to this loop."""
     issue_mark = read_mark(issue.body)
     if issue_mark.get("uid") != uid or "detection" not in issue_mark:
@@ -154,7 +154,7 @@ def due_comments(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     read_once = "The text of the issue is read when the label is set; later edits are ignored."
     stop = "Removing the label, or closing the issue, stops it."
     text = "\n\n".join([f"{started}, {until} {read_once}", COMMANDS, stop])
-    yield "begun", under(format_mark(uid=state.uid, stage="begun"), text)
+    yield "begun", with_mark(format_mark(uid=state.uid, stage="begun"), text)
     for one in open_concerns(state):
         evidence_then = one.gate.evidence if one.gate else ""
         text = issue_body(one, evidence_then or evidence, answers=True)
@@ -162,7 +162,7 @@ def due_comments(state: LoopState, evidence: str) -> Iterator[tuple[str, str]]:
     if state.ending and not state.gate and (text_at_end := _ending_text(state)):
         suffix = "-with-a-pull-request" if state.issue and state.issue.pull_request else ""  # once it is open
         stage = f"ended-{state.ending.at:%Y%m%dT%H%M%S}{suffix}"
-        yield stage, under(format_mark(uid=state.uid, stage=stage), text_at_end)
+        yield stage, with_mark(format_mark(uid=state.uid, stage=stage), text_at_end)
 
 
 def _resume_hint(state: LoopState) -> str:
@@ -221,4 +221,4 @@ def pull_request_body(state: LoopState, link: IssueLink) -> str:
         f"Details: {code(f'helmsman report {state.loop}')} on the machine of the loop.",
     ]
     head = f"{format_mark(uid=state.uid, stage='pull-request')}\nCloses #{link.number}\n\n"
-    return head + harmless("\n\n".join(parts))[: LONGEST_BODY - len(head)]
+    return head + neutralise("\n\n".join(parts))[: LONGEST_BODY - len(head)]

@@ -81,7 +81,7 @@ def _markdown_environment() -> Environment:
     filters["moment"] = "{:%Y-%m-%d %H:%M} UTC".format
     filters_and_functions: dict[str, Any] = {name: as_markup(function) for name, function in filters.items()} | {
         "plural": plural,
-        "duration": format_duration,
+        "format_duration": format_duration,
     }
     environment.filters.update(filters_and_functions)
     return environment
@@ -90,8 +90,8 @@ def _markdown_environment() -> Environment:
 @lru_cache(maxsize=1)
 def _html_environment() -> Environment:
     environment = Environment(**settings(*_HERE, _printed_value), autoescape=True)
-    words = (plural, format_dollars, duration, merged_text, money, format_tool_calls)
-    plain = (with_code, output, as_code, checks_kind, spelled, short_level)
+    words = (plural, format_dollars, format_duration, merged_text, format_money, format_tool_calls)
+    plain = (with_code, output, as_code, checks_kind, in_plain_words, short_level)
     filters: dict[str, Any] = {function.__name__: function for function in (*words, *plain)}
     environment.filters.update(filters | {"as_json": partial(json.dumps, default=str)})
     return environment

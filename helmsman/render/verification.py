@@ -77,7 +77,7 @@ def verification_markdown(verification: Verification) -> str:
     reasons = (f"- {prose(one.why)}{f' ({prose(one.remedy)})' if one.remedy else ''}" for one in verification.reasons)
     lines = (*table_lines(verification.table), *_hint_lines(verification), *grounds_lines(verification.grounds))
     return join_blocks([
-        f"{MARK}\n### Helmsman verify: {spelled(verification.verdict).upper()}",
+        f"{MARK}\n### Helmsman verify: {in_plain_words(verification.verdict).upper()}",
         f"{change}, {plural(verification.files_changed, 'file')} changed",
         "\n".join(reasons),
         fence("\n".join(lines), LONGEST_COMMENT),

@@ -112,9 +112,9 @@ class IssueTracker(Api):
 
     def find(self, since: datetime) -> Sequence[TrackerItem]:
         """Issues with our label, open or closed, updated since then."""
-        query = {"state": "all", "labels": OURS, "since": _timestamp(since), **self._forge.listing}
+        query = {"state": "all", "labels": LABEL, "since": _timestamp(since), **self._forge.listing}
         issues = (_issue_of(item) for item in self.pages(f"{self._home}/issues", **query))
-        return [issue for issue in issues if issue is not None and OURS in issue.labels]  # Gitea ignores an unknown label
+        return [issue for issue in issues if issue is not None and LABEL in issue.labels]  # Gitea ignores an unknown label
 
     def get(self, number: int) -> TrackerItem | None:
         """The issue, or None if it does not exist."""

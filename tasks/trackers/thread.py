@@ -116,7 +116,7 @@ def reply(state: LoopState, comment: int | str, text: str) -> None:
         return
     with _logging_errors(f"{state.uid} reply"), open_tracker(config, TELLING_SECONDS) as tracker:
         if not any(own_mark.get("reply") == str(comment) for own_mark in _own_marks(tracker, state, link)):
-            tracker.comment(link.number, texts.with_mark(texts.mark(uid=state.uid, reply=str(comment)), text))
+            tracker.comment(link.number, texts.with_mark(texts.format_mark(uid=state.uid, reply=str(comment)), text))
 
 
 def _own_marks(tracker: IssueTracker, state: LoopState, link: IssueLink) -> list[dict[str, str]]:
@@ -238,7 +238,7 @@ def read_answer(tracker: IssueTracker, state: LoopState, context: LoopContext) -
     after = comments[asked_at[0] + 1 :] if asked_at else comments
     replied = {read_mark(comment.body).get("reply", "") for comment in comments if texts.is_ours(comment, issue)}
     users = {user.casefold() for user in state.config.tracker.allowed_users}
-    for comment in (one for one in after if one.author.casefold() in users and not texts.is_ours(one, found)):
+    for comment in (written for written in after if written.author.casefold() in users and not texts.is_ours(written, issue)):
         command = parse_command(comment.body)
         if command is None:  # not addressed to us
             continue
