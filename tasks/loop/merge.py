@@ -128,7 +128,7 @@ def _try_merge(context: LoopContext, state: LoopState, check: Check) -> LoopStat
     if problem:
         return _store_trouble(context, state, target, replace(joined, commit=commit), problem, report)
     merge = merge_commit(context, state, target.base, commit, report, joined.notes)
-    prepared = Prepared(base=target.base, head=commit, commit=merge)  # found again after a crash behind the move
+    prepared = PreparedMerge(base=target.base, head=commit, commit=merge)  # found again after a crash behind the move
     state = _store(
         context, state, with_prepared_merge(state, prepared), f"ready to be merged into {target.branch} as {merge[:12]}"
     )

@@ -15,8 +15,8 @@ from helmsman.naming import loop_id
 from helmsman.orient.brief import brief
 from helmsman.orient.checks import LOGS, check_logs
 from helmsman.orient.feedback import evolution_file, feedback_file
-from helmsman.orient.hats import worn
-from helmsman.orient.research import research_of
+from helmsman.orient.hats import hat_record
+from helmsman.orient.research import read_research_file
 from helmsman.oversee.advice import without_failed_plan
 from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import LONGEST_FILE, read, render
@@ -86,7 +86,7 @@ def gather_facts(context: LoopContext, state: LoopState, start: str, remembered:
         start_commit=start,
         commits=commits_between(common, state.base_commit, start, HISTORY_COMMITS),
         recalled=remembered,
-        hat=worn(state),
+        hat=hat_record(state),
         plan=current_item(context, state, start, small=bool(nearly_used_windows(state.usage, now))),
         template=read_template(context.repository, state.base_commit, state.config),
     )

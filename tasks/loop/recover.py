@@ -171,7 +171,7 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
     if read_ref(context.repository.common, ref) is None:
         git(context.repository.common, "update-ref", ref, state.head, "")
     files = changed_between(context, best.commit, state.head)
-    rollback = Failed(
+    rollback = RolledBack(
         iteration=state.iteration,
         ref=ref,
         commit=state.head,

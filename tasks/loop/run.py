@@ -23,7 +23,7 @@ from prefect.logging import get_run_logger
 from helmsman.agents.fitting import introduction
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.estimates import in_words
-from helmsman.orient.decomposition import too_much
+from helmsman.orient.decomposition import oversize_warning
 from helmsman.oversee.limits import many_iterations_alert
 from helmsman.oversee.merging import is_merge_due
 from helmsman.oversee.summary import start_warnings, with_baseline

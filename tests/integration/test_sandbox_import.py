@@ -11,7 +11,7 @@ from helmsman.errors import TransientError
 from tasks.repository.git import GitError, git, open_repository
 from tasks.repository.loop_context import LoopContext
 from tasks.sandbox import own_git
-from tasks.sandbox.enter import take_over_work
+from tasks.sandbox.enter import import_agent_work
 from tests.fakes.repositories import loop_state, sh
 from tests.fakes.sandbox_scene import BRANCH, SandboxScene, make_scene
 

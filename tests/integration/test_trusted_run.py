@@ -1,6 +1,7 @@
 """The checks on real commits with the tests that the loop began with: branch and worktree are as before, wherever they run."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.records.checks import Finding, TrustedRun, Weight
-from helmsman.records.proof import SinceStart
 from helmsman.verify.outcomes import outcomes
+from tasks.checks.targets import run_for_loop, run_on_start, work_of
 from tasks.loop import steps
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, start_loop, write
 from tests.integration.test_auditing import execution
@@ -140,15 +141,16 @@ def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: 
     )
     state = work.state.model_copy(update={"config": config})
 
-    def compared(*, run: bool = True) -> SinceStart:
+    def compared() -> tuple[bool, bool, tuple[str, ...]]:
         done = execution(work, work.start)
-        found = steps.since_start(work.context, state, done, steps.checks.fn(work.context, state, done), run=run)
-        return found.model_copy(update={"on_start": None})
+        report, changes = steps.checks.fn(work.context, state, done), work_of(work.context, state, done.change.commit)
+        shown = run_on_start(changes, done.change.tree, report, partial(run_for_loop, work.context, state))
+        return bool(changes.changed), bool(changes.tests_as_they_were), shown.failing
 
-    assert compared() == SinceStart(unchanged=True)
+    assert compared() == (False, False, ())
     commit(work.path, "work", {"tests/one.sh": "exit 0\n", "answer": "2\n"})
-    assert compared() == compared(run=False) == SinceStart(tests_changed=True)
+    assert compared() == (True, True, ())
     head = commit(work.path, "test it", {"tests/two.sh": strict})
-    assert compared() == SinceStart(failing=(config.checks[0].command,), tests_changed=True)
+    assert compared() == (True, True, (config.checks[0].command,))
     assert unmoved(work, head)
     assert (work.path / "answer").read_text() == "2\n"
