@@ -165,8 +165,8 @@ def _problem(state: LoopState, report: CheckReport) -> str:
 def _store_merged(
     context: LoopContext, state: LoopState, target: Target, prepared: PreparedMerge, notes_so_far: tuple[str, ...] = ()
 ) -> LoopState:
-    """Store that the branch contains the work. Move the loop's branch to it, and the local branch of a remote's target."""
-    notes = [*notes_so_far, fast_forward_local(target, prepared.commit)]
+    """Store that the branch contains the work, and move the loop's branch to it."""
+    notes = list(notes_so_far)
     try:
         if not move_loop_branch(context, state, prepared.head, state.head):
             notes.append(f"{state.branch} has moved since and was not changed")
@@ -183,7 +183,7 @@ def _store_merged(
     has_same_base = prepared.head == state.head or contains(context.repository.common, state.head, prepared.base)
     new_base = state.base_commit if has_same_base else prepared.base
     after = _store(context, state, with_merge(state, merged, new_base), f"merged into {target.branch} as {prepared.commit[:12]}")
-    publish(LoopMerged(merged=merged, notes=tuple(filter(None, notes))))
+    publish(LoopMerged(merged=merged, notes=tuple(notes)))
     return after
 
 
@@ -294,17 +294,3 @@ def move_target(target: Target, commit: str) -> bool:
             ) from error
         raise TransientError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
     return True
-
-
-def fast_forward_local(target: Target, commit: str) -> str:
-    """Move the local branch after the remote's. Return the reason why it stays behind; empty where it does not."""
-    ref, repository = target.ref, target.repository
-    local = read_ref(repository.common, ref)
-    if not target.remote or local is None or contains(repository.common, local, commit):
-        return ""
-    if not contains(repository.common, commit, local):
-        return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was not moved"
-    try:
-        return "" if move_branch(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
-    except (OperatorError, TransientError) as error:
-        return f"your branch {target.branch} stays behind: {clean(error.problem)}"
