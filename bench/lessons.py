@@ -21,7 +21,7 @@ from typing import Any
 
 from helmsman.config import LoopConfig
 from helmsman.memory.episodes import episode, subject_of, summary
-from helmsman.memory.extraction import after_iteration, after_loop
+from helmsman.memory.extraction import lessons_of_iteration, lessons_of_loop
 from helmsman.memory.merge import learn
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observations, oversee
@@ -75,10 +75,10 @@ def taught(loop: Table) -> Iterator[Observation]:
         last = number == len(loop["iterations"]) and "outcome" not in loop
         subject = subject_of(state, loop["project"])
         state, kept = _iterated(state, loop, given, subject=subject, asks=last or "judged" in given)
-        yield from after_iteration(kept, lived)
+        yield from lessons_of_iteration(kept, lived)
         lived.append(kept)
     if state.outcome is Outcome.COMPLETED:
-        yield from after_loop(state, summary(state, subject_of(state, loop["project"])))
+        yield from lessons_of_loop(state, summary(state, subject_of(state, loop["project"])))
 
 
 def _begun(loop: Table) -> LoopState:
@@ -178,9 +178,9 @@ def recorded(repository: Repository) -> Iterator[Observation]:
             view = IterationView(due, record, record.started_at, record.ended_at)
             overseen = Overseen(oversight=record.oversight, moment=record.moment)
             lived.append(episode(view, overseen, subject.model_copy(update={"project": project}), record.recalled))
-            yield from after_iteration(lived[-1], lived[:-1])
+            yield from lessons_of_iteration(lived[-1], lived[:-1])
         if state.outcome is Outcome.COMPLETED:
-            yield from after_loop(state, summary(state, subject_of(state, project)))
+            yield from lessons_of_loop(state, summary(state, subject_of(state, project)))
 
 
 def learnt(observations: Iterable[Observation]) -> list[Lesson]:

@@ -26,7 +26,7 @@ import psutil
 from bench.memory_cases import NOW, Asked, Cases
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.lessons import LessonKind, Recalled
-from tasks.memory import Store, opening, recall
+from tasks.memory import Store, open_store, recall
 
 WARMING = 20
 """Queries that are not counted: the first ones read the file."""
@@ -78,7 +78,7 @@ def main() -> None:
 def measured(url: str, lessons: int, queries: int, seed: int) -> Measured:
     cases, found = Cases(lessons, seed), Measured()
     begun = time.perf_counter()
-    with opening(url, NOW) as store:
+    with open_store(url, NOW) as store:
         _refuse_filled(store)
         fill(store, cases)
     found.filled = time.perf_counter() - begun
@@ -87,14 +87,14 @@ def measured(url: str, lessons: int, queries: int, seed: int) -> Measured:
     del cases
     gc.collect()
     found.before = psutil.Process().memory_info().rss
-    with opening(url, NOW) as store:
+    with open_store(url, NOW) as store:
         found.size = store.stats().size
         _ask(store, asked, found)
         found.after = psutil.Process().memory_info().rss
         for episode in episodes:
             with store.change() as change:
                 change.put_episode(episode)
-    with opening(url, NOW) as store:  # what a log held until then is in its place now
+    with open_store(url, NOW) as store:  # what a log held until then is in its place now
         found.grown = store.stats().size - found.size
     return found
 

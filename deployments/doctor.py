@@ -24,10 +24,10 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent
 from tasks.agents.catalogue import find_program
-from tasks.agents.claude import as_it_is_called, refuse_root
+from tasks.agents.claude import call_environment, refuse_root
 from tasks.engine.database import database_of, find_problem, move_aside, processes_using
 from tasks.engine.embedded import configured_api
-from tasks.memory import chosen_url
+from tasks.memory import memory_url
 from tasks.models.judge import asks_claude_code
 from tasks.repository.git import Repository, git, open_repository
 from tasks.sandbox.probe import require_sandbox
@@ -132,7 +132,7 @@ def _repository(context: Context) -> Finding:
 
 def _permissions(context: Context) -> Finding:
     if context.agent is None:
-        refuse_root(context.config.claude, as_it_is_called(context.config))
+        refuse_root(context.config.claude, call_environment(context.config))
         return Finding("ok", context.config.claude.permission_mode)
     return Finding("ok", f"set by its command: {' '.join(context.agent.kind.command)}")
 
@@ -222,7 +222,7 @@ def _checks(context: Context) -> Finding:
 def _memory(context: Context) -> Finding:
     """Check that a team's server answers; a local file is created on demand."""
     config = context.config.memory
-    url = chosen_url(config.url)
+    url = memory_url(config.url)
     if not config.use or not url or url.startswith("sqlite:"):
         return Finding("ok", "in a local file" if config.use else "off (memory.use)")
     from tasks.memory.postgres import PostgresServer

@@ -24,7 +24,7 @@ from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.plain import clean, shorten
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.loop.configure import read_user_layer
-from tasks.memory import Store, chosen_url, delete, guardrails_place, opening, project_of
+from tasks.memory import Store, delete_guardrail, guardrails_path, memory_url, open_store, project_id
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
 from tasks.system.environment import own_environment
@@ -51,7 +51,7 @@ class Memory:
 
     @property
     def project(self) -> str:
-        return project_of(self.repository) if self.repository else ""
+        return project_id(self.repository) if self.repository else ""
 
     def guardrails(self, project: str | None, *, retired: bool = False) -> list[Guardrail]:
         """Guardrails of a project; None: of all projects."""
@@ -75,7 +75,7 @@ class Memory:
 def open_memory(repo: Path) -> Generator[Memory]:
     """Open the store that a loop in this repository would use; outside of one, the environment's or the user's store."""
     repository, now = repository_if_any(repo), now_utc()
-    url = chosen_url("")
+    url = memory_url("")
     if not url and repository:
         url = configuration(repository, {}, goal_later=True).config.memory.url
     elif not url:
@@ -85,7 +85,7 @@ def open_memory(repo: Path) -> Generator[Memory]:
             Layer("not given yet", {"goal": "…"}),
         ]
         url = resolve(layers).config.memory.url
-    with opening(url, now) as store:
+    with open_store(url, now) as store:
         yield Memory(store, repository, now, list(store.warnings))
 
 
@@ -106,14 +106,14 @@ def show_list(repo: Path, *, project: Path | None, kind: str, task_type: str, re
     work_type = _parse_choice(task_type, TaskType, "--type")
     if kind == GUARDRAIL and work_type:
         raise OperatorError("guardrails have no task type", found=f"--type {work_type}", remedy="omit --type")
-    project_id = project_of(open_repository(project.absolute())) if project else None
+    of_project = project_id(open_repository(project.absolute())) if project else None
     store_of = project if project and repo == start_directory() else repo  # the store that its own loops use
     with open_memory(store_of) as memory:
         entries: list[Entry] = []
         if kind != GUARDRAIL:
-            entries += memory.store.lessons(project_id, lesson_kind, work_type, retired=retired, limit=limit + 1)
+            entries += memory.store.lessons(of_project, lesson_kind, work_type, retired=retired, limit=limit + 1)
         if not lesson_kind and not work_type:
-            entries += memory.guardrails(project_id, retired=retired)
+            entries += memory.guardrails(of_project, retired=retired)
     entries.sort(key=_last_used, reverse=True)
     shown, more = entries[:limit], len(entries) > limit
     kinds: dict[str, type[Entry]] = {"lessons": Lesson, "guardrails": Guardrail}
@@ -189,7 +189,7 @@ def _field_lines(stored: Mapping[str, Any]) -> Iterator[str]:
 def show_stats(repo: Path, *, as_json: bool) -> None:
     with open_memory(repo) as memory:
         active, stats = memory.guardrails(None), memory.store.stats()
-    file = guardrails_place(memory.repository) if memory.repository else None
+    file = guardrails_path(memory.repository) if memory.repository else None
     plain = {
         **asdict(stats),
         "verdicts": dict(Counter(verdict(guardrail).value for guardrail in active)),
@@ -233,7 +233,7 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
         if not (yes or as_json) and has_terminal() and not confirm(question):
             raise OperatorError("nothing was deleted", remedy="pass --yes to delete without asking")
         if isinstance(entry, Guardrail) and memory.repository and entry.project == memory.project:
-            memory.notes.extend(filter(None, [delete(memory.repository, memory.store, entry, memory.now)]))
+            memory.notes.extend(filter(None, [delete_guardrail(memory.repository, memory.store, entry, memory.now)]))
         else:
             with memory.store.change() as change:
                 gone = change.forget(entry.id)

@@ -40,7 +40,7 @@ from helmsman.records.state import LoopState
 from helmsman.render.lines import next_lines
 from helmsman.texts import SIGNS, format_money, result_lines
 from tasks.agents.catalogue import find_program
-from tasks.agents.claude import as_it_is_called, refuse_root
+from tasks.agents.claude import call_environment, refuse_root
 from tasks.agents.project_settings import require_project_settings
 from tasks.engine.embedded import engine_error, engine_start_text, require_address
 from tasks.loop.alignment_file import refuse_open_questions
@@ -168,7 +168,7 @@ def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
         refuse_judge(config)
     else:
         find_binary(config.claude)
-        refuse_root(config.claude, as_it_is_called(config))
+        refuse_root(config.claude, call_environment(config))
 
 
 def refuse_judge(config: LoopConfig) -> None:

@@ -18,10 +18,10 @@ from deployments.group import read_links
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, from_environment
 from helmsman.errors import OperatorError
-from helmsman.memory.agents_md import with_lines
+from helmsman.memory.agents_md import add_lines
 from helmsman.memory.guardrails_page import read as read_guardrails
 from helmsman.memory.guardrails_page import render as render_guardrails
-from helmsman.memory.wiki import INDEX, renewed
+from helmsman.memory.wiki import INDEX, update_page
 from helmsman.orient.alignment import read_proposal
 from helmsman.orient.research import read as read_research
 from helmsman.orient.written import read_compacted, read_focus
@@ -185,8 +185,8 @@ def _guardrails(data: bytes) -> None:
 
 
 def _wiki(data: bytes) -> None:
-    page = renewed(INDEX, "ours", text(data))
-    assert renewed(INDEX, "ours", page) == page
+    page = update_page(INDEX, "ours", text(data))
+    assert update_page(INDEX, "ours", page) == page
 
 
 def _on_disk(read: Callable[[Path], object], name: str, data: bytes) -> None:
@@ -234,7 +234,7 @@ def _orders(data: bytes) -> None:
 
 
 def _agents_md(data: bytes) -> None:
-    assert "a line that was learnt" in with_lines(text(data), ("a line that was learnt",))
+    assert "a line that was learnt" in add_lines(text(data), ("a line that was learnt",))
 
 
 # --- what comes by other ways ----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"^[\s>#*+-]+|^\s*[0-9]{1,3}[.)]\s+")
 
 
-def learnings(
+def propose_lines(
     state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail], present: str, *, commands: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Lines to propose, the most certain first.
@@ -78,7 +78,7 @@ def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> I
             yield line, bare_order
 
 
-def with_lines(present: str, lines: Sequence[str]) -> str:
+def add_lines(present: str, lines: Sequence[str]) -> str:
     """The file with these lines at the end of Helmsman's section, added if missing. An empty text is a new file."""
     newline = "\r\n" if "\r\n" in present else "\n"
     new_items = [f"- {line}" for line in lines]

@@ -22,7 +22,7 @@ def estimate(summaries: Iterable[Summary], subject: Subject) -> Estimate | None:
     return _estimate_from(of_project, subject.project) or _estimate_from(_newest(similar), "")
 
 
-def in_words(of: Estimate) -> str:
+def format_estimate(of: Estimate) -> str:
     """Text for people at the start of a loop."""
     low, high = of.minutes.low, of.minutes.high
     time_text = _span_text(low, high, "minute") if high < HOURS_FROM else _span_text(low / 60, high / 60, "hour", 1)

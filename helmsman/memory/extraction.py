@@ -38,14 +38,14 @@ BY_MACHINE = ENVIRONMENT_FAILURES.union(map(FailureClass, ("usage", "missing_com
 """Failures inside a session that depend on the machine. Failing tests there are normal work, and how to edit is known."""
 
 
-def after_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[Observation, ...]:
+def lessons_of_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[Observation, ...]:
     """Lessons of this iteration. `earlier`: previous episodes in any order."""
     by_attempt = {(one.iteration, one.attempt): one for one in earlier if one.uid == episode.uid}
     before = [by_attempt[at] for at in sorted(by_attempt) if at < (episode.iteration, episode.attempt)][-LOOKED_BACK:]
     return (*_strategies(episode, before), *_criteria(episode, before), *_antipatterns(episode, before))
 
 
-def after_loop(state: LoopState, summary: Summary) -> tuple[Observation, ...]:
+def lessons_of_loop(state: LoopState, summary: Summary) -> tuple[Observation, ...]:
     """Conventions from the noted decisions of a completed loop, with what the work does not show: reasons or alternatives.
 
     Other loops do not show that their way leads to the goal.

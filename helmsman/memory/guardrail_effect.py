@@ -36,24 +36,24 @@ class Verdict(StrEnum):
 NO_GOOD = frozenset({Verdict.INEFFECTIVE, Verdict.UNNEEDED})
 
 
-def failed(episode: Episode) -> frozenset[FailureClass]:
+def failure_classes(episode: Episode) -> frozenset[FailureClass]:
     """Classes of failure of its checks; none if unknown. Failures inside the session only do not count."""
     is_known = episode.checked and episode.movement is not Movement.WAITED
     return frozenset(error.kind for error in episode.errors) if is_known else frozenset()
 
 
-def after_iteration(guardrail: Guardrail, episode: Episode) -> Guardrail:
+def update_after_iteration(guardrail: Guardrail, episode: Episode) -> Guardrail:
     """The guardrail after an iteration. Call it once for each newly stored episode."""
     if guardrail.id not in episode.guarded:
         return guardrail
     updated = guardrail.model_copy(update={"loaded_at": max(guardrail.loaded_at or episode.at, episode.at)})
     if guardrail.failure is None or not episode.checked or episode.movement is Movement.WAITED:
         return updated
-    seen = guardrail.after_seen + (guardrail.failure in failed(episode))
+    seen = guardrail.after_seen + (guardrail.failure in failure_classes(episode))
     return updated.model_copy(update={"after_seen": seen, "after_of": guardrail.after_of + 1})
 
 
-def after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime) -> Guardrail:
+def update_after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime) -> Guardrail:
     """The guardrail after a loop with these iterations; retired if it had its chance, unless it is a person's."""
     if guardrail.retired:
         return guardrail

@@ -80,7 +80,7 @@ def _goal_line(goal: str) -> str:
     return f"Goal: {inert(own_goal(goal), _GOAL)}"
 
 
-def with_handoff(text: str, handoff: Handoff) -> str:
+def add_handoff(text: str, handoff: Handoff) -> str:
     """The alignment file's text with the handoff at its end. The four sections stay unchanged, including line endings.
 
     A handoff that is already there changes nothing. Raises OperatorError if it is no alignment, or there is no room left.
@@ -89,7 +89,7 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     if not isinstance(before, Alignment):
         raise OperatorError("the handoff cannot be added to the alignment file", found=before, remedy="fix the file")
     newline = "\r\n" if "\r\n" in text else "\n"
-    after = with_section(text, Handoff(handoff.text.replace("\n", newline)))
+    after = add_section(text, Handoff(handoff.text.replace("\n", newline)))
     if after == text:
         return text
     after += newline
@@ -100,7 +100,7 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     return after
 
 
-def with_section(text: str, handoff: Handoff) -> str:
+def add_section(text: str, handoff: Handoff) -> str:
     """The text with this handoff appended, unless it is there, and with the newest of the others; nothing else changes."""
     present = handoffs(text)
     if handoff.name in [handoff_there.name for handoff_there in present]:
@@ -111,7 +111,7 @@ def with_section(text: str, handoff: Handoff) -> str:
     return f"{text.rstrip()}{newline}{newline}{handoff.text}" if text.strip() else handoff.text
 
 
-def joined(more: str, left: str) -> str:
+def join_handoffs(more: str, left: str) -> str:
     """Text after the four sections, plus handoffs kept outside of the file, without duplicates."""
     names = {one.name for one in handoffs(more)}
     combined = "\n\n".join(filter(None, [more, *(one.text.rstrip() for one in handoffs(left) if one.name not in names)]))
@@ -122,7 +122,7 @@ def handoffs(text: str) -> list[Handoff]:
     return [Handoff(found[0]) for found in _SECTION.finditer(text)]
 
 
-def handed_down(more: str) -> str:
+def earlier_handoffs(more: str) -> str:
     """Earlier handoffs for a new loop, newest first and bounded; empty if there are none."""
     texts, room = list[str](), HANDED_TOKENS
     for text in (one.in_prompt for one in handoffs(more)[::-1]):
@@ -133,7 +133,7 @@ def handed_down(more: str) -> str:
     return "\n\n".join(texts)
 
 
-def inherited_from(state: LoopState) -> str:
+def inherited_handoffs(state: LoopState) -> str:
     """Handoffs for a loop that continues the work of a completed one: its own handoff, then those that it got."""
     return trim("\n\n".join(filter(None, [handoff_of(state).in_prompt, state.inherited])), HANDED_TOKENS)
 
@@ -143,7 +143,7 @@ def handoff_section(handed: str) -> str:
     return render("handoff", handed=handed) if handed else ""
 
 
-def spent(alignment: Alignment) -> bool:
+def is_goal_completed(alignment: Alignment) -> bool:
     """Whether a loop has completed the agreed goal: a loop with another goal may then start."""
     goal = _goal_line(alignment.goal)
     return any(goal in handoff.body.split("\n") for handoff in handoffs(alignment.more))

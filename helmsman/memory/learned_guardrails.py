@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from helmsman.memory.guardrail_effect import Verdict, failed
+from helmsman.memory.guardrail_effect import Verdict, failure_classes
 from helmsman.oversee.conflicts import MOST_ORDERS, find_conflicts
 from helmsman.oversee.cycles import ENVIRONMENT_FAILURES
 from helmsman.oversee.imperatives import read_imperatives
@@ -25,7 +25,7 @@ REMOVED = "a person removed it"  # prefix of the reason for retirement
 _NUMBERS = 8  # iterations named in an origin
 
 
-class Refused(Record):
+class RefusedGuardrail(Record):
     """A guardrail that was due but not created."""
 
     guardrail: Guardrail
@@ -33,16 +33,16 @@ class Refused(Record):
     """For people; where it contradicts something, both sentences."""
 
 
-class Created(Record):
+class NewGuardrails(Record):
     """Guardrails of a project created and refused after a loop."""
 
     guardrails: tuple[Guardrail, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedGuardrail, ...] = ()
 
 
 def _failed_without_progress(episode: Episode) -> frozenset[FailureClass]:
     """Classes of failure of its checks if it made no progress: from one failing test to the next is progress."""
-    return failed(episode) if episode.movement is not Movement.FORWARD else frozenset()
+    return failure_classes(episode) if episode.movement is not Movement.FORWARD else frozenset()
 
 
 def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequence[Guardrail] = ()) -> Conflict | None:
@@ -66,18 +66,18 @@ def create(
     orders: Sequence[Imperative],
     most: int,
     now: datetime,
-) -> Created:
+) -> NewGuardrails:
     """Create guardrails from the iterations of a loop, oldest first. `known`: all of the project's, including retired ones.
 
     `counts`: checked iterations of the project with a class, and all checked ones. Ids are deterministic.
     """
     by_id = {one.id: one for one in known}
-    created, refused = list[Guardrail](), list[Refused]()
+    created, refused = list[Guardrail](), list[RefusedGuardrail]()
     without_progress = {kind: [one for one in episodes if kind in _failed_without_progress(one)] for kind in FailureClass}
     for kind in sorted(FailureClass, key=lambda kind: -len(without_progress[kind])):
         # iterations of this loop with progress do not count; for other loops this is unknown
         with_progress, (seen, of) = (
-            sum(kind in failed(one) for one in episodes) - len(without_progress[kind]),
+            sum(kind in failure_classes(one) for one in episodes) - len(without_progress[kind]),
             counts.get(kind, (0, 0)),
         )
         is_due = without_progress[kind] and seen - with_progress >= GUARDRAIL_AFTER
@@ -92,11 +92,11 @@ def create(
         elif len(active) >= most:
             why = f"{most} guardrails are the limit; delete one in guardrails.md"
         if why:
-            refused.append(Refused(guardrail=proposed, why=why))
+            refused.append(RefusedGuardrail(guardrail=proposed, why=why))
         else:
             by_id[proposed.id] = proposed
             created.append(proposed)
-    return Created(guardrails=tuple(created), refused=tuple(refused))
+    return NewGuardrails(guardrails=tuple(created), refused=tuple(refused))
 
 
 def code(text: str) -> str:

@@ -72,7 +72,7 @@ def _exact_words(text: str) -> frozenset[str]:
 def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, told: Collection[str] = ()) -> Lesson:  # noqa: A002
     """Merge an observation into the known lesson that says the same, or create a new one with this id.
 
-    `told`: ids of lessons that the loop was told; `credited` counts that loop.
+    `told`: ids of lessons that the loop was told; `credit` counts that loop.
     """
     new = Lesson(
         **seen.model_dump(include={"kind", "text", "detail", "failure", "confidence", "by"}),
@@ -88,7 +88,7 @@ def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, to
     )
     best = max(known, key=lambda one: lesson_similarity(one, new), default=None)
     grown = merge(best, new, told=best.id in told) if best and lesson_similarity(best, new) >= SAME else new
-    return reviewed(grown, now)
+    return review(grown, now)
 
 
 def merge(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
@@ -113,14 +113,14 @@ def merge(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
     )
 
 
-def credited(lesson: Lesson, *, good: bool, now: datetime) -> Lesson:
+def credit(lesson: Lesson, *, good: bool, now: datetime) -> Lesson:
     """The lesson after the end of a loop that was told it. `good`: success; for an antipattern, its class did not recur."""
     return lesson.model_copy(
         update={"uses": lesson.uses + 1, "successes": lesson.successes + good, "used_at": max(now, lesson.used_at or now)}
     )
 
 
-def reviewed(lesson: Lesson, now: datetime) -> Lesson:
+def review(lesson: Lesson, now: datetime) -> Lesson:
     """The lesson in its tier, retired if due. Only a person retires a person's lesson; only lessons retired as unseen come back
     when seen again.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from helmsman.memory.estimates import in_words
+from helmsman.memory.estimates import format_estimate
 from helmsman.memory.words import terms
 from helmsman.plain import clean
 from helmsman.prompts import render
@@ -48,7 +48,7 @@ _HEADINGS = {
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchHit:
     """A lesson that a search found."""
 
     lesson: Lesson
@@ -58,7 +58,7 @@ class Found:
 
 
 class _Weighed(NamedTuple):
-    found: Found
+    found: SearchHit
     own: bool  # of the same project
     tests: int  # of the lesson that fail now
     score: float
@@ -72,7 +72,7 @@ class _Weighed(NamedTuple):
         return self.lesson.kind is LessonKind.ANTIPATTERN
 
 
-def reminders(found: Iterable[Found], subject: Subject, now: datetime, allowance: int) -> tuple[Reminder, ...]:
+def reminders(found: Iterable[SearchHit], subject: Subject, now: datetime, allowance: int) -> tuple[Reminder, ...]:
     """Choose the best of the found lessons, in at most `allowance` tokens.
 
     Lessons of this project come before those of others, and antipatterns last.
@@ -86,7 +86,7 @@ def reminders(found: Iterable[Found], subject: Subject, now: datetime, allowance
     return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own)))
 
 
-def _score(found: Found, subject: Subject) -> _Weighed | None:
+def _score(found: SearchHit, subject: Subject) -> _Weighed | None:
     """Score a lesson; None if it is unproven or has too little in common. Common features combine like probabilities: each takes
     its share of the remainder.
     """
@@ -177,7 +177,7 @@ def recalled_lines(recalled: Recalled) -> Iterator[str]:
         yield f"recalled   {one.kind}: {clean(one.text)}"
         yield f"           because: {clean(one.why)}; score {one.score:.2f}"
     if recalled.estimate is not None:
-        yield f"estimate   {in_words(recalled.estimate)}"
+        yield f"estimate   {format_estimate(recalled.estimate)}"
 
 
 def _guardrail_line(one: Guardrail) -> str:

@@ -32,7 +32,7 @@ MOST_LOOPS, MOST_CONSTRAINTS, MOST_FILES, MOST_FOLDERS = 300, 150, 50, 80
 _GOAL, _TITLE, _NAME = 2_000, 80, 100
 
 
-def renewed(name: str, body: str, old: str) -> str:
+def update_page(name: str, body: str, old: str) -> str:
     """Replace Helmsman's part of a page; a page without one belongs to a person and stays unchanged."""
     block = f"{BEGIN}\n{body.rstrip()}\n{END}"
     if not old:

@@ -16,7 +16,7 @@ from helmsman.records.base import Usage
 from helmsman.records.events import AgentStarted, ToolCalled, ToolReturned, UsageCounted
 from helmsman.records.state import LoopState
 from helmsman.texts import format_money
-from tasks.agents.call_folder import STOPPED, CallFolder, finish, set_aside
+from tasks.agents.call_folder import KILLED, CallFolder, discard_call, finish
 from tasks.agents.safety import Watch, tokens_left
 from tasks.agents.steering import Steering
 from tasks.repository.loop_context import LoopContext
@@ -33,7 +33,7 @@ LONGEST_ID = 100
 Follower = ToolPatience | Steering | Watch
 """Objects that follow tool calls."""
 
-IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
+TRANSIENT = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 """Transient outcomes."""
 
 
@@ -107,15 +107,15 @@ def run_program(
             )
     except TransientError:
         if not processes:  # it did not start, cost nothing, and is not a call
-            set_aside(folder)
+            discard_call(folder)
         raise
 
 
 def record_end(folder: CallFolder, call: AgentCall, did_nothing: Callable[[AgentCall], bool]) -> AgentCall:
     """Record the call as ended. Raises TransientError where the model was unreachable and the call can be repeated."""
     call = without_secrets(call)
-    if call.outcome in IN_WORLD and did_nothing(call):
-        set_aside(folder)
+    if call.outcome in TRANSIENT and did_nothing(call):
+        discard_call(folder)
         remedy = "Helmsman retries by itself"
         raise TransientError(f"the agent could not reach its model ({call.outcome})", found=call.error, remedy=remedy)
     finish(folder, call)
@@ -154,7 +154,7 @@ class Meter:
 
     def conclude(self, call: AgentCall) -> AgentCall:
         """The call, with the outcome CALL_BUDGET where its budget ended it."""
-        if not self.used_up or call.outcome not in STOPPED:
+        if not self.used_up or call.outcome not in KILLED:
             return call
         return call.model_copy(update={"outcome": AgentOutcome.CALL_BUDGET, "error": self.used_up})
 

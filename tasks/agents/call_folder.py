@@ -27,7 +27,7 @@ from tasks.system.paths import Within
 from tasks.system.secrets import redact, without_secrets
 
 PURPOSE = "helmsman call 1"
-STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
+KILLED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
 """A session that had to be killed counts as crashed."""
 
 
@@ -63,7 +63,7 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
     ended = _read_authentic(folder, folder.call)
     if ended is not None:
         return AgentCall.model_validate_json(ended)
-    if not has_begun(folder) or not folder.transcript.exists():
+    if not has_started(folder) or not folder.transcript.exists():
         return None
     reader = _read_transcript(folder)
     if not reader.finished:
@@ -100,7 +100,7 @@ def finish(folder: CallFolder, call: AgentCall) -> None:
             _move_redacted(folder.transcript, packed)
 
 
-def set_aside(folder: CallFolder) -> None:
+def discard_call(folder: CallFolder) -> None:
     """Discard a call that ended before it did anything; its transcript is kept for people."""
     folder.started.unlink(missing_ok=True)
     if folder.transcript.exists():
@@ -116,7 +116,7 @@ def _move_redacted(transcript: Path, to: BinaryIO | gzip.GzipFile) -> None:
     transcript.unlink()
 
 
-def has_begun(folder: CallFolder) -> bool:
+def has_started(folder: CallFolder) -> bool:
     return _read_start(folder) is not None
 
 

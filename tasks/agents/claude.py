@@ -21,8 +21,8 @@ from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
 from tasks.agents import template
 from tasks.agents.call import Listener, Order, allowed_cost, record_end, run_program
-from tasks.agents.call_folder import STOPPED, begin, finished_call, interrupted_call, session_asked_for, set_aside
-from tasks.agents.hooks import TOKEN, settings, steering, stop_seconds, window_of
+from tasks.agents.call_folder import KILLED, begin, discard_call, finished_call, interrupted_call, session_asked_for
+from tasks.agents.hooks import TOKEN, context_window, settings, steering, stop_seconds
 from tasks.agents.project_settings import pinned
 from tasks.agents.steering import Steering
 from tasks.repository.git import IDENTITY, has_identity
@@ -55,13 +55,13 @@ def _call_claude(order: Order) -> AgentCall:
     Resumes the order's session where the CLI still knows it.
     """
     state, config, folder = order.state, order.state.config, order.folder
-    identity, variables = {} if has_identity(order.place.worktree) else IDENTITY, as_it_is_called(config)
+    identity, variables = {} if has_identity(order.place.worktree) else IDENTITY, call_environment(config)
     trace = trace_context(state.uid, state.due, state.attempt) if variables.get(OWN_TELEMETRY) else {}
     environment = {**variables, **trace, **inner_depth(config), **identity, **order.credentials}
     call = finished_call(folder) or _make_call(order, environment, order.session)
     is_unknown_session = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
     if is_unknown_session and session_asked_for(folder) is not None:  # the session is gone; also detected after a crash
-        set_aside(folder)
+        discard_call(folder)
         call = _make_call(order, environment, None)
     return record_end(folder, call, lambda call: call.tool_calls == 0)
 
@@ -101,7 +101,7 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
     binary = find_binary(state.config.claude)
     begin(order.folder, order.prompt, order.start, session)
     config, variables = claude_config(state), pinned(environment, state.config)
-    allowed, is_priced = allowed_cost(state, config.max_cost_usd), prices_known(config, state, environment)
+    allowed, is_priced = allowed_cost(state, config.max_cost_usd), has_known_prices(config, state, environment)
     reader = ClaudeReader(session, config.disallowed_tools)
     options = arguments(config, max_cost=None if is_priced else allowed, system=order.system, session=session)
     session_steering, ports, token, settings_json = None, (), dict[str, str](), json.dumps({"env": variables})
@@ -125,9 +125,9 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
             stdin=order.prompt.encode(),
             idle=listener.patience.seconds,
             on_line=listener.hear,
-            stop=lambda: order.stop() or listener.is_at_end,
+            stop=lambda: order.stop() or listener.must_stop,
         )
-    if listener.deaf:
+    if listener.ignores_hooks:
         raise OperatorError(
             "the agent's program does not call its hooks, so guardrails have no effect",
             expected=f"a Claude Code that calls hooks of type http, with {TOKEN} as the loop sets it",
@@ -144,7 +144,7 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
     call = listener.conclude(call, ended)
     if session_steering is None:
         return call
-    if session_steering.ending and call.outcome in STOPPED:  # Helmsman stopped it
+    if session_steering.ending and call.outcome in KILLED:  # Helmsman stopped it
         call = call.model_copy(update={"outcome": AgentOutcome.ROTATED, "error": ""})
     return call.model_copy(update={"rotated": session_steering.ending, **session_steering.account(call.outcome)})
 
@@ -165,16 +165,16 @@ class ClaudeListener(Listener):
         self.reader, self._steers, self._state = reader, steers, order.state
         self.patience = ToolPatience(claude_config(order.state).idle_timeout_minutes * 60, environment)
         self.followers[:0] = [self.patience, steers] if steers else [self.patience]
-        self.deaf = False
+        self.ignores_hooks = False
         """Whether the model answered before a hook received its prompt: a CLI silently ignores hooks that it does not know.
 
         The prompt comes first, so a forged event that is posted later changes nothing.
         """
 
     @property
-    def is_at_end(self) -> bool:
+    def must_stop(self) -> bool:
         """Whether to stop the program. With steering, hooks end it at its budget, and it is stopped only when overdue."""
-        return bool(self.watch.pain) or self._steers.overdue or self.deaf if self._steers else self.must_end
+        return bool(self.watch.pain) or self._steers.overdue or self.ignores_hooks if self._steers else self.must_end
 
     def hear(self, line: bytes) -> None:
         event = parse_event(line)
@@ -182,7 +182,7 @@ class ClaudeListener(Listener):
             return
         self.reader.feed(event)
         if self._steers and not self._steers.heard and is_model_message(event):
-            self.deaf = True
+            self.ignores_hooks = True
         events = (*tool_calls(event), *tool_results(event))
         self.meter.read(self.reader.usage, goes_on=bool(events))
         if self._steers and self.meter.used_up:
@@ -190,16 +190,16 @@ class ClaudeListener(Listener):
         self.tell(events)
         if self._steers:
             self._steers.follow(event)
-            self._steers.observe(self.reader.context(window_of(self._state, self.reader.model)))
+            self._steers.observe(self.reader.context(context_window(self._state, self.reader.model)))
 
 
-def as_it_is_called(config: LoopConfig) -> dict[str, str]:
+def call_environment(config: LoopConfig) -> dict[str, str]:
     """The CLI's environment: the allowed variables of ours, and whether it is sandboxed."""
     boxed = {BOXED: "1"} if config.sandbox.kind != "none" else {}
     return {**agent_environment(own_environment(), config.claude.environment), **boxed}
 
 
-def prices_known(config: ClaudeConfig, state: LoopState, environment: Mapping[str, str]) -> bool:
+def has_known_prices(config: ClaudeConfig, state: LoopState, environment: Mapping[str, str]) -> bool:
     """Whether its cost follows from its tokens: the prices of all configured and used models are known."""
     names = (config.model, environment.get("ANTHROPIC_MODEL", ""), *state.windows)
     return all(known_price(name) for name in names if name)

@@ -110,7 +110,7 @@ def stop_seconds(state: LoopState, item: str = "") -> float:
     return min(checks_allowance(state) if due else 0, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
 
 
-def window_of(state: LoopState, model: str) -> int:
+def context_window(state: LoopState, model: str) -> int:
     """Size of a model's context window in tokens. The events do not repeat the `[1m]` that requests a large one."""
     configured = claude_config(state).model
     return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)

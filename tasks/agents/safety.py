@@ -73,7 +73,7 @@ class Watch:
         *,
         since: float | None = None,
         exists: Callable[[str], bool] = os.path.lexists,
-        standing: Callable[[str, float], Iterable[str]] | None = None,
+        older_paths: Callable[[str, float], Iterable[str]] | None = None,
     ) -> None:
         """`used` returns the tokens of this call so far; at `most` the budget is blown (see `tokens_left`).
 
@@ -82,7 +82,7 @@ class Watch:
         self._watches, self._rules = "destructive" not in config.off, _rules(worktree, home)
         self._used, self._most = used, most
         self._since = time.time() if since is None else since
-        self._exists, self._standing = exists, standing or existing_since
+        self._exists, self._older_paths = exists, older_paths or paths_older_than
         self._held = tuple(filter(exists, (worktree, join(worktree, ".git"))))
         self._pending: dict[str, _StartedCommand] = {}
         self._reason = ""
@@ -109,7 +109,7 @@ class Watch:
             if place and place.holds_worktree:  # the loop created the working tree itself
                 targets[path] = None
             elif place and place.kind == "outside":
-                targets.update(dict.fromkeys(self._standing(path, self._since)))
+                targets.update(dict.fromkeys(self._older_paths(path, self._since)))
         self._pending[called.identity] = _StartedCommand(called, script, (*filter(self._exists, targets), *self._held))
         if len(self._pending) > _PENDING:
             del self._pending[next(iter(self._pending))]
@@ -144,7 +144,7 @@ def tokens_left(state: LoopState) -> float | None:
     return None if limit is None else EXCEEDED_AT * limit - state.spending.tokens
 
 
-def existing_since(pattern: str, moment: float) -> tuple[str, ...]:
+def paths_older_than(pattern: str, moment: float) -> tuple[str, ...]:
     """Paths matching a shell pattern that are, or contain, something older than `moment`.
 
     Uses the inode's change time, which cannot be set back: a copied, unpacked or cloned file is new. One level is enough: an old

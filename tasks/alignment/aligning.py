@@ -12,7 +12,7 @@ from pathlib import Path
 from helmsman.config import LoopConfig
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError
-from helmsman.memory.handoff import spent
+from helmsman.memory.handoff import is_goal_completed
 from helmsman.parsers.alignment_file import is_same_goal
 from helmsman.records.alignment import LONGEST_GOAL, Alignment, AlignRequest
 from helmsman.records.base import Reply
@@ -92,7 +92,7 @@ def current_alignment(work: Work) -> Alignment | None:
     """The alignment in the file; None without a file. Raises OperatorError for another document or another goal."""
     alignment = read_alignment(work.path)
     if alignment is not None and not is_same_goal(alignment.goal, work.goal):
-        if spent(with_stored_handoffs(work.repository, work.file, alignment)):
+        if is_goal_completed(with_stored_handoffs(work.repository, work.file, alignment)):
             return None
         raise other_goal_error(
             work.path, alignment, f"remove it, or give --out FILE, or align its own goal: helmsman align --out {work.file}"

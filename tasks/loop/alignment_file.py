@@ -8,7 +8,7 @@ from pathlib import Path
 from helmsman.config import LoopConfig
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError
-from helmsman.memory.handoff import joined, spent
+from helmsman.memory.handoff import is_goal_completed, join_handoffs
 from helmsman.naming import loop_id
 from helmsman.orient.alignment import goal_text
 from helmsman.parsers.alignment_file import is_alignment, is_same_goal, read, render
@@ -77,7 +77,7 @@ def align_folder(repository: Repository, file: str) -> AlignFolder:
 def with_stored_handoffs(repository: Repository, file: str, alignment: Alignment) -> Alignment:
     """The checkout's alignment with handoffs stored next to it while it was in no commit: the file itself is a person's."""
     stored = read_text(align_folder(repository, file).left)
-    return alignment.model_copy(update={"more": joined(alignment.more, stored)}) if stored else alignment
+    return alignment.model_copy(update={"more": join_handoffs(alignment.more, stored)}) if stored else alignment
 
 
 def other_goal_error(path: Path, alignment: Alignment, remedy: str) -> OperatorError:
@@ -97,7 +97,7 @@ def with_alignment(repository: Repository, config: LoopConfig, *, others: bool =
     alignment = with_stored_handoffs(repository, config.alignment, in_file)
     if is_same_goal(alignment.goal, config.goal):
         return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
-    if others or spent(alignment):
+    if others or is_goal_completed(alignment):
         return config
     remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
     raise other_goal_error(repository.top / config.alignment, alignment, remedy)

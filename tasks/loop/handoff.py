@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helmsman.errors import HelmsmanError
-from helmsman.memory.agents_md import learnings, with_lines
-from helmsman.memory.handoff import Handoff, handed_down, handoff_of, with_handoff, with_section
+from helmsman.memory.agents_md import add_lines, propose_lines
+from helmsman.memory.handoff import Handoff, add_handoff, add_section, earlier_handoffs, handoff_of
 from helmsman.parsers.alignment_file import is_alignment, own_goal, render
 from helmsman.parsers.project import find_commands
 from helmsman.records.alignment import ALIGNMENT, Alignment, inside
@@ -76,7 +76,7 @@ def handoffs_in_checkout(repository: Repository, file: str) -> str:
     text = read_text(path) if path else None
     if path is None or not text or not is_alignment(text):
         return ""
-    return handed_down(with_stored_handoffs(repository, inside(file), parse_alignment(path, text)).more)
+    return earlier_handoffs(with_stored_handoffs(repository, inside(file), parse_alignment(path, text)).more)
 
 
 def handoffs_at_commit(repository: Repository, commit: str, file: str) -> str:
@@ -85,12 +85,12 @@ def handoffs_at_commit(repository: Repository, commit: str, file: str) -> str:
         return ""
     present = file_at(repository, commit, alignment_path(repository.top, file).relative_to(repository.top.resolve()).as_posix())
     text = decode_text(present.content, file).removeprefix("\ufeff").replace("\r\n", "\n") if present else ""
-    return handed_down(parse_alignment(Path(file), text).more) if is_alignment(text) else ""
+    return earlier_handoffs(parse_alignment(Path(file), text).more) if is_alignment(text) else ""
 
 
 def _with_handoff(name: str, text: str, handoff: Handoff) -> bytes | None:
     """The alignment file with the handoff; None where it is another document."""
-    return None if _is_another_document(name, text) else with_handoff(text, handoff).encode()
+    return None if _is_another_document(name, text) else add_handoff(text, handoff).encode()
 
 
 def _store_separately(repository: Repository, name: str, text: str, handoff: Handoff) -> None:
@@ -100,7 +100,7 @@ def _store_separately(repository: Repository, name: str, text: str, handoff: Han
     parse_alignment(repository.top / name, text)
     path = align_folder(repository, name).left
     before = (read_text(path) or "").rstrip()
-    after = with_section(before, handoff)
+    after = add_section(before, handoff)
     if after != before:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, f"{after}\n", mode=FOR_ALL)
@@ -124,11 +124,11 @@ def propose_lines(
     path.unlink(missing_ok=True)  # from an earlier attempt
     mode, present = _read_agents_md(repository, state.head)
     project_commands = {candidate.command for candidate in find_commands(read_project(repository)).candidates}
-    candidates = learnings(state, lessons, guardrails, present, commands=project_commands)
+    candidates = propose_lines(state, lessons, guardrails, present, commands=project_commands)
     # lines that only look like a secret are dropped too: nobody misses them
     lines = tuple(line for line in candidates if redact(line) == line and not any(shapes_in(line)))
     if lines:
-        tree = tree_with(repository, state.head, AGENTS, with_lines(present, lines).encode(), mode)
+        tree = tree_with(repository, state.head, AGENTS, add_lines(present, lines).encode(), mode)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
     return lines
@@ -145,7 +145,7 @@ def commit_lines(context: LoopContext, state: LoopState) -> str:
     if not new:
         return tip
     subject = f"Note in {AGENTS} what loop {state.loop} learnt"
-    return commit_to_branch(context.repository, state, tip, AGENTS, with_lines(present, new).encode(), subject)
+    return commit_to_branch(context.repository, state, tip, AGENTS, add_lines(present, new).encode(), subject)
 
 
 def _read_agents_md(repository: Repository, commit: str) -> tuple[str, str]:

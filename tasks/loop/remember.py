@@ -12,13 +12,11 @@ from uuid import uuid4
 
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.episodes import episode, subject_of, summary
-from helmsman.memory.extraction import after_iteration, after_loop
-from helmsman.memory.guardrail_effect import after_iteration as with_effect
-from helmsman.memory.guardrail_effect import after_loop as concluded
-from helmsman.memory.guardrail_effect import failed
+from helmsman.memory.extraction import lessons_of_iteration, lessons_of_loop
+from helmsman.memory.guardrail_effect import failure_classes, update_after_iteration, update_after_loop
 from helmsman.memory.learned_guardrails import MOST_GUARDRAILS, create
 from helmsman.memory.lessons_question import lessons_request, read_lessons
-from helmsman.memory.merge import credited, learn, reviewed
+from helmsman.memory.merge import credit, learn, review
 from helmsman.oversee.oversee import Observations, oversee
 from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean
@@ -37,7 +35,18 @@ from helmsman.records.lessons import (
     Subject,
 )
 from helmsman.records.state import LoopState
-from tasks.memory import Change, Reads, Store, chosen_url, looking, opening, project_of, recall, sync_edits, write_down
+from tasks.memory import (
+    Change,
+    Reads,
+    Store,
+    memory_url,
+    open_for_reading,
+    open_store,
+    project_id,
+    recall,
+    sync_edits,
+    write_guardrails,
+)
 from tasks.models.asking import Asking, Credentials, written
 from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
@@ -65,7 +74,10 @@ def recall_memory(context: LoopContext, state: LoopState, now: datetime, *, only
     if not config.use:
         return Recalled()
     problems = list[str]()
-    with _reporting_errors("recall", problems), looking(chosen_url(config.url)) if only_look else _store(state, now) as store:
+    with (
+        _reporting_errors("recall", problems),
+        open_for_reading(memory_url(config.url)) if only_look else _store(state, now) as store,
+    ):
         if store is None:
             return Recalled()
         subject = _subject(context, state)
@@ -87,14 +99,14 @@ def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> L
         with store.change() as change:
             key = current.iteration, current.attempt
             earlier = [past for past in change.episodes(current.uid, MOST_EPISODES) if (past.iteration, past.attempt) < key]
-            observations = after_iteration(current, earlier)
+            observations = lessons_of_iteration(current, earlier)
             learned = Learned(lessons=tuple(observation.text for observation in observations))
             if not change.put_episode(current):
                 return learned
             for observation in observations:
                 _observe(change, observation, current.at, _prompted_lessons((*earlier, current)))
             notes = _update_guardrails(change, context, state, current, current.at)
-        write_down(context.repository, store, current.subject.project, current.at)
+        write_guardrails(context.repository, store, current.subject.project, current.at)
         _publish(notes)
     return learned
 
@@ -114,11 +126,11 @@ def conclude_memory(context: LoopContext, state: LoopState, *, extracted: Sequen
             if not change.put_summary(ended):
                 return
             episodes = change.episodes(state.uid)
-            for observation in (*after_loop(state, ended), *extracted):
+            for observation in (*lessons_of_loop(state, ended), *extracted):
                 _observe(change, observation, now, _prompted_lessons(episodes))
             _credit(change, _prompted_lessons(new), new, now, good=ended.outcome is Outcome.COMPLETED)
-            judged = _put_changed(change, ended.subject.project, lambda guardrail: concluded(guardrail, new, now))
-        write_down(context.repository, store, ended.subject.project, now)
+            judged = _put_changed(change, ended.subject.project, lambda guardrail: update_after_loop(guardrail, new, now))
+        write_guardrails(context.repository, store, ended.subject.project, now)
         _publish(_guardrail_lines(guardrail for guardrail in judged if guardrail.retired))
 
 
@@ -146,7 +158,7 @@ def known_lessons(context: LoopContext, state: LoopState) -> tuple[list[Lesson],
     if not state.config.memory.use:
         return [], []
     with _store(state, state.updated_at) as store:
-        project = project_of(context.repository)
+        project = project_id(context.repository)
         return store.lessons(project), store.guardrails(project)
 
 
@@ -161,7 +173,7 @@ def _since_its_end(reads: Reads, uid: str) -> Sequence[Episode]:
 
 
 def _subject(context: LoopContext, state: LoopState) -> Subject:
-    return subject_of(state, project_of(context.repository), state.task_type)
+    return subject_of(state, project_id(context.repository), state.task_type)
 
 
 def _prompted_lessons(episodes: Iterable[Episode]) -> frozenset[str]:
@@ -185,7 +197,7 @@ def _credit(change: Change, prompted: Iterable[str], episodes: Sequence[Episode]
             continue
         is_warning = lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None  # useful if the failure did not recur
         helped = lesson.failure not in failed if is_warning else good
-        change.put_lesson(reviewed(credited(lesson, good=helped, now=now), now))
+        change.put_lesson(review(credit(lesson, good=helped, now=now), now))
 
 
 def _update_guardrails(
@@ -193,7 +205,7 @@ def _update_guardrails(
 ) -> tuple[str, ...]:
     """Count the guardrails' effects in an iteration, and create those that are due. Return lines for people."""
     project = current.subject.project
-    _put_changed(change, project, lambda guardrail: with_effect(guardrail, current))
+    _put_changed(change, project, lambda guardrail: update_after_iteration(guardrail, current))
     existing = change.guardrails(project, retired=True)
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
     instructions = read_instructions(context.worktree, state.config)
@@ -201,7 +213,7 @@ def _update_guardrails(
     for guardrail in created.guardrails:
         change.put_guardrail(guardrail)
     # reported only where the failure recurred; earlier refusals are not repeated
-    refused = [clean(refusal.why) for refusal in created.refused if refusal.guardrail.failure in failed(current)]
+    refused = [clean(refusal.why) for refusal in created.refused if refusal.guardrail.failure in failure_classes(current)]
     return (*_guardrail_lines(created.guardrails), *(f"no guardrail was created: {why}" for why in refused))
 
 
@@ -222,7 +234,7 @@ def _guardrail_lines(guardrails: Iterable[Guardrail]) -> Iterator[str]:
 @contextmanager
 def _store(state: LoopState, now: datetime) -> Generator[Store]:
     config = state.config.memory
-    with opening(chosen_url(config.url), now) as store:
+    with open_store(memory_url(config.url), now) as store:
         _publish(store.warnings)
         yield store
 

@@ -22,7 +22,7 @@ from prefect.logging import get_run_logger
 
 from helmsman.agents.fitting import introduction
 from helmsman.errors import Cancelled, HelmsmanError
-from helmsman.memory.estimates import in_words
+from helmsman.memory.estimates import format_estimate
 from helmsman.orient.decomposition import oversize_warning
 from helmsman.oversee.limits import many_iterations_alert
 from helmsman.oversee.merging import is_merge_due
@@ -34,7 +34,7 @@ from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, Sig
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from tasks.agents.call_folder import CallFolder, has_begun
+from tasks.agents.call_folder import CallFolder, has_started
 from tasks.approvals.ask import ask_due_questions
 from tasks.checks.missing import cannot_start
 from tasks.engine import runs
@@ -48,7 +48,7 @@ from tasks.loop.recover import close_loop, mark_lost, move_to_best, repair
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, holds_lease, push_at_end
 from tasks.loop.start import open_loop
-from tasks.memory import project_of
+from tasks.memory import project_id
 from tasks.observers.telemetry import exporting
 from tasks.repository.git import Repository, commit_and_tree, open_repository
 from tasks.repository.loop_context import LoopContext, loop_context, loop_folder, mark_finished
@@ -124,7 +124,7 @@ def _mark_lost_call(context: LoopContext, state: LoopState) -> LoopState:
     if not state.config.remote.push or state.ending is not None:
         return state
     call = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
-    if not require_results(state.loop) or has_begun(call):  # this machine made the call, so it knows its result
+    if not require_results(state.loop) or has_started(call):  # this machine made the call, so it knows its result
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
     return mark_lost(context, state, now_utc()) if in_flight else state
@@ -250,7 +250,7 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     expected = state if state.task_type else with_estimate(context, state, now_utc())
     advice = oversize_warning(expected.config, expected.estimate)
     if expected.estimate:
-        publish(MemoryNoted(lines=(in_words(expected.estimate),)))
+        publish(MemoryNoted(lines=(format_estimate(expected.estimate),)))
     if advice:
         publish(SignalRaised(signal=advice))
         publish(MemoryNoted(lines=(advice.message,)))
@@ -287,7 +287,7 @@ def exclusive_merge(repository: Repository, stop: Stop) -> Generator[None]:
 
 def slot_name(repository: Repository) -> str:
     """Name of the engine's limit, the same for every clone of a project."""
-    return f"{SLOTS}{project_of(repository)}"
+    return f"{SLOTS}{project_id(repository)}"
 
 
 def hold_slot(stack: ExitStack, name: str, until: float, stop: Stop) -> None:

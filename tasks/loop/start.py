@@ -10,7 +10,7 @@ from pathlib import Path
 from helmsman.config import LoopConfig
 from helmsman.config.layers import display
 from helmsman.errors import OperatorError
-from helmsman.memory.handoff import inherited_from
+from helmsman.memory.handoff import inherited_handoffs
 from helmsman.naming import OWN_BRANCHES, loop_id
 from helmsman.oversee.answers import reconfigure
 from helmsman.oversee.gates import due_gate
@@ -84,7 +84,7 @@ def state_from_here(repository: Repository, resolved: LoopSettings, name: str, n
     config = with_alignment(repository, resolved.config, others=is_on_a_loop)
     earlier_loop = known_state(repository, begin_with.removeprefix(OWN_BRANCHES)) if is_on_a_loop else None
     if earlier_loop is not None:  # it includes the handoffs of all loops before it, whatever the file says
-        inherited = inherited_from(earlier_loop)
+        inherited = inherited_handoffs(earlier_loop)
     else:
         inherited = (
             handoffs_at_commit(repository, commit, file)

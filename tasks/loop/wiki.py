@@ -40,7 +40,7 @@ def update_wiki(context: LoopContext, state: LoopState) -> None:
             _write(folder / name, text, READ_ONLY)
     for name, body in _pages(folder, context, state).items():
         page = folder / name
-        _write(page, wiki.renewed(name, body, read_text(page, "a Markdown file") if os.path.lexists(page) else ""))
+        _write(page, wiki.update_page(name, body, read_text(page, "a Markdown file") if os.path.lexists(page) else ""))
 
 
 def _pages(folder: Path, context: LoopContext, state: LoopState) -> Mapping[str, str]:

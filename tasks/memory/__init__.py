@@ -1,6 +1,6 @@
 """Memory that outlives a loop: a SQLite file of the user, or a PostgreSQL server of a team.
 
-`from tasks.memory import opening` is cheap: the database library is imported when a store is opened.
+`from tasks.memory import open_store` is cheap: the database library is imported when a store is opened.
 """
 
 from collections.abc import Generator
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmsman.errors import OperatorError, TransientError
-from tasks.memory.guardrails_file import delete, guardrails_place, sync_edits, write_down
+from tasks.memory.guardrails_file import delete_guardrail, guardrails_path, sync_edits, write_guardrails
 from tasks.memory.recalling import recall
 from tasks.repository.git import Repository, git, succeeds
 from tasks.system.environment import own_environment
@@ -27,15 +27,15 @@ __all__ = [
     "Change",
     "Reads",
     "Store",
-    "chosen_url",
-    "delete",
-    "guardrails_place",
-    "looking",
-    "opening",
-    "project_of",
+    "delete_guardrail",
+    "guardrails_path",
+    "memory_url",
+    "open_for_reading",
+    "open_store",
+    "project_id",
     "recall",
     "sync_edits",
-    "write_down",
+    "write_guardrails",
 ]
 
 URL = "HELMSMAN_MEMORY_URL"  # takes precedence over memory.url, and may contain a password
@@ -44,22 +44,22 @@ LENGTH = 16  # characters of the id: enough to be unique
 
 
 @contextmanager
-def opening(url: str, now: datetime) -> Generator[Store]:
+def open_store(url: str, now: datetime) -> Generator[Store]:
     """Open a store for the block; an empty URL is the user's own file. Raises TransientError if that fails."""
     if _is_server(url):
-        from tasks.memory.postgres import opened_server  # imports the database library
+        from tasks.memory.postgres import open_server  # imports the database library
 
-        opened = opened_server(url)
+        opened = open_server(url)
     else:
-        from tasks.memory.sqlite import opened_file
+        from tasks.memory.sqlite import open_file
 
-        opened = opened_file(_file_of(url), now, ours=not url)
+        opened = open_file(_file_of(url), now, ours=not url)
     with opened as store:
         yield store
 
 
 @contextmanager
-def looking(url: str) -> Generator[Reads | None]:
+def open_for_reading(url: str) -> Generator[Reads | None]:
     """Open the store of a URL read-only; None if there is none of this version. Raises TransientError.
 
     Does not create, repair or migrate it.
@@ -80,7 +80,7 @@ def looking(url: str) -> Generator[Reads | None]:
             store.close()
 
 
-def chosen_url(configured: str) -> str:
+def memory_url(configured: str) -> str:
     """URL of the memory, from the environment or the configuration; empty: the user's own file."""
     return own_environment().get(URL) or configured
 
@@ -105,7 +105,7 @@ def _file_of(url: str) -> Path:
 
 
 @lru_cache(maxsize=64)
-def project_of(repository: Repository) -> str:
+def project_id(repository: Repository) -> str:
     """Prefix of the root commit's id; the smallest of several. A shallow clone is a separate project.
 
     Considers only branches and HEAD: states of loops and stashes have their own root commits. HEAD of a bare repository may

@@ -20,7 +20,7 @@ from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.plain import clean
 from helmsman.records.lessons import MOST_SOURCES, Episode, Guardrail, Lesson, Summary
 from tasks.memory import tables
-from tasks.memory.search import moment
+from tasks.memory.search import microseconds
 
 if TYPE_CHECKING:
     from tasks.memory.store import Change
@@ -145,7 +145,7 @@ def merge(transactions: Callable[[], AbstractContextManager["Change"]], content:
 def _merge_lesson(change: "Change", theirs: Lesson) -> Fate:
     """Keep the lesson that was updated or used last: its counters, and its retirement, include the latest results."""
     ours = change.lesson(theirs.id)
-    times = [max(moment(at) for at in (lesson.updated_at, lesson.used_at) if at) for lesson in (ours, theirs) if lesson]
+    times = [max(microseconds(at) for at in (lesson.updated_at, lesson.used_at) if at) for lesson in (ours, theirs) if lesson]
     if ours and times[1] <= times[0]:
         return "kept"
     sources = tuple(dict.fromkeys([*(ours.sources if ours else ()), *theirs.sources]))
@@ -157,7 +157,7 @@ def _merge_guardrail(change: "Change", theirs: Guardrail) -> Fate:
     """Keep a guardrail that a person edited or removed, or else the one with the latest change."""
 
     def rank(guardrail: Guardrail) -> tuple[bool, int]:
-        last_change = max(moment(at) for at in (guardrail.created_at, guardrail.loaded_at, guardrail.retired_at) if at)
+        last_change = max(microseconds(at) for at in (guardrail.created_at, guardrail.loaded_at, guardrail.retired_at) if at)
         return guardrail.edited or guardrail.retired.startswith(REMOVED), last_change
 
     ours = change.guardrail(theirs.id)

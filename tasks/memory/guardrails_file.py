@@ -38,14 +38,14 @@ class ReadFile:
     warnings: tuple[str, ...] = ()
 
 
-def guardrails_place(repository: Repository) -> Path:
+def guardrails_path(repository: Repository) -> Path:
     """Path of the file, next to the loops' folder: shared by all worktrees, and never committed."""
     return helmsman_folder(repository.common) / NAME
 
 
 def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> ReadFile:
     """Import edits of the file since it was written. Returns the file as read."""
-    file = read_edits(guardrails_place(repository), store.guardrails(project, retired=True), project, now)
+    file = read_edits(guardrails_path(repository), store.guardrails(project, retired=True), project, now)
     edited = file.edits.changed if file.edits else ()
     if edited:
         with store.change() as change:
@@ -57,16 +57,16 @@ def sync_edits(repository: Repository, store: "Store", project: str, now: dateti
     return file
 
 
-def write_down(repository: Repository, store: "Store", project: str, now: datetime) -> None:
+def write_guardrails(repository: Repository, store: "Store", project: str, now: datetime) -> None:
     """Import edits, then bring the file up to date; without guardrails, create no file."""
     file = sync_edits(repository, store, project, now)
     try:
-        _write_guardrails(repository, store, project, file)
+        _write_active(repository, store, project, file)
     except OSError as error:
-        _publish_notes((_unchanged_message(guardrails_place(repository), error),))
+        _publish_notes((_unchanged_message(guardrails_path(repository), error),))
 
 
-def delete(repository: Repository, store: "Store", gone: Guardrail, now: datetime) -> str:
+def delete_guardrail(repository: Repository, store: "Store", gone: Guardrail, now: datetime) -> str:
     """Delete a guardrail for good from the store and the file, and import other edits of the file. Returns a message about the
     file.
 
@@ -76,20 +76,20 @@ def delete(repository: Repository, store: "Store", gone: Guardrail, now: datetim
     with store.change() as change:
         change.forget(gone.id)
     try:
-        changed = file.edits is not None and _write_guardrails(repository, store, gone.project, file)
+        changed = file.edits is not None and _write_active(repository, store, gone.project, file)
     except OSError as error:
-        return _unchanged_message(guardrails_place(repository), error)
+        return _unchanged_message(guardrails_path(repository), error)
     return f"{NAME} no longer has it" if changed else "; ".join(file.warnings)
 
 
-def _write_guardrails(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:
+def _write_active(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:
     """Write the guardrails in the file's order, new ones last. Raises OSError."""
     active = store.guardrails(project)
     if not seen.usable or (seen.edits is None and not active):
         return False
     place = {guardrail.id: at for at, guardrail in enumerate(seen.edits.guardrails)} if seen.edits else {}
     active.sort(key=lambda guardrail: place.get(guardrail.id, len(place)))
-    return write(guardrails_place(repository), render(active, seen.edits.rest if seen.edits else ""), seen)
+    return write(guardrails_path(repository), render(active, seen.edits.rest if seen.edits else ""), seen)
 
 
 def _publish_notes(lines: tuple[str, ...]) -> None:

@@ -69,7 +69,7 @@ class PostgresServer(Store):
 
 
 @contextmanager
-def opened_server(url: str) -> Generator[Store]:
+def open_server(url: str) -> Generator[Store]:
     """Open and migrate the store in the database of this URL."""
     server = PostgresServer(url)
     try:

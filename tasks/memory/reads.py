@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, Select, TableClause, bindparam, func, select
 
-from helmsman.memory.recall import Found
+from helmsman.memory.recall import SearchHit
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
 from tasks.memory import tables
@@ -56,7 +56,7 @@ class Reads(ABC):
 
     def search(
         self, text: str, kind: LessonKind | None = None, tier: Tier | None = None, limit: int = 50, *, project: str | None = None
-    ) -> list[Found]:
+    ) -> list[SearchHit]:
         """Search lessons by words, best match first, without retired ones: `limit` of all projects, and as many of `project`.
         Never raises for any text.
 
@@ -106,7 +106,7 @@ class Reads(ABC):
         with self.reading() as connection:
             return read_all(record, connection.scalars(query).all())
 
-    def _search(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
+    def _search(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[SearchHit]:
         """Up to `limit` lessons of each group, which have all of its facets."""
         most = min(max(limit, 0), MOST_FOUND)
         with self.reading() as connection:
@@ -120,7 +120,7 @@ class Reads(ABC):
                 ranked_rows = ((weight, number, words, body) for (weight, words), number, body in scored)
                 best |= {row[1]: row for row in heapq.nlargest(most, ranked_rows)}
         ranked = sorted(best.values(), reverse=True)
-        return [Found(lesson, score, words) for score, _, words, body in ranked for lesson in read_all(Lesson, [body])]
+        return [SearchHit(lesson, score, words) for score, _, words, body in ranked for lesson in read_all(Lesson, [body])]
 
 
 def _newest_query(table: TableClause, age: str, most: int, **values: str | None) -> Select[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from helmsman.errors import TransientError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
 from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
-from helmsman.memory.recall import MEMORY_TOKENS, Found, guardrails_cost, reminders
+from helmsman.memory.recall import MEMORY_TOKENS, SearchHit, guardrails_cost, reminders
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, Tier
 
@@ -53,14 +53,14 @@ def _recall(store: "Reads", subject: Subject, now: datetime, allowance: int) -> 
     )
 
 
-def _search_lessons(store: "Reads", subject: Subject) -> Iterator[Found]:
+def _search_lessons(store: "Reads", subject: Subject) -> Iterator[SearchHit]:
     """Lessons by words, and those that may apply to the project regardless of words."""
     project, tier = subject.project, Tier.SEMANTIC
     yield from store.search(search_text(subject), tier=tier, limit=FOUND, project=project)
     further = store.lessons(project, LessonKind.CONVENTION, subject.task_type, tier, limit=BESIDE)
     if subject.failures:
         further += store.lessons(project, LessonKind.ANTIPATTERN, tier=tier, limit=BESIDE)
-    yield from (Found(lesson, 0.0, 0) for lesson in further)
+    yield from (SearchHit(lesson, 0.0, 0) for lesson in further)
 
 
 def search_text(subject: Subject) -> str:

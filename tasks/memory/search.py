@@ -61,7 +61,7 @@ def key(name: str) -> str:
     return encodable if len(encodable) <= LONGEST_KEY else "sha256:" + hashlib.sha256(encodable.encode()).hexdigest()
 
 
-def moment(at: datetime) -> int:
+def microseconds(at: datetime) -> int:
     """Sortable time in microseconds since the epoch; a time without zone is UTC."""
     return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 

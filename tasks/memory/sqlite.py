@@ -1,4 +1,4 @@
-"""Store in one SQLite file, for one machine: checked on opening, copied once a day, and restored after damage."""
+"""Store in one SQLite file, for one machine: checked on open_store, copied once a day, and restored after damage."""
 
 import os
 import re
@@ -95,7 +95,7 @@ def _configure_reader(connection: sqlite3.Connection, _: ConnectionPoolEntry) ->
 
 
 @contextmanager
-def opened_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
+def open_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
     """Open the file's store: checked, repaired if damaged, and migrated. A folder that is not `ours` keeps its mode."""
     warnings = list[str]()
     with _reporting_disk_faults(file):

@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import ColumnElement, Connection, Engine, TableClause, bindparam, delete, func, insert, select, union, update
 
-from helmsman.memory.recall import Found
+from helmsman.memory.recall import SearchHit
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary, Tier
 from tasks.memory import exchange, tables
 from tasks.memory.reads import Reads, read_all
-from tasks.memory.search import count, count_entries, facets, key, lesson_words, mark_words, marks, moment, put, tidy
+from tasks.memory.search import count, count_entries, facets, key, lesson_words, mark_words, marks, microseconds, put, tidy
 from tasks.memory.tables import VERSION, checked_version, take_steps
 from tasks.system.secrets import without_secrets
 
@@ -53,7 +53,7 @@ class Change(Reads):
             "project": key(lesson.project),
             "task_type": lesson.task_type,
             "retired": bool(lesson.retired),
-            "updated_at": moment(lesson.updated_at),
+            "updated_at": microseconds(lesson.updated_at),
             "words": mark_words(lesson_words(lesson), mark, facets(lesson)),
             "body": _to_json(lesson),
         }
@@ -72,7 +72,7 @@ class Change(Reads):
         guardrail = without_secrets(guardrail)
         self._delete(tables.guardrails, guardrail.id)
         row = {"id": key(guardrail.id), "project": key(guardrail.project), "retired": bool(guardrail.retired)}
-        row |= {"created_at": moment(guardrail.created_at), "body": _to_json(guardrail)}
+        row |= {"created_at": microseconds(guardrail.created_at), "body": _to_json(guardrail)}
         self._connection.execute(insert(tables.guardrails).values(row))
 
     def forget(self, id: str) -> bool:  # noqa: A002 - name of the record's field
@@ -103,7 +103,7 @@ class Change(Reads):
     def put_summary(self, summary: Summary) -> bool:
         """Store a loop's ending; False without writing if this ending or a later one is already stored."""
         summary, table = without_secrets(summary), tables.summaries
-        uid, project, ended_at = key(summary.uid), key(summary.subject.project), moment(summary.ended_at)
+        uid, project, ended_at = key(summary.uid), key(summary.subject.project), microseconds(summary.ended_at)
         known = self._connection.scalar(select(table.c.ended_at).where(table.c.uid == uid))
         if known is not None and known >= ended_at:
             return False
@@ -124,7 +124,7 @@ class Change(Reads):
         count(self._connection, self._counts)
         self._counts.clear()
 
-    def _search(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[Found]:
+    def _search(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[SearchHit]:
         self.count_words()
         return super()._search(text, tiers, limit, *groups)
 

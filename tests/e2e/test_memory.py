@@ -8,7 +8,7 @@ from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.memory.guardrail_effect import Verdict, verdict
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail
-from tasks.memory import opening
+from tasks.memory import open_store
 from tasks.system.clock import now_utc
 from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.drifting_agents import AGENTS_OVER_TIME, CHECK, repository
@@ -57,7 +57,7 @@ def database(helmsman: ScriptedCommandLine) -> Path:
 
 def guardrails(helmsman: ScriptedCommandLine) -> list[Guardrail]:
     """Those of failing tests, retired ones too, the oldest first."""
-    with opening(f"sqlite:///{database(helmsman)}", now_utc()) as store:
+    with open_store(f"sqlite:///{database(helmsman)}", now_utc()) as store:
         found = store.guardrails(store.summaries()[0].subject.project, retired=True)
     return [one for one in found if one.failure is FailureClass.TEST]
 

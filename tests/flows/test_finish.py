@@ -14,7 +14,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarted
 from helmsman.records.gates import GateKind
 from helmsman.records.request import LoopRequest
-from tasks.memory import opening
+from tasks.memory import open_store
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state, replace_state, state_ref, write_state
@@ -105,7 +105,7 @@ class Left:
 
     def summed_up(self, what: str) -> list[str]:
         """What later loops know of it."""
-        with opening(self.works[what].state.config.memory.url, NOW) as store:
+        with open_store(self.works[what].state.config.memory.url, NOW) as store:
             return [one.loop for one in store.summaries()]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
-from tasks.memory import Change, opening, project_of
+from tasks.memory import Change, open_store, project_id
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import CommandLine, offline_command_line, read_object
 from tests.fakes.processes import Ended
@@ -57,7 +57,7 @@ def bench(tmp_path: Path) -> MemoryBench:
 def project(bench: MemoryBench) -> str:
     """A repository, and its name in the store."""
     make_repository(bench.helmsman.repository, {})
-    return project_of(open_repository(bench.helmsman.repository))
+    return project_id(open_repository(bench.helmsman.repository))
 
 
 def _put(change: Change, record: Record) -> None:
@@ -73,7 +73,7 @@ def _put(change: Change, record: Record) -> None:
 
 
 def fill(url: str, *records: Record) -> None:
-    with opening(url, NOW) as store, store.change() as change:
+    with open_store(url, NOW) as store, store.change() as change:
         for record in records:
             _put(change, record)
 

@@ -13,7 +13,7 @@ PRELUDE = """
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from tasks.memory import opening
+from tasks.memory import open_store
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 url, mine = sys.argv[1], sys.argv[2]
 """

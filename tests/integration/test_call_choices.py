@@ -8,7 +8,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.agent import AgentCall, AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.control import Band, Control, Oversight
 from helmsman.records.state import LoopState
-from tasks.agents.hooks import stop_seconds, window_of
+from tasks.agents.hooks import context_window, stop_seconds
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import loop_state
 
@@ -21,9 +21,9 @@ def configured(**sections: Any) -> LoopState:
 @pytest.mark.feature("S9")
 def test_a_large_window_is_known_by_the_name_that_it_was_asked_for_by() -> None:
     large = configured(claude={"model": "claude-sonnet-4-5[1m]"})
-    assert window_of(large, "claude-sonnet-4-5") == 1_000_000
-    assert window_of(configured(), "claude-sonnet-4-5") < 1_000_000
-    assert window_of(configured(context={"window": 1234}), "claude-opus-5-5") == 1234
+    assert context_window(large, "claude-sonnet-4-5") == 1_000_000
+    assert context_window(configured(), "claude-sonnet-4-5") < 1_000_000
+    assert context_window(configured(context={"window": 1234}), "claude-opus-5-5") == 1234
 
 
 @pytest.mark.feature("A4")

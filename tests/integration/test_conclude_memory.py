@@ -13,7 +13,7 @@ from helmsman.records.iteration import Choice, WorkingMemory
 from helmsman.records.lessons import Episode, Lesson, LessonKind
 from helmsman.records.state import LoopState
 from tasks.loop.remember import conclude_memory, needs_model_lessons
-from tasks.memory import URL, opening, project_of
+from tasks.memory import URL, open_store, project_id
 from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import LoopWork
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson
@@ -41,18 +41,18 @@ def ended(work: LoopWork, outcome: Outcome, at: datetime, iterations: int, **fie
 
 
 def kept(work: LoopWork, number: int, *failed: FailureClass, **fields: Any) -> Episode:
-    return episode(number, *failed, uid=work.state.uid, project=project_of(work.repository), **fields)
+    return episode(number, *failed, uid=work.state.uid, project=project_id(work.repository), **fields)
 
 
 def put(url: str, *known: Lesson | Episode) -> None:
-    with opening(url, NOW) as store, store.change() as change:
+    with open_store(url, NOW) as store, store.change() as change:
         for one in known:
             _ = change.put_lesson(one) if isinstance(one, Lesson) else change.put_episode(one)
 
 
 def counts(url: str, *names: str) -> list[tuple[int, int]]:
     """Uses and successes of lessons."""
-    with opening(url, NOW) as store:
+    with open_store(url, NOW) as store:
         return [(one.uses, one.successes) for one in map(store.lesson, names) if one]
 
 
@@ -76,21 +76,21 @@ def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_
     assert counts(url, "first", "second", "both") == [(1, 0), (0, 0), (1, 0)]
     for state in (completed, completed, stopped):  # again, and by a driver that knows less
         conclude_memory(work.context, state)
-        with opening(url, NOW) as store:
+        with open_store(url, NOW) as store:
             assert [(one.outcome, one.iterations) for one in store.summaries()] == [("completed", 2)]
         assert counts(url, "first", "second", "both", "anti") == [(1, 0), (1, 1), (2, 1), (1, 1)]
 
 
 @pytest.mark.feature("L5")
 def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(work: LoopWork, url: str) -> None:
-    with opening(url, NOW) as store, store.change() as change:
-        change.put_guardrail(guardrail("g", project=project_of(work.repository), failure=TEST))
-        change.put_guardrail(guardrail("h", project=project_of(work.repository), failure=TEST))
+    with open_store(url, NOW) as store, store.change() as change:
+        change.put_guardrail(guardrail("g", project=project_id(work.repository), failure=TEST))
+        change.put_guardrail(guardrail("h", project=project_id(work.repository), failure=TEST))
     _, completed = told_twice(work, url)
     put(url, kept(work, 3, guarded=("h",), at=LATER))
     conclude_memory(work.context, completed)
-    with opening(url, NOW) as store:
-        found = {one.id: (one.loops, one.unneeded) for one in store.guardrails(project_of(work.repository))}
+    with open_store(url, NOW) as store:
+        found = {one.id: (one.loops, one.unneeded) for one in store.guardrails(project_id(work.repository))}
     assert found == {"g": (1, 0), "h": (1, 1)}
 
 
@@ -118,7 +118,7 @@ def test_no_secret_in_the_agents_notes_becomes_a_lesson(work: LoopWork, url: str
     for number in range(2):
         state = ended(work, Outcome.COMPLETED, NOW, 1, memory=notes, uid=f"u{number}")
         conclude_memory(work.context, without_secrets(state))  # as its driver has it
-    with opening(url, NOW) as store:
+    with open_store(url, NOW) as store:
         everything = store.export()
         (known,) = store.lessons(kind=LessonKind.CONVENTION)
     assert "X-Auth [MY_API_TOKEN]" in known.text

@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.memory.guardrails_page import render
 from helmsman.records.lessons import Guardrail
-from tasks.memory import guardrails_place, opening, write_down
+from tasks.memory import guardrails_path, open_store, write_guardrails
 from tasks.memory.guardrails_file import ReadFile, read_edits, write
 from tasks.repository.git import git, open_repository
 from tests.fakes.repositories import shell
@@ -48,8 +48,8 @@ def test_it_lies_in_the_folder_that_all_worktrees_share_and_no_commit_takes_it(t
     git(tmp_path, "init", "-q", str(main))
     git(main, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "start")
     git(main, "worktree", "add", "-q", str(tree))
-    place = guardrails_place(open_repository(tree))
-    assert place == guardrails_place(open_repository(main))
+    place = guardrails_path(open_repository(tree))
+    assert place == guardrails_path(open_repository(main))
     write(place, render(KNOWN), seen(place))
     assert place.is_file()
     assert git(main, "status", "--porcelain") == git(tree, "status", "--porcelain") == ""
@@ -151,20 +151,20 @@ def test_a_file_with_something_that_cannot_be_taken_over_is_written_once_a_perso
     git(tmp_path, "init", "-q", "main")
     git(tmp_path / "main", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "start")
     repository = open_repository(tmp_path / "main")
-    file = guardrails_place(repository)
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+    file = guardrails_path(repository)
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with store.change() as change:
             change.put_guardrail(ONE)
-        write_down(repository, store, PROJECT, NOW)
+        write_guardrails(repository, store, PROJECT, NOW)
         broken = file.read_text().replace("Read it first.", "Read it twice.") + "## Mine\n"
         file.write_text(broken)
         with store.change() as change:
             change.put_guardrail(TWO)
-        write_down(repository, store, PROJECT, NOW)
+        write_guardrails(repository, store, PROJECT, NOW)
         assert file.read_text() == broken
         assert [one.instruction for one in store.guardrails(PROJECT)] == ["Read it twice.", "Run the formatter."]
         file.write_text(f"{broken}\nMind the gap.\n")
-        write_down(repository, store, PROJECT, NOW)
+        write_guardrails(repository, store, PROJECT, NOW)
         (mine,) = (one for one in store.guardrails(PROJECT) if one.by == "person")
         assert [line for line in file.read_text().splitlines() if line.startswith("## ")] == [
             "## When a test fails <!-- g:0000000a -->",

@@ -8,7 +8,7 @@ import pytest
 from helmsman.memory.guardrail_effect import effect_text
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
-from tasks.memory import guardrails_place, opening, write_down
+from tasks.memory import guardrails_path, open_store, write_guardrails
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import RESULT_KEYS, read_object
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, bench, fill, ids, project
@@ -138,9 +138,9 @@ def test_a_forgotten_guardrail_leaves_the_file_and_what_a_person_wrote_there_mea
     repository = open_repository(bench.helmsman.repository)
     other = guardrail("g2", project=project, instruction="Ask before you delete")
     fill(bench.url, TESTED.model_copy(update={"project": project}), other)
-    with opening(bench.url, NOW) as store:
-        write_down(repository, store, project, NOW)
-    file = guardrails_place(repository)
+    with open_store(bench.url, NOW) as store:
+        write_guardrails(repository, store, project, NOW)
+    file = guardrails_path(repository)
     file.write_text(
         file.read_text().replace("Ask before you delete", "Ask me before you delete").replace("Read the file", "Read it")
     )
@@ -149,8 +149,8 @@ def test_a_forgotten_guardrail_leaves_the_file_and_what_a_person_wrote_there_mea
     assert not [word for word in ("Before editing", "Read", "known no more") if word in file.read_text()]
     assert bench.plain("show", "g2")["guardrail"]["instruction"] == "Ask me before you delete"
     assert ids(bench.tell("list").output.splitlines()) == ["g2"]
-    with opening(bench.url, NOW) as store:
-        write_down(repository, store, project, NOW)
+    with open_store(bench.url, NOW) as store:
+        write_guardrails(repository, store, project, NOW)
         assert [one.id for one in store.guardrails(project, retired=True)] == ["g2"]
 
 
@@ -168,7 +168,7 @@ def test_stats_show_content_and_effects_of_guardrails(bench: MemoryBench, projec
     assert [found[name] for name in ("lessons", "retired", "guardrails", "episodes", "summaries")] == [2, 1, 2, 2, 1]
     assert found["place"] == str(bench.file)
     assert found["verdicts"] == {"effective": 1}
-    file = guardrails_place(open_repository(bench.helmsman.repository))
+    file = guardrails_path(open_repository(bench.helmsman.repository))
     assert found["guardrails_file"] == str(file)
     shown = bench.tell("stats", *at).output
     words = (str(bench.file), effect_text(told_again), str(file), "memory.db.backup-2026-11-22")

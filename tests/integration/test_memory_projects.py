@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.memory import LENGTH, project_of
+from tasks.memory import LENGTH, project_id
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state
 from tests.fakes.repositories import commit, loop_state, make_repository, sh, write
@@ -28,20 +28,20 @@ def test_what_loops_and_stashes_leave_in_a_clone_makes_no_project_of_its_own(tmp
         sh(clone, "stash", "push", "--quiet", "--include-untracked")
         repository = open_repository(clone)
         write_state(repository, loop_state(first), over=None, record=None, subject="s")
-        assert project_of(repository) == first[:LENGTH]
+        assert project_id(repository) == first[:LENGTH]
 
 
 def test_a_worktree_is_of_the_same_project(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     first = sh(top, "rev-parse", "HEAD")
     sh(top, "worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"))
-    assert project_of(open_repository(tmp_path / "tree")) == project_of(open_repository(top)) == first[:LENGTH]
+    assert project_id(open_repository(tmp_path / "tree")) == project_id(open_repository(top)) == first[:LENGTH]
 
 
 def test_a_shallow_clone_is_a_project_of_its_own(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     second = commit(top, "second")
-    assert project_of(open_repository(cloned(top, "shallow", "--depth=1"))) == second[:LENGTH]
+    assert project_id(open_repository(cloned(top, "shallow", "--depth=1"))) == second[:LENGTH]
 
 
 def test_where_a_bare_repository_points_to_a_branch_that_is_not_there_its_branches_tell(tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ def test_where_a_bare_repository_points_to_a_branch_that_is_not_there_its_branch
     sh(bare, "worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
     repository = open_repository(tmp_path / "tree")
     write_state(repository, loop_state(first), over=None, record=None, subject="s")
-    assert project_of(repository) == first[:LENGTH]
+    assert project_id(repository) == first[:LENGTH]
 
 
 def test_where_there_is_no_commit_that_is_said(tmp_path: Path) -> None:
     sh(tmp_path, "init", "--quiet")
     with pytest.raises(OperatorError, match="no first commit"):
-        project_of(Repository(top=tmp_path, common=tmp_path / ".git", bare=False))
+        project_id(Repository(top=tmp_path, common=tmp_path / ".git", bare=False))

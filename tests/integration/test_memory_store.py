@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import LessonKind, TaskType, Tier
-from tasks.memory import opening
+from tasks.memory import open_store
 from tests.fakes.processes import ROOT
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
@@ -23,15 +23,15 @@ class Undone(Exception):  # noqa: N818 - nothing went wrong
 
 def test_a_lesson_is_kept_as_it_was_given(store_url: str) -> None:
     given = lesson(tests=("tests/test_a.py::test_b",), sources=("u1", "u2"), detail="Größe — 日本語 🙂", failure="build")
-    with opening(store_url, NOW) as store, store.change() as change:
+    with open_store(store_url, NOW) as store, store.change() as change:
         change.put_lesson(given)
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         assert store.lesson("a") == given
         assert store.lesson("b") is None
 
 
 def test_a_lesson_with_a_known_id_replaces_the_one_before(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         for text in ("Use the old fixture", "Prefer the factory"):
             with store.change() as change:
                 change.put_lesson(lesson(text=text))
@@ -48,7 +48,7 @@ def test_lessons_are_listed_by_their_sort_and_the_newest_first(store_url: str) -
         lesson("d", updated_at=NOW + 3 * DAY, tier=Tier.SEMANTIC, task_type=TaskType.DOCS),
         lesson("e", updated_at=NOW + 4 * DAY, retired="of no use"),
     ]
-    with opening(store_url, NOW) as store, store.change() as change:
+    with open_store(store_url, NOW) as store, store.change() as change:
         for one in given:
             change.put_lesson(one)
         assert [one.id for one in change.lessons()] == ["d", "c", "b", "a"]
@@ -61,7 +61,7 @@ def test_lessons_are_listed_by_their_sort_and_the_newest_first(store_url: str) -
 
 
 def test_a_guardrail_is_replaced_by_its_id_and_listed_by_its_project(store_url: str) -> None:
-    with opening(store_url, NOW) as store, store.change() as change:
+    with open_store(store_url, NOW) as store, store.change() as change:
         change.put_guardrail(guardrail("g"))
         change.put_guardrail(guardrail("h", created_at=NOW - DAY))
         change.put_guardrail(guardrail("i", project="bank"))
@@ -72,7 +72,7 @@ def test_a_guardrail_is_replaced_by_its_id_and_listed_by_its_project(store_url: 
 
 
 def test_what_is_forgotten_is_nowhere_any_more(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson("a", "The password is swordfish"))
             change.put_guardrail(guardrail("g"))
@@ -83,7 +83,7 @@ def test_what_is_forgotten_is_nowhere_any_more(store_url: str) -> None:
 
 
 def test_an_attempt_at_an_iteration_is_kept_once(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             assert change.put_episode(episode(1))
             assert not change.put_episode(episode(1, FailureClass.TEST))
@@ -94,7 +94,7 @@ def test_an_attempt_at_an_iteration_is_kept_once(store_url: str) -> None:
 
 
 def test_failures_are_counted_by_their_class_over_checked_iterations(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             change.put_episode(episode(1, FailureClass.TEST, FailureClass.TEST, FailureClass.LINT))
             change.put_episode(episode(2, FailureClass.TEST))
@@ -110,7 +110,7 @@ def test_failures_are_counted_by_their_class_over_checked_iterations(store_url: 
 def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.memory.store.MOST_EPISODES", 20)
     monkeypatch.setattr("tasks.memory.store.AT_A_TIME", 5)
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             change.put_episode(episode(1, FailureClass.TEST, uid="other", project="bank"))
             for iteration in range(1, 101):
@@ -122,7 +122,7 @@ def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monke
 
 
 def test_summaries_come_newest_first(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             for number in range(4):
                 assert change.put_summary(summary(f"u{number}", NOW + number * DAY))
@@ -134,7 +134,7 @@ def test_summaries_come_newest_first(store_url: str) -> None:
 
 
 def test_of_a_loop_that_was_resumed_the_last_end_is_kept(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             for uid in ("u0", "u1", "u2"):
                 assert change.put_summary(summary(uid))
@@ -152,7 +152,7 @@ def test_of_a_loop_that_was_resumed_the_last_end_is_kept(store_url: str) -> None
 
 
 def test_a_change_that_fails_leaves_nothing(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with suppress(Undone), store.change() as change:
             change.put_lesson(lesson())
             change.put_episode(episode(1, FailureClass.TEST))
@@ -166,7 +166,7 @@ def test_a_change_that_fails_leaves_nothing(store_url: str) -> None:
 
 def test_names_that_no_database_likes_are_kept_all_the_same(store_url: str) -> None:
     strange = "zero \x00, half \ud800, " + "long " * 200
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson("a", "odd \x00 words", project=strange, tests=("\ud800.py",)))
             change.put_guardrail(guardrail(strange, project=strange, instruction="\x00!"))
@@ -180,7 +180,7 @@ def test_names_that_no_database_likes_are_kept_all_the_same(store_url: str) -> N
 
 
 def test_what_a_newer_program_wrote_is_passed_over_where_it_cannot_be_understood(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson("a", updated_at=NOW + timedelta(seconds=1)))
             change.put_lesson(lesson("b").model_copy(update={"by": "oracle"}))

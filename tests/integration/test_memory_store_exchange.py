@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson
-from tasks.memory import Store, opening
+from tasks.memory import Store, open_store
 from tasks.memory.exchange import Merged
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
@@ -52,13 +52,13 @@ def signed(document: dict[str, Any]) -> str:
 
 @pytest.fixture
 def document(tmp_path: Path) -> dict[str, Any]:
-    with opening(f"sqlite:///{tmp_path / 'other.db'}", NOW) as store:
+    with open_store(f"sqlite:///{tmp_path / 'other.db'}", NOW) as store:
         fill(store)
         return dict(json.loads(store.export()))
 
 
 def test_an_export_names_its_format_its_version_and_a_checksum_that_anybody_can_compute(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         fill(store)
         document = json.loads(store.export())
     assert (document["format"], document["version"]) == ("helmsman-memory", 1)
@@ -67,11 +67,11 @@ def test_an_export_names_its_format_its_version_and_a_checksum_that_anybody_can_
 
 
 def test_what_is_exported_comes_back_whole_on_either_database(store_url: str, tmp_path: Path, postgres: Postgres) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         fill(store)
         file, before = exported(store, tmp_path / "memory.json"), content(store)
     for other in (postgres.database(), f"sqlite:///{tmp_path / 'other.db'}"):
-        with opening(other, NOW) as store:
+        with open_store(other, NOW) as store:
             told = store.import_(file)
             assert (told["lessons"], told["guardrails"]) == (merged(added=5), merged(added=1))
             assert (told["episodes"], told["summaries"]) == (merged(added=5), merged(added=5))
@@ -85,15 +85,15 @@ def test_what_is_exported_comes_back_whole_on_either_database(store_url: str, tm
 
 
 def test_of_two_lessons_with_one_id_the_newer_stays_with_the_sources_of_both(store_url: str, tmp_path: Path) -> None:
-    with opening(f"sqlite:///{tmp_path / 'other.db'}", NOW) as other, other.change() as change:
+    with open_store(f"sqlite:///{tmp_path / 'other.db'}", NOW) as other, other.change() as change:
         change.put_lesson(lesson("new", "Theirs", updated_at=NOW + DAY, sources=("u2",)))
         change.put_lesson(lesson("old", "Theirs", updated_at=NOW - DAY, sources=("u2",)))
         change.put_lesson(lesson("only theirs"))
         change.put_guardrail(guardrail("g", instruction="Theirs", loaded_at=NOW + DAY))
         change.put_guardrail(guardrail("h", instruction="Theirs"))
-    with opening(f"sqlite:///{tmp_path / 'other.db'}", NOW) as other:
+    with open_store(f"sqlite:///{tmp_path / 'other.db'}", NOW) as other:
         file = exported(other, tmp_path / "memory.json")
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             for one in ("new", "old", "only ours"):
                 change.put_lesson(lesson(one, "Ours", sources=("u1",)))
@@ -121,7 +121,7 @@ def other(tmp_path: Path) -> str:
 
 def brought(other: str, store: Store, file: Path, *theirs: Guardrail | Lesson) -> dict[str, Merged]:
     """What becomes of these where another store brings them."""
-    with opening(other, NOW) as their_store:
+    with open_store(other, NOW) as their_store:
         with their_store.change() as change:
             for one in theirs:
                 change.put_guardrail(one) if isinstance(one, Guardrail) else change.put_lesson(one)
@@ -139,7 +139,7 @@ OF_A_PERSON: list[dict[str, Any]] = [
 @pytest.mark.parametrize("mine", OF_A_PERSON, ids=["edited", "removed", "removed long ago"])
 def test_a_persons_word_on_a_guardrail_stands_above_what_is_newer(tmp_path: Path, other: str, mine: dict[str, Any]) -> None:
     ours, newer = guardrail("g", **mine), {"loaded_at": NOW + DAY}
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with store.change() as change:
             change.put_guardrail(ours)
         assert brought(other, store, tmp_path / "memory.json", guardrail("g", **newer))["guardrails"] == merged(kept=1)
@@ -155,7 +155,7 @@ def test_a_persons_word_on_a_guardrail_stands_above_what_is_newer(tmp_path: Path
 def test_that_a_lesson_was_told_since_and_retired_counts_as_newer(tmp_path: Path, other: str) -> None:
     seen: dict[str, Any] = {"text": "Seen once more", "updated_at": NOW + DAY}
     told: dict[str, Any] = {"text": "Told in vain", "used_at": NOW + 2 * DAY, "retired": "useless", "uses": 6}
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson("ours", **told))
             change.put_lesson(lesson("theirs", **seen))
@@ -191,7 +191,7 @@ def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
 ) -> None:
     file = tmp_path / "memory.json"
     file.write_text(signed(change(document)))
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with pytest.raises(OperatorError, match=place):
             store.import_(file)
         assert store.stats().lessons == store.stats().episodes == 0
@@ -213,7 +213,7 @@ def test_a_file_that_was_changed_or_cut_changes_nothing(
 ) -> None:
     file = tmp_path / "memory.json"
     file.write_bytes(spoil(signed(document).encode()))
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with pytest.raises(OperatorError, match=place):
             store.import_(file)
         assert content(store) == {**content(store), "lessons": [], "episodes": [], "guardrails": [], "summaries": []}
@@ -223,11 +223,11 @@ def test_a_gigantic_file_is_refused_before_it_is_read_whole(tmp_path: Path) -> N
     file = tmp_path / "memory.json"
     file.touch()
     os.truncate(file, 2**40)
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="too big"):
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="too big"):
         store.import_(file)
 
 
 @pytest.mark.parametrize("name", ["nowhere.json", ""])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
-    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="cannot be read"):
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="cannot be read"):
         store.import_(tmp_path / name)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import TransientError
-from tasks.memory import Store, opening, search
+from tasks.memory import Store, open_store, search
 from tests.fakes.requirements import need
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import DAY, NOW, lesson
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
 
 LESSONS = 300
 OPEN = """
-with opening(url, NOW + 2 * DAY) as store:
+with open_store(url, NOW + 2 * DAY) as store:
     print(len(store.lessons()), len(store.warnings))
 """
 
@@ -34,7 +34,7 @@ def url(file: Path) -> str:
 
 
 def fill(file: Path, now: datetime = NOW, first: int = 0) -> None:
-    with opening(url(file), now) as store, store.change() as change:
+    with open_store(url(file), now) as store, store.change() as change:
         for number in range(first, first + LESSONS):
             change.put_lesson(lesson(f"n{number:05d}", f"The kiln needs glaze{number} " + "and some patience " * 20))
 
@@ -46,7 +46,7 @@ def lesson_count(store: Store) -> int:
 def copied_store(file: Path) -> None:
     """One with a copy of the day after, and more lessons since."""
     fill(file)
-    with opening(url(file), NOW + DAY):
+    with open_store(url(file), NOW + DAY):
         pass
     fill(file, NOW + DAY, first=LESSONS)
 
@@ -77,7 +77,7 @@ def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
         connection.execute("UPDATE helmsman_memory SET value = '99' WHERE name = 'version'")
     connection.close()
     before = file.read_bytes()
-    with pytest.raises(TransientError, match="newer version"), opening(url(file), NOW + DAY):
+    with pytest.raises(TransientError, match="newer version"), open_store(url(file), NOW + DAY):
         pass
     assert file.read_bytes() == before
 
@@ -89,14 +89,14 @@ def whole_words(text: str) -> tuple[str, ...]:
 def test_lessons_of_an_older_version_are_found_by_the_words_of_this_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as older:
         older.setattr(search, "terms", whole_words)
-        with opening(url(file), NOW) as store, store.change() as change:
+        with open_store(url(file), NOW) as store, store.change() as change:
             change.put_lesson(lesson("old", "Rounding invoices"))
             change.put_lesson(lesson("retired", "Rounding invoices", retired="of no use"))
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE helmsman_memory SET value = '1' WHERE name = 'version'")
     connection.close()
     for _ in range(2):
-        with opening(url(file), NOW + DAY) as store:
+        with open_store(url(file), NOW + DAY) as store:
             assert store.warnings == ()
             assert [one.lesson.id for one in store.search("round the invoice")] == ["old"]
 
@@ -104,14 +104,14 @@ def test_lessons_of_an_older_version_are_found_by_the_words_of_this_one(file: Pa
 def test_a_copy_is_made_once_a_day_and_the_newest_are_kept(file: Path) -> None:
     for day in range(9):
         for _ in range(2):
-            with opening(url(file), NOW + day * DAY) as store:
+            with open_store(url(file), NOW + day * DAY) as store:
                 with store.change() as change:
                     change.put_lesson(lesson(f"day{day}"))
                 assert store.warnings == ()
     names = [f"memory.db.backup-2026-11-{day}" for day in range(30, 23, -1)]
-    with opening(url(file), NOW + 8 * DAY) as store:
+    with open_store(url(file), NOW + 8 * DAY) as store:
         assert list(store.stats().backups) == names
-    with opening(url(file.with_name(names[0])), NOW) as copy:  # made at the day's first opening
+    with open_store(url(file.with_name(names[0])), NOW) as copy:  # made at the day's first opening
         assert sorted(one.id for one in copy.lessons()) == [f"day{day}" for day in range(8)]
 
 
@@ -120,7 +120,7 @@ def test_damage_is_found_at_the_opening_and_the_last_good_copy_restored(file: Pa
     copied_store(file)
     damaged(file)
     spoilt = file.read_bytes()
-    with opening(url(file), NOW + 2 * DAY) as store:
+    with open_store(url(file), NOW + 2 * DAY) as store:
         (warning,) = store.warnings
         assert lesson_count(store) == LESSONS
         assert [one.lesson.id for one in store.search("glaze7")] == ["n00007"]
@@ -131,7 +131,7 @@ def test_damage_is_found_at_the_opening_and_the_last_good_copy_restored(file: Pa
     aside = file.with_name("memory.db.damaged-20261124T100000")
     assert aside.name in warning
     assert aside.read_bytes() == spoilt
-    with opening(url(file), NOW + 2 * DAY) as store:
+    with open_store(url(file), NOW + 2 * DAY) as store:
         assert store.warnings == ()
         assert lesson_count(store) == LESSONS + 1
 
@@ -141,7 +141,7 @@ def test_without_a_good_copy_an_empty_store_is_begun(file: Path) -> None:
     for copy in file.parent.glob("*.backup-*"):
         copy.write_bytes(b"no copy either")
     scribble(file)
-    with opening(url(file), NOW + DAY) as store:
+    with open_store(url(file), NOW + DAY) as store:
         (warning,) = store.warnings
         assert store.lessons() == []
         with store.change() as change:
@@ -152,23 +152,23 @@ def test_without_a_good_copy_an_empty_store_is_begun(file: Path) -> None:
 
 def test_a_damaged_copy_is_passed_over_for_an_older_good_one(file: Path) -> None:
     copied_store(file)
-    with opening(url(file), NOW + 2 * DAY):
+    with open_store(url(file), NOW + 2 * DAY):
         pass
     scribble(file.with_name("memory.db.backup-2026-11-24"))
     scribble(file)
-    with opening(url(file), NOW + 3 * DAY) as store:
+    with open_store(url(file), NOW + 3 * DAY) as store:
         assert "the copy of 2026-11-23 was restored" in store.warnings[0]
         assert lesson_count(store) == LESSONS
 
 
 def test_damage_that_is_met_in_between_is_looked_at_when_the_store_is_opened_next(file: Path) -> None:
     copied_store(file)
-    with opening(url(file), NOW + DAY) as store:
+    with open_store(url(file), NOW + DAY) as store:
         assert store.warnings == ()
         scribble(file)
         with pytest.raises(TransientError, match="the last good copy is restored"):
             store.lessons()
-    with opening(url(file), NOW + DAY) as store:
+    with open_store(url(file), NOW + DAY) as store:
         assert "was damaged" in store.warnings[0]
         assert lesson_count(store) == LESSONS
 
@@ -178,7 +178,7 @@ def test_the_log_of_a_damaged_store_is_never_played_into_its_copy(file: Path) ->
     copied_store(file)
     code = """
 import os, signal
-with opening(url, NOW + DAY) as store:
+with open_store(url, NOW + DAY) as store:
     with store.change() as change:
         change.put_lesson(lesson("in the log"))
     os.kill(os.getpid(), signal.SIGKILL)
@@ -186,7 +186,7 @@ with opening(url, NOW + DAY) as store:
     process(code, url(file)).communicate(timeout=100)
     assert file.with_name("memory.db-wal").read_bytes()
     behead(file)
-    with opening(url(file), NOW + 2 * DAY) as store:
+    with open_store(url(file), NOW + 2 * DAY) as store:
         assert "was damaged" in store.warnings[0]
         assert lesson_count(store) == LESSONS
         assert store.lesson("in the log") is None
@@ -200,7 +200,7 @@ def test_a_damaged_index_of_words_is_made_anew_and_no_lesson_is_lost(file: Path)
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE helmsman_lesson_words_data SET block = randomblob(length(block)) WHERE id > 10")
     connection.close()
-    with opening(url(file), NOW + DAY) as store:
+    with open_store(url(file), NOW + DAY) as store:
         assert "rebuilt from its lessons" in store.warnings[0]
         assert lesson_count(store) == LESSONS
         assert [one.lesson.id for one in store.search("glaze7")] == ["n00007"]
@@ -218,7 +218,7 @@ def test_processes_that_notice_damage_at_the_same_moment_restore_once(file: Path
 def test_a_store_that_vanished_is_begun_anew_and_its_copies_are_named(file: Path) -> None:
     copied_store(file)
     file.unlink()
-    with opening(url(file), NOW + DAY) as store:
+    with open_store(url(file), NOW + DAY) as store:
         assert store.lessons() == []
         assert "put memory.db.backup-2026-11-23 in its place" in store.warnings[0]
 
@@ -231,7 +231,7 @@ def test_in_a_folder_that_may_not_be_written_there_is_no_store(file: Path) -> No
     tried = """
 from helmsman.errors import TransientError
 try:
-    with opening(url, NOW) as store, store.change() as change:
+    with open_store(url, NOW) as store, store.change() as change:
         change.put_lesson(lesson())
 except TransientError as error:
     print(error.remedy)
@@ -253,7 +253,7 @@ def _limited(code: str, file: Path, size: int) -> str:
 def test_a_full_disk_stops_a_change_and_harms_nothing(file: Path) -> None:
     fill(file)
     code = """
-with opening(url, NOW) as store:
+with open_store(url, NOW) as store:
     try:
         with store.change() as change:
             for number in range(4000):
@@ -262,7 +262,7 @@ with opening(url, NOW) as store:
         print(error.fault, len(store.lessons()))
 """
     assert _limited(code, file, file.stat().st_size + 50_000) == f"world {LESSONS}"
-    with opening(url(file), NOW + DAY) as store:
+    with open_store(url(file), NOW + DAY) as store:
         assert (store.warnings, lesson_count(store)) == ((), LESSONS)
 
 
@@ -270,7 +270,7 @@ def test_a_full_disk_stops_the_daily_copy_with_a_warning_and_harms_nothing(file:
     fill(file)
     before = sorted(one.name for one in file.parent.glob("*.backup-*"))
     code = """
-with opening(url, NOW + DAY) as store:
+with open_store(url, NOW + DAY) as store:
     print(len(store.lessons()), *store.warnings)
 """
     answer = _limited(code, file, file.stat().st_size // 2)
@@ -285,12 +285,12 @@ def test_a_disk_too_full_to_restore_leaves_everything_as_it_is(file: Path) -> No
     before = {one.name for one in file.parent.iterdir()}
     code = """
 try:
-    with opening(url, NOW + 2 * DAY) as store:
+    with open_store(url, NOW + 2 * DAY) as store:
         print("open")
 except TransientError as error:
     print(error.fault)
 """
     assert _limited(code, file, 20_000) == "world"
     assert {one.name for one in file.parent.iterdir() if not one.name.endswith(("-wal", "-shm"))} == before
-    with opening(url(file), NOW + 2 * DAY) as store:
+    with open_store(url(file), NOW + 2 * DAY) as store:
         assert lesson_count(store) == LESSONS

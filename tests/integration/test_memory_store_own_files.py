@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import TransientError
-from tasks.memory import opening
+from tasks.memory import open_store
 from tests.integration.memory_stores import NOW, guardrail, lesson
 
 pytestmark = pytest.mark.feature("L6")
@@ -23,7 +23,7 @@ def url(file: Path) -> str:
 
 
 def fill(url: str) -> None:
-    with opening(url, NOW) as store, store.change() as change:
+    with open_store(url, NOW) as store, store.change() as change:
         change.put_lesson(lesson())
 
 
@@ -32,7 +32,7 @@ def test_nobody_else_can_read_a_store_or_its_copies(monkeypatch: pytest.MonkeyPa
     before = os.umask(0)
     try:
         fill("")
-        with opening("", NOW) as store, store.change() as change:
+        with open_store("", NOW) as store, store.change() as change:
             change.put_lesson(lesson("b"))
             modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "state" / "memory").iterdir()}
     finally:
@@ -44,11 +44,11 @@ def test_nobody_else_can_read_a_store_or_its_copies(monkeypatch: pytest.MonkeyPa
 
 def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
-    with opening("", NOW):
+    with open_store("", NOW):
         pass
     (tmp_path / "memory").chmod(0o755)
     (tmp_path / "memory" / "memory.db").chmod(0o644)
-    with opening("", NOW):
+    with open_store("", NOW):
         pass
     assert stat.S_IMODE((tmp_path / "memory").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "memory" / "memory.db").stat().st_mode) == 0o600
@@ -56,11 +56,11 @@ def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch
 
 def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> None:
     file.mkdir(parents=True)
-    with pytest.raises(TransientError, match=r"the memory store fails|cannot be"), opening(url(file), NOW):
+    with pytest.raises(TransientError, match=r"the memory store fails|cannot be"), open_store(url(file), NOW):
         pass
     file.rmdir()
     os.mkfifo(file)
-    with pytest.raises(TransientError, match=r"the memory store fails|cannot be"), opening(url(file), NOW):
+    with pytest.raises(TransientError, match=r"the memory store fails|cannot be"), open_store(url(file), NOW):
         pass
 
 
@@ -68,20 +68,20 @@ def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> Non
     "wrong", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///relative.db", "sqlite:////tmp/a.db?mode=ro"]
 )
 def test_a_url_that_names_no_whole_path_is_refused(wrong: str) -> None:
-    with pytest.raises(TransientError, match="is not the URL of a file"), opening(wrong, NOW):
+    with pytest.raises(TransientError, match="is not the URL of a file"), open_store(wrong, NOW):
         pass
 
 
 def test_nothing_is_left_in_any_file_of_what_was_forgotten(file: Path) -> None:
     said = "The swordfish eats every tunafish"
-    with opening(url(file), NOW) as store:
+    with open_store(url(file), NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson("gone", said, detail="a pufferfish " * 50, tests=("tests/test_jellyfish.py::test_sting",)))
             change.put_guardrail(guardrail("rail", instruction="Feed the monkfish"))
         for number in range(20):
             with store.change() as change:
                 change.put_lesson(lesson(f"n{number}", f"Glaze{number} needs a kiln"))
-    with opening(url(file), NOW) as store, store.change() as change:
+    with open_store(url(file), NOW) as store, store.change() as change:
         assert change.forget("gone")
         assert change.forget("rail")
     held = {one.name: one.read_bytes() for one in file.parent.iterdir() if ".backup-" not in one.name}

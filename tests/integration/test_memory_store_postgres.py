@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from helmsman.errors import TransientError
-from tasks.memory import opening
+from tasks.memory import open_store
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import NOW, lesson
 
@@ -19,7 +19,7 @@ PLAIN = "swordfish"
 
 
 def refused(url: str) -> str:
-    with pytest.raises(TransientError) as caught, opening(url, NOW):
+    with pytest.raises(TransientError) as caught, open_store(url, NOW):
         pass
     error = caught.value
     assert error.__cause__ is None, "a traceback would show it"
@@ -30,9 +30,9 @@ def refused(url: str) -> str:
 @pytest.mark.parametrize("prefix", ["postgresql", "postgres", "postgresql+psycopg"])
 def test_any_usual_spelling_of_a_url_opens_the_store(postgres_url: str, prefix: str) -> None:
     url = prefix + postgres_url.removeprefix("postgresql")
-    with opening(url, NOW) as store, store.change() as change:
+    with open_store(url, NOW) as store, store.change() as change:
         change.put_lesson(lesson())
-    with opening(url, NOW) as store:
+    with open_store(url, NOW) as store:
         assert store.lesson("a") == lesson()
         assert store.stats().place.startswith("postgresql://helmsman:***@127.0.0.1")
 
@@ -86,12 +86,15 @@ def test_whatever_a_server_does_by_itself_a_writer_sees_what_the_one_before_it_w
 ) -> None:
     name = postgres_url.rpartition("/")[2]
     postgres.sql(name, f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
-    with opening(postgres_url, NOW) as store, store.change() as change, change.reading() as connection:
+    with open_store(postgres_url, NOW) as store, store.change() as change, change.reading() as connection:
         assert connection.scalar(text("SHOW transaction_isolation")) == "read committed"
 
 
 def test_options_in_the_url_stand_beside_ours_and_win(postgres_url: str) -> None:
-    with opening(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s"), NOW) as store, store.reading() as connection:
+    with (
+        open_store(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s"), NOW) as store,
+        store.reading() as connection,
+    ):
         asked = {name: connection.scalar(text(f"SHOW {name}")) for name in ("work_mem", "lock_timeout", "statement_timeout")}
     assert asked == {"work_mem": "8MB", "lock_timeout": "7s", "statement_timeout": "1min"}
 
@@ -106,8 +109,8 @@ def test_who_may_not_write_is_told_so_in_the_words_of_the_server(postgres: Postg
 
 def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: str) -> None:
     with (
-        opening(postgres_url, NOW) as first,
-        opening(with_options(postgres_url, "-c lock_timeout=50ms"), NOW) as second,
+        open_store(postgres_url, NOW) as first,
+        open_store(with_options(postgres_url, "-c lock_timeout=50ms"), NOW) as second,
         first.change(),
         pytest.raises(TransientError, match="lock timeout"),
         second.change(),
@@ -118,7 +121,7 @@ def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: st
 def test_a_store_lives_beside_other_tables_of_its_database(postgres: Postgres, postgres_url: str) -> None:
     database = postgres_url.rpartition("/")[2]
     postgres.sql(database, "CREATE TABLE lessons (mine int); CREATE TABLE alembic_version (version_num text)")
-    with opening(postgres_url, NOW) as store, store.change() as change:
+    with open_store(postgres_url, NOW) as store, store.change() as change:
         change.put_lesson(lesson())
     tables = postgres.sql(
         database, "SELECT string_agg(tablename, ' ' ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'"
@@ -137,7 +140,7 @@ def test_a_store_lives_beside_other_tables_of_its_database(postgres: Postgres, p
 
 
 def test_a_store_goes_on_after_its_server_was_away(postgres: Postgres, postgres_url: str) -> None:
-    with opening(postgres_url, NOW) as store:
+    with open_store(postgres_url, NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson())
         postgres.stop()

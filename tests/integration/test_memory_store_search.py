@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from helmsman.records.lessons import Lesson, LessonKind, TaskType, Tier
-from tasks.memory import Change, Store, opening
+from tasks.memory import Change, Store, open_store
 from tasks.memory.search import COMMON, ROWS_A_WORD, TOTAL, search_words
 from tasks.memory.tables import words
 from tests.integration.memory_stores import DAY, NOW, lesson
@@ -48,7 +48,7 @@ def found(store: Store, text: str, kind: LessonKind | None = None, tier: Tier | 
 
 
 def test_the_lesson_that_says_most_of_what_was_asked_comes_first(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(
             store,
             lesson("login", "The login test is flaky: wait for the cookie"),
@@ -61,19 +61,19 @@ def test_the_lesson_that_says_most_of_what_was_asked_comes_first(store_url: str)
 
 
 def test_a_lesson_that_holds_all_that_any_lesson_knows_of_a_question_fits_wholly(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(store, lesson("a", "Warm the cache"), lesson("b", "Clear the jar"))
         assert [(one.lesson.id, one.text) for one in store.search("cache, unheard of elsewhere")] == [("a", 1.0)]
 
 
 def test_detail_and_tests_are_looked_through_too(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(store, lesson("a", "Wait", detail="The browser was slow", tests=("tests/test_checkout.py::test_voucher",)))
         assert found(store, "browser") == found(store, "voucher") == ["a"]
 
 
 def test_a_project_that_is_named_is_not_drowned_by_the_others(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(store, *(lesson(f"n{number}", "Warm the cache and the kiln") for number in range(20)))
         put(store, lesson("ours", "Warm the socket", project="bank"), lesson("not", "Clear the jar", project="bank"))
         put(store, *(lesson(f"m{number}", "Warm the cache and the kiln") for number in range(20)))
@@ -86,7 +86,7 @@ def test_a_project_that_is_named_is_not_drowned_by_the_others(store_url: str) ->
 
 
 def test_only_the_wanted_sorts_are_found_and_never_what_is_retired(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(
             store,
             lesson("a", "cache"),
@@ -103,7 +103,7 @@ def test_only_the_wanted_sorts_are_found_and_never_what_is_retired(store_url: st
 
 
 def test_candidates_for_merging_are_of_one_kind_project_and_type_of_task(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(
             store,
             lesson("same", "Warm the cache first"),
@@ -119,7 +119,7 @@ def test_candidates_for_merging_are_of_one_kind_project_and_type_of_task(store_u
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:12]))
 def test_no_text_breaks_a_search(store_url: str, text: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(store, lesson("a"), lesson("b", text[:600].replace("\ud800", "")))
         assert len(store.search(text)) <= 2
         assert len(store.similar(text, LessonKind.STRATEGY, text, TaskType.FEATURE)) <= 2
@@ -128,7 +128,7 @@ def test_no_text_breaks_a_search(store_url: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with opening(f"sqlite:///{tmp_path_factory.mktemp('shared') / 'memory.db'}", NOW) as store:
+    with open_store(f"sqlite:///{tmp_path_factory.mktemp('shared') / 'memory.db'}", NOW) as store:
         yield store
 
 
@@ -182,7 +182,7 @@ def test_both_databases_find_the_same_in_the_same_order(tmp_path: Path, postgres
     questions = [" ".join(drawn.choices(vocabulary, k=5)) for _ in range(30)]
     answers: list[object] = []
     for url in (f"sqlite:///{tmp_path / 'memory.db'}", postgres_url):
-        with opening(url, NOW) as store:
+        with open_store(url, NOW) as store:
             put(store, *lessons)
             answers.append([(found(store, asked), found(store, asked, tier=Tier.SEMANTIC)) for asked in questions])
     assert answers[0] == answers[1]
@@ -190,7 +190,7 @@ def test_both_databases_find_the_same_in_the_same_order(tmp_path: Path, postgres
 
 def test_a_rare_word_finds_its_lesson_among_many_with_common_ones(store_url: str) -> None:
     """And of a word that all hold, only the lessons that were made last are looked at."""
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(store, *(lesson(f"n{number}", "Warm the cache", created_at=NOW - DAY) for number in range(COMMON + ROWS_A_WORD)))
         put(
             store,

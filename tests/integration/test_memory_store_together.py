@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.agent import FailureClass
-from tasks.memory import opening
+from tasks.memory import open_store
 from tasks.memory.tables import VERSION
 from tests.fakes.processes import eventually
 from tests.integration.memory_processes import at_once, process, told
@@ -19,7 +19,7 @@ OPENERS = 4
 ROUNDS = 12
 WRITE = """
 for iteration in range(int(sys.argv[3])):
-    with opening(url, NOW) as store, store.change() as change:
+    with open_store(url, NOW) as store, store.change() as change:
         before = change.lesson("shared")
         change.put_lesson(lesson("shared", observed=before.observed + 1 if before else 1))
         change.put_lesson(lesson(f"{mine}-{iteration}", f"Learnt by writer{mine}"))
@@ -27,12 +27,12 @@ for iteration in range(int(sys.argv[3])):
         change.put_episode(episode(iteration, "test", uid="all"))
 """
 OPEN = """
-with opening(url, NOW) as store:
+with open_store(url, NOW) as store:
     print(store.stats().version, *store.warnings)
 """
 DIE = """
 import time
-with opening(url, NOW) as store:
+with open_store(url, NOW) as store:
     with store.change() as change:
         change.put_lesson(lesson("kept"))
     with store.change() as change:
@@ -47,7 +47,7 @@ def test_writers_at_the_same_time_lose_nothing_and_double_nothing(store_url: str
     running = [process(WRITE, store_url, str(number), str(ROUNDS)) for number in range(WRITERS)]
     for one in running:
         told(one)
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         shared = store.lesson("shared")
         assert shared is not None
         assert shared.observed == WRITERS * ROUNDS
@@ -67,7 +67,7 @@ def test_a_writer_that_is_killed_in_the_middle_leaves_what_was_whole_and_blocks_
     assert eventually(signed.exists, 100), writer.stderr
     writer.send_signal(signal.SIGKILL)
     writer.communicate()
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         assert store.warnings == ()
         assert [one.id for one in store.lessons()] == ["kept"]
         with store.change() as change:

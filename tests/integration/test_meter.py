@@ -11,7 +11,7 @@ from helmsman.records.base import Usage
 from helmsman.records.events import Event, UsageCounted
 from helmsman.records.state import Spending
 from tasks.agents.call import Meter, allowed_cost
-from tasks.agents.claude import arguments, prices_known
+from tasks.agents.claude import arguments, has_known_prices
 from tasks.system.journal import listening
 from tests.fakes.repositories import loop_state
 
@@ -71,6 +71,6 @@ def test_the_cli_is_asked_to_hold_the_limit_only_where_a_price_is_not_known(
     config: dict[str, str], environment: dict[str, str], windows: dict[str, int], known: bool
 ) -> None:
     claude = ClaudeConfig.model_validate(config)
-    assert prices_known(claude, STATE.model_copy(update={"windows": windows}), environment) is known
+    assert has_known_prices(claude, STATE.model_copy(update={"windows": windows}), environment) is known
     assert "--max-budget-usd" not in arguments(claude)
     assert "0.5000" in arguments(claude, max_cost=0.5)

@@ -11,7 +11,7 @@ from helmsman.config import CriticalConfig
 from helmsman.parsers.agent_actions import ToolInvocation, ToolResult, parse_event
 from helmsman.parsers.claude_stream import tool_calls, tool_results
 from helmsman.records.state import Spending
-from tasks.agents.safety import Watch, existing_since, tokens_left
+from tasks.agents.safety import Watch, paths_older_than, tokens_left
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import config, state
 
@@ -31,7 +31,7 @@ class Disk:
     def exists(self, path: str) -> bool:
         return path in self.there
 
-    def standing(self, pattern: str, _: float) -> Iterable[str]:
+    def older_paths(self, pattern: str, _: float) -> Iterable[str]:
         return sorted(
             path for path in self.there & self.old if fnmatchcase(path, pattern) and path.count("/") == pattern.count("/")
         )
@@ -46,7 +46,7 @@ class Hearing:
     def __init__(self, *old: str, home: str = HOME, **fields: object) -> None:
         self.disk, self._number = Disk(*old), 0
         settings = CriticalConfig.model_validate(fields)
-        self.watch = Watch(settings, TREE, home, exists=self.disk.exists, standing=self.disk.standing)
+        self.watch = Watch(settings, TREE, home, exists=self.disk.exists, older_paths=self.disk.older_paths)
 
     def ran(
         self, command: object, *gone: str, failed: bool = False, parent: str = "", said: str = "", background: bool = False
@@ -150,7 +150,7 @@ def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
     (tmp_path / "fresh" / "er").mkdir(parents=True)
     (tmp_path / "leads").symlink_to(tmp_path / "deep")
     found = {
-        name: existing_since(f"{tmp_path}/{name}", begun) for name in ("deep", "fresh", "leads", "none", "*", "d?ep", "no/*")
+        name: paths_older_than(f"{tmp_path}/{name}", begun) for name in ("deep", "fresh", "leads", "none", "*", "d?ep", "no/*")
     }
     old = (f"{tmp_path}/deep",)
     assert found == {"deep": old, "fresh": (), "leads": (), "none": (), "*": old, "d?ep": old, "no/*": ()}
@@ -158,7 +158,7 @@ def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/nest/\ud800", "/nest/\ud800/*", "/" + "a" * 5000, "/" + "[" * 4000, "/" + "*" * 4000 + "?no"])
 def test_no_path_is_too_strange(path: str) -> None:
-    assert existing_since(path, time.time()) == ()
+    assert paths_older_than(path, time.time()) == ()
     assert (
         Watch(CriticalConfig(), TREE, HOME).announce(ToolInvocation("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
     )

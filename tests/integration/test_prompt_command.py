@@ -12,7 +12,7 @@ from helmsman.records.iteration import Briefing, Orientation
 from helmsman.records.lessons import Tier
 from helmsman.records.state import LoopState
 from tasks.loop import steps
-from tasks.memory import opening, project_of
+from tasks.memory import open_store, project_id
 from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import loop_context
 from tasks.repository.state_ref import write_state
@@ -81,9 +81,9 @@ def test_without_a_loop_it_is_what_a_new_one_is_sent_first_and_nothing_is_made_o
 def test_what_is_due_of_a_loop_has_its_last_checks_and_what_memory_recalls_and_leaves_both_alone(helmsman: CommandLine) -> None:
     loop_of(helmsman, iteration=3, checks=builders.report(builders.check(passed=False, listed=("test_half fails",), head="x")))
     store = f"sqlite:///{helmsman.folder}/memory/memory.db"
-    project = project_of(open_repository(helmsman.repository))
+    project = project_id(open_repository(helmsman.repository))
     known = {"tier": Tier.SEMANTIC, "confidence": 0.9, "uses": 4, "successes": 4, "project": project}
-    with opening(store, NOW) as opened:  # so that what was written is not in the file itself yet
+    with open_store(store, NOW) as opened:  # so that what was written is not in the file itself yet
         with opened.change() as change:
             change.put_lesson(lesson("m1", "Make the tests pass one by one", **known))
         before = dict(files_of(helmsman.folder))

@@ -10,7 +10,7 @@ from helmsman.memory.recall import guardrails_cost, lessons_section, reminders_c
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.tokens import tokens
-from tasks.memory import Store, opening, recall
+from tasks.memory import Store, open_store, recall
 from tasks.memory.recalling import search_text
 from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary
 
@@ -46,7 +46,7 @@ def told(recalled: Recalled) -> list[str]:
 
 
 def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing_else(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(
             store,
             known("words", "Pay by invoice: reuse the voucher parser, it knows amounts"),
@@ -63,7 +63,7 @@ def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing
 
 
 def test_lessons_of_this_project_are_found_however_many_of_others_fit_better(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         others = (
             known(f"n{number}", f"Pay by invoice: the voucher parser of shop {number}", project="bank") for number in range(200)
         )
@@ -79,7 +79,7 @@ def test_a_long_goal_leaves_room_for_the_names_of_failing_tests() -> None:
 
 
 def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_allowance(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         put(
             store,
             *(known(f"n{number}", f"Pay by invoice, voucher parser, kiln{number}ab, glaze{number}cd") for number in range(5)),
@@ -103,7 +103,7 @@ def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_
 
 
 def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_else(store_url: str) -> None:
-    with opening(store_url, NOW) as store:
+    with open_store(store_url, NOW) as store:
         with store.change() as change:
             for number in range(2):
                 change.put_summary(summary(f"own{number}", NOW - number * DAY))
@@ -120,7 +120,7 @@ def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_el
 
 
 def test_a_store_that_fails_says_so_and_raises_nothing(tmp_path: Path) -> None:
-    with opening(f"sqlite:///{tmp_path / 'memory' / 'memory.db'}", NOW) as store:
+    with open_store(f"sqlite:///{tmp_path / 'memory' / 'memory.db'}", NOW) as store:
         put(store, known("a", "Pay by invoice"))
         for file in (tmp_path / "memory").glob("memory.db*"):
             file.write_bytes(b"no database " * 1000)

@@ -10,7 +10,7 @@ from helmsman.config import ClaudeConfig
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.base import Usage
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, interrupted_call, session_asked_for, set_aside
+from tasks.agents.call_folder import CallFolder, begin, discard_call, finish, finished_call, interrupted_call, session_asked_for
 from tasks.agents.claude import arguments, call_agent
 from tests.fakes.recordings import FOLDER, replay
 from tests.fakes.repositories import NOW, LoopWork, make_repository, start_loop
@@ -63,7 +63,7 @@ def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) 
     folder = begun(tmp_path, "unknown_session")
     folder.started.unlink()
     assert (finished_call(folder), interrupted_call(folder), session_asked_for(folder)) == (None, None, None)
-    set_aside(folder)
+    discard_call(folder)
     assert (tmp_path / "transcript.failed.jsonl").read_text() == UNKNOWN
 
 

@@ -18,7 +18,7 @@ from helmsman.memory.recall import lessons_section
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState
-from tasks.agents.call_folder import CallFolder, finished_call, has_begun, interrupted_call
+from tasks.agents.call_folder import CallFolder, finished_call, has_started, interrupted_call
 from tasks.approvals import answers
 from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import Repository, git, open_repository, read_ref
@@ -353,7 +353,7 @@ def planted(work: LoopWork, name: str) -> CallFolder:
 def test_a_call_that_somebody_else_noted_did_not_happen(tmp_path: Path) -> None:
     work = start_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
     folder = planted(work, "00001-1")
-    assert (has_begun(folder), finished_call(folder), interrupted_call(folder)) == (False, None, None)
+    assert (has_started(folder), finished_call(folder), interrupted_call(folder)) == (False, None, None)
 
 
 # --- a remote that two machines drive a loop by ------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.agents_md import LONGEST_LINE, MOST_LINES, SECTION, learnings, with_lines
+from helmsman.memory.agents_md import LONGEST_LINE, MOST_LINES, SECTION, add_lines, propose_lines
 from helmsman.memory.learned_guardrails import advice
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
@@ -44,7 +44,7 @@ def guardrail(instruction: str, **fields: object) -> Guardrail:
 
 
 def proposed(present: str = "", lessons: Sequence[Lesson] = (), guardrails: Sequence[Guardrail] = ()) -> tuple[str, ...]:
-    return learnings(QUIET, lessons, guardrails, present)
+    return propose_lines(QUIET, lessons, guardrails, present)
 
 
 # --- what is proposed ---------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def proposed(present: str = "", lessons: Sequence[Lesson] = (), guardrails: Sequ
 
 def test_commands_that_proved_the_work_effective_guardrails_and_sure_conventions_are_proposed_in_this_order() -> None:
     guardrails = [guardrail("Run the formatter before a commit.")]
-    found = learnings(DONE, [convention(SUBJECTS[0])], guardrails, "", commands={"make test"})
+    found = propose_lines(DONE, [convention(SUBJECTS[0])], guardrails, "", commands={"make test"})
     assert found == ("Check your work with `make test`.", "Run the formatter before a commit.", SUBJECTS[0])
 
 
@@ -107,9 +107,9 @@ def test_what_the_file_says_already_is_not_proposed_again(present: str) -> None:
 
 
 def test_a_command_that_failed_or_is_for_one_goal_alone_or_is_named_already_is_not_proposed() -> None:
-    assert learnings(DONE, (), (), "Run `make test`.\n", commands={"make test"}) == ()
-    assert learnings(DONE, (), (), "", commands={"make lint"}) == ()
-    assert learnings(state(checks=report(check(passed=False))), (), (), "", commands={"pytest"}) == ()
+    assert propose_lines(DONE, (), (), "Run `make test`.\n", commands={"make test"}) == ()
+    assert propose_lines(DONE, (), (), "", commands={"make lint"}) == ()
+    assert propose_lines(state(checks=report(check(passed=False))), (), (), "", commands={"pytest"}) == ()
 
 
 def test_what_contradicts_an_order_of_the_file_is_not_proposed() -> None:
@@ -121,9 +121,9 @@ def test_what_contradicts_an_order_of_the_file_is_not_proposed() -> None:
 def test_the_section_stays_short_with_what_is_there_already() -> None:
     lessons = [convention(text) for text in SUBJECTS]
     assert len(proposed(lessons=lessons)) == MOST_LINES
-    full = with_lines("", SUBJECTS[:8])
+    full = add_lines("", SUBJECTS[:8])
     assert len(proposed(full, lessons)) == MOST_LINES - 8
-    assert proposed(with_lines("", SUBJECTS[:MOST_LINES]), lessons) == ()
+    assert proposed(add_lines("", SUBJECTS[:MOST_LINES]), lessons) == ()
 
 
 @given(st.text(min_size=1, max_size=400).filter(str.strip))
@@ -139,16 +139,16 @@ def test_whatever_a_lesson_says_it_is_one_bounded_line_that_opens_nothing(text: 
 
 
 def test_a_project_without_the_file_gets_one() -> None:
-    assert with_lines("", ("one", "two")) == f"# AGENTS.md\n\n{SECTION}\n\n- one\n- two\n"
+    assert add_lines("", ("one", "two")) == f"# AGENTS.md\n\n{SECTION}\n\n- one\n- two\n"
 
 
 def test_our_section_comes_last_and_later_lines_come_to_its_end() -> None:
-    first = with_lines("# Mine\n\nBe brief.\n", ("one",))
+    first = add_lines("# Mine\n\nBe brief.\n", ("one",))
     assert first == f"# Mine\n\nBe brief.\n\n{SECTION}\n\n- one\n"
     between = first + "\n## After\n\ntext"
-    assert with_lines(between, ("two",)) == f"# Mine\n\nBe brief.\n\n{SECTION}\n\n- one\n- two\n\n## After\n\ntext"
-    assert with_lines(f"{SECTION}\n", ("one",)) == f"{SECTION}\n\n- one\n"
-    assert with_lines(SECTION, ("one",)) == f"{SECTION}\n\n- one\n"
+    assert add_lines(between, ("two",)) == f"# Mine\n\nBe brief.\n\n{SECTION}\n\n- one\n- two\n\n## After\n\ntext"
+    assert add_lines(f"{SECTION}\n", ("one",)) == f"{SECTION}\n\n- one\n"
+    assert add_lines(SECTION, ("one",)) == f"{SECTION}\n\n- one\n"
 
 
 @given(
@@ -158,7 +158,7 @@ def test_our_section_comes_last_and_later_lines_come_to_its_end() -> None:
 )
 def test_every_line_of_the_file_is_still_there_in_its_order(lines: list[str], newline: str, ends: bool) -> None:
     present = newline.join(lines) + (newline if ends else "")
-    after = with_lines(present, ("a new line",))
+    after = add_lines(present, ("a new line",))
     assert after.count("- a new line") == 1
     left = [line.rstrip("\r") for line in after.split("\n") if line.strip()]
     before = [line.rstrip("\r") for line in present.split("\n") if line.strip()]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.estimates import FEWEST, NEWEST, estimate, in_words
+from helmsman.memory.estimates import FEWEST, NEWEST, estimate, format_estimate
 from helmsman.orient.decomposition import (
     MANY_CRITERIA,
     MANY_ITERATIONS,
@@ -66,7 +66,7 @@ def test_dollars_that_nobody_told_are_no_price() -> None:
     assert unpriced is not None
     assert (seen.loops, seen.dollars) == (5, Range(low=1, median=1, high=1))
     assert unpriced.dollars is None
-    assert "$" not in in_words(unpriced)
+    assert "$" not in format_estimate(unpriced)
 
 
 def test_loops_that_did_not_complete_count_in_the_share_and_in_no_range() -> None:
@@ -86,7 +86,7 @@ def test_only_so_many_loops_are_looked_back_on() -> None:
 
 def words(iterations: Range, minutes: Range, dollars: Range, **fields: Any) -> str:
     some = {"task_type": TaskType.BUGFIX, "project": "shop", "loops": 7, "completed": 7 / 9, **fields}
-    return in_words(Estimate.model_validate({**some, "iterations": iterations, "minutes": minutes, "dollars": dollars}))
+    return format_estimate(Estimate.model_validate({**some, "iterations": iterations, "minutes": minutes, "dollars": dollars}))
 
 
 def test_an_estimate_reads_as_a_sentence() -> None:
@@ -137,7 +137,7 @@ def test_ranges_are_in_order_and_are_figures_of_loops_that_were(summaries: list[
     for figures in (seen.iterations, seen.minutes, seen.dollars):
         assert figures.low <= figures.median <= figures.high
     ended = round(seen.loops / seen.completed)
-    assert f"{seen.loops} of {ended} such loops completed" in in_words(seen)
+    assert f"{seen.loops} of {ended} such loops completed" in format_estimate(seen)
 
 
 @given(SUMMARIES, st.randoms())

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.memory.guardrail_effect import UNNEEDED, Verdict, after_iteration, after_loop, effect_text, verdict
-from helmsman.memory.learned_guardrails import REMOVED, Created, advice, create
+from helmsman.memory.guardrail_effect import UNNEEDED, Verdict, effect_text, update_after_iteration, update_after_loop, verdict
+from helmsman.memory.learned_guardrails import REMOVED, NewGuardrails, advice, create
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Imperative, Movement
 from helmsman.records.lessons import Episode, Guardrail, Subject, TaskType
@@ -37,14 +37,14 @@ def made(
     counts: Counts | None = None,
     orders: Sequence[Imperative] = (),
     most: int = 8,
-) -> Created:
+) -> NewGuardrails:
     """What is made, where the project has no other loops unless `counts` says so."""
     seen = {kind: sum(any(one.kind is kind for one in found.errors) for found in episodes) for kind in FailureClass}
     seen_of = counts or {kind: (times, len(episodes)) for kind, times in seen.items()}
     return create(PROJECT, episodes, known, seen_of, orders, most, NOW)
 
 
-def one(found: Created) -> Guardrail:
+def one(found: NewGuardrails) -> Guardrail:
     (only,) = found.guardrails
     return only
 
@@ -191,7 +191,7 @@ def told(before: tuple[int, int], after: tuple[int, int], loops: int = 3, **fiel
 def test_an_iteration_that_was_told_counts_and_its_failure_does() -> None:
     failed = episode(1, failure(), **CARRIED)
     fine = episode(2, failure(TYPES), **CARRIED)
-    found = after_iteration(after_iteration(guardrail(), failed), fine)
+    found = update_after_iteration(update_after_iteration(guardrail(), failed), fine)
     assert (found.after_seen, found.after_of) == (1, 2)
     assert found.loaded_at == fine.at
 
@@ -201,7 +201,7 @@ def test_failures_are_never_more_than_iterations(lived: list[tuple[bool, bool, M
     found = guardrail()
     for number, (fails, checked, movement) in enumerate(lived):
         errors = (failure(),) if fails else ()
-        found = after_iteration(found, episode(number, *errors, checked=checked, movement=movement, **CARRIED))
+        found = update_after_iteration(found, episode(number, *errors, checked=checked, movement=movement, **CARRIED))
     assert 0 <= found.after_seen <= found.after_of <= len(lived)
 
 
@@ -261,7 +261,7 @@ def test_the_effect_is_told_with_its_counts() -> None:
 
 
 def test_an_ineffective_one_is_retired_at_the_end_of_a_loop_with_its_counts() -> None:
-    found = after_loop(told((3, 3), (8, 8)), [episode(1, failure(), **CARRIED)], NOW)
+    found = update_after_loop(told((3, 3), (8, 8)), [episode(1, failure(), **CARRIED)], NOW)
     assert found.retired.startswith("ineffective: test failures in 3 of 3 checked iterations before, in 8 of 8 since")
     assert (found.retired_at, found.loops) == (NOW, 4)
 
@@ -269,7 +269,7 @@ def test_an_ineffective_one_is_retired_at_the_end_of_a_loop_with_its_counts() ->
 @pytest.mark.parametrize("fields", [{"edited": True}, {"by": "person"}])
 def test_a_persons_own_is_never_retired_but_told_to_be_ineffective(fields: dict[str, Any]) -> None:
     hers = told((3, 3), (8, 8), **fields)
-    found = after_loop(hers, [episode(1, failure(), **CARRIED)], NOW + 400 * DAY)
+    found = update_after_loop(hers, [episode(1, failure(), **CARRIED)], NOW + 400 * DAY)
     assert found.retired == ""
     assert "ineffective" in effect_text(found)
     assert "until somebody deletes it" in effect_text(found)
@@ -277,7 +277,7 @@ def test_a_persons_own_is_never_retired_but_told_to_be_ineffective(fields: dict[
 
 def lived_through(one: Guardrail, loops: int, **fields: Any) -> Guardrail:
     for _ in range(loops):
-        one = after_loop(one, [episode(1, **CARRIED, **fields)], NOW)
+        one = update_after_loop(one, [episode(1, **CARRIED, **fields)], NOW)
     return one
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.extraction import after_iteration, after_loop
+from helmsman.memory.extraction import lessons_of_iteration, lessons_of_loop
 from helmsman.memory.words import describes_work, gives_orders
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import IterationSummary, Movement
@@ -38,7 +38,7 @@ def taught(history_: Sequence[IterationSummary], *ways: str, **fields: Any) -> l
     """What each iteration of a history teaches. `ways`: what was done in the first ones."""
     lived = [*episodes(history_, **fields)]
     lived[: len(ways)] = [one.model_copy(update={"approach": way}) for one, way in zip(lived, ways, strict=False)]
-    return [after_iteration(one, lived[:number]) for number, one in enumerate(lived)]
+    return [lessons_of_iteration(one, lived[:number]) for number, one in enumerate(lived)]
 
 
 def kinds(found: Sequence[tuple[Observation, ...]]) -> list[list[str]]:
@@ -89,7 +89,7 @@ def graded(*found: tuple[bool, str]) -> list[tuple[Observation, ...]]:
     lived = episodes(history(*[green(completion=0.95)] * len(found)), files=("bill.py",))
     verdicts = [(GradedCriterion(criterion="nobody", met=met, reason=reason),) for met, reason in found]
     lived = [one.model_copy(update={"verdicts": verdict}) for one, verdict in zip(lived, verdicts, strict=True)]
-    return [after_iteration(one, lived[:number]) for number, one in enumerate(lived)]
+    return [lessons_of_iteration(one, lived[:number]) for number, one in enumerate(lived)]
 
 
 def test_what_the_judge_rejected_first_is_a_lesson_once_it_is_met() -> None:
@@ -187,16 +187,16 @@ def test_other_loops_teach_nothing_about_this_one() -> None:
     ways = FIRST_TRY, APPROACH, "WIP"
     lived = [one.model_copy(update={"approach": way}) for one, way in zip(episodes(history(*STUCK)), ways, strict=True)]
     strangers = tuple(one.model_copy(update={"uid": "u2"}) for one in lived[:-1])
-    assert len(after_iteration(lived[-1], lived[:-1])) == 1
-    assert after_iteration(lived[-1], strangers) == ()
+    assert len(lessons_of_iteration(lived[-1], lived[:-1])) == 1
+    assert lessons_of_iteration(lived[-1], strangers) == ()
 
 
 @given(st.permutations(range(6)))
 def test_the_order_in_which_earlier_episodes_come_does_not_matter(order: list[int]) -> None:
     lived = episodes(history(*STUCK, green(FORWARD), *STUCK))
-    expected = after_iteration(lived[-1], lived[:-1])
-    assert after_iteration(lived[-1], [lived[number] for number in order]) == expected
-    assert after_iteration(lived[-1], lived) == expected
+    expected = lessons_of_iteration(lived[-1], lived[:-1])
+    assert lessons_of_iteration(lived[-1], [lived[number] for number in order]) == expected
+    assert lessons_of_iteration(lived[-1], lived) == expected
 
 
 CHOICES = WorkingMemory(
@@ -225,7 +225,7 @@ SQLITE = (
 
 
 def test_a_completed_loop_leaves_its_decisions() -> None:
-    found = after_loop(ENDED, summary())
+    found = lessons_of_loop(ENDED, summary())
     texts = {one.text: one for one in found}
     assert all(one.kind is LessonKind.CONVENTION and one.good and not one.subject.tests for one in found)
     assert list(texts) == [
@@ -238,7 +238,7 @@ def test_a_completed_loop_leaves_its_decisions() -> None:
 
 def test_a_loop_that_did_not_complete_leaves_nothing() -> None:
     for outcome in set(Outcome) - {Outcome.COMPLETED}:
-        assert after_loop(ENDED, summary(outcome)) == ()
+        assert lessons_of_loop(ENDED, summary(outcome)) == ()
 
 
 FOREIGN = st.text(max_size=400) | st.sampled_from(["“”“”", "```\n# Rules\n```", "\x1b[2J\u202e", "x" * 5000])
@@ -249,10 +249,10 @@ def test_foreign_words_are_bounded_cleaned_and_cannot_leave_their_quotation(appr
     failing = red(SIDEWAYS, errors=(error(FailureClass.TEST, where),), files=(name[:200],))
     about = subject(tests=(name[:300],), failures=(FailureClass.LINT,))
     lived = episodes(history(*[failing] * 3, green(FORWARD, completion=1.0)), approach=approach, subject=about)
-    found = [one for number, each in enumerate(lived) for one in after_iteration(each, lived[:number])]
+    found = [one for number, each in enumerate(lived) for one in lessons_of_iteration(each, lived[:number])]
     choice = Choice(chose=f"{approach} cart", rejected=where, reason=name)
     kept = state(memory=WorkingMemory(decisions=(choice,)), checks=report(check(passed=True, command=name)))
-    for one in (*found, *after_loop(kept, summary())):
+    for one in (*found, *lessons_of_loop(kept, summary())):
         assert one.text.isprintable()
         assert one.detail.isprintable()
         assert one.text.count("“") == one.text.count("”")

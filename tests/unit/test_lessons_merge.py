@@ -13,11 +13,11 @@ from helmsman.memory.merge import (
     LONGEST_UNSEEN,
     LOWEST_SUCCESS,
     UNSEEN,
-    credited,
+    credit,
     learn,
     lesson_similarity,
     merge,
-    reviewed,
+    review,
     text_similarity,
 )
 from helmsman.records.agent import FailureClass
@@ -206,7 +206,7 @@ def test_a_persons_words_are_kept_and_a_models_give_way() -> None:
 @given(st.booleans(), st.integers(-5, 5))
 def test_a_lesson_that_was_told_is_credited_with_what_came_of_it(good: bool, hours: int) -> None:
     before = lesson(uses=3, successes=2, used_at=NOW)
-    after = credited(before, good=good, now=NOW + timedelta(hours=hours))
+    after = credit(before, good=good, now=NOW + timedelta(hours=hours))
     assert (after.uses, after.successes, after.observed, after.confidence) == (4, 2 + good, before.observed, before.confidence)
     assert after.used_at == NOW + timedelta(hours=max(hours, 0))
 
@@ -218,7 +218,7 @@ def test_a_lesson_that_was_told_is_credited_with_what_came_of_it(good: bool, hou
     ("uses", "successes", "retired"), [(5, 1, True), (5, 2, False), (4, 0, False), (10, 3, True), (10, 4, False), (100, 39, True)]
 )
 def test_a_lesson_that_fails_too_often_is_retired(uses: int, successes: int, retired: bool) -> None:
-    after = reviewed(lesson(uses=uses, successes=successes), NOW)
+    after = review(lesson(uses=uses, successes=successes), NOW)
     assert bool(after.retired) is retired
     if retired:
         assert f"{successes} of {uses} uses" in after.retired
@@ -226,21 +226,21 @@ def test_a_lesson_that_fails_too_often_is_retired(uses: int, successes: int, ret
 
 def test_what_nobody_met_for_long_is_retired_and_comes_back_when_it_is_met() -> None:
     late = NOW + LONGEST_UNSEEN + HOUR
-    gone = reviewed(lesson(), late)
+    gone = review(lesson(), late)
     assert gone.retired.startswith(UNSEEN)
-    assert reviewed(gone, late) == gone
+    assert review(gone, late) == gone
     met = gone.model_copy(update={"updated_at": late})
-    assert reviewed(met, late).retired == ""
+    assert review(met, late).retired == ""
 
 
 def test_whoever_retired_it_for_another_reason_has_the_last_word() -> None:
     for reason in ("a person said so", "it went well in 1 of 6 uses"):
         one = lesson(retired=reason, confidence=1.0, uses=9, successes=9)
-        assert reviewed(one, NOW) == one
+        assert review(one, NOW) == one
 
 
 def test_a_persons_lesson_is_never_retired_by_rules() -> None:
-    assert reviewed(lesson(by="person", uses=50, successes=0), NOW + 3 * LONGEST_UNSEEN).retired == ""
+    assert review(lesson(by="person", uses=50, successes=0), NOW + 3 * LONGEST_UNSEEN).retired == ""
 
 
 @given(
@@ -256,8 +256,8 @@ def test_the_rules_hold_for_every_lesson(
 ) -> None:
     successes = data.draw(st.integers(0, uses))
     before = lesson(confidence=confidence, uses=uses, successes=successes, tier=tier, by=by)
-    after = reviewed(before, NOW + timedelta(days=days))
+    after = review(before, NOW + timedelta(days=days))
     failing = uses >= ENOUGH_USES and successes < LOWEST_SUCCESS * uses
     assert bool(after.retired) == (failing or timedelta(days=days) > LONGEST_UNSEEN)
     assert (after.tier is Tier.SEMANTIC) == (tier is Tier.SEMANTIC or (confidence >= 0.6 and uses >= 2))
-    assert reviewed(after, NOW + timedelta(days=days)) == after
+    assert review(after, NOW + timedelta(days=days)) == after

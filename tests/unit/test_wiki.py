@@ -19,8 +19,8 @@ from helmsman.memory.wiki import (
     constraints_page,
     index_page,
     map_page,
-    renewed,
     spec_page,
+    update_page,
 )
 from helmsman.oversee.imperatives import read_imperatives
 from helmsman.plain import inert
@@ -43,7 +43,7 @@ def completed(**fields: object) -> LoopState:
 
 
 def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
-    assert renewed(MAP, "one\ntwo", "") == (
+    assert update_page(MAP, "one\ntwo", "") == (
         "# Map\n\nFolders of this project, with their number of files. "
         "The text between the markers is regenerated; all else is yours.\n\n"
         f"{BEGIN}\none\ntwo\n{END}\n"
@@ -52,14 +52,14 @@ def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
 
 def test_a_persons_words_around_our_part_stay() -> None:
     old = f"# Mine\n\nbefore\n{BEGIN}\nold\n{END}\n\nafter \\1\n"
-    new = renewed(MAP, "one\ntwo", old)
+    new = update_page(MAP, "one\ntwo", old)
     assert new == f"# Mine\n\nbefore\n{BEGIN}\none\ntwo\n{END}\n\nafter \\1\n"
-    assert renewed(MAP, "one\ntwo", new) == new
+    assert update_page(MAP, "one\ntwo", new) == new
 
 
 @pytest.mark.parametrize("old", ["# Mine\n", f"{BEGIN}\n", f"{END}\n{BEGIN}\n"])
 def test_a_page_without_our_part_stays_as_it_is(old: str) -> None:
-    assert renewed(MAP, "one\ntwo", old) == old
+    assert update_page(MAP, "one\ntwo", old) == old
 
 
 @given(FOREIGN, st.integers(1, 300))
@@ -79,8 +79,8 @@ def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> No
     index = index_page(["a-loop", text], [text])
     pages = {SPEC: spec_page(loop), CONSTRAINTS: constraints_page(orders), MAP: folders, INDEX: index}
     for name, body in pages.items():
-        made = renewed(name, body, "")
-        assert renewed(name, body, made) == made
+        made = update_page(name, body, "")
+        assert update_page(name, body, made) == made
 
 
 def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
