@@ -66,12 +66,14 @@ def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> I
 
     Each as a line, and as an instruction without its condition, in which contradictions can be found.
     """
-    useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or belongs_to_person(one))]
-    promoted = (one for one in lessons if one.kind is LessonKind.CONVENTION and one.tier is Tier.SEMANTIC and not one.retired)
-    reliable = (one for one in promoted if one.confidence >= MIN_CONFIDENCE and one.success_rate >= MIN_SUCCESS)
-    sorted_conventions = sorted(reliable, key=lambda one: (-one.confidence, -one.observed, one.id))
-    instructions = [(one.instruction, one.trigger.strip()) for one in sorted(useful, key=lambda one: -one.before_seen)]
-    for order, when in (*instructions, *((one.text, "") for one in sorted_conventions)):
+    active = [guardrail for guardrail in guardrails if not guardrail.retired]
+    useful = [rule for rule in active if verdict(rule) is Verdict.EFFECTIVE or belongs_to_person(rule)]
+    conventions = (lesson for lesson in lessons if lesson.kind is LessonKind.CONVENTION and not lesson.retired)
+    promoted = (lesson for lesson in conventions if lesson.tier is Tier.SEMANTIC)
+    reliable = (lesson for lesson in promoted if lesson.confidence >= MIN_CONFIDENCE and lesson.success_rate >= MIN_SUCCESS)
+    sorted_conventions = sorted(reliable, key=lambda lesson: (-lesson.confidence, -lesson.observed, lesson.id))
+    instructions = [(rule.instruction, rule.trigger.strip()) for rule in sorted(useful, key=lambda rule: -rule.before_seen)]
+    for order, when in (*instructions, *((lesson.text, "") for lesson in sorted_conventions)):
         full_text = f"{when}: {order}" if when else order
         line, bare_order = (inert(text, 2 * len(text)) for text in (full_text, order))  # longer than any escaped text
         if bare_order and len(line) <= LONGEST_LINE:

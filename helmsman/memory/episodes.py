@@ -18,7 +18,7 @@ OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
 LONGEST_READ, SENTENCES = 2_000, 8  # of a goal, to classify the kind of work
 _PLACEHOLDERS = re.compile("|".join(WORDS["placeholders"]))
 _RULES = tuple(
-    (TaskType(row["kind"]), re.compile(_PLACEHOLDERS.sub(lambda found: WORDS["placeholders"][found[0]], row["pattern"])))
+    (TaskType(row["kind"]), re.compile(_PLACEHOLDERS.sub(lambda match: WORDS["placeholders"][match[0]], row["pattern"])))
     for row in WORDS["kinds"]
 )
 _FILLER = re.compile(r"^(?:(?:please|now|can|could|we|you|i|the|your|our|task|goal|is|want|need|must|should|have|to)\b\W*)+")
@@ -32,10 +32,12 @@ def subject_of(state: LoopState, project: str, known: TaskType | None = None) ->
     determined earlier in this loop.
     """
     checked = (
-        one for one in reversed(state.history) if one.checked and (one.movement is not Movement.WAITED or one.iteration == 0)
+        moment
+        for moment in reversed(state.history)
+        if moment.checked and (moment.movement is not Movement.WAITED or moment.iteration == 0)
     )
     last = next(checked, None)
-    initial_failures = next((one.failing for one in state.history if one.iteration == 0 and one.failing_tests), ())
+    initial_failures = next((moment.failing for moment in state.history if moment.iteration == 0 and moment.failing_tests), ())
     return Subject(
         project=project,
         task_type=known or task_type(state.config.goal, initial_failures, state.config.preset),
@@ -72,10 +74,10 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
     """Episode of one iteration, up to the judge. `subject`: at its start; `recalled`: lessons in its prompt."""
     state, evidence, moment = view.state, view.evidence, overseen.moment
     # undecided criteria say nothing about the work
-    verdicts = [one for one in evidence.judgement.criteria if not one.cannot_tell] if evidence.judgement else []
+    verdicts = [verdict for verdict in evidence.judgement.criteria if not verdict.cannot_tell] if evidence.judgement else []
     # the work as subjects of its commits, oldest first, as many as fit
     commits = reversed(evidence.execution.change.commits)
-    subjects = (one.subject for one in commits if not one.subject.startswith(OURS))
+    subjects = (commit.subject for commit in commits if not commit.subject.startswith(OURS))
     approach_parts = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects)
     return Episode(
         uid=state.uid,
@@ -96,12 +98,12 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
         troubles=moment.troubles if moment else (),
         approach=join_fitting(approach_parts, LONGEST_APPROACH, "; "),
         files=_distinct_names(evidence.execution.change.files, MOST_FILES),
-        told=tuple(one.lesson for one in recalled.reminders),
-        guarded=tuple(one.id for one in recalled.guardrails),
+        told=tuple(reminder.lesson for reminder in recalled.reminders),
+        guarded=tuple(guardrail.id for guardrail in recalled.guardrails),
         learning=overseen.oversight.learning,
         verdicts=tuple(
-            GradedCriterion(criterion=one.criterion, met=one.met, reason=short_line(one.reason, LONGEST_REASON))
-            for one in verdicts[:MOST_CRITERIA]
+            GradedCriterion(criterion=verdict.criterion, met=verdict.met, reason=short_line(verdict.reason, LONGEST_REASON))
+            for verdict in verdicts[:MOST_CRITERIA]
         ),
     )
 

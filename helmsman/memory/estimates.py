@@ -16,45 +16,47 @@ HOURS_FROM = 120  # minutes from which hours are shown
 def estimate(summaries: Iterable[Summary], subject: Subject) -> Estimate | None:
     """Estimate for a subject; None if too few similar loops have completed."""
     # a waiting loop has not ended, and one without an iteration did no work
-    ended = (one for one in summaries if one.outcome is not Outcome.WAITING and one.iterations > 0)
-    similar = [one for one in ended if one.subject.task_type is subject.task_type]
-    of_project = _newest([one for one in similar if one.subject.project == subject.project])
+    ended = (loop for loop in summaries if loop.outcome is not Outcome.WAITING and loop.iterations > 0)
+    similar = [loop for loop in ended if loop.subject.task_type is subject.task_type]
+    of_project = _newest([loop for loop in similar if loop.subject.project == subject.project])
     return _estimate_from(of_project, subject.project) or _estimate_from(_newest(similar), "")
 
 
-def format_estimate(of: Estimate) -> str:
+def format_estimate(estimate: Estimate) -> str:
     """Text for people at the start of a loop."""
-    low, high = of.minutes.low, of.minutes.high
+    low, high = estimate.minutes.low, estimate.minutes.high
     time_text = _span_text(low, high, "minute") if high < HOURS_FROM else _span_text(low / 60, high / 60, "hour", 1)
-    dollars = " to ".join(dict.fromkeys(map(format_money, (of.dollars.low, of.dollars.high)))) if of.dollars else ""
-    where = "in this project" if of.project else "in all projects"
-    completed = f"{of.loops} of {round(of.loops / of.completed)} such loops completed ({of.task_type} {where})"
-    iterations = f"{_span_text(of.iterations.low, of.iterations.high, 'iteration')} (median {of.iterations.median:.0f})"
+    dollars = " to ".join(dict.fromkeys(map(format_money, (estimate.dollars.low, estimate.dollars.high)))) if estimate.dollars else ""
+    where = "in this project" if estimate.project else "in all projects"
+    loops = round(estimate.loops / estimate.completed)
+    completed = f"{estimate.loops} of {loops} such loops completed ({estimate.task_type} {where})"
+    count = estimate.iterations
+    iterations = f"{_span_text(count.low, count.high, 'iteration')} (median {count.median:.0f})"
     return f"similar work took {', '.join(filter(None, (iterations, time_text, dollars)))}; {completed}"
 
 
 def _span_text(low: float, high: float, noun: str, digits: int = 0) -> str:
-    span = " to ".join(dict.fromkeys(f"{one:.{digits}f}" for one in (low, high)))
+    span = " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in (low, high)))
     return f"{span} {noun if span == '1' else f'{noun}s'}"
 
 
 def _newest(summaries: Sequence[Summary]) -> list[Summary]:
-    return sorted(summaries, key=lambda one: (one.ended_at, one.uid), reverse=True)[:NEWEST]
+    return sorted(summaries, key=lambda loop: (loop.ended_at, loop.uid), reverse=True)[:NEWEST]
 
 
 def _estimate_from(ended: Sequence[Summary], project: str) -> Estimate | None:
-    done = [one for one in ended if one.outcome is Outcome.COMPLETED]
+    done = [loop for loop in ended if loop.outcome is Outcome.COMPLETED]
     if len(done) < FEWEST:
         return None
-    priced = [one for one in done if Capability.COST not in one.untold]
+    priced = [loop for loop in done if Capability.COST not in loop.untold]
     return Estimate(
         task_type=done[0].subject.task_type,
         project=project,
         loops=len(done),
         completed=len(done) / len(ended),
-        iterations=_range(done, lambda one: one.iterations),
-        minutes=_range(done, lambda one: one.seconds / 60),
-        dollars=_range(priced, lambda one: one.cost_usd) if priced else None,
+        iterations=_range(done, lambda loop: loop.iterations),
+        minutes=_range(done, lambda loop: loop.seconds / 60),
+        dollars=_range(priced, lambda loop: loop.cost_usd) if priced else None,
     )
 
 

@@ -40,7 +40,7 @@ BY_MACHINE = ENVIRONMENT_FAILURES.union(map(FailureClass, ("usage", "missing_com
 
 def lessons_of_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[Observation, ...]:
     """Lessons of this iteration. `earlier`: previous episodes in any order."""
-    by_attempt = {(one.iteration, one.attempt): one for one in earlier if one.uid == episode.uid}
+    by_attempt = {(past.iteration, past.attempt): past for past in earlier if past.uid == episode.uid}
     before = [by_attempt[at] for at in sorted(by_attempt) if at < (episode.iteration, episode.attempt)][-LOOKED_BACK:]
     return (*_strategies(episode, before), *_criteria(episode, before), *_antipatterns(episode, before))
 
@@ -51,7 +51,7 @@ def lessons_of_loop(state: LoopState, summary: Summary) -> tuple[Observation, ..
     Other loops do not show that their way leads to the goal.
     """
     iterations = f"Loop {short_line(summary.loop, 80)}, {plural(summary.iterations, 'iteration')}."
-    details, found = (iterations, "From the notes of a completed loop."), list[Observation]()
+    details, lessons = (iterations, "From the notes of a completed loop."), list[Observation]()
     for decision in state.memory.decisions[-MOST_CHOICES:] if summary.outcome is Outcome.COMPLETED else ():
         # it says what was chosen, and orders nothing
         is_usable = terms(decision.chose) and describes_work(f"{decision.chose} {decision.rejected}")
@@ -68,12 +68,12 @@ def lessons_of_loop(state: LoopState, summary: Summary) -> tuple[Observation, ..
             f"To be revisited if {quote(decision.revisit_if, _SIDE)}." if decision.revisit_if else "",
         )
         confidence = _CHOICES[bool(decision.reason and decision.rejected)]
-        found.append(observation(summary, LessonKind.CONVENTION, join_fitting(sentences, LONGEST_TEXT), details, confidence))
-    return tuple(found)
+        lessons.append(observation(summary, LessonKind.CONVENTION, join_fitting(sentences, LONGEST_TEXT), details, confidence))
+    return tuple(lessons)
 
 
 def observation(
-    of: Episode | Summary,
+    origin: Episode | Summary,
     kind: LessonKind,
     text: str,
     detail: Iterable[str],
@@ -88,11 +88,11 @@ def observation(
         kind=kind,
         text=text,
         detail=join_fitting(detail, LONGEST_DETAIL),
-        subject=of.subject.model_copy(update={"failures": failures, "tests": tests}),
+        subject=origin.subject.model_copy(update={"failures": failures, "tests": tests}),
         failure=failures[0] if warns else None,
         confidence=confidence,
         good=not warns,
-        source=of.uid,
+        source=origin.uid,
         by=by,
     )
 
@@ -101,7 +101,7 @@ def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observa
     """Strategy of the first iteration that proved or nearly completed the work. None if nothing else was tried before: the
     history shows already that this one ended the failures.
     """
-    best = max((one.completion for one in before if one.checked), default=0.0)
+    best = max((past.completion for past in before if past.checked), default=0.0)
     has_succeeded = episode.completion >= SUCCESS > best and episode.movement is Movement.FORWARD
     if not episode.checked or not (has_succeeded or episode.completion >= 1 > best):
         return
@@ -152,8 +152,8 @@ def _failed_attempts(
 
 def _ineffective_approaches(episodes: Iterable[Episode]) -> tuple[str, ...]:
     """The newest distinct approaches without effect."""
-    without_effect = (one for one in episodes if one.movement not in GOT_ON)
-    return tuple(dict.fromkeys(approach for one in without_effect if (approach := _descriptive_parts(one.approach))))[
+    without_effect = (episode for episode in episodes if episode.movement not in GOT_ON)
+    return tuple(dict.fromkeys(approach for episode in without_effect if (approach := _descriptive_parts(episode.approach))))[
         -MOST_TRIED:
     ]
 
@@ -177,23 +177,25 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
 
 def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
     """Antipatterns, at most one for each class of failure."""
-    found: dict[FailureClass, Observation] = {}
+    lessons: dict[FailureClass, Observation] = {}
     for error, row, why in _repeated_failures(episode, before):
         approaches = _ineffective_approaches(row)
         if len(approaches) >= LEAST_TRIED:  # a failure is obvious; what did not help is not
             joined_approaches = ", ".join(quote(approach, _TRIED) for approach in approaches)
             text = f"{quote(place(error), _SIDE)} kept failing. Tried without effect: {joined_approaches}."
-            found.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
-    worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
+            lessons.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
+    worked = [*(past for past in before if past.movement is not Movement.WAITED), episode]
     for error in episode.troubles:  # in the sessions of several iterations; reported once, when there are enough
-        sessions = [any(met.times >= TIMES for met in _errors_at(error, one.troubles)) for one in worked[-IN_SESSIONS - 1 :]]
+        sessions = [
+            any(trouble.times >= TIMES for trouble in _errors_at(error, past.troubles)) for past in worked[-IN_SESSIONS - 1 :]
+        ]
         is_new = len(sessions) == IN_SESSIONS or not sessions[0]
         if error.kind in BY_MACHINE and error.where and len(sessions) >= IN_SESSIONS and all(sessions[-IN_SESSIONS:]) and is_new:
             why = f"{_join_kinds((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
             quotation = f"{quote(place(error), _SIDE)}: {quote(error.message, _REASON)}"
             text = f"{_join_kinds((error.kind,)).capitalize()} in consecutive sessions at {quotation}."
-            found.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
-    yield from found.values()
+            lessons.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
+    yield from lessons.values()
 
 
 def _antipattern(episode: Episode, error: ErrorVector, text: str, why: str, confidence: float) -> Observation:
@@ -208,9 +210,11 @@ def _repeated_failures(episode: Episode, before: Sequence[Episode]) -> Iterator[
     for item in episode.learning:
         if item.level < INTERVENED or levels.get(item.kind, 0) >= INTERVENED:
             continue
-        row = [*(one for one in before if one.checked), episode][-max(item.in_row, 1) :]
+        row = [*(past for past in before if past.checked), episode][-max(item.in_row, 1) :]
         errors = [error for error in episode.errors if error.kind is item.kind]
-        issue = next((error for error in errors if place(error) and all(any(_errors_at(error, one.errors)) for one in row)), None)
+        issue = next(
+            (error for error in errors if place(error) and all(any(_errors_at(error, past.errors)) for past in row)), None
+        )
         if issue and item.kind is not FailureClass.OTHER:  # for OTHER the place is only a program
             yield issue, row, f"{_join_kinds((item.kind,))} in {plural(item.in_row, 'iteration')} in a row"
 
@@ -226,4 +230,4 @@ def _join_kinds(kinds: Sequence[FailureClass]) -> str:
 
 def _errors_at(place_of: ErrorVector, errors: Iterable[ErrorVector]) -> Iterator[ErrorVector]:
     """Errors of the same class at the same place."""
-    return (one for one in errors if one.kind is place_of.kind and place(one) == place(place_of))
+    return (error for error in errors if error.kind is place_of.kind and place(error) == place(place_of))

@@ -60,8 +60,8 @@ def update_after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: da
     updated = guardrail
     if any(guardrail.id in episode.guarded for episode in episodes):
         # its class before an iteration, in its checks, or inside the session
-        occurred = {error.kind for one in episodes for error in (*one.errors, *one.troubles)}.union(
-            *(one.subject.failures for one in episodes)
+        occurred = {error.kind for episode in episodes for error in (*episode.errors, *episode.troubles)}.union(
+            *(episode.subject.failures for episode in episodes)
         )
         is_needed = guardrail.failure is None or guardrail.failure in occurred
         updated = guardrail.model_copy(
@@ -120,10 +120,10 @@ def effect_text(guardrail: Guardrail) -> str:
     return f"{result}: {guardrail.failure} failures in {before} before, in {since} since it is shown; {shown}{quiet}{note}"
 
 
-def _log_binomial(of: int, some: int) -> float:
+def _log_binomial(total: int, chosen: int) -> float:
     """Logarithm of the binomial coefficient, which may itself have thousands of digits."""
-    return math.lgamma(of + 1) - math.lgamma(some + 1) - math.lgamma(of - some + 1)
+    return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)
 
 
-def retire(why: str, one: Guardrail, now: datetime) -> Guardrail:
-    return one.model_copy(update={"retired": why, "retired_at": now})
+def retire(why: str, guardrail: Guardrail, now: datetime) -> Guardrail:
+    return guardrail.model_copy(update={"retired": why, "retired_at": now})

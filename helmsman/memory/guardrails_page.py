@@ -53,25 +53,25 @@ class Edits(Record):
 def render(guardrails: Sequence[Guardrail], rest: str = "") -> str:
     """Text of the file: guardrails in the given order, and a person's notes."""
     lines = [TITLE, "", HELP, ""]
-    for one in guardrails:
-        by = "written by a person" if one.by == "person" else clean(one.origin) or "unknown"
-        suffix = "; reworded by a person" if one.edited and one.by != "person" else ""
-        lines += _section(one, f" <!-- g:{code_of(one)[1:]} -->")
-        lines += [f"> Origin: {by}{suffix}", ">", f"> Effect: {effect_text(one)}", ""]
+    for guardrail in guardrails:
+        by = "written by a person" if guardrail.by == "person" else clean(guardrail.origin) or "unknown"
+        suffix = "; reworded by a person" if guardrail.edited and guardrail.by != "person" else ""
+        lines += _section(guardrail, f" <!-- g:{code_of(guardrail)[1:]} -->")
+        lines += [f"> Origin: {by}{suffix}", ">", f"> Effect: {effect_text(guardrail)}", ""]
     if notes := _join_trimmed(rest.split("\n")):
         lines += [NOTES, "", notes, ""]
-    fingerprints = (f" {code_of(one)}={_fingerprint(one.trigger, one.instruction)}" for one in guardrails)
+    fingerprints = (f" {code_of(guardrail)}={_fingerprint(guardrail.trigger, guardrail.instruction)}" for guardrail in guardrails)
     return "\n".join([*lines, f"<!-- helmsman{''.join(fingerprints)} -->", ""])
 
 
 def render_for_agent(guardrails: Sequence[Guardrail]) -> str:
     """Read-only text for the agent, without instructions for editing: edits of its copy are ignored."""
-    return "\n".join([TITLE, "", *(line for one in guardrails for line in _section(one))])
+    return "\n".join([TITLE, "", *(line for guardrail in guardrails for line in _section(guardrail))])
 
 
-def _section(one: Guardrail, comment: str = "") -> list[str]:
-    body = _LOOKS_LIKE_OURS.sub(r"\1\\", _join_trimmed(one.instruction.split("\n")))
-    return [f"## {_normalised_trigger(one.trigger) or ALWAYS}{comment}", "", body, ""]
+def _section(guardrail: Guardrail, comment: str = "") -> list[str]:
+    body = _LOOKS_LIKE_OURS.sub(r"\1\\", _join_trimmed(guardrail.instruction.split("\n")))
+    return [f"## {_normalised_trigger(guardrail.trigger) or ALWAYS}{comment}", "", body, ""]
 
 
 def code_of(guardrail: Guardrail) -> str:
@@ -127,36 +127,35 @@ def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> 
             if not is_guardrails_file
             else f"it is longer than {LARGEST:,} characters"
         )
-        return Edits(guardrails=tuple(one for one in known if not one.retired), problems=(why,), broken=True)
-    by_code, mark = {code_of(one): one for one in known}, written or {}
+        return Edits(guardrails=tuple(guardrail for guardrail in known if not guardrail.retired), problems=(why,), broken=True)
+    by_code, mark = {code_of(guardrail): guardrail for guardrail in known}, written or {}
     remaining, active, flaws = dict(by_code), dict[str, Guardrail](), list[str]()
     for block in blocks[:MOST]:
-        one, shown, fingerprint = (
-            remaining.pop(block.code, None),
-            mark.get(block.code),
-            _fingerprint(block.trigger, block.instruction),
-        )
-        if one is None and fingerprint == shown:
+        guardrail, written_print = remaining.pop(block.code, None), mark.get(block.code)
+        fingerprint = _fingerprint(block.trigger, block.instruction)
+        if guardrail is None and fingerprint == written_print:
             continue  # deleted elsewhere, or duplicated here
-        after = one
-        if one is None or fingerprint not in {shown, _fingerprint(one.trigger, one.instruction)}:  # reworded by a person
+        after = guardrail
+        stored = guardrail and _fingerprint(guardrail.trigger, guardrail.instruction)
+        if guardrail is None or fingerprint not in {written_print, stored}:  # reworded by a person
             if flaw := block.flaw():
                 where = f"line {block.number}, {(block.trigger or ALWAYS)[:60]!r}"
                 flaws.append(f"{where}: {flaw}; the file is not written until that is fixed")
             else:
                 name = code(f"{project}\0person\0{fingerprint}")
                 created = Guardrail(id=name, project=project, instruction=block.instruction, by="person", created_at=now)
-                after = _with_person_words(one or active.get(name) or remaining.pop(name, created), block)
+                after = _with_person_words(guardrail or active.get(name) or remaining.pop(name, created), block)
         if after and not after.retired:
             active[code_of(after)] = after
     flaws += [f"more than {MOST} guardrails; the file is not written until there are fewer"] if len(blocks) > MOST else []
-    missing = {name: one for name, one in remaining.items() if not one.retired}
-    removed = [one.model_copy(update={"retired": REMOVED, "retired_at": now}) for name, one in missing.items() if name in mark]
-    active |= {name: one for name, one in missing.items() if name not in mark}
+    missing = {name: guardrail for name, guardrail in remaining.items() if not guardrail.retired}
+    retired: dict[str, Any] = {"retired": REMOVED, "retired_at": now}
+    removed = [guardrail.model_copy(update=retired) for name, guardrail in missing.items() if name in mark]
+    active |= {name: guardrail for name, guardrail in missing.items() if name not in mark}
     unmarked = ["Helmsman's last line is missing, so nothing counts as deleted"] if written is None else []
     return Edits(
         guardrails=tuple(active.values()),
-        changed=(*(one for name, one in active.items() if one != by_code.get(name)), *removed),
+        changed=(*(guardrail for name, guardrail in active.items() if guardrail != by_code.get(name)), *removed),
         problems=tuple([*flaws, *unmarked][:MOST_PROBLEMS]),
         rest=_join_trimmed(rest),
         broken=bool(flaws),
@@ -168,9 +167,9 @@ def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None, b
     blocks, rest, has_title, in_notes = list[_Block](), list[str](), False, False
     target, written = rest, None
     for number, line in enumerate(map(str.rstrip, clean_lines(text).split("\n")), 1):
-        found, mark = _HEADING.fullmatch(line), _MARK.fullmatch(line)
-        if found and (found["code"] or not in_notes):
-            blocks.append(_Block(number, f"g{found['code'] or ''}", _normalised_trigger(found["words"]), []))
+        heading, mark = _HEADING.fullmatch(line), _MARK.fullmatch(line)
+        if heading and (heading["code"] or not in_notes):
+            blocks.append(_Block(number, f"g{heading['code'] or ''}", _normalised_trigger(heading["words"]), []))
             target, in_notes = blocks[-1].lines, False
         elif mark:
             written = written or dict(pair.split("=") for pair in mark["pairs"].split())
@@ -184,9 +183,9 @@ def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None, b
     return blocks, rest, written, has_title
 
 
-def _with_person_words(one: Guardrail, block: _Block) -> Guardrail:
+def _with_person_words(guardrail: Guardrail, block: _Block) -> Guardrail:
     """The guardrail with a person's words. A new instruction resets the counts of its effect."""
     words: dict[str, Any] = {"trigger": block.trigger, "instruction": block.instruction, "edited": True}
-    if one_line(block.instruction) != one_line(one.instruction):
+    if one_line(block.instruction) != one_line(guardrail.instruction):
         words |= {"after_seen": 0, "after_of": 0, "loops": 0}
-    return one.model_copy(update={**words, "unneeded": 0, "retired": "", "retired_at": None})
+    return guardrail.model_copy(update={**words, "unneeded": 0, "retired": "", "retired_at": None})

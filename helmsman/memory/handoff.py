@@ -113,19 +113,21 @@ def add_section(text: str, handoff: Handoff) -> str:
 
 def join_handoffs(more: str, left: str) -> str:
     """Text after the four sections, plus handoffs kept outside of the file, without duplicates."""
-    names = {one.name for one in handoffs(more)}
-    combined = "\n\n".join(filter(None, [more, *(one.text.rstrip() for one in handoffs(left) if one.name not in names)]))
+    names = {handoff.name for handoff in handoffs(more)}
+    combined = "\n\n".join(
+        filter(None, [more, *(handoff.text.rstrip() for handoff in handoffs(left) if handoff.name not in names)])
+    )
     return combined if len(combined) <= LONGEST_MORE else more
 
 
 def handoffs(text: str) -> list[Handoff]:
-    return [Handoff(found[0]) for found in _SECTION.finditer(text)]
+    return [Handoff(match[0]) for match in _SECTION.finditer(text)]
 
 
 def earlier_handoffs(more: str) -> str:
     """Earlier handoffs for a new loop, newest first and bounded; empty if there are none."""
     texts, room = list[str](), HANDED_TOKENS
-    for text in (one.in_prompt for one in handoffs(more)[::-1]):
+    for text in (handoff.in_prompt for handoff in handoffs(more)[::-1]):
         if texts and tokens(f"\n\n{text}") > room:
             break
         texts.append(trim(text, HANDED_TOKENS))

@@ -48,13 +48,11 @@ def _failed_without_progress(episode: Episode) -> frozenset[FailureClass]:
 def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequence[Guardrail] = ()) -> Conflict | None:
     """The first conflict between an instruction and the existing instructions or active guardrails, with both sentences."""
     proposed = read_imperatives("a new guardrail", instruction)
-    known = [order for one in active for order in read_imperatives("guardrails.md", one.instruction)] if proposed else []
+    known = [order for guardrail in active for order in read_imperatives("guardrails.md", guardrail.instruction)] if proposed else []
     for order in dict.fromkeys((*orders[:MOST_ORDERS], *known)) if proposed else ():
-        conflicts_across = (
-            one for one in find_conflicts((*proposed, order)) if (one.first in proposed) != (one.second in proposed)
-        )
-        if conflict := next(conflicts_across, None):
-            return conflict
+        for conflict in find_conflicts((*proposed, order)):
+            if (conflict.first in proposed) != (conflict.second in proposed):
+                return conflict
     return None
 
 
@@ -71,23 +69,23 @@ def create(
 
     `counts`: checked iterations of the project with a class, and all checked ones. Ids are deterministic.
     """
-    by_id = {one.id: one for one in known}
+    by_id = {guardrail.id: guardrail for guardrail in known}
     created, refused = list[Guardrail](), list[RefusedGuardrail]()
-    without_progress = {kind: [one for one in episodes if kind in _failed_without_progress(one)] for kind in FailureClass}
+    without_progress = {
+        kind: [episode for episode in episodes if kind in _failed_without_progress(episode)] for kind in FailureClass
+    }
     for kind in sorted(FailureClass, key=lambda kind: -len(without_progress[kind])):
         # iterations of this loop with progress do not count; for other loops this is unknown
-        with_progress, (seen, of) = (
-            sum(kind in failure_classes(one) for one in episodes) - len(without_progress[kind]),
-            counts.get(kind, (0, 0)),
-        )
+        with_progress = sum(kind in failure_classes(episode) for episode in episodes) - len(without_progress[kind])
+        seen, checked = counts.get(kind, (0, 0))
         is_due = without_progress[kind] and seen - with_progress >= GUARDRAIL_AFTER
-        proposed = _propose(project, kind, without_progress[kind], (seen, max(of, seen)), by_id, now) if is_due else None
+        proposed = _propose(project, kind, without_progress[kind], (seen, max(checked, seen)), by_id, now) if is_due else None
         if proposed is None:
             continue
-        active = [one for one in by_id.values() if not one.retired]
+        active = [guardrail for guardrail in by_id.values() if not guardrail.retired]
         why, conflict = "", contradiction(proposed.instruction, orders, active)
         if conflict is not None:
-            first, second = (f"“{clean(one.text)}” ({clean(one.place)})" for one in (conflict.first, conflict.second))
+            first, second = (f"“{clean(order.text)}” ({clean(order.place)})" for order in (conflict.first, conflict.second))
             why = f"{first} contradicts {second}: both are about {clean(conflict.about)}"
         elif len(active) >= most:
             why = f"{most} guardrails are the limit; delete one in guardrails.md"
@@ -121,11 +119,11 @@ def _propose(
     instruction = failure_advice()[kind]["do"]
     if kind in ENVIRONMENT_FAILURES or kind is FailureClass.OTHER:
         return None
-    for one in known.values():
-        is_ineffective = one.retired.startswith(Verdict.INEFFECTIVE) and one.instruction.startswith(instruction)
-        if one.failure is kind and (not one.retired or one.retired.startswith(REMOVED) or is_ineffective):
+    for guardrail in known.values():
+        is_ineffective = guardrail.retired.startswith(Verdict.INEFFECTIVE) and guardrail.instruction.startswith(instruction)
+        if guardrail.failure is kind and (not guardrail.retired or guardrail.retired.startswith(REMOVED) or is_ineffective):
             return None
-    seen, of = count
+    seen, checked = count
     numbers = ", ".join(str(episode.iteration) for episode in episodes[-_NUMBERS:])
     last = "the last ones are " if len(episodes) > _NUMBERS else ""
     return Guardrail(
@@ -136,9 +134,9 @@ def _propose(
         instruction=instruction,
         origin=(
             f"loop {clean(episodes[-1].loop)[:80]}: {kind} failures in {plural(len(episodes), 'iteration')} without "
-            f"progress ({last}{numbers}); in {seen} of {plural(of, 'checked iteration')} of the project"
+            f"progress ({last}{numbers}); in {seen} of {plural(checked, 'checked iteration')} of the project"
         ),
         before_seen=seen,
-        before_of=of,
+        before_of=checked,
         created_at=now,
     )

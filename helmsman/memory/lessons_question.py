@@ -58,7 +58,8 @@ class _Asked(StrictAnswer):
 def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> Question:
     """The question about an ended loop."""
     decisions = (
-        (f"- {one.chose}", f", because {one.reason}" if one.reason else "") for one in state.memory.decisions[-_CHOICES:]
+        (f"- {decision.chose}", f", because {decision.reason}" if decision.reason else "")
+        for decision in state.memory.decisions[-_CHOICES:]
     )
     facts = render(
         "lessons_facts",
@@ -82,17 +83,19 @@ def read_lessons(text: str, summary: Summary, episodes: Sequence[Episode]) -> tu
     answer = read_answer(text, "lessons", _Answer)
     if isinstance(answer, str):
         return answer
-    by_number = {one.iteration: one for one in shown_episodes(episodes, summary.uid)}
-    found: dict[str, Observation] = {}
-    for one in _valid_lessons(answer.lessons, summary, by_number):
-        found.setdefault(one.text.casefold(), one)
-    return tuple(found.values())[:MOST_LESSONS]
+    by_number = {episode.iteration: episode for episode in shown_episodes(episodes, summary.uid)}
+    lessons: dict[str, Observation] = {}
+    for lesson in _valid_lessons(answer.lessons, summary, by_number):
+        lessons.setdefault(lesson.text.casefold(), lesson)
+    return tuple(lessons.values())[:MOST_LESSONS]
 
 
 def shown_episodes(episodes: Sequence[Episode], uid: str) -> tuple[Episode, ...]:
     """Iterations for the question, oldest first: the newest ones of the loop, with the last attempt of each."""
     by_iteration = {
-        one.iteration: one for one in sorted(episodes, key=lambda one: (one.iteration, one.attempt)) if one.uid == uid
+        episode.iteration: episode
+        for episode in sorted(episodes, key=lambda episode: (episode.iteration, episode.attempt))
+        if episode.uid == uid
     }
     return tuple(by_iteration.values())[-SHOWN:]
 
@@ -131,10 +134,12 @@ def _valid_lessons(items: Sequence[object], summary: Summary, episodes: Mapping[
             yield observation(summary, LessonKind(lesson.kind), text, detail, confidence, failures, by="model")
 
 
-def _is_supported(found: _Found, summary: Summary, cited: Sequence[Episode]) -> bool:
-    if found.kind == LessonKind.CONVENTION:
+def _is_supported(lesson: _Found, summary: Summary, cited: Sequence[Episode]) -> bool:
+    if lesson.kind == LessonKind.CONVENTION:
         return summary.outcome is Outcome.COMPLETED
-    if found.kind == LessonKind.STRATEGY:
-        return any(one.movement is Movement.FORWARD or one.completion >= 1 for one in cited)
-    failing = [one for one in cited if any(error.kind == found.failure for error in (*one.errors, *one.troubles))]
+    if lesson.kind == LessonKind.STRATEGY:
+        return any(episode.movement is Movement.FORWARD or episode.completion >= 1 for episode in cited)
+    failing = [
+        episode for episode in cited if any(error.kind == lesson.failure for error in (*episode.errors, *episode.troubles))
+    ]
     return len(failing) >= WITNESSES

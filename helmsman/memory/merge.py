@@ -59,20 +59,20 @@ def lesson_similarity(one: Lesson, other: Lesson) -> float:
     return score if bool(one.tests) == bool(other.tests) else min(score, _OTHER_REACH)
 
 
-def _subject_text(one: Lesson) -> str:
+def _subject_text(lesson: Lesson) -> str:
     """Subject of a lesson: the first quotation in a rule's sentence."""
-    quotation = _QUOTATION.search(one.text) if one.by == "rules" else None
-    return quotation[1] if quotation else one.text
+    quotation = _QUOTATION.search(lesson.text) if lesson.by == "rules" else None
+    return quotation[1] if quotation else lesson.text
 
 
 def _exact_words(text: str) -> frozenset[str]:
     return frozenset(match.casefold().strip("`") for match in _EXACT.findall(text))
 
 
-def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, told: Collection[str] = ()) -> Lesson:  # noqa: A002
+def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, prompted: Collection[str] = ()) -> Lesson:  # noqa: A002
     """Merge an observation into the known lesson that says the same, or create a new one with this id.
 
-    `told`: ids of lessons that the loop was told; `credit` counts that loop.
+    `prompted`: ids of lessons in the loop's prompts; `credit` counts that loop.
     """
     new = Lesson(
         **seen.model_dump(include={"kind", "text", "detail", "failure", "confidence", "by"}),
@@ -86,14 +86,14 @@ def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, to
         created_at=now,
         updated_at=now,
     )
-    best = max(known, key=lambda one: lesson_similarity(one, new), default=None)
-    grown = merge(best, new, told=best.id in told) if best and lesson_similarity(best, new) >= SAME else new
+    best = max(known, key=lambda lesson: lesson_similarity(lesson, new), default=None)
+    grown = merge(best, new, prompted=best.id in prompted) if best and lesson_similarity(best, new) >= SAME else new
     return review(grown, now)
 
 
-def merge(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
+def merge(lesson: Lesson, new: Lesson, *, prompted: bool = False) -> Lesson:
     """Merge one more observation into the lesson."""
-    is_new_use = not told and not set(new.sources) <= set(lesson.sources)
+    is_new_use = not prompted and not set(new.sources) <= set(lesson.sources)
     # whose words to keep: a person's before the rules' before a model's, then those with more confidence
     has_more_confidence = lesson.observed == 1 and new.confidence > lesson.confidence and new.by != "person"
     takes_words = has_more_confidence if new.by == lesson.by else _RANK[new.by] > _RANK[lesson.by]
@@ -104,7 +104,7 @@ def merge(lesson: Lesson, new: Lesson, *, told: bool = False) -> Lesson:
             "observed": lesson.observed + 1,
             "uses": lesson.uses + is_new_use,
             "successes": lesson.successes + (is_new_use and new.successes),
-            "sources": (*(one for one in lesson.sources if one not in new.sources), *new.sources)[-MOST_SOURCES:],
+            "sources": (*(source for source in lesson.sources if source not in new.sources), *new.sources)[-MOST_SOURCES:],
             "tests": tuple(dict.fromkeys((*lesson.tests, *new.tests)))[:MOST_TESTS],
             "failure": lesson.failure or new.failure,
             "updated_at": max(new.updated_at, lesson.updated_at),

@@ -58,39 +58,39 @@ class SearchHit:
 
 
 class _Weighed(NamedTuple):
-    found: SearchHit
+    hit: SearchHit
     own: bool  # of the same project
     tests: int  # of the lesson that fail now
     score: float
 
     @property
     def lesson(self) -> Lesson:
-        return self.found.lesson
+        return self.hit.lesson
 
     @property
     def warns(self) -> bool:
         return self.lesson.kind is LessonKind.ANTIPATTERN
 
 
-def reminders(found: Iterable[SearchHit], subject: Subject, now: datetime, allowance: int) -> tuple[Reminder, ...]:
+def reminders(hits: Iterable[SearchHit], subject: Subject, now: datetime, allowance: int) -> tuple[Reminder, ...]:
     """Choose the best of the found lessons, in at most `allowance` tokens.
 
     Lessons of this project come before those of others, and antipatterns last.
     """
     # each lesson once, as it fits best, whichever way it was come upon
-    best = {one.lesson.id: one for one in sorted(found, key=lambda one: one.text)}
-    weighed = (_score(one, subject) for one in best.values())
-    relevant = [one for one in weighed if one is not None]
-    relevant.sort(key=lambda one: (-one.score, -one.lesson.updated_at.timestamp(), one.lesson.id))
+    best = {hit.lesson.id: hit for hit in sorted(hits, key=lambda hit: hit.text)}
+    weighed = (_score(hit, subject) for hit in best.values())
+    relevant = [hit for hit in weighed if hit is not None]
+    relevant.sort(key=lambda hit: (-hit.score, -hit.lesson.updated_at.timestamp(), hit.lesson.id))
     chosen = _choose(relevant, subject, now, allowance)
-    return tuple(told for _, told in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own)))
+    return tuple(reminder for _, reminder in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own)))
 
 
-def _score(found: SearchHit, subject: Subject) -> _Weighed | None:
+def _score(hit: SearchHit, subject: Subject) -> _Weighed | None:
     """Score a lesson; None if it is unproven or has too little in common. Common features combine like probabilities: each takes
     its share of the remainder.
     """
-    lesson = found.lesson
+    lesson = hit.lesson
     is_usable = lesson.tier is Tier.SEMANTIC and not lesson.retired and lesson.text.strip()
     if not is_usable or lesson.confidence < MIN_CONFIDENCE or lesson.success_rate < MIN_SUCCESS:
         return None
@@ -102,14 +102,14 @@ def _score(found: SearchHit, subject: Subject) -> _Weighed | None:
         return None
     own, tests = lesson.project == subject.project, len(set(lesson.tests) & set(subject.tests))
     smaller = min(len(lesson.tests), len(subject.tests))
-    unrelated = 1 - found.text * min(found.words / ENOUGH_WORDS, 1)
+    unrelated = 1 - hit.text * min(hit.words / ENOUGH_WORDS, 1)
     unrelated *= 1 - SAME_TEST * (tests / smaller if smaller else 0)
     unrelated *= 1 - SAME_CLASS * (lesson.failure in subject.failures)
     unrelated *= 1 - OWN_CONVENTION * (own and lesson.kind is LessonKind.CONVENTION)
     type_fits = lesson.task_type is subject.task_type
     relevance = (1 - unrelated) * (1 if type_fits else OTHER_TYPE) * (1 if own else OTHER_PROJECT)
     score = relevance**POWER * lesson.confidence * lesson.success_rate
-    return _Weighed(found, own, tests, score) if relevance >= LEAST else None
+    return _Weighed(hit, own, tests, score) if relevance >= LEAST else None
 
 
 def _choose(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowance: int) -> list[tuple[_Weighed, Reminder]]:
@@ -117,32 +117,33 @@ def _choose(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowan
     room_left = {True: MOST_ANTIPATTERNS, False: MOST_LESSONS}
     chosen: list[tuple[_Weighed, Reminder]] = []
     chosen_words: list[tuple[LessonKind, frozenset[str]]] = []
-    for one in ranked:
-        kind, words = one.lesson.kind, frozenset(terms(one.lesson.text))
+    for candidate in ranked:
+        kind, words = candidate.lesson.kind, frozenset(terms(candidate.lesson.text))
         # only of the same kind: a warning may have the words of a strategy, and both are needed
         repeated = any(
             kind is other and len(words & other_words) >= ALIKE * len(words | other_words) for other, other_words in chosen_words
         )
-        if repeated or not room_left[one.warns]:
+        if repeated or not room_left[candidate.warns]:
             continue
-        lesson, same_type = one.lesson, one.lesson.task_type is subject.task_type
-        failing = f"{one.tests} of its {plural(len(lesson.tests), 'test')} {'fails' if one.tests == 1 else 'fail'} now"
+        lesson, same_type = candidate.lesson, candidate.lesson.task_type is subject.task_type
+        verb = "fails" if candidate.tests == 1 else "fail"
+        failing = f"{candidate.tests} of its {plural(len(lesson.tests), 'test')} {verb} now"
         has_class = lesson.failure is not None and lesson.failure in subject.failures
         reasons = (
-            "of this project" if one.own else "of another project",
+            "of this project" if candidate.own else "of another project",
             f"{'the same' if same_type else 'another'} type of work ({lesson.task_type})",
-            f"{plural(one.found.words, 'word')} in common with the goal, {one.found.text:.0%} by weight",
-            failing if one.tests else "",
+            f"{plural(candidate.hit.words, 'word')} in common with the goal, {candidate.hit.text:.0%} by weight",
+            failing if candidate.tests else "",
             f"its class of failure ({lesson.failure}) occurs now" if has_class else "",
             f"confidence {lesson.confidence:.2f}",
             f"{lesson.successes} of {plural(lesson.uses, 'use')} went well",
             f"seen {plural(max((now - lesson.updated_at).days, 0), 'day')} ago",
         )
         why = "; ".join(filter(None, reasons))
-        reminder = Reminder(lesson=lesson.id, kind=kind, text=lesson.text, why=why, score=round(one.score, 4))
+        reminder = Reminder(lesson=lesson.id, kind=kind, text=lesson.text, why=why, score=round(candidate.score, 4))
         if reminders_cost([*(earlier for _, earlier in chosen), reminder]) <= allowance:
-            room_left[one.warns] -= 1
-            chosen.append((one, reminder))
+            room_left[candidate.warns] -= 1
+            chosen.append((candidate, reminder))
             chosen_words.append((kind, words))
         if not any(room_left.values()):
             break

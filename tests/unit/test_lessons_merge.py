@@ -43,7 +43,7 @@ def is_same(one: Observation, other: Observation) -> bool:
 
 
 def grow(lesson: Lesson, seen: Observation, at: datetime = NOW, *, told: bool = False) -> Lesson:
-    return merge(lesson, made(seen, at), told=told)
+    return merge(lesson, made(seen, at), prompted=told)
 
 
 SAYING = ("Cache the parsed configuration", "Cache parsed configurations", "Do not cache the parsed configuration")
