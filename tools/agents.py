@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
 from helmsman.agents.fitting import CAPABILITY_TEXTS
 from helmsman.records.agents import TELLS, AgentKind, Capability
-from tasks.agents.catalogue import built_in
+from tasks.agents.catalogue import built_in_agents
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "agents.md"
@@ -23,7 +23,7 @@ _KNOWN_BY = {
 
 
 def tables() -> Mapping[str, str]:
-    agents = list(built_in())
+    agents = list(built_in_agents())
     made = {"capabilities": _capabilities(agents), "commands": _commands(agents), "lacks": _lacks(), "formats": _formats()}
     return {name: "\n".join(rows) for name, rows in made.items()}
 

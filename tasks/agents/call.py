@@ -144,12 +144,12 @@ class Meter:
         """Why the session must end; empty while it may continue."""
         self._allowed, self._usage = allowed, Usage()
 
-    def read(self, usage: Usage, *, goes_on: bool) -> None:
-        """Take the usage so far. `goes_on`: the session calls its model again; only then it has to be ended."""
+    def read(self, usage: Usage, *, continues: bool) -> None:
+        """Take the usage so far. `continues`: the session calls its model again; only then it has to be ended."""
         if usage != self._usage:
             self._usage = usage
             publish(UsageCounted(usage=usage))
-        if goes_on and self._allowed is not None and usage.cost_usd >= self._allowed and not self.used_up:
+        if continues and self._allowed is not None and usage.cost_usd >= self._allowed and not self.used_up:
             self.used_up = f"used {money(usage.cost_usd)} of this call's budget of {money(self._allowed)}"
 
     def conclude(self, call: AgentCall) -> AgentCall:
@@ -177,8 +177,8 @@ class Listener:
     def must_end(self) -> bool:
         return bool(self.watch.pain or self.meter.used_up)
 
-    def tell(self, heard: Sequence[ToolInvocation | ToolResult]) -> None:
-        for event in heard:
+    def handle(self, events: Sequence[ToolInvocation | ToolResult]) -> None:
+        for event in events:
             if isinstance(event, ToolInvocation):
                 detail = detail_of(without_secrets(event.arguments))  # redact before it is truncated
                 publish(

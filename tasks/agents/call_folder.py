@@ -74,7 +74,7 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
     return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
 
 
-def session_asked_for(folder: CallFolder) -> KeptSession | None:
+def requested_session(folder: CallFolder) -> KeptSession | None:
     """The session that the call in this folder was asked to resume."""
     session = (_read_start(folder) or {}).get("session")
     return KeptSession.model_validate(session) if session else None
@@ -146,7 +146,7 @@ def _read_transcript(folder: CallFolder) -> ClaudeReader | DialectReader:
             for line in lines:
                 reader.feed(line)
             return reader
-        claude = ClaudeReader(session_asked_for(folder))
+        claude = ClaudeReader(requested_session(folder))
         for event in filter(None, map(parse_event, lines)):
             claude.feed(event)
     return claude

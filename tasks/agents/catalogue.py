@@ -49,34 +49,34 @@ class Catalogue(NamedTuple):
     form: str
     """Description of the format, for messages."""
 
-    def ours(self) -> dict[str, Path]:
+    def built_in_files(self) -> dict[str, Path]:
         """The built-in files, by name."""
         return {path.stem: path for path in sorted(self.built_in.glob(f"*{self.ending}"))}
 
-    def theirs(self, top: Path) -> dict[str, Path]:
+    def repository_files(self, top: Path) -> dict[str, Path]:
         """The repository's own files, by name; each replaces a built-in one."""
         place = top / self.folder
         files = sorted(place.glob(f"*{self.ending}"))[:MOST_FILES] if place.is_dir() else []
         return {path.stem: path for path in files if is_name(path.stem)}
 
-    def all(self, top: Path) -> dict[str, Path]:
-        return dict(sorted((self.ours() | self.theirs(top)).items()))
+    def all_files(self, top: Path) -> dict[str, Path]:
+        return dict(sorted((self.built_in_files() | self.repository_files(top)).items()))
 
-    def where(self, path: Path) -> str:
+    def display_name(self, path: Path) -> str:
         """The name of one of these files in messages."""
         return path.name if path.is_relative_to(self.built_in) else f"{self.folder}/{path.name}"
 
     def read(self, path: Path, top: Path | None, make: Callable[[str, str], T]) -> T:
         """Read a definition. Raises OperatorError where it is invalid, or its name differs from the file's."""
-        where = self.where(path)
+        where = self.display_name(path)
         if top is not None and not path.is_relative_to(self.built_in):
             path = resolve_inside(top, path.relative_to(top), where)
-        found = make(read_text(path, self.form), where)
-        if found.name != Path(where).stem:
+        definition = make(read_text(path, self.form), where)
+        if definition.name != Path(where).stem:
             expected = f'name = "{Path(where).stem}"'
             problem = f"{where}: its {self.kind} has another name than the file"
-            raise OperatorError(problem, expected=expected, found=display(found.name), remedy="rename one")
-        return found
+            raise OperatorError(problem, expected=expected, found=display(definition.name), remedy="rename one")
+        return definition
 
 
 AGENTS = Catalogue("agent", ".helmsman/agents", Path(__file__).parent / "presets", ".toml", "a file in TOML")
@@ -103,7 +103,7 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
         return None
     if config.kind == TEMPLATE:
         return template_kind(config)
-    path = (AGENTS.ours() | repository_agents(top)).get(config.kind)
+    path = (AGENTS.built_in_files() | repository_agents(top)).get(config.kind)
     if path is None:
         names = agent_names(top)
         raise OperatorError(
@@ -115,27 +115,27 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
 
 
 def agent_names(top: Path) -> list[str]:
-    return [CLAUDE, *sorted({*AGENTS.ours(), *repository_agents(top)}), TEMPLATE]
+    return [CLAUDE, *sorted({*AGENTS.built_in_files(), *repository_agents(top)}), TEMPLATE]
 
 
-def built_in() -> Iterator[AgentKind]:
+def built_in_agents() -> Iterator[AgentKind]:
     """The built-in agents, by name."""
-    return (AGENTS.read(path, None, read_kind) for path in AGENTS.ours().values())
+    return (AGENTS.read(path, None, read_kind) for path in AGENTS.built_in_files().values())
 
 
 def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
     """Path of `agent.binary`, or of the kind's program: from PATH or relative to the repository. Raises OperatorError."""
     program = config.binary or kind.program
     path = os.path.expanduser(program)  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
-    found = shutil.which(str(top / path) if "/" in path else path)
-    if found is None:
+    path_of_program = shutil.which(str(top / path) if "/" in path else path)
+    if path_of_program is None:
         raise OperatorError(
             f"the program of {kind.name} was not found",
             expected="agent.binary, or its usual name on PATH",
             found=display(program),
             remedy=f"install it{f' ({kind.install})' if kind.install else ''}, or set agent.binary",
         )
-    return Path(found).absolute()
+    return Path(path_of_program).absolute()
 
 
 def _refuse(resolved: LoopSettings, names: Sequence[str], owner: str, expected: str, remedy: str) -> None:
@@ -148,4 +148,4 @@ def _refuse(resolved: LoopSettings, names: Sequence[str], owner: str, expected: 
 
 def repository_agents(top: Path) -> dict[str, Path]:
     """The repository's agent files, by name, without the two reserved names."""
-    return {name: path for name, path in AGENTS.theirs(top).items() if name not in {CLAUDE, TEMPLATE}}
+    return {name: path for name, path in AGENTS.repository_files(top).items() if name not in {CLAUDE, TEMPLATE}}

@@ -21,9 +21,9 @@ from helmsman.records.state import LoopState
 from helmsman.render.spans import trace_context
 from tasks.agents import template
 from tasks.agents.call import Listener, Order, allowed_cost, record_end, run_program
-from tasks.agents.call_folder import KILLED, begin, discard_call, finished_call, interrupted_call, session_asked_for
+from tasks.agents.call_folder import KILLED, begin, discard_call, finished_call, interrupted_call, requested_session
 from tasks.agents.hooks import TOKEN, context_window, settings, steering, stop_seconds
-from tasks.agents.project_settings import pinned
+from tasks.agents.project_settings import pinned_variables
 from tasks.agents.steering import Steering
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_sandbox
@@ -60,7 +60,7 @@ def _call_claude(order: Order) -> AgentCall:
     environment = {**variables, **trace, **inner_depth(config), **identity, **order.credentials}
     call = finished_call(folder) or _make_call(order, environment, order.session)
     is_unknown_session = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
-    if is_unknown_session and session_asked_for(folder) is not None:  # the session is gone; also detected after a crash
+    if is_unknown_session and requested_session(folder) is not None:  # the session is gone; also detected after a crash
         discard_call(folder)
         call = _make_call(order, environment, None)
     return record_end(folder, call, lambda call: call.tool_calls == 0)
@@ -100,7 +100,7 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
     begin(order.folder, order.prompt, order.start, session)
-    config, variables = claude_config(state), pinned(environment, state.config)
+    config, variables = claude_config(state), pinned_variables(environment, state.config)
     allowed, is_priced = allowed_cost(state, config.max_cost_usd), has_known_prices(config, state, environment)
     reader = ClaudeReader(session, config.disallowed_tools)
     options = arguments(config, max_cost=None if is_priced else allowed, system=order.system, session=session)
@@ -181,13 +181,13 @@ class ClaudeListener(Listener):
         if event is None:
             return
         self.reader.feed(event)
-        if self._steers and not self._steers.heard and is_model_message(event):
+        if self._steers and not self._steers.prompt_seen and is_model_message(event):
             self.ignores_hooks = True
         events = (*tool_calls(event), *tool_results(event))
-        self.meter.read(self.reader.usage, goes_on=bool(events))
+        self.meter.read(self.reader.usage, continues=bool(events))
         if self._steers and self.meter.used_up:
             self._steers.end(self.meter.used_up)
-        self.tell(events)
+        self.handle(events)
         if self._steers:
             self._steers.follow(event)
             self._steers.observe(self.reader.context(context_window(self._state, self.reader.model)))

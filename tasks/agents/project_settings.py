@@ -47,7 +47,7 @@ def project_settings(repository: Repository, commit: str, config: LoopConfig) ->
     return list(dict.fromkeys((*(TrustRequest(path, link_setting) for path in links), *read)))
 
 
-def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]:
+def pinned_variables(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]:
     """Variables for `--settings`, which override a project's: the operator's API URL and proxies.
 
     A proxy with a password is left out, because any user can read a command line; a sandbox has its own proxy.

@@ -49,7 +49,7 @@ class Steering:
         stops: Stops | None = None,
     ) -> None:
         """Start without events. `content`: digest of a file, empty without a file, None where it is unknown."""
-        self.heard = False
+        self.prompt_seen = False
         """Whether the CLI has sent its prompt event, which precedes the first model call."""
         self.guarded: list[Guarded] = []
         self.errors: tuple[ErrorVector, ...] = ()
@@ -103,7 +103,7 @@ class Steering:
         try:
             match text(event.get("hook_event_name")):
                 case "UserPromptSubmit":
-                    self.heard = True
+                    self.prompt_seen = True
                 case "PreToolUse":
                     return self._judge_call(event)
                 case "PostToolUseFailure":

@@ -67,8 +67,8 @@ def _make_call(order: Order, environment: dict[str, str]) -> AgentCall:
     def hear(line: bytes) -> None:
         reader.feed(line)
         events = list(reader.new_events())
-        listener.meter.read(reader.usage, goes_on=bool(events))
-        listener.tell(events)
+        listener.meter.read(reader.usage, continues=bool(events))
+        listener.handle(events)
 
     agent, stdin = Agent(Path(command[0]), is_claude=False), prompt.encode() if kind.prompt == "stdin" else b""
     stop = lambda: order.stop() or listener.must_end  # noqa: E731 - shorter than a function

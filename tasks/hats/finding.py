@@ -38,7 +38,7 @@ def with_preset(resolved: LoopSettings, preset: Preset | None, top: Path) -> Loo
     if preset is None:
         return resolved
     config, origins = resolved.config, resolved.origins
-    names = sorted({*HATS.all(top), *(hat.name for hat in preset.hats)})
+    names = sorted({*HATS.all_files(top), *(hat.name for hat in preset.hats)})
     for name in config.hats.models:  # a typo in a hat's name would go unnoticed
         if name not in names:
             raise OperatorError(
@@ -68,7 +68,7 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
             expected=f"one of {', '.join(names)}, or the path of a file",
             remedy="list them: helmsman presets list; create one: helmsman presets new",
         )
-    return _with_hats(PRESETS.read(PRESETS.all(top)[named], top, read_sheet), top, known[named])
+    return _with_hats(PRESETS.read(PRESETS.all_files(top)[named], top, read_sheet), top, known[named])
 
 
 def is_path(named: str) -> bool:
@@ -77,8 +77,8 @@ def is_path(named: str) -> bool:
 
 def known_presets(top: Path) -> dict[str, str]:
     """Source of each preset by name; the repository's replace ours. The files may be invalid."""
-    files = PRESETS.all(top).items()
-    return {name: BUILT_IN if path.is_relative_to(PRESETS.built_in) else PRESETS.where(path) for name, path in files}
+    files = PRESETS.all_files(top).items()
+    return {name: BUILT_IN if path.is_relative_to(PRESETS.built_in) else PRESETS.display_name(path) for name, path in files}
 
 
 def _with_hats(sheet: PresetSheet, top: Path, source: str) -> Preset:
@@ -93,7 +93,7 @@ def _with_hats(sheet: PresetSheet, top: Path, source: str) -> Preset:
 
 
 def _find_hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
-    hats = HATS.all(top)
+    hats = HATS.all_files(top)
     if name not in hats:
         raise OperatorError(
             f"preset {sheet.name} ({source}) names an unknown hat: {display(name)}{did_you_mean(name, hats)}",
@@ -111,7 +111,7 @@ def _display_path(path: Path, top: Path) -> str:
 def preset_text(top: Path, named: str, name: str) -> str:
     """The text of a preset's file, with another name in it. Raises OperatorError."""
     find_preset(top, named)
-    path = top / os.path.expanduser(named) if is_path(named) else PRESETS.all(top)[named]  # noqa: PTH111 - as find_preset
+    path = top / os.path.expanduser(named) if is_path(named) else PRESETS.all_files(top)[named]  # noqa: PTH111 - as find_preset
     return re.sub(r"(?m)^name\b.*$", f'name = "{name}"', read_text(path, FORM), count=1)
 
 
@@ -124,7 +124,7 @@ def add_preset(top: Path, name: str, text: str) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise OperatorError(f"{PRESETS.where(path)} already exists", remedy="edit it, or choose another name") from None
+        raise OperatorError(f"{PRESETS.display_name(path)} already exists", remedy="edit it, or choose another name") from None
     except OSError as error:
         raise OperatorError(f"{path} cannot be written", found=str(error.strerror), remedy="make the folder writable") from error
     return path

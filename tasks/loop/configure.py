@@ -64,7 +64,7 @@ def preset_requests(top: Path, preset: Preset | None, *, named_by_hand: bool = F
     if preset.source != BUILT_IN and not named_by_hand:
         settings = violations(dotted_pairs(preset.sheet.settings))
         yield TrustRequest(preset.source, tuple(setting._replace(key=f"settings.{setting.key}") for setting in settings))
-    own_hats = HATS.theirs(top)
+    own_hats = HATS.repository_files(top)
     for hat in preset.hats:
         if hat.name in own_hats and hat.allowed_tools:
             yield TrustRequest(f"{HATS.folder}/{hat.name}.md", (Setting("allowed_tools", as_json(hat.allowed_tools)),))
@@ -74,7 +74,7 @@ def agent_requests(top: Path, kind: str) -> Iterator[TrustRequest]:
     """Operator settings that an agent's file requests: the whole file, as it names a program, arguments and environment."""
     path = repository_agents(top).get(kind)
     if path is not None:
-        yield TrustRequest(AGENTS.where(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
+        yield TrustRequest(AGENTS.display_name(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
 
 
 def repository_requests(top: Path) -> list[TrustRequest]:

@@ -13,7 +13,7 @@ from helmsman.memory.recall import SearchHit
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
 from tasks.memory import tables
-from tasks.memory.search import facet, find_lessons, fit, key, marks, search_words, weigh
+from tasks.memory.search import facet, find_lessons, key, marks, match_weight, search_words, weigh
 
 SPARE = 10  # extra lessons to consider: common words may change the order
 MOST_FOUND = 500  # maximum of lessons in one result
@@ -115,7 +115,7 @@ class Reads(ABC):
             for group in groups:  # the best matches of each, by all words of the query
                 numbers = find_lessons(connection, query_words, tiers, group, most + SPARE)
                 rows = connection.execute(_ROWS, {"numbers": numbers}).all()
-                scored = ((fit(held, query_words), number, body) for number, held, body in rows)
+                scored = ((match_weight(held, query_words), number, body) for number, held, body in rows)
                 # on equal scores, the newer lesson comes first
                 ranked_rows = ((weight, number, words, body) for (weight, words), number, body in scored)
                 best |= {row[1]: row for row in heapq.nlargest(most, ranked_rows)}

@@ -135,7 +135,7 @@ def find_lessons(
     return list(connection.scalars(_best_query(len(groups), sqlite=sqlite), values).all())
 
 
-def put(connection: Connection, number: int, before: str, after: str) -> None:
+def index_words(connection: Connection, number: int, before: str, after: str) -> None:
     """Replace a lesson's marked words in the index."""
     if connection.dialect.name != "sqlite":
         connection.execute(_POSTGRES_PUT, {"words": after.split(), "number": number})
@@ -146,7 +146,7 @@ def put(connection: Connection, number: int, before: str, after: str) -> None:
         connection.exec_driver_sql(_SQLITE_PUT_IN, (number, after))
 
 
-def tidy(connection: Connection) -> None:
+def optimize_index(connection: Connection) -> None:
     """Merge the index's segments, which erases deleted words from the file."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(_SQLITE_TIDY)
@@ -157,7 +157,7 @@ def mark_words(tokens: Iterable[str], mark: str, facets: Iterable[str]) -> str:
     return " ".join([*(mark + word for word in tokens), *facets]) if tokens else ""
 
 
-def fit(row_words: str, query: Sequence[QuestionWord]) -> tuple[float, int]:
+def match_weight(row_words: str, query: Sequence[QuestionWord]) -> tuple[float, int]:
     """Share of the query's weight in the words of a row, and their number."""
     words_held, mark = frozenset(row_words.split()), row_words[:MARK]
     weights = [word.weight for word in query if mark + word.word in words_held]
@@ -172,7 +172,7 @@ def count_entries(row_words: str) -> Iterator[tuple[str, str]]:
         yield TOTAL, row_words[:MARK]
 
 
-def count(connection: Connection, changes: Mapping[tuple[str, str], int]) -> None:
+def add_counts(connection: Connection, changes: Mapping[tuple[str, str], int]) -> None:
     """Add to the number of lessons that contain a word under a mark."""
     rows = [{"word": word, "tier": tier, "more": more} for (word, tier), more in sorted(changes.items()) if more]
     if rows:

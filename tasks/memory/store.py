@@ -17,7 +17,18 @@ from helmsman.memory.recall import SearchHit
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary, Tier
 from tasks.memory import exchange, tables
 from tasks.memory.reads import Reads, read_all
-from tasks.memory.search import count, count_entries, facets, key, lesson_words, mark_words, marks, microseconds, put, tidy
+from tasks.memory.search import (
+    add_counts,
+    count_entries,
+    facets,
+    index_words,
+    key,
+    lesson_words,
+    mark_words,
+    marks,
+    microseconds,
+    optimize_index,
+)
 from tasks.memory.tables import VERSION, checked_version, take_steps
 from tasks.system.secrets import without_secrets
 
@@ -81,7 +92,7 @@ class Change(Reads):
         if row is None:
             return self._delete(tables.guardrails, id)
         self._index(row.number, row.words, "")
-        tidy(self._connection)
+        optimize_index(self._connection)
         return self._delete(tables.lessons, id)
 
     def put_episode(self, episode: Episode) -> bool:
@@ -121,7 +132,7 @@ class Change(Reads):
 
     def count_words(self) -> None:
         """Write the pending word counts, before a search and at the end: many lessons in one change share words."""
-        count(self._connection, self._counts)
+        add_counts(self._connection, self._counts)
         self._counts.clear()
 
     def _search(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[str]) -> list[SearchHit]:
@@ -129,7 +140,7 @@ class Change(Reads):
         return super()._search(text, tiers, limit, *groups)
 
     def _index(self, number: int, before: str, after: str) -> None:
-        put(self._connection, number, before, after)
+        index_words(self._connection, number, before, after)
         self._counts.subtract(count_entries(before))
         self._counts.update(count_entries(after))
 

@@ -37,11 +37,11 @@ def stopped(outcome: AgentOutcome, meter: Meter) -> AgentOutcome:
 
 def test_a_session_that_goes_on_beyond_its_money_ends_for_its_budget() -> None:
     meter = Meter(1.0)
-    meter.read(Usage(cost_usd=0.9), goes_on=True)
+    meter.read(Usage(cost_usd=0.9), continues=True)
     assert not meter.used_up
-    meter.read(Usage(cost_usd=1.1), goes_on=False)
+    meter.read(Usage(cost_usd=1.1), continues=False)
     assert not meter.used_up  # it has said its last word by itself
-    meter.read(Usage(cost_usd=1.1), goes_on=True)
+    meter.read(Usage(cost_usd=1.1), continues=True)
     assert meter.used_up == "used $1.10 of this call's budget of $1.00"
     assert stopped(AgentOutcome.ABORTED, meter) == stopped(AgentOutcome.BLOCKED_BY_HOOK, meter) == AgentOutcome.CALL_BUDGET
     assert stopped(AgentOutcome.FINISHED, meter) is AgentOutcome.FINISHED
@@ -53,7 +53,7 @@ def test_what_is_used_is_told_as_it_grows() -> None:
     meter = Meter(None)
     with listening(heard.append):
         for dollars in (0.1, 0.1, 0.2):
-            meter.read(Usage(cost_usd=dollars), goes_on=True)
+            meter.read(Usage(cost_usd=dollars), continues=True)
     assert heard == [UsageCounted(usage=Usage(cost_usd=0.1)), UsageCounted(usage=Usage(cost_usd=0.2))]
 
 

@@ -10,7 +10,7 @@ from helmsman.config import ClaudeConfig
 from helmsman.records.agent import AgentCall, AgentOutcome, KeptSession
 from helmsman.records.base import Usage
 from tasks.agents.call import Order
-from tasks.agents.call_folder import CallFolder, begin, discard_call, finish, finished_call, interrupted_call, session_asked_for
+from tasks.agents.call_folder import CallFolder, begin, discard_call, finish, finished_call, interrupted_call, requested_session
 from tasks.agents.claude import arguments, call_agent
 from tests.fakes.recordings import FOLDER, replay
 from tests.fakes.repositories import NOW, LoopWork, make_repository, start_loop
@@ -62,7 +62,7 @@ def test_a_call_that_was_cut_off_is_charged_its_own_messages_only(tmp_path: Path
 def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) -> None:
     folder = begun(tmp_path, "unknown_session")
     folder.started.unlink()
-    assert (finished_call(folder), interrupted_call(folder), session_asked_for(folder)) == (None, None, None)
+    assert (finished_call(folder), interrupted_call(folder), requested_session(folder)) == (None, None, None)
     discard_call(folder)
     assert (tmp_path / "transcript.failed.jsonl").read_text() == UNKNOWN
 
@@ -92,7 +92,7 @@ def test_a_session_that_is_gone_is_replaced_at_once(tmp_path: Path) -> None:
     made, work = call_with(tmp_path, LOST, says("Anew.", cost=0.02))
     assert (made.outcome, made.resumed, made.usage.cost_usd) == (AgentOutcome.FINISHED, False, 0.02)
     folder = CallFolder(work.context.folder.call(1, 1), work.state.uid)
-    assert (session_asked_for(folder), finished_call(folder)) == (None, made)
+    assert (requested_session(folder), finished_call(folder)) == (None, made)
     assert [prompt_of(tmp_path / "agent", number) for number in range(2)] == ["go on", "go on"]
 
 

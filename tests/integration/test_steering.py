@@ -52,9 +52,9 @@ def denied(output: Any) -> bool:
 def test_only_the_prompt_shows_that_hooks_are_called() -> None:
     steering = steers()
     steering.answer({"hook_event_name": "Stop"})
-    assert not steering.heard
+    assert not steering.prompt_seen
     assert steering.answer({"hook_event_name": "UserPromptSubmit"}) == {}
-    assert steering.heard
+    assert steering.prompt_seen
 
 
 def test_a_session_that_has_used_up_its_money_makes_no_further_call_nor_does_a_subagent() -> None:
