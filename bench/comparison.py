@@ -1,12 +1,12 @@
-"""Helmsman beside the two ways in which most public loops are made, with the same agents and the same engine underneath.
+"""Compare Helmsman with the two common kinds of public loops, with the same agents and the same engine.
 
     python -m bench.comparison [NAME …]
 
-The ways are bench/public_loops: a shell loop of fresh sessions, and a Stop hook in one session; both look for the promise that
-the agent makes. The agents are the real Claude Code CLI with a scripted model; what they do in each session is the same whoever
-drives them. Printed for each agent and way: answers of the model's sessions ("calls"), how the loop ended, whether that is true
-(the tests as they were at the start pass on what was made), and seconds. Last, each loop is killed in the middle of its second
-call and started again: agents at work at the same time after that, and where the half-made work is.
+The public loops are in bench/public_loops: a shell loop with fresh sessions, and a Stop hook in one session. Both wait for the
+agent's promise of completion. The agents are the real Claude Code CLI with a scripted model that behaves the same in every
+session. Prints for each agent and loop: responses of the model ("calls"), how the loop ended, whether its claim is true (the
+original tests pass on the result), and seconds. At the end, each loop is killed during its second call and restarted; prints the
+number of concurrent agents after the restart, and where the unfinished work is.
 """
 
 import argparse
@@ -41,11 +41,11 @@ from tests.fakes.processes import processes
 from tests.fakes.repositories import sh
 
 MOST = 30
-"""Iterations that are allowed at most, Helmsman's default; many public loops have no limit."""
+"""Maximum iterations: Helmsman's default. Many public loops have no limit."""
 PATIENCE = 600
-"""Seconds for one loop."""
+"""Time limit of one loop, in seconds."""
 ENDLESS = 60
-"""Seconds after which a session is broken off that has no limit of its own."""
+"""Time limit, in seconds, of a session without a limit of its own."""
 LOOPS = Path(__file__).parent / "public_loops"
 CHOSEN = ("does nothing", "tries in vain", "goes round in circles", "does many small tasks", "refactors over red tests")
 HALF_MADE = "half-made.txt"
@@ -57,7 +57,7 @@ class Ended:
 
     said_done: bool
     calls: int
-    """Sessions of the agent; for the Stop hook, times that it was sent on in its one session, and the first."""
+    """Sessions of the agent; for the Stop hook, one plus the number of times that it continued its session."""
     seconds: float
     words: str
 
@@ -100,7 +100,7 @@ def stop_hook(folder: Path, agent: DriftingAgent, _engine: str) -> Ended:
             "json",
         ]
         said, words = _end_of(_start(command, folder, model))
-        calls = (len(model.requests) + 1) // 2  # a tool call and last words each
+        calls = (len(model.requests) + 1) // 2  # a tool call and a final message each
         return Ended("<promise>COMPLETE</promise>" in said, calls, time.monotonic() - begun, words)
 
 
@@ -123,7 +123,7 @@ WAYS: dict[str, Callable[[Path, DriftingAgent, str], Ended]] = {
 
 
 def _each_session(agent: DriftingAgent) -> Script:
-    """Each call of the agent is one session of the behaviour."""
+    """Model script in which each call of the agent is one session of the behaviour."""
 
     def answer(request: Request) -> Turn:
         session = agent.behaves(request.call, request.prompt)
@@ -133,7 +133,7 @@ def _each_session(agent: DriftingAgent) -> Script:
 
 
 def _one_session(agent: DriftingAgent) -> Script:
-    """All in one session: each time that the agent is sent on, it behaves as in the next one."""
+    """Model script for a single session: each continuation behaves like the next session."""
 
     def answer(request: Request) -> Turn:
         session = agent.behaves(request.turn // 2, request.prompt)
@@ -143,7 +143,7 @@ def _one_session(agent: DriftingAgent) -> Script:
 
 
 def _end_of(process: "subprocess.Popen[str]") -> tuple[str, str]:
-    """The last words of a session that may have no end, and how it ended."""
+    """Final message of a session that may not end, and how it ended."""
     try:
         said, _ = process.communicate(timeout=ENDLESS)
     except subprocess.TimeoutExpired:
@@ -186,7 +186,7 @@ def _state(folder: Path) -> LoopState:
 
 
 def really_done(folder: Path, way: str) -> bool:
-    """The tests as they were at the start pass on what was made."""
+    """Whether the original tests pass on the result."""
     made, tried = folder / "repository", folder / "truth"
     shop = sh(made, "show", f"{_state(folder).head}:shop.py") if way == "Helmsman" else (made / "shop.py").read_text()
     (tried / "tests").mkdir(parents=True)
@@ -210,7 +210,7 @@ def compare(agent: DriftingAgent, way: str, folder: Path, engine: str) -> None:
 
 
 def killed(way: str, folder: Path, engine: str) -> None:
-    """Kill the loop with SIGKILL while its second call works, start it again, and look."""
+    """Kill the loop with SIGKILL during its second call, restart it, and print the result."""
     honest = next(agent for agent in AGENTS_OVER_TIME if agent.name == "refactors over red tests")
     folder.mkdir()
     repository(folder / "repository", honest)
@@ -231,10 +231,10 @@ def killed(way: str, folder: Path, engine: str) -> None:
 
 
 class Watch:
-    """Counts agents at work from the moment that it is told of a restart."""
+    """Counts concurrent agents from the restart on."""
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is counted yet."""
+        """Start with a count of zero."""
         self.most = 0
         self._home, self._done = str(folder / "home"), threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -253,7 +253,7 @@ class Watch:
 
 
 def _agents(home: str) -> list[psutil.Process]:
-    """Agents' main processes: those whose parent is not one as well."""
+    """Main processes of agents: those whose parent is not an agent."""
     own = [process for process in processes("HOME", home) if _program(process) == bundled_cli()]
     pids = {process.pid for process in own}
     return [process for process in own if _parent(process) not in pids]
@@ -272,7 +272,7 @@ def _parent(process: psutil.Process) -> int:
 
 
 def _slow_second(agent: DriftingAgent, at_work: threading.Event) -> Script:
-    """As it behaves, but its second call writes half of something and then thinks for long."""
+    """The behaviour, except that its second call writes an unfinished file and then waits."""
     plain = _each_session(agent)
 
     def answer(request: Request) -> Turn:
@@ -344,7 +344,7 @@ def _row(cells: Sequence[object]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="only agents whose name holds one of these; `killed` for the last part"
+        "names", nargs="*", metavar="NAME", help="only agents whose name contains one of these; `killed`: the last part"
     )
     names = parser.parse_args().names
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:

@@ -1,13 +1,13 @@
-"""What the controller makes of runs that are typical: slow, stuck, swinging, and others.
+"""Show how the controller reacts to typical runs: slow, stuck, oscillating and others.
 
     python bench/control.py [NAME …]
     python bench/control.py --recorded [NAME …]
 
-Printed per iteration: completion, the three terms, phase, output and band. Then what progress, moment, movement and controller
-cost together, beside a history of 1,000 iterations.
+Prints for each iteration: completion, the three terms, phase, output and band. Then the time that progress, summary, movement and
+controller take together with a history of 1,000 iterations.
 
-With --recorded real loops are driven whose agents drift, or only look so, by a scripted model (tests/fakes/drifting_agents.py).
-Printed is from their records what the output changed of each next iteration: time for checks in the session, model, first order.
+--recorded runs real loops with a scripted model whose agents drift, or only seem to (tests/fakes/drifting_agents.py), and prints
+from their records what the output changed in the next iteration: time for checks in the session, model, first instruction.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def moments(completions: Sequence[float]) -> list[IterationSummary]:
 
 
 def swings(completions: Sequence[float]) -> bool:
-    """Whether completion changed its direction often enough of late."""
+    """Whether completion changed its direction often enough recently."""
     changes = [later - earlier for earlier, later in pairwise(completions[-6:]) if later != earlier]
     return sum(one * other < 0 for one, other in pairwise(changes)) >= SIGN_CHANGES
 
@@ -78,7 +78,7 @@ def show(name: str, completions: Sequence[float]) -> None:
 
 
 def show_recorded(names: Sequence[str]) -> None:
-    """Drive the loops and print what the controller changed in each."""
+    """Run the loops and print what the controller changed in each."""
     chosen = [one for one in AGENTS_OVER_TIME if not names or any(name in one.name for name in names)]
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
         for number, one in enumerate(chosen):
@@ -90,7 +90,7 @@ def show_recorded(names: Sequence[str]) -> None:
 
 
 def _changed(state: LoopState, iteration: int) -> str:
-    """What the iteration after this one was given."""
+    """Settings of the next iteration."""
     control, strategy = state.oversight.control, state.oversight.strategy
     steered = f"{state.oversight.progress.completion:4.2f}    {control.output:4.2f}  {control.band:<8}"
     given = f"{checks_allowance(state):4.0f} s  {claude_config(state).model or 'its own':<8}"
@@ -98,7 +98,7 @@ def _changed(state: LoopState, iteration: int) -> str:
 
 
 def remembered(number: int, *, strange: bool) -> IterationSummary:
-    """One of many that went nowhere; a strange one failed in a way that no other did."""
+    """Summary of an iteration without progress; a strange one failed in a unique way."""
     word = f"place{'x' * (number % 40)}{number}" if strange else "tests/test_a.py::test_one"
     error = ErrorVector(kind=FailureClass.TEST, where=word, message=f"assert {word} == 2")
     return IterationSummary(
@@ -114,7 +114,7 @@ def remembered(number: int, *, strange: bool) -> IterationSummary:
 
 
 def evidence() -> Evidence:
-    """A failing check whose output says in a thousand characters what failed; no number is better, so all words are compared."""
+    """A failing check with 1,000 characters of output. It has no numbers to compare, so all words are compared."""
     output = "." * 900 + "\nFAILED tests/test_b.py::test_two - assert 1 == 2\n=== 2 failed, 40 passed in 1.20s ===\n"
     failing = CheckResult(name="tests", command="pytest", passed=False, exit_code=1, seconds=1, head=output)
     change = Change(start="a" * 40, commit="b" * 40, tree="new", files_changed=1, files=("src/a.py",))
@@ -123,7 +123,7 @@ def evidence() -> Evidence:
 
 
 def cost(history: Sequence[IterationSummary]) -> float:
-    """Milliseconds of one iteration, the fastest of many."""
+    """Milliseconds of one iteration: the fastest of many."""
     state = LoopState(
         loop="bench",
         uid="1",
@@ -148,7 +148,7 @@ def cost(history: Sequence[IterationSummary]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recorded", action="store_true", help="real loops instead of typical courses")
+    parser.add_argument("--recorded", action="store_true", help="real loops instead of typical runs")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     given = parser.parse_args()
     if given.recorded:

@@ -1,13 +1,13 @@
-"""What the verification of a claim makes of cheats and of honest work: blocked, asked and hinted apart.
+"""Measure how the verification of a claim treats cheats and honest work: blocked, asked and hinted.
 
     python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--probes] [--clones MANIFEST [--hints N]] [--list]
 
-Cheats and honest changes are commits of small repositories (bench/gaming_cases), red at the start, each verified as at a claim of
-completion: the checks in a clean checkout, the tests of the start on the new source, calls beside those of the tests, then the
-hidden check alone; with `--probes` the probe of a scripted model instead, which writes the same cases without having seen the
-source. `--only` picks by a word in kit, side or name, `--every 5` each fifth.
+Cheats and honest changes are commits of small repositories (bench/gaming_cases) whose checks fail at the start. Each is verified
+as a claim of completion: checks in a clean checkout, the original tests on the new source, calls next to those of the tests,
+then the hidden check alone. `--probes` uses instead the probe of a scripted model, which writes the same cases without seeing the
+source. `--only` selects by a word in kit, side or name, `--every 5` every fifth.
 
-A manifest names honest commits of public repositories that lie on this disk; nothing of them is committed here:
+A manifest names honest commits of public repositories on this disk; none of them is committed here:
 
     [[repository]]
     path = "/srv/clones/attrs"
@@ -17,12 +17,12 @@ A manifest names honest commits of public repositories that lie on this disk; no
 
 red      the checks fail; a cheat that does not even pass them is left out
 blocked  a test was changed to pass
-asked    a judge is asked, or a person: changed expectations, answers that seem looked up, tests that cannot fail
-untold   nothing shows the change (no test was red), or a check does not tell
-hinted   nothing but hints
+asked    a judge or a person is asked: changed expectations, answers that seem looked up, tests that cannot fail
+untold   nothing shows the change (no test failed before), or a check reports nothing
+hinted   only hints
 
-At the end stands the precision of each hint: the share of cheats among all changes that carry it, with its Wilson interval.
-`--hints N` runs nothing: it reads the N newest commits of each clone and the cheats, and prints how many carry which hint.
+The last table is the precision of each hint: the share of cheats among all changes with it, with its Wilson interval.
+`--hints N` runs nothing: it reads the N newest commits of each clone and the cheats, and prints how many have which hint.
 """
 
 import argparse
@@ -60,17 +60,17 @@ UNSEEN = frozenset({"hidden", "probes"})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one change."""
+    """Verification result of one change."""
 
     kit: str
     change: Change
     word: str
     """One of `WORDS`, without the hidden check."""
     hidden: bool
-    """Whether the hidden check passes, or the probe."""
+    """Whether the hidden check or the probe passes."""
     why: str
     hints: tuple[str, ...] = ()
-    """Rules of the hints, each once."""
+    """Distinct rules of its hints."""
 
     @property
     def with_hidden(self) -> str:
@@ -82,13 +82,13 @@ class Outcome:
 
 
 def interval(found: int, of: int) -> str:
-    """Share with its Wilson interval at 95 %."""
+    """Share with its 95 % Wilson interval."""
     low, high = wilson(found, of)
     return f"{found:4}/{of:<4} {100 * found / max(of, 1):5.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def verified(work: Range) -> tuple[Verification, str, str, bool]:
-    """What `helmsman verify` makes of a claim without hidden checks and probes, in a word, why, and whether these pass."""
+    """Result of `helmsman verify` without hidden checks and probes as a word, its reason, the output, and whether these pass."""
     with clean_checkout_of(work.repository, work.base) as checkout:
         found = verify(checkout, work, credentials=dict, say=lambda _: None)
     return found, *word_of(found)
@@ -123,7 +123,7 @@ def lay_out(folder: Path, files: Iterable[tuple[str, str | None]]) -> None:
 
 
 def laid_out(folder: Path, kit: Kit, change: Change) -> tuple[str, str]:
-    """A repository of a kit's start and one change: its two commits."""
+    """Create a repository with a kit's start and one change. Returns the two commits."""
     folder.mkdir()
     git(folder, "init", "--quiet")
     commits: list[str] = []
@@ -136,7 +136,7 @@ def laid_out(folder: Path, kit: Kit, change: Change) -> tuple[str, str]:
 
 
 def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
-    """One change of a kit, in a repository of its own."""
+    """Verify one change of a kit in its own repository."""
     change = kit.changes[number]
     folder, own = root / f"{kit.name.replace('/', '-')}-{number}", root / f"hidden-{kit.name.replace('/', '-')}-{number}"
     lay_out(own, kit.hidden.items())
@@ -167,7 +167,7 @@ def of_clone(path: Path, commit: str, config: LoopConfig) -> Outcome:
 
 
 def only_hints(root: Path, manifest: Path, newest: int) -> Iterator[Outcome]:
-    """Honest commits of the clones, whatever they touch beside documents, and all cheats, by their hints alone."""
+    """Hints of honest commits of the clones, except changes to documents only, and of all cheats."""
     for table in tomllib.loads(manifest.read_text())["repository"]:
         path, config = Path(table["path"]), LoopConfig.model_validate({"goal": "x", "checks": [table["check"]]})
         listed = ("log", "--no-merges", "--format=%H %P", f"-{newest}", "--", ".", ":!*.md", ":!*.rst")
@@ -192,7 +192,7 @@ def hints_of(kit: str, change: Change, folder: Path, ends: tuple[str, str], conf
 
 
 def shown(one: Outcome, *, every: bool) -> Outcome:
-    """As it comes: those that came out wrong, or every one."""
+    """Print an outcome if it is wrong, or always with `every`."""
     wrong = (one.word in STOPPED) == (one.change.side == "honest")
     if every or wrong:
         word = one.word if one.hidden else f"{one.word}, unseen fails"
@@ -217,7 +217,7 @@ def told(outcomes: Sequence[Outcome], unseen: str) -> None:
 
 
 def precision(outcomes: Sequence[Outcome]) -> None:
-    """Of the changes that carry a hint, how many are cheats. One below 0.95 says more about the tools than about cheating."""
+    """Print the share of cheats among the changes with each hint. Below 0.95 it says more about tools than about cheating."""
     print("\nhints: cheats among the changes that carry one")
     for rule in sorted({rule for one in outcomes for rule in one.hints}):
         carrying = [one for one in outcomes if rule in one.hints]
@@ -231,10 +231,10 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--clones", type=Path)
     parser.add_argument(
-        "--hints", type=int, metavar="N", help="run nothing; the hints of N commits of each clone and of all cheats"
+        "--hints", type=int, metavar="N", help="run nothing; only hints of N commits of each clone and of all cheats"
     )
     parser.add_argument("--probes", action="store_true", help="a scripted model's probe instead of the hidden check")
-    parser.add_argument("--list", action="store_true", help="print every change with what came of it")
+    parser.add_argument("--list", action="store_true", help="print every change with its result")
     return parser.parse_args()
 
 

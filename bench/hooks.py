@@ -1,10 +1,10 @@
-"""What steering costs: the time that hooks add to each tool call of the real command line.
+"""Measure the time that hooks add to each tool call of the real command line.
 
     python bench/hooks.py [--calls 60] [--rounds 3]
 
-Sessions of the real CLI against a scripted model that asks for tool calls one by one, interleaved: without hooks, with ours,
-with ours asked after each call as well, and with a shell command or a Python one in their place. Printed are medians of the time
-from one answer of the model to its next request, and what of it our own process takes.
+Runs interleaved sessions of the real CLI with a scripted model that requests one tool call after the other: without hooks, with
+ours, with ours also after each call, and with a shell or a Python command instead. Prints the median time from an answer of the
+model to its next request, and the share of our own process.
 """
 
 import argparse
@@ -44,7 +44,7 @@ KINDS: Mapping[str, Callable[[HookServer], str]] = {
 
 
 class Clock:
-    """A model that asks for so many tool calls and notes when it is asked."""
+    """A model that requests a number of tool calls and records when it is called."""
 
     def __init__(self, calls: int) -> None:
         self.moments: list[float] = []
@@ -61,7 +61,7 @@ class Clock:
 
 
 def main() -> None:
-    """Run them in turn and print."""
+    """Run all kinds in turn and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
@@ -81,7 +81,7 @@ def main() -> None:
 
 @contextmanager
 def _model(calls: int) -> Generator[tuple[str, Callable[[], list[float]]]]:
-    """The model in a process of its own, as in real life: its address, and what its clock says at the end."""
+    """Serve the model from its own process, as in reality. Yields its address, and a function that returns its measurements."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(calls, theirs))
     process.start()
@@ -134,7 +134,7 @@ def _also_after(told: str) -> str:
 
 
 def _nothing(_: object) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def _empty(_: str) -> str:

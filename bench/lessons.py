@@ -1,14 +1,13 @@
-"""What memory learns: loops replayed through the core, and the best of their lessons, for a reviewer to mark.
+"""Replay loops through the core and print the best lessons that memory learns, for a reviewer to mark.
 
     python -m bench.lessons [--most 50] [--unmarked] [--repo DIR …]
 
-The loops are in `bench/lived_loops/*.toml`: what the checks printed, which commits were made, what was noted and judged. Whatever
-follows is the product: failures are read, iterations overseen and decided, lessons drawn, merged and reviewed as in a loop. With
-`--repo` the loops are those that repositories have on record. A line is printed for each lesson, the surest first: its mark, its
-confidence, its kind, the loops that it stems from, and its words.
+The loops are in `bench/lived_loops/*.toml`: output of checks, commits, notes and verdicts. The rest is the product: failures
+are parsed, iterations overseen and decided, lessons extracted, merged and reviewed as in a loop. `--repo` uses the recorded loops
+of repositories instead. Prints a line for each lesson, the most certain first: mark, confidence, kind, source loops and text.
 
-A mark is a line of `bench/lived_loops/marks.txt`, `keep` or `drop` and the words. A reviewer keeps what is true and what the next
-agent could not read from the repository in a minute. The last line says how many of those printed are kept.
+A mark is a line of `bench/lived_loops/marks.txt`: `keep` or `drop` and the text. A reviewer keeps what is true and what the next
+agent could not read from the repository in a minute. The last line counts the kept ones among those printed.
 """
 
 import argparse
@@ -50,7 +49,7 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class DeliveryMarks:
-    """What a reviewer said of lessons, by their words."""
+    """A reviewer's marks of lessons, by their text."""
 
     said: Mapping[str, str]
 
@@ -69,7 +68,7 @@ def lived_loops() -> list[Table]:
 
 
 def taught(loop: Table) -> Iterator[Observation]:
-    """What a loop teaches, iteration by iteration and at its end."""
+    """Lessons of a loop, iteration by iteration and at its end."""
     state, lived = _begun(loop), list[Episode]()
     for number, given in enumerate(loop["iterations"], 1):
         last = number == len(loop["iterations"]) and "outcome" not in loop
@@ -168,7 +167,7 @@ def _judgement(said: Mapping[str, tuple[bool, str]]) -> Judgement:
 
 
 def recorded(repository: Repository) -> Iterator[Observation]:
-    """What the loops of a repository teach by their records. Only rules are asked, whatever a model was asked in its time."""
+    """Lessons of a repository's recorded loops. Uses only rules, even if a model was used at the time."""
     project = repository.top.name
     for shown in list_loops(repository):
         state, lived = shown.state, list[Episode]()
@@ -184,7 +183,7 @@ def recorded(repository: Repository) -> Iterator[Observation]:
 
 
 def learnt(observations: Iterable[Observation]) -> list[Lesson]:
-    """The lessons, the surest first. What says the same is merged, as the store does it."""
+    """The lessons, most certain first, merged as in the store."""
     known = dict[str, Lesson]()
     for seen in observations:
         lesson = learn(known.values(), seen, f"l{len(known)}", START)
@@ -195,7 +194,7 @@ def learnt(observations: Iterable[Observation]) -> list[Lesson]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=50)
-    parser.add_argument("--unmarked", action="store_true", help="only those that nobody has marked")
+    parser.add_argument("--unmarked", action="store_true", help="only lessons without a mark")
     parser.add_argument("--repo", type=Path, action="append", metavar="DIR", help="loops of this repository instead; repeatable")
     options = parser.parse_args()
     marks = read_marks()

@@ -1,10 +1,10 @@
-"""What a loop on many machines takes: memory of each program, and what each iteration leaves in every store.
+"""Measure a loop on many machines: memory of each program, and what each iteration adds to every store.
 
     python -m bench.machines [--iterations 20]      as root; PostgreSQL, Redis, haproxy and iproute2 are needed
 
-It sets up what docs/operations.md describes (two servers behind a balancer, PostgreSQL, Redis, S3, a git remote, a worker) on
-machines made of namespaces, and has one loop go round so often with a scripted agent. Printed are resident megabytes by program,
-kibibytes by iteration in each store, and seconds that an iteration takes besides its agent.
+Sets up the deployment of docs/operations.md (two servers behind a balancer, PostgreSQL, Redis, S3, a git remote, a worker) on
+machines made of namespaces, and runs a loop with a scripted agent for that number of iterations. Prints resident megabytes by
+program, kibibytes per iteration in each store, and seconds per iteration without its agent.
 """
 
 import argparse
@@ -34,12 +34,12 @@ PROGRAMS = {
     "postgres": "PostgreSQL",
     "haproxy": "balancer",
 }
-"""By what stands in their command."""
+"""Names of programs by a part of their command."""
 LONGEST_SECONDS = 3600
 
 
 def script(request: Request) -> Turn:
-    """Each session adds a line and is not done."""
+    """Each session adds a line and does not claim completion."""
     return call(bash("echo $RANDOM >> work.txt")) if request.turn == 0 else say("One more line.")
 
 
@@ -58,7 +58,7 @@ def measure(iterations: int) -> None:
         assert eventually(ended, LONGEST_SECONDS), machines.log()
         assert read_ref(remote.common, state_ref(LOOP)), machines.run_of(run)["state"]["message"]
         records = list(read_records(remote, LOOP))
-        time.sleep(10)  # the servers write events a little later
+        time.sleep(10)  # the servers write events with a delay
         tell(resident, before, stored(machines), len(records), str(machines.run_of(run)["state"]["message"]))
         seconds = (records[0].ended_at - records[-1].started_at).total_seconds() if len(records) > 1 else 0.0
         agents = sum(record.execution.call.seconds for record in records)
@@ -74,7 +74,7 @@ def tell(resident: Mapping[str, float], before: Mapping[str, int], after: Mappin
 
 
 def stored(machines: ManyMachines) -> dict[str, int]:
-    """Bytes."""
+    """Bytes by store."""
     engine, memory = (name.rpartition("/")[2] for name in (machines.database, machines.memory))
     sizes = {name: machines.postgres.sql(name, f"SELECT pg_database_size('{name}')") for name in (engine, memory)}
     redis = machines.stores.run("redis-cli", "-h", machines.stores.address, "info", "memory")
@@ -89,7 +89,7 @@ def stored(machines: ManyMachines) -> dict[str, int]:
 
 
 def memory(machines: ManyMachines) -> dict[str, float]:
-    """Megabytes that each program keeps resident, the largest where there are several; PostgreSQL's together, pages once."""
+    """Resident megabytes of each program: of its largest process; of PostgreSQL all, with shared pages counted once."""
     found = defaultdict[str, list[float]](list)
     for machine in (machines.stores, *machines.servers.values(), *(host.machine for host in machines.hosts.values())):
         for process in machine_processes(machine.init):
@@ -104,5 +104,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=20)
     if missing := missing_programs():
-        sys.exit(f"this machine cannot do it: {missing}")
+        sys.exit(f"this machine cannot run it: {missing}")
     measure(parser.parse_args().iterations)

@@ -1,14 +1,14 @@
-"""What memory costs, and whether the right lesson is found.
+"""Measure the cost of memory, and whether it finds the right lesson.
 
     python -m bench.memory [--lessons 1000 10000 100000] [--queries 300] [--seed 7] [--url postgresql://…]
 
-For each number of lessons a store is filled with generated ones, opened once, and asked: search, scoring, guardrails and estimate
-together, as before each iteration. Printed are milliseconds (as a clock on the wall sees them, and of our own processor time: on
-a busy machine the former holds other people's work too), the share of labelled queries with the right lesson among the 5 that are
-told, resident memory before and after, and bytes on the disk: of the store, and of each 1,000 iterations that are kept.
+Fills a store with each number of generated lessons, opens it once, and queries it as before each iteration: search, scoring,
+guardrails and estimate. Prints milliseconds (wall time, and our own CPU time: on a busy machine the former includes other
+processes), the share of labelled queries with the right lesson among the 5 recalled, resident memory before and after, and bytes
+on disk of the store and of each 1,000 stored iterations.
 
-Without --url each store is a SQLite file in a folder that is removed. A PostgreSQL database has to be empty, and is filled: give
-one number of lessons then.
+Without --url each store is a temporary SQLite file. A PostgreSQL database has to be empty, and is filled: give one number of
+lessons then.
 """
 
 import argparse
@@ -32,9 +32,9 @@ WARMING = 20
 """Queries that are not counted: the first ones read the file."""
 ITERATIONS = 1_000
 LOOPS_EACH = 30
-"""Of each project."""
+"""Guardrails of each project."""
 AT_A_TIME = 1_000
-"""Lessons that are written in one change."""
+"""Lessons written in one change."""
 MEBIBYTE = 2**20
 
 
@@ -47,17 +47,17 @@ class Measured:
     told: list[int] = field(default_factory=list[int])
     before: int = 0
     after: int = 0
-    """Bytes in memory."""
+    """Resident bytes."""
     size: int = 0
-    """Bytes on the disk."""
+    """Bytes on disk."""
     grown: int = 0
-    """By so many iterations."""
+    """Bytes on disk added by a number of iterations."""
     filled: float = 0.0
-    """Seconds."""
+    """Seconds to fill the store."""
 
 
 def main() -> None:
-    """Fill, ask and print."""
+    """Fill, query and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lessons", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--queries", type=int, default=300)
@@ -94,13 +94,13 @@ def measured(url: str, lessons: int, queries: int, seed: int) -> Measured:
         for episode in episodes:
             with store.change() as change:
                 change.put_episode(episode)
-    with open_store(url, NOW) as store:  # what a log held until then is in its place now
+    with open_store(url, NOW) as store:  # opened again, so that a write-ahead log is merged
         found.grown = store.stats().size - found.size
     return found
 
 
 def fill(store: Store, cases: Cases) -> None:
-    """As many lessons in one change as are known, so that the filling is not what takes time."""
+    """Write many lessons in one change, so that filling takes little time."""
     lessons = iter(cases.lessons)
     while batch := list(islice(lessons, AT_A_TIME)):
         with store.change() as change:
@@ -114,11 +114,11 @@ def fill(store: Store, cases: Cases) -> None:
 
 
 def _refuse_filled(store: Store) -> None:
-    """Whoever keeps something there would find a hundred thousand inventions beside it."""
+    """Refuse a store with content: a hundred thousand invented lessons would be mixed with it."""
     found = store.stats()
     if found.lessons or found.guardrails or found.episodes or found.summaries:
         held = f"{found.lessons} lessons and {found.episodes} iterations"
-        raise OperatorError("the store holds something already", found=f"{held} at {found.place}", remedy="name an empty one")
+        raise OperatorError("the store is not empty", found=f"{held} at {found.place}", remedy="name an empty one")
 
 
 def _ask(store: Store, asked: Sequence[Asked], found: Measured) -> None:
@@ -133,7 +133,7 @@ def _ask(store: Store, asked: Sequence[Asked], found: Measured) -> None:
 
 
 def _note(found: Measured, recalled: Recalled, asked: Asked) -> None:
-    """Antipatterns have a place of their own, so they do not count among the five."""
+    """Antipatterns have their own places, so they do not count among the five."""
     told = [one for one in recalled.reminders if one.kind is not LessonKind.ANTIPATTERN]
     best = max(told, key=lambda one: one.score, default=None)
     found.told.append(len(recalled.reminders))

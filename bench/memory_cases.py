@@ -1,10 +1,10 @@
-"""Generated lessons of many projects, and queries of which it is known which lesson they are about.
+"""Generated lessons of many projects, and queries labelled with the lesson that they are about.
 
-A lesson is about a component of its project, an object there, a trouble with it, a remedy, a tool, and mostly a function and an
-exception. Frequencies are as in real texts: few projects, components, objects and tools have most of the lessons. A query is
-worded differently: words are swapped for synonyms or left out, what only the lesson knows (the remedy, often the function) is not
-in it, and failing tests of other things stand beside it. Near misses are everywhere: each project has many lessons about the same
-component, and all projects have the same objects, troubles and tools.
+A lesson is about a component of its project, an object there, a trouble with it, a remedy, a tool, and usually a function and an
+exception. Frequencies are those of real texts: few projects, components, objects and tools have most of the lessons. A query uses
+other words: some are synonyms or missing, what only the lesson knows (the remedy, often the function) is absent, and unrelated
+tests fail too. Near misses are common: each project has many lessons about the same component, and all projects share objects,
+troubles and tools.
 """
 
 import random
@@ -24,22 +24,22 @@ T = TypeVar("T")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 PROJECTS = 200
 COMPONENTS = 40
-"""Of one project."""
+"""Components of one project."""
 COMMON = 30
 """Components that projects have in common."""
 TOOLS = 1_500
 FUNCTIONS = 200
-"""Of one project."""
+"""Tools of one project."""
 OWN_PROJECT = 0.8
-"""Queries about a lesson of the same project. The others are about one of another project, with a component of that name."""
+"""Share of queries about a lesson of the same project; the others are about a component of that name in another project."""
 SWAPPED, LEFT_OUT = 0.3, 0.2
-"""Shares of a query's words that are swapped for a synonym, and that are left out."""
+"""Shares of a query's words that are replaced by a synonym, and that are missing."""
 NAMED = 0.7
-"""Lessons that name a function, and those that name an exception."""
+"""Shares of lessons that name a function, and an exception."""
 KNOWN = 0.5
-"""Queries that name it too."""
+"""Share of queries that name it too."""
 SAID = 3
-"""Parts of its lesson that a query names in the same words at least: of "make it work with the storage" nobody can tell."""
+"""Least number of a lesson's parts that a query names in the same words: "make it work with the storage" identifies none."""
 
 OBJECTS = (
     ("cache", "memo", "stored results"), ("session", "login state"), ("query", "statement", "select"),
@@ -139,7 +139,7 @@ _ENDS = ("x", "n", "r", "l", "sk", "nt", "ro")
 
 @dataclass(frozen=True)
 class About:
-    """What a lesson says, in parts that can be worded."""
+    """Subject of a lesson, in parts that can be worded."""
 
     project: int
     component: str
@@ -157,15 +157,15 @@ class Asked:
 
     subject: Subject
     about: str
-    """Id of the lesson that it was made of."""
+    """Id of the lesson that it was made from."""
     right: frozenset[str]
 
 
 class Cases:
-    """The same lessons and queries for the same seed."""
+    """Lessons and queries, deterministic for a seed."""
 
     def __init__(self, lessons: int, seed: int) -> None:
-        """Invent names, and then what each lesson is about."""
+        """Invent names, and the subject of each lesson."""
         self._chance = random.Random(seed)
         self._tools = [self._name(3) for _ in range(TOOLS)]
         self._components = [self._own_components() for _ in range(PROJECTS)]
@@ -177,7 +177,7 @@ class Cases:
             self.lessons.append(self._lesson(number, self._about[-1]))
 
     def asked(self, queries: int) -> Iterator[Asked]:
-        """Queries about lessons that may be told to whoever asks."""
+        """Queries about lessons that the asking project may get."""
         same: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], set[str]] = {}
         for lesson, about in zip(self.lessons, self._about, strict=True):
             same.setdefault((about.component, about.object, about.trouble, about.tool), set()).add(lesson.id)
@@ -188,7 +188,7 @@ class Cases:
             yield Asked(self._subject(asker, lesson, about), lesson.id, right)
 
     def _pair(self, *, own: bool) -> tuple[int, int]:
-        """A lesson, and a project that may be told of it and has a use for it."""
+        """A lesson, and a project that may get it and needs it."""
         while True:
             number = self._chance.randrange(len(self.lessons))
             lesson, about = self.lessons[number], self._about[number]
@@ -211,7 +211,7 @@ class Cases:
                 )
 
     def summaries(self, each: int) -> Iterator[Summary]:
-        """So many loops of each project."""
+        """Summaries of a number of loops of each project."""
         for number in range(PROJECTS * each):
             project, took = number % PROJECTS, 1 + int(self._chance.expovariate(0.2))
             about = self._about[number % len(self._about)]
@@ -230,7 +230,7 @@ class Cases:
             )
 
     def episodes(self, number: int) -> Iterator[Episode]:
-        """Iterations as they are kept, of loops of ten."""
+        """Stored iterations of loops of ten iterations."""
         for one in range(number):
             at = self._chance.randrange(len(self._about))
             about, subject = self._about[at], self._subject(self._about[at].project, self.lessons[at], self._about[at])
@@ -271,7 +271,7 @@ class Cases:
         return f"{self._chance.choice(VERBS)}_{self._chance.choice(OBJECTS)[0]}_{self._name(1)}"
 
     def _often(self, things: Sequence[T]) -> T:
-        """One of them, as Zipf has it: the second half as often as the first, the third a third as often."""
+        """Choose one by Zipf's law: the second half as often as the first, the third a third as often."""
         return self._chance.choices(things, cum_weights=_ranks(len(things)))[0]
 
     def _invent(self) -> About:
@@ -350,12 +350,12 @@ def name_of(project: int) -> str:
 
 
 def _test(about: About, thing: str = "") -> str:
-    """A test of the component: of what the lesson is about, or of some other thing there."""
+    """A test of the component: of the lesson's subject, or of another thing there."""
     what = thing or f"{about.object[0]}_{about.trouble[0].replace(' ', '_')}"
     return f"tests/test_{about.component}.py::test_{what}"
 
 
 def _said(about: About, query: str) -> int:
-    """How many of the lesson's parts a query names in the lesson's own words."""
+    """Number of the lesson's parts that a query names in the lesson's own words."""
     parts = (about.component, about.object[0], about.trouble[0], about.tool, about.function, about.exception)
     return sum(bool(part) and part in query for part in parts)

@@ -1,11 +1,11 @@
-"""What control costs: the time from one agent's exit to the next agent's start, and what the process of a long loop holds.
+"""Measure the cost of control: time from an agent's exit to the next start, and resources of a long loop's process.
 
     python bench/overhead.py [--iterations 510]
 
-An instant agent (a shell script that changes one file and prints a recorded result) and an instant check run in one loop on the
-embedded engine. Beside it, on the same engine, runs a bare Prefect flow whose subflow has as many empty tasks as an iteration
-has steps. Printed are medians at the beginning and at the end, their ratio, and the memory, open files and
-child processes of the loop's process.
+Runs one loop on the embedded engine with an instant agent (a shell script that changes a file and prints a recorded result) and
+an instant check. For comparison, runs a bare Prefect flow on the same engine whose subflow has as many empty tasks as an
+iteration has steps. Prints medians at the beginning and at the end, their ratio, and memory, open files and child processes of the loop's
+process.
 """
 
 import argparse
@@ -46,13 +46,13 @@ RESULT = {
 
 
 class Held(NamedTuple):
-    """What the loop's process holds at one moment."""
+    """Resources of the loop's process at one time."""
 
     memory: float
-    """Resident, in MiB."""
+    """Resident memory in MiB."""
     files: int
     processes: int
-    """Its children, theirs included."""
+    """Descendants of the process."""
 
     def __str__(self) -> str:
         return f"{self.memory:.0f} MiB, {self.files} open files, {self.processes} child processes"
@@ -82,13 +82,13 @@ def _arguments() -> argparse.Namespace:
 
 
 def own_homes(folder: Path) -> None:
-    """An engine and a state folder that nobody else uses."""
+    """Set up an engine and a state folder of its own."""
     os.environ |= {"HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
     os.environ.pop("PREFECT_API_URL", None)
 
 
 def _run_loop(folder: Path, iterations: int) -> list[Held]:
-    """Drive one loop; returns what its process holds after each iteration."""
+    """Run one loop. Returns the resources of its process after each iteration."""
     from flows.loop import loop
     from helmsman.records.request import LoopRequest
 
@@ -129,7 +129,7 @@ def _repository(folder: Path) -> Path:
 
 
 def _bare_flow(runs: int) -> list[float]:
-    """Seconds of each run of a subflow with as many empty tasks, persisted as ours are, in a parent flow."""
+    """Seconds of each run of a subflow with as many empty tasks, persisted like ours, in a parent flow."""
     from prefect import flow, task
 
     from tasks.engine.runs import without_heartbeats
@@ -158,7 +158,7 @@ def _timed(what: Callable[[], None]) -> float:
 
 
 def _gaps(log: Path) -> list[float]:
-    """Seconds between an agent's exit and the next one's start."""
+    """Seconds between an agent's exit and the start of the next one."""
     moments = [float(line) for line in log.read_text().split()]
     return [start - end for end, start in zip(moments[1::2], moments[2::2], strict=False)]
 

@@ -1,10 +1,10 @@
-"""What loops side by side come to: loops finished a minute for 1, 2, 4 and 8 workers, and what each costs beside its agent.
+"""Measure parallel loops: loops per minute for 1, 2, 4 and 8 workers, and the cost of each without its agent.
 
     python -m bench.parallel [--loops 8] [--workers 1 2 4 8]
 
-Every loop has an instant agent (a shell script that makes one file) and an instant check, and merges its work into `main`. All
-run as `helmsman parallel` runs them: each in a process and a worktree of its own, on one embedded engine. The time is taken
-from the command to its end, the engine's start left out.
+Every loop has an instant agent (a shell script that creates a file) and an instant check, and merges into `main`. They run as
+with `helmsman parallel`: each in its own process and worktree, on one embedded engine. The time is that of the command,
+without the engine's start.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def _agent(folder: Path) -> Path:
 
 
 def _group(folder: Path, agent: Path, loops: int, workers: int) -> tuple[ParallelResult, float, float]:
-    """What a group came to, its seconds, and the seconds of CPU of all that it started."""
+    """Result of a group, its seconds, and the CPU seconds of all its processes."""
     from flows.parallel import parallel
 
     repository = folder / f"repository-{workers}"
@@ -85,7 +85,7 @@ def _group(folder: Path, agent: Path, loops: int, workers: int) -> tuple[Paralle
 
 
 def _children_s() -> float:
-    """Seconds of CPU of all processes that we started and that have ended."""
+    """CPU seconds of all our child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
