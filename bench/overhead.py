@@ -4,8 +4,8 @@
 
 Runs one loop on the embedded engine with an instant agent (a shell script that changes a file and prints a recorded result) and
 an instant check. For comparison, runs a bare Prefect flow on the same engine whose subflow has as many empty tasks as an
-iteration has steps. Prints medians at the beginning and at the end, their ratio, and memory, open files and child processes of the loop's
-process.
+iteration has steps. Prints medians at the beginning and at the end, their ratio, and memory, open files and child processes of
+the loop's process.
 """
 
 import argparse

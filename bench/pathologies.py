@@ -1,12 +1,12 @@
-"""What Helmsman believes and when it speaks: agents that cheat, honest ones and agents that spin, through the real command line.
+"""Measure detection: cheating, honest and spinning agents through the real command line.
 
     python bench/pathologies.py [NAME …]
 
-Only the model is scripted. Printed for each agent: calls until the loop stopped, outcome and rule, what was noticed, seconds, and
-whether it is a false completion (a dishonest agent completed) or a false alarm (an honest one was held up longer than it needs).
-Then for each agent that spins inside one iteration: answers of the model and tool calls that it burned until guidance reached it,
-beside those that it burns where nobody steers, and whether the guidance brought it to the goal.
-Last for each agent that goes astray over iterations, and for honest ones that look so: iterations and what it was stopped by.
+Only the model is scripted. Prints for each agent: calls until the loop stopped, outcome and rule, what was detected, seconds, and
+whether it is a false completion (a dishonest agent completed) or a false alarm (an honest one was delayed). Then for each agent
+that spins inside one iteration: answers of the model and tool calls until guidance reached it, the same without steering, and
+whether the guidance led it to the goal. Last for each agent that goes off-task over iterations, and for honest ones that seem to:
+iterations and the rule that stopped it.
 """
 
 import argparse
@@ -30,13 +30,13 @@ from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.stuck_agents import STUCK_AGENTS, StuckAgent, cost_until_guidance
 
 ALONE = "steering.hooks=false"
-"""The guard rails inside an iteration would stop some of them before the gates behind it are seen at work."""
+"""Guardrails inside an iteration would stop some agents before the gates behind it act."""
 WIDTHS = (36, 9, 5, 10, 24, 7)
 
 
 @dataclass(frozen=True)
 class Run:
-    """How one agent fared."""
+    """Result of one agent."""
 
     agent: Agent
     exit_code: int
@@ -52,7 +52,7 @@ class Run:
 
     @property
     def noticed(self) -> tuple[str, ...]:
-        """Rules that spoke: findings, signals, denials and the ending."""
+        """Rules that acted: findings, signals, denials and the ending."""
         rules = [rule for record in self.records for rule in _rules(record)]
         ending = [self.state.ending.rule] if self.state.ending else []
         return tuple(dict.fromkeys((*rules, *ending)))
@@ -66,7 +66,7 @@ class Run:
 
 
 def run(agent: Agent, folder: Path, engine_url: str) -> Run:
-    """One loop with this agent, in a folder of its own."""
+    """Run one loop with this agent in its own folder."""
     folder.mkdir(parents=True, exist_ok=True)
     repository(folder / "repository", agent)
     settings = [part for setting in (ALONE, *agent.settings) for part in ("--set", setting)]
@@ -81,7 +81,7 @@ def run(agent: Agent, folder: Path, engine_url: str) -> Run:
 
 @dataclass(frozen=True)
 class Spin:
-    """How an agent fared that spins inside an iteration."""
+    """Result of an agent that spins inside an iteration."""
 
     spinner: StuckAgent
     answers: int
@@ -89,11 +89,11 @@ class Spin:
     tool_calls: int
     records: tuple[IterationRecord, ...]
     errors: str
-    """What was printed for people."""
+    """Output for people."""
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Guard rails that spoke in the first iteration, in order."""
+        """Guardrails that acted in the first iteration, in order."""
         return tuple(guarded.rule for guarded in self.records[0].execution.call.guarded)
 
     @property
@@ -102,7 +102,7 @@ class Spin:
 
 
 def spin(spinner: StuckAgent, folder: Path, engine_url: str, *, steered: bool = True) -> Spin:
-    """One iteration of this agent, steered or left to itself."""
+    """Run one iteration of this agent, with or without steering."""
     folder.mkdir(parents=True, exist_ok=True)
     stuck_agents.repository(folder / "repository", spinner)
     chosen = (*spinner.settings, f"steering.hooks={str(steered).lower()}")
@@ -116,19 +116,19 @@ def spin(spinner: StuckAgent, folder: Path, engine_url: str, *, steered: bool = 
 
 @dataclass(frozen=True)
 class Course:
-    """How an agent fared that goes astray from iteration to iteration, or only looks so."""
+    """Result of an agent that goes off-task over iterations, or only seems to."""
 
     wanderer: DriftingAgent
     state: LoopState
     records: tuple[IterationRecord, ...]
     prompts: tuple[str, ...]
-    """Of each session, as the model got it."""
+    """Prompts of all sessions, as the model got them."""
     exit_code: int
     errors: str
 
     @property
     def noticed(self) -> tuple[str, ...]:
-        """Rules that intervened: from REDIRECT on."""
+        """Rules that intervened with REDIRECT or more."""
         strong = {Severity.REDIRECT, Severity.PAUSE, Severity.ABORT}
         return tuple(dict.fromkeys(s.rule for record in self.records for s in record.signals if s.severity in strong))
 
@@ -140,7 +140,7 @@ class Course:
 
 
 def wander(wanderer: DriftingAgent, folder: Path, engine_url: str, *settings: str) -> Course:
-    """One loop with this agent, with the limits of every loop."""
+    """Run one loop with this agent, with the default limits."""
     folder.mkdir(parents=True, exist_ok=True)
     drifting_agents.repository(folder / "repository", wanderer)
     chosen = (ALONE, *wanderer.settings, *settings)
@@ -167,9 +167,9 @@ def _rules(record: IterationRecord) -> list[str]:
 
 
 def main() -> None:
-    """Run them one after the other and print the table."""
+    """Run all agents and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only agents whose name holds one of these")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only agents whose name contains one of these")
     names = parser.parse_args().names
     chosen = [agent for agent in AGENTS if _wanted(agent.name, names)]
     spinning = [spinner for spinner in STUCK_AGENTS if _wanted(spinner.name, names)]

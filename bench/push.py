@@ -1,9 +1,9 @@
-"""How long it takes from a push to the first step of its loop: real hook, receiver, Prefect server, worker, agent's CLI.
+"""Measure the time from a push to the first step of its loop: real hook, receiver, Prefect server, worker and agent CLI.
 
     python bench/push.py [--pushes 5]
 
-One push after the other to a bare repository on this machine, each waited for to the end of its loop. Printed is the median of
-each part of the way, and of the whole.
+Pushes to a bare repository on this machine one after the other, and waits each time for the end of the loop. Prints the median of
+each part and of the whole.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def main() -> None:
     """Measure and print."""
     pushes = _arguments().pushes
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, _scene(Path(name)) as scene:
-        _one_push(scene, 0)  # the first one also pays for the receiver's import of Prefect
+        _one_push(scene, 0)  # the first one includes the receiver's import of Prefect
         measured = [_one_push(scene, number) for number in range(1, pushes + 1)]
     print(f"median seconds of {pushes} pushes{'':22}median   least    most")
     for part, seconds in zip(PARTS, zip(*measured, strict=True), strict=True):
@@ -97,7 +97,7 @@ def _script(_: Request) -> Turn:
 
 
 def _one_push(scene: Scene, number: int) -> tuple[float, ...]:
-    """Seconds of each part."""
+    """Push once. Returns the seconds of each part."""
     commit = scene.served.commit(f"change {number}", {"number": f"{number}\n"})
     begun = time.time()
     scene.served.push("HEAD:main")
@@ -119,7 +119,7 @@ def _one_push(scene: Scene, number: int) -> tuple[float, ...]:
 def _run(scene: Scene, commit: str) -> Mapping[str, Any]:
     wanted = {"flows": {"name": {"any_": ["on_push"]}}, "sort": "EXPECTED_START_TIME_DESC", "limit": 5}
     answer = scene.api.post("/flow_runs/filter", json=wanted)
-    runs: list[dict[str, Any]] = answer.json() if answer.is_success else []  # its SQLite may have no time just now
+    runs: list[dict[str, Any]] = answer.json() if answer.is_success else []  # its SQLite may be busy
     return next((run for run in runs if run["parameters"]["push"]["commit"] == commit), dict[str, Any]())
 
 

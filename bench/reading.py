@@ -1,8 +1,8 @@
-"""What reading an object of a repository costs: by the git that stays, and by a process for each.
+"""Measure the cost of reading an object of a repository: with one persistent git process, and with a process for each.
 
     python bench/reading.py [--objects 300] [--repo .]
 
-Printed are medians in milliseconds, and the CPU time that GitPython's import costs a command once.
+Prints medians in milliseconds, and the CPU time of importing GitPython once.
 """
 
 import argparse
@@ -21,7 +21,7 @@ IMPORT = "import time, pydantic; a = time.process_time(); import git; print(time
 
 
 def milliseconds(read: Callable[[str], object], names: list[str]) -> float:
-    """Median over the names, each asked for by itself."""
+    """Median over the names, each requested separately."""
     taken: list[float] = []
     for name in names:
         start = time.perf_counter()

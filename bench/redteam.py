@@ -1,14 +1,14 @@
-"""What attacks on Helmsman come to: for each scope of tests/security/, how many were attempted and how many held.
+"""Count the attacks on Helmsman by scope of tests/security/: attempted and repelled.
 
-One file is one scope, named by the first line of its docstring; one test is one attempt, and so is each of its cases. A test
-that fails is an attack that succeeded. Arguments go to pytest: `python bench/redteam.py -k "stops or receiver"`.
+One file is one scope, named by the first line of its docstring; each test case is one attempt. A failing test is a successful
+attack. Arguments are passed to pytest: `python bench/redteam.py -k "stops or receiver"`.
 """
 
 import ast
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ET  # what is read here was written by the pytest that was just run
+import xml.etree.ElementTree as ET  # trusted: the report of our own pytest run
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ WIDTH = 76
 
 @dataclass
 class Scope:
-    """The attempts of one file."""
+    """Attempts of one file."""
 
     title: str
     attempted: int = 0
@@ -32,7 +32,7 @@ class Scope:
         return self.attempted - len(self.fell)
 
     def count(self, case: ET.Element) -> None:
-        """A test that was skipped attempted nothing. One with an error, in a fixture for instance, does not show that it held."""
+        """Count a test case. A skipped one attempted nothing; one with an error, as in a fixture, does not prove that it held."""
         if case.find("skipped") is not None:
             self.skipped += 1
             return
@@ -47,7 +47,7 @@ def title_of(file: Path) -> str:
 
 
 def run(folder: Path, arguments: Sequence[str]) -> ET.Element:
-    """The report of pytest about the tests in a folder. A run that could not begin ends this program."""
+    """Run pytest on the tests of a folder and return its report. Exits if the run could not start."""
     with tempfile.TemporaryDirectory() as made:
         report = Path(made) / "report.xml"
         command = [sys.executable, "-m", "pytest", str(folder), "-q", f"--junitxml={report}", *arguments]
@@ -60,7 +60,7 @@ def run(folder: Path, arguments: Sequence[str]) -> ET.Element:
 def scopes(folder: Path, report: ET.Element) -> list[Scope]:
     found = {file.stem: Scope(title_of(file)) for file in sorted(folder.glob("test_*.py"))}
     for case in report.iter("testcase"):
-        module = f"{case.get('classname')}.{case.get('name')}".split(".")  # a file that cannot be read is a case without a class
+        module = f"{case.get('classname')}.{case.get('name')}".split(".")  # an unreadable file is a case without a class
         scope = next((found[part] for part in module if part in found), None)
         if scope is not None:
             scope.count(case)
@@ -68,7 +68,7 @@ def scopes(folder: Path, report: ET.Element) -> list[Scope]:
 
 
 def lines(found: Sequence[Scope]) -> Iterator[str]:
-    """The table, and under each scope the attacks that succeeded."""
+    """The table, with the successful attacks below each scope."""
     yield f"{'scope':<{WIDTH}} attempted  held  skipped"
     for scope in found:
         yield f"{scope.title[:WIDTH]:<{WIDTH}} {scope.attempted:>9} {scope.held:>5} {scope.skipped:>8}"

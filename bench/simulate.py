@@ -1,12 +1,12 @@
-"""Whether control between iterations helps: modelled agents through the real core, against rules that anybody could write.
+"""Measure whether control between iterations helps: modelled agents through the real core, compared with simple rules.
 
     python bench/simulate.py [--loops 2000] [--seed 1] [--kind NAME]… [--response 0 0.3] [--set ladder.patience=4]…
     python bench/simulate.py --kind NAME --trace SEED
 
-An agent is a seeded generator that works in a small model of a repository; Prefect, git, the CLI and its model are left out, all
-of `helmsman/` is as it is. Printed are, by kind of agent: false stops of those that would have finished, alarms and rollbacks of
-honest ones; at which iteration faulty ones were detected, iterations and cost saved against `max iterations only`,
-`3 without a change` and `3 without another test`; whether the aims are met; and what the core takes for one iteration.
+An agent is a seeded generator that works in a small model of a repository. Prefect, git, the CLI and its model are left out;
+`helmsman/` is real. Prints by kind of agent: false stops of those that would have finished, alarms and rollbacks of honest ones;
+the iteration in which faulty ones were detected, iterations and cost saved compared with `max iterations only`,
+`3 without a change` and `3 without another test`; whether the targets are met; and the time of the core for one iteration.
 """
 
 import argparse
@@ -63,9 +63,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--loops", type=int, default=2000, help="loops in all, spread evenly over the kinds")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same agents")
-    parser.add_argument("--kind", action="append", help="only kinds whose name holds this; may be repeated")
+    parser.add_argument("--kind", action="append", help="only kinds whose name contains this; may be repeated")
     parser.add_argument(
-        "--response", type=float, nargs="+", default=[0.0, 0.3], help="what being redirected cures, by probability"
+        "--response", type=float, nargs="+", default=[0.0, 0.3], help="probability that a redirection cures the agent"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=JSON", help="a configuration other than the default")
     parser.add_argument("--trace", type=int, metavar="SEED", help="show one loop of each --kind, iteration by iteration")
@@ -74,7 +74,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _settings(given: Sequence[str]) -> dict[str, Any]:
-    """`ladder.patience=9` as a tree."""
+    """Parse `ladder.patience=9` into a tree."""
     found = defaultdict[str, dict[str, Any]](dict)
     for setting in given:
         key, _, value = setting.partition("=")

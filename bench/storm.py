@@ -1,11 +1,11 @@
-"""What a storm leaves of loops: lost work, repeated agent calls, stray processes and wrong outcomes, all of which should be none.
+"""Test loops under faults: lost work, repeated agent calls, stray processes and wrong outcomes, of which there should be none.
 
     python -m bench.storm [--loops 200] [--workers 4] [--seed 1] [--away 60] [--worker-loops 0] [--keep FOLDER]
 
-Real drivers, real git and a real engine. The agent is an instant program that writes down what it did, and in every 25th loop the
+Real drivers, real git and a real engine. The agent is an instant program that records its actions, and in every 25th loop the
 real Claude Code with a scripted model. While loops run, drivers, workers, agents and the engine are killed, disks fill up, clocks
-jump and remotes refuse, at moments that the seed chooses. Loops that ended by that are gone on with as their own words tell, and
-each has to come to the end that was known beforehand. Exit status 1 where anything is not as it should be.
+jump and remotes refuse, at times that the seed determines. Loops that end because of it are continued as their own message says, and
+each has to reach the expected end. Exit status 1 if anything is wrong.
 """
 
 import argparse
@@ -54,7 +54,7 @@ REAL_EVERY = 25
 
 @dataclass(frozen=True)
 class Plan:
-    """What happens to one loop."""
+    """Kind and faults of one loop."""
 
     kind: Kind
     faults: tuple[Fault, ...]
@@ -72,16 +72,16 @@ class Storm:
     server: PrefectServer
     seed: int
     model: ScriptedModel
-    """Of the real agents."""
+    """API URL of the real agents."""
     clock: Path | None = None
-    """The library that makes clocks jump, where there is one."""
+    """Library that makes clocks jump, if it could be built."""
     latest: int = LATEST_EVENT
-    """Lines of a journal that a fault waits for at most."""
+    """Maximum journal lines that a fault waits for."""
     struck: Counter[str] = field(default_factory=Counter[str])
     judged: list[Judgement] = field(default_factory=list[Judgement])
 
     def over(self, plans: Sequence[Plan], workers: int) -> None:
-        """Drive a loop for each plan, so many at a time."""
+        """Run a loop for each plan, `workers` at a time."""
         with ThreadPoolExecutor(workers) as pool:
             for judgement in pool.map(self._drive, range(len(plans)), plans):
                 self.judged.append(judgement)
@@ -119,7 +119,7 @@ class Storm:
         return self._judged(loop, plan)
 
     def _strikes(self, loop: Loop, fault: Fault) -> bool:
-        """Whether it struck. Where a driver ended before the moment, for want of an engine say, the next one is struck."""
+        """Whether the fault struck. If a driver ended before, for example without an engine, the next one is struck."""
         for _ in range(MOST_STARTS):
             if fault.strike(loop):
                 return True
@@ -138,21 +138,21 @@ class Storm:
         return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PREFECT_API_URL": self.server.url, "LC_ALL": "C.UTF-8"}
 
     def strike_server(self, away: float) -> None:
-        """Kill the engine; it comes back on its port after that many seconds."""
+        """Kill the engine, and restart it on its port after a number of seconds."""
         self.server.kill()
         self.struck[SERVER_KILLED] += 1
         time.sleep(away)
         self.server.start()
 
     def strike_server_until(self, done: threading.Event, pauses: tuple[float, float], longest: float) -> None:
-        """Now and then: most often for a moment, sometimes for as long as it may be away."""
+        """Strike at intervals: mostly for a moment, sometimes for the longest absence."""
         chance = random.Random(f"{self.seed}/server")
         while not done.wait(chance.uniform(*pauses)):
             self.strike_server(longest if chance.random() < 0.25 else chance.uniform(0, 5))
 
 
 def plans(loops: int, seed: int, possible: Mapping[str, bool]) -> list[Plan]:
-    """One for each loop: all kinds of loops in turns, with up to three faults that fit."""
+    """One plan for each loop: all kinds of loops in turn, with up to three faults that fit."""
     chance = random.Random(seed)
     kinds = [REAL if number % REAL_EVERY == REAL_EVERY - 1 else KINDS[number % len(KINDS)] for number in range(loops)]
     return [_plan(kind, chance, possible) for kind in kinds]
@@ -160,7 +160,7 @@ def plans(loops: int, seed: int, possible: Mapping[str, bool]) -> list[Plan]:
 
 def _plan(kind: Kind, chance: random.Random, possible: Mapping[str, bool]) -> Plan:
     fitting = [KILL_DRIVER, KILL_DRIVER, KILL_AT_WORK, KILL_AGENT]
-    fitting += [] if kind is REAL else [KILL_AFTER_WORK]  # its end is not written down
+    fitting += [] if kind is REAL else [KILL_AFTER_WORK]  # a real agent does not record its end
     fitting += [REFUSED, REFUSED] if kind.remote else []
     special = [fault for fault in (FULL_DISK, CLOCK) if possible[fault.name]]
     faults = chance.choices(fitting, k=chance.randint(0, 3))
@@ -204,11 +204,11 @@ def _run(storm: Storm, chosen: Sequence[Plan], arguments: argparse.Namespace) ->
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--loops", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=4, help="loops at a time")
+    parser.add_argument("--workers", type=int, default=4, help="concurrent loops")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--away", type=float, default=60, help="seconds that the engine is away at most")
-    parser.add_argument("--worker-loops", type=int, default=0, help="loops that a Prefect worker drives, in the end")
-    parser.add_argument("--keep", type=Path, help="copy everything there in the end, to look at it")
+    parser.add_argument("--away", type=float, default=60, help="maximum seconds of the engine's absence")
+    parser.add_argument("--worker-loops", type=int, default=0, help="loops run by a Prefect worker at the end")
+    parser.add_argument("--keep", type=Path, help="copy everything there at the end")
     return parser.parse_args()
 
 

@@ -1,12 +1,12 @@
-"""What Helmsman adds to the requests of an agent, in tokens: loops of several kinds through the real command line.
+"""Measure the tokens that Helmsman adds to an agent's requests: loops of several kinds through the real command line.
 
     python -m bench.tokens [NAME …]
 
-Only the model is scripted. For each loop: what is added in the iteration with most of it, beyond the goal, the checks and
-quoted text of the repository (system text, own words of the message, texts of the stop hook); how much more that is in the last
-iteration than in the first; and which share of a whole request is the same as in the iteration before, block by block from its
-beginning, so that the provider's cache serves it. What misses an aim has a ! before it. Last: tokens for each failure of a check
-that fails in many ways, and the fixed texts of public loops for comparison.
+Only the model is scripted. Prints for each loop: the tokens added in the iteration with the most of them, beyond the goal, the
+checks and quoted text of the repository (system text, own text of the message, texts of the stop hook); their growth from the
+first to the last iteration; and the share of a request that equals the beginning of the previous one, block by block, which the
+provider's cache serves. A missed target is marked with !. At the end: tokens for each failure of a check with many failures, and
+the fixed texts of public loops for comparison.
 """
 
 import argparse
@@ -31,27 +31,27 @@ from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.repositories import make_repository
 
 STEPS = 12
-"""Iterations of the loop that grows."""
+"""Iterations of the growing loop."""
 OURS = "You are working unattended in a loop"
-"""How our system text begins."""
+"""Beginning of our system text."""
 GIVEN = re.compile(r"<(goal|checks|criteria|picture-of-the-finished-work)>.*?</\1>\n*", re.DOTALL)
 QUOTED = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1$\n?", re.DOTALL | re.MULTILINE)
 LOOPS = Path(__file__).parent / "public_loops"
 PEERS = "fixed texts of comparable loops: 933 to 2,700"
 PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {shlex.quote(sys.executable)} -B -m pytest -q -p no:cacheprovider"
 MOST_ADDED, MOST_GROWTH, LEAST_IDENTICAL = 900, 0.15, 0.75
-"""Aims; that of growth is for loops of STEPS iterations."""
+"""Targets; the one for growth applies to loops of STEPS iterations."""
 MANY = 10
-"""Failures of the check that fails in many ways."""
+"""Failures of the check with many failures."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """A loop of one kind: its repository, what is asked for, and what the model answers."""
+    """A loop of one kind: its repository, its goal, and the model's answers."""
 
     name: str
     prepare: Callable[[Path], object]
-    """Makes the repository in a folder."""
+    """Creates the repository in a folder."""
     goal: str
     script: Script
     options: Sequence[str] = ()
@@ -59,7 +59,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Iteration:
-    """What one session was told by us, in tokens, and the blocks of its first request."""
+    """Our texts in one session, in tokens, and the blocks of its first request."""
 
     system: int
     message: int
@@ -75,7 +75,7 @@ class Iteration:
 
 
 def blocks_of(body: dict[str, Any]) -> tuple[str, ...]:
-    """The parts of a request in the order in which the provider caches them: tools, system, messages."""
+    """Parts of a request in the provider's caching order: tools, system, messages."""
     tools = [json.dumps(tool, sort_keys=True) for tool in body.get("tools", ())]
     messages = [block for message in body["messages"] for block in texts_of(message["content"])]
     return (*tools, *texts_of(body.get("system", "")), *messages)
@@ -88,7 +88,7 @@ def texts_of(content: Any) -> list[str]:
 
 
 def iteration(requests: Sequence[Request]) -> Iteration:
-    """One session, by its requests in order."""
+    """One session, from its requests in order."""
     first, last = requests[0], requests[-1]
     system = next((text[text.index(OURS) :] for text in texts_of(first.body["system"]) if OURS in text), "")
     message = first.prompt[first.prompt.index("<goal>") :]
@@ -101,7 +101,7 @@ def iteration(requests: Sequence[Request]) -> Iteration:
 
 
 def drive(situation: Situation, folder: Path, api_url: str) -> list[Iteration]:
-    """The sessions of one loop, in order."""
+    """Sessions of one loop, in order."""
     folder.mkdir()
     situation.prepare(folder / "repository")
     with scripted_command_line(folder, api_url, situation.script) as helmsman:
@@ -114,13 +114,13 @@ def drive(situation: Situation, folder: Path, api_url: str) -> list[Iteration]:
 
 
 def same(before: Sequence[str], after: Sequence[str]) -> float:
-    """Which share of a request its leading blocks are that the one before had as well, by characters."""
+    """Share of a request, by characters, whose leading blocks equal those of the previous one."""
     equal = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
     return sum(len(text) for text, _ in equal) / sum(map(len, after))
 
 
 def step_by_step() -> Situation:
-    """One failing test less in each iteration, until all of them pass."""
+    """Each iteration fixes one failing test, until all pass."""
     tests = "import numbers_of\n\n" + "".join(
         f"\ndef test_number_{n}():\n    assert numbers_of.number_{n}() == {n}\n\n" for n in range(STEPS)
     )
@@ -141,7 +141,7 @@ def step_by_step() -> Situation:
 
 
 def item_by_item() -> Situation:
-    """A plan of three items, each with a check of its own."""
+    """A plan of three items, each with its own check."""
     items = "".join(f'[[item]]\nid = "T00{n}"\ntitle = "Write {n}.txt"\ncheck = "test -e {n}.txt"\n\n' for n in (1, 2, 3))
 
     def script(request: Request) -> Turn:
@@ -168,7 +168,7 @@ def astray(wanderer: drifting_agents.DriftingAgent) -> Situation:
 
 
 def line(situation: Situation, sessions: Sequence[Iteration]) -> str:
-    """How one loop fared."""
+    """Table row of one loop."""
     growth = sessions[-1].added / sessions[0].added - 1
     shares = [same(before.blocks, after.blocks) for before, after in pairwise(sessions)]
     most, identical = max(sessions, key=lambda one: one.added), mean(shares) if shares else 1
@@ -184,7 +184,7 @@ def _marked(number: str, *, missed: bool) -> str:
 
 
 def failing_in_many_ways() -> Situation:
-    """A check with as many distinct failures, with what a long assertion prints."""
+    """A check with a number of distinct failures, each with the output of a long assertion."""
     tests = "".join(f"def test_{n}():\n    assert list(range({n + 30})) == [{n}] * {n + 30}\n\n\n" for n in range(MANY))
     prepare = partial(make_repository, files={"test_it.py": tests})
     options = ("--check", PYTEST, "--max-iterations", "2")

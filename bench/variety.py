@@ -1,9 +1,9 @@
-"""What counting the variety of a tree costs.
+"""Measure the cost of computing the variety of a tree.
 
     python bench/variety.py [--repository DIR] [--history N]
 
-With --history the last N commits on the first-parent line are measured, and the score is printed for each, with what the detector
-says of it; a project's honest history says how much it swings.
+--history measures the last N commits of the first-parent line, and prints each score with the detector's verdict: the honest
+history of a project shows how much the score varies.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""What verifying costs beside the checks themselves: further runs of the checks, and seconds, against one run.
+"""Measure the cost of verification in addition to the checks: further runs of the checks, and seconds, compared with one run.
 
     python bench/verify.py [--seconds 2.0]
 
-A repository whose check takes that long, and four changes of it: source alone, source with a new test, source with a changed
-test, and nothing but a changed test. Each is verified by `helmsman verify`; a loop makes the same runs at a claim of completion,
-but for those of base and head, which it has made by then. Printed by change: the verdict, how often the checks ran, the seconds
-in all, those within the checks, and what a loop adds at completion.
+Uses a repository whose check takes that long, and four changes: source alone, source with a new test, source with a changed test,
+and a changed test alone. `helmsman verify` verifies each. A loop makes the same runs at a claim of completion, except those of
+base and head, which it has already made. Prints for each change: verdict, number of check runs, total seconds, seconds within the
+checks, and what a loop adds at completion.
 """
 
 import argparse
@@ -23,9 +23,9 @@ from deployments.verify import verify_change
 from tasks.repository.git import git
 
 MAKES = 2
-"""Runs that a loop has made by then: at its start, and on the work."""
+"""Runs that a loop has already made: at its start, and on the work."""
 MOST_FURTHER = 2
-"""Runs of the checks that completion may add."""
+"""Maximum runs of the checks that completion may add."""
 STRICT = 'test "$(cat answer)" = 2\n'
 
 
@@ -44,7 +44,7 @@ CHANGES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=2.0, help="how long one run of the check takes")
+    parser.add_argument("--seconds", type=float, default=2.0, help="duration of one run of the check")
     seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HELMSMAN_HOME"] = str(Path(folder) / "home")

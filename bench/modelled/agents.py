@@ -1,6 +1,6 @@
-"""Habits of agents that do their work, each a generator: it yields what an iteration came to and is told what followed.
+"""Behaviour of agents that do their work. Each is a generator: it yields the result of an iteration and receives the reaction.
 
-Being steered is no gift to them: on a higher rung they get less done, and work that was rolled back has to be done again.
+Steering does not help them: on a higher escalation level they do less, and rolled-back work has to be repeated.
 """
 
 from collections.abc import Callable, Generator
@@ -14,13 +14,13 @@ Habit = Generator[Step, Told, Told]
 Begin = Callable[[Character, Told], Habit]
 
 STEERED = 0.85
-"""What an honest agent gets done on a rung, of what it does on the one below."""
+"""Work of an honest agent on a level, as a share of that on the level below."""
 ASKS = 0.9
 """Probability that it claims completion once it sees everything pass."""
 
 
 def step(me: Character, told: Told, tree: Tree, **facts: Any) -> Step:
-    """An iteration that ends with this tree, with costs, times and sizes of its own."""
+    """An iteration that ends with this tree, with random costs, times and sizes."""
     dice = me.dice(told)
     moved = tree != told.tree
     deeds = dice.randint(4, 20)
@@ -40,12 +40,12 @@ def step(me: Character, told: Told, tree: Tree, **facts: Any) -> Step:
 
 
 def edited(told: Told, tree: Tree | None = None) -> Tree:
-    """The tree with an edit in it that no test sees."""
+    """The tree with an edit that no test sees."""
     return replace(tree or told.tree, edition=told.number)
 
 
 def advanced(me: Character, told: Told, share: float) -> Tree:
-    """So much work further, in shares of all tests: tests pass one by one as their work is done."""
+    """Advance by an amount of work, in shares of all tests: tests pass one by one as their work is done."""
     me.carry += share * me.tests
     tree = edited(told)
     for test in sorted((test for test, _ in tree.failing), key=me.turn):
@@ -58,12 +58,12 @@ def advanced(me: Character, told: Told, share: float) -> Tree:
 
 
 def effort(me: Character, told: Told) -> float:
-    """What one iteration gets done."""
+    """Work done in one iteration."""
     return me.pace * me.dice(told).uniform(0.4, 1.6) * STEERED**told.rung
 
 
 def stride(me: Character, told: Told) -> Step:
-    """One honest iteration: it works, and asks once everything passes."""
+    """One honest iteration: it works, and claims completion once everything passes."""
     if not told.tree.red:
         return step(me, told, edited(told) if told.wavering else told.tree, asked=True)
     tree = advanced(me, told, effort(me, told))
@@ -71,7 +71,7 @@ def stride(me: Character, told: Told) -> Step:
 
 
 def steady(me: Character, told: Told, iterations: int | None = None) -> Habit:
-    """It gets on and asks at the end; for ever, or for so many iterations."""
+    """It makes progress and claims completion at the end; without limit, or for a number of iterations."""
     while iterations is None or iterations > 0:
         told = yield stride(me, told)
         iterations = None if iterations is None else iterations - 1
@@ -79,7 +79,7 @@ def steady(me: Character, told: Told, iterations: int | None = None) -> Habit:
 
 
 def research_first(me: Character, told: Told) -> Habit:
-    """The first iteration reads, and writes notes at most."""
+    """The first iteration only reads, and writes notes at most."""
     writes = me.dice(told).random() < 0.5
     tree = edited(told) if writes else told.tree
     told = yield step(me, told, tree, folder="docs", changed=int(writes))
@@ -87,7 +87,7 @@ def research_first(me: Character, told: Told) -> Habit:
 
 
 def many_small(me: Character, told: Told) -> Habit:
-    """Item after item under checks that stay green but for a slip, and a request when the last one is done."""
+    """Item after item with passing checks except for a slip, and a claim after the last one."""
     dice = me.dice(told)
     items, writes_tests, slips = dice.randint(6, 26), dice.choice((0.0, 0.5, 1.0)), dice.choice((0.0, 0.1))
     while items > 0 or told.tree.red:
@@ -104,7 +104,7 @@ def many_small(me: Character, told: Told) -> Habit:
 
 
 def noisy(me: Character, told: Told) -> Habit:
-    """Two steps forward, one back; some of its tests fail by chance."""
+    """Two steps forward, one back; some of its tests are flaky."""
     at_start = me.dice(told)
     backs, flakes, size = at_start.uniform(0.15, 0.35), at_start.choice((0.0, 0.2, 0.5)), at_start.uniform(0.3, 1.0)
     while True:
@@ -122,7 +122,7 @@ def noisy(me: Character, told: Told) -> Habit:
 
 
 def long_refactor(me: Character, told: Told) -> Habit:
-    """It takes things apart first, in one iteration or two, and needs 4 to 8 red ones to put them together."""
+    """It first takes things apart, in one or two iterations, and needs 4 to 8 failing ones to reassemble them."""
     dice = me.dice(told)
     share, pieces, red = dice.uniform(0.2, 0.7), dice.choice((1, 1, 1, 2)), dice.randint(4, 8)
     while True:
@@ -132,11 +132,11 @@ def long_refactor(me: Character, told: Told) -> Habit:
         me.pace = len(told.tree.failing) / me.tests / red
         while not told.rolled_back:
             told = yield stride(me, told)
-        share, pieces, me.carry = share / 2, 1, 0.0  # it begins again, in smaller steps
+        share, pieces, me.carry = share / 2, 1, 0.0  # it restarts in smaller steps
 
 
 def groping(me: Character, told: Told) -> Step:
-    """An honest attempt that gets nowhere: a new tree each time, and failures that differ in part."""
+    """An honest attempt without progress: a new tree each time, and partly different failures."""
     dice = me.dice(told)
     tree, failing = edited(told), [test for test, _ in told.tree.failing]
     passing = sorted(set(range(tree.tests)) - set(failing))
@@ -148,7 +148,7 @@ def groping(me: Character, told: Told) -> Step:
 
 
 def plateau(me: Character, told: Told) -> Habit:
-    """It gets on, tries other things for 2 to 5 iterations, and then breaks through."""
+    """It makes progress, tries other things for 2 to 5 iterations, and then succeeds."""
     dice = me.dice(told)
     before, flat = dice.randint(0, 4), dice.randint(2, 5)
     told = yield from steady(me, told, before)
@@ -158,7 +158,7 @@ def plateau(me: Character, told: Told) -> Habit:
 
 
 def plateau_until_helped(me: Character, told: Told) -> Habit:
-    """It breaks through by chance, and sooner where it is told to go about it differently."""
+    """It succeeds by chance, and sooner if it is told to change its approach."""
     dice = me.dice(told)
     before, by_rung = dice.randint(0, 4), (dice.uniform(0.12, 0.3), dice.uniform(0.3, 0.6), dice.uniform(0.5, 0.8))
     told = yield from steady(me, told, before)
@@ -176,7 +176,7 @@ def _broken_through(me: Character, told: Told) -> Habit:
 
 
 def waiting(me: Character, told: Told) -> Habit:
-    """Usage limits cut some of its attempts off."""
+    """Usage limits interrupt some of its attempts."""
     often = me.dice(told).uniform(0.1, 0.35)
     while True:
         dice = me.dice(told)
@@ -188,7 +188,7 @@ def waiting(me: Character, told: Told) -> Habit:
 
 
 def broken_build(me: Character, told: Told) -> Habit:
-    """For 2 or 3 iterations nothing can be imported, each time for another reason, mostly."""
+    """For 2 or 3 iterations nothing can be imported, mostly for a different reason each time."""
     dice = me.dice(told)
     told = yield from steady(me, told, dice.randint(0, 3))
     whole, parts = told.tree, dice.randint(2, 3)

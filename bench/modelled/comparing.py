@@ -1,4 +1,4 @@
-"""One agent under the core and under the plain rules, in numbers."""
+"""Compare one agent under the core and under the plain rules."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from helmsman.records.decision import Outcome
 
 @dataclass(frozen=True)
 class Task:
-    """One agent to be tried."""
+    """An agent to run."""
 
     kind: str
     seed: int
@@ -24,7 +24,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Fared:
-    """How one agent fared."""
+    """Results of one agent."""
 
     kind: str
     seed: int
@@ -35,27 +35,27 @@ class Fared:
     iterations: int
     dollars: float
     sick_dollars: float
-    """From the onset on."""
+    """Cost from the onset on."""
     hours_waited: float
-    """By the circuit breaker."""
+    """Stopped by the circuit breaker."""
     detected: int | None
-    """The iteration of the pathology, counted from 1, after which the loop did something about it."""
+    """Iteration of the pathology, from 1, after which the loop reacted."""
     detected_by: tuple[str, ...]
     alarms: tuple[str, ...]
-    """Rules that intervened, in every iteration that was healthy."""
+    """Rules that intervened in healthy iterations."""
     check: str
-    """What its checks show."""
+    """Detail of its checks' output."""
     reached: bool
-    """Whether the loop lived to see an onset."""
+    """Whether the loop reached the onset."""
     healthy: int
     """Iterations before a pathology, or all."""
     climbed: int
-    """Of these, on a rung above the first."""
+    """Healthy iterations on a level above the first."""
     alarmed: int
-    """Of these, with a signal that intervenes."""
+    """Healthy iterations with a signal that intervenes."""
     rollbacks: int
     faults: tuple[str, ...]
-    """Parts of the overseer that broke."""
+    """Parts of the overseer that failed."""
 
     @property
     def would_finish(self) -> bool:
@@ -96,12 +96,12 @@ def compare(task: Task) -> Fared:
 
 
 def _onset(seen: Sequence[Seen]) -> int:
-    """Place of the first iteration at fault; behind the last one where there is none."""
+    """Index of the first faulty iteration; the number of iterations if there is none."""
     return next((place for place, one in enumerate(seen) if one.step.sick), len(seen))
 
 
 def _detected(seen: Sequence[Seen]) -> tuple[int | None, tuple[str, ...]]:
-    """A rung that the loop was on before the onset is no discovery."""
+    """Whether the loop reacted. A level reached before the onset does not count."""
     before = seen[: _onset(seen)]
     rung = before[-1].rung if before else EscalationLevel.PATCH
     for number, one in enumerate(seen[len(before) :], 1):

@@ -1,4 +1,4 @@
-"""The kinds of agents, and how widely their traits vary."""
+"""Kinds of agents, and the ranges of their traits."""
 
 import math
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from bench.modelled.worlds import Character, Told
 ONSETS = (0, 5)
 SICK_PACE = (0.03, 0.08)
 CHECKS = (("pytest", "typed", "listing", "opaque"), (65, 20, 10, 5))
-"""Most checks count and name what fails; some only list it, and a few say one thing and no more."""
+"""Frequencies: most checks count and name failures, some only list them, and a few print one line."""
 UPHILL = (0.05, 0.15)
 WEAK_WORDS = 0.05
-"""Share of honest agents whose words and the task's differ."""
+"""Share of honest agents that use other words than the task."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of agent. Bounds are inclusive, numbers of tests spread evenly by their logarithm."""
+    """One kind of agent. Bounds are inclusive; numbers of tests are evenly distributed by their logarithm."""
 
     name: str
     begin: Begin
@@ -31,7 +31,7 @@ class Kind:
     failing: tuple[float, float] = (0.3, 1.0)
     """Share of the tests that fail at the start."""
     aim: str = ""
-    """Which aim of detection it is held to."""
+    """The detection target that applies to it."""
 
 
 KINDS: tuple[Kind, ...] = (
@@ -63,7 +63,7 @@ BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
 
 
 def character(kind: Kind, seed: int, response: float = 0.0) -> Character:
-    """An agent of this kind. The same seed is the same agent."""
+    """Create an agent of this kind, deterministic for a seed."""
     name = f"{kind.name}/{seed}"
     dice = Random(name)
     tests = round(math.exp(dice.uniform(math.log(kind.tests[0]), math.log(kind.tests[1]))))
@@ -85,6 +85,6 @@ def character(kind: Kind, seed: int, response: float = 0.0) -> Character:
 
 
 def agent(kind: Kind, of: Character) -> tuple[Habit, Told]:
-    """An agent at its first iteration: the generator, not yet begun, and what it was told."""
+    """An agent before its first iteration: the generator, not yet started, and its input."""
     told = Told(of.start())
     return kind.begin(of, told), told

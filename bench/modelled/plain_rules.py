@@ -1,4 +1,4 @@
-"""The rules that loops are commonly stopped by. They see what the checks say, and believe no more than Helmsman does."""
+"""Rules that commonly stop loops. They see the checks' results, and trust no more than Helmsman does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from bench.modelled.kinds import Kind, agent, character
 from bench.modelled.worlds import Step, Told
 
 ITERATIONS = 30
-"""`limits.iterations` as it is by default."""
+"""Default of `limits.iterations`."""
 PATIENCE = 3
 
 Rule = Callable[[Sequence[Step]], bool]
@@ -16,14 +16,14 @@ Rule = Callable[[Sequence[Step]], bool]
 
 @dataclass(frozen=True)
 class Plain:
-    """How an agent fared under one rule."""
+    """Results of an agent under one rule."""
 
     completed: bool
     iterations: int
-    """That count: an attempt that a usage limit cut off does not."""
+    """Counted iterations; an attempt interrupted by a usage limit does not count."""
     dollars: float
     sick_dollars: float
-    """Of these, from the onset of a pathology on."""
+    """Iterations from the onset of a pathology on."""
 
 
 def never(_steps: Sequence[Step]) -> bool:
@@ -50,7 +50,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def run(kind: Kind, seed: int, rule: Rule) -> Plain:
-    """A loop with this agent until it is done, the rule stops it or the iterations are used up."""
+    """Run a loop with this agent until it is done, the rule stops it or the iterations are used up."""
     habit, told = agent(kind, character(kind, seed))
     step, steps, dollars, sick = next(habit), list[Step](), 0.0, 0.0
     while True:
@@ -63,6 +63,6 @@ def run(kind: Kind, seed: int, rule: Rule) -> Plain:
 
 
 def followed(told: Told, step: Step) -> Told:
-    """What an agent is told that nobody steers."""
+    """Input of an agent without steering."""
     wavering = bool(step.unlucky) or (told.wavering and step.tree == told.tree)
     return replace(told, tree=step.tree, number=told.number + 1, wavering=wavering)

@@ -1,4 +1,4 @@
-"""A modelled iteration as the records that the loop makes of a real one."""
+"""Render a modelled iteration as the records of a real loop."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ COMMANDS = {
     "opaque": ("./acceptance.sh",),
 }
 SHOWN = 4
-"""Failing tests whose own words the output holds; the recap names them all."""
+"""Failing tests whose details the output contains; the summary names them all."""
 NAMED = 50
 TOKENS_A_DOLLAR = 400_000
 
@@ -35,12 +35,12 @@ WANTS = Claims(wants_to_finish=True, how="<promise>COMPLETE</promise>")
 
 
 def config(of: Character, **sections: object) -> LoopConfig:
-    """The defaults, with the checks that this agent's repository has."""
+    """The defaults, with the checks of this agent's repository."""
     return LoopConfig.model_validate({"goal": "make every test pass", "checks": COMMANDS[of.check], **sections})
 
 
 def evidence(of: Character, state: LoopState, step: Step, commit: str, now: datetime) -> Evidence:
-    """What the loop would hold in its hands at the end of this iteration."""
+    """Evidence of the loop at the end of this iteration."""
     execution = Execution(call=_call(step, now), change=_change(state.head, step, commit))
     report = _report(of, state.checks, step) if execution.needs_checks else None
     found = Evidence(
@@ -54,7 +54,7 @@ def evidence(of: Character, state: LoopState, step: Step, commit: str, now: date
 
 
 def base_report(of: Character, tree: Tree) -> CheckReport:
-    """What the checks say before anybody has worked."""
+    """Report of the checks before any work."""
     return _report(of, None, Step(tree))
 
 
@@ -92,7 +92,7 @@ def _change(start: str, step: Step, commit: str) -> Change:
 
 
 def _report(of: Character, before: CheckReport | None, step: Step) -> CheckReport:
-    """What the checks say. On an unchanged tree they are not run again."""
+    """Report of the checks. They do not run again on an unchanged tree."""
     if before is not None and before.tree == step.tree.identity:
         return before
     return CheckReport(tree=step.tree.identity, results=tuple(_results(of, step)))
@@ -139,7 +139,7 @@ def _pytest(step: Step, counts: TestCounts) -> str:
 
 
 def _words(far: int) -> str:
-    """What an assertion says that is reached after so many steps: a number alone does not change what failed."""
+    """Message of an assertion at a distance: a number alone would not count as a different failure."""
     return ("no such item", "the total is wrong", "the order differs", "the name is missing", "the date is off")[far % 5]
 
 
@@ -158,7 +158,7 @@ def _mypy(tree: Tree, errors: int) -> str:
 
 
 def _scenarios(step: Step, most: int) -> str:
-    """A script of somebody's own, which no reader of test reports knows."""
+    """Output of a custom script, which no parser of test reports knows."""
     if step.tree.broken:
         return f"ImportError: cannot import name '{step.tree.broken}' from 'app'"
     failing = dict.fromkeys(step.unlucky, 0) | dict(step.tree.shown)

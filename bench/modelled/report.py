@@ -1,4 +1,4 @@
-"""Tables of how the agents fared."""
+"""Tables of results."""
 
 import statistics
 from collections import Counter
@@ -23,7 +23,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def table(title: str, columns: Sequence[Column], kinds: Iterable[Kind], by_kind: ByKind) -> None:
-    """One row for each kind, one below for all."""
+    """Print a row for each kind, and one for all below."""
     rows = [(kind.name, by_kind[kind.name]) for kind in kinds if by_kind.get(kind.name)]
     everything = [fared for _, found in rows for fared in found]
     print(f"\n{title}")
@@ -42,7 +42,7 @@ def _finishing(found: Sequence[Fared]) -> list[Fared]:
 
 
 def false_stops(found: Sequence[Fared]) -> float:
-    """Of agents that would have finished."""
+    """Share of false stops among agents that would have finished."""
     return share(sum(fared.false_stop for fared in found), len(_finishing(found)))
 
 
@@ -72,13 +72,13 @@ HEALTHY: tuple[Column, ...] = (
 
 
 def soon(found: Sequence[Fared]) -> float:
-    """Detected within 3 iterations of the onset, of those whose loop lived to see it."""
+    """Share detected within 3 iterations of the onset, of loops that reached it."""
     reached = [fared for fared in found if fared.reached]
     return share(sum(fared.detected is not None and fared.detected <= SOON for fared in reached), len(reached))
 
 
 def cost(found: Sequence[Fared]) -> float:
-    """Of what the same agents cost under max iterations only."""
+    """Cost as a share of that under max iterations only."""
     return share(sum(fared.dollars for fared in found), sum(fared.plain[MAX_ONLY].dollars for fared in found))
 
 
@@ -93,7 +93,7 @@ def _plain_cost(rule: str) -> Callable[[Sequence[Fared]], str]:
 
 
 def _quantile(found: Sequence[Fared], part: float) -> str:
-    """Of all that were reached, those that were never detected last."""
+    """Quantile of the detection delay of all that reached the onset; never detected ones are last."""
     at = sorted((fared.detected or 999) for fared in found if fared.reached)
     value = at[min(len(at) - 1, int(part * len(at)))] if at else 999
     return "never" if value == 999 else str(value)
@@ -121,7 +121,7 @@ SICK: tuple[Column, ...] = (
 
 
 def tally(title: str, kinds: Iterable[Kind], by_kind: ByKind, words: Callable[[Fared], Iterable[str]]) -> None:
-    """How often each word holds of an agent, by kind, the most frequent first."""
+    """Print how often each word applies to an agent, by kind, the most frequent first."""
     print(f"\n{title}")
     for kind in kinds:
         counts = Counter(word for fared in by_kind.get(kind.name, ()) for word in dict.fromkeys(words(fared)))
@@ -156,7 +156,7 @@ def sick_report(by_kind: ByKind, response: float) -> None:
 
 
 def aims(honest: ByKind, sick: ByKind) -> None:
-    """The aims, each with what was measured."""
+    """Print the targets with the measured values."""
     print("\nAims")
     for aim in ("stuck", "oscillating"):
         found = [fared for kind in KINDS if kind.aim == aim for fared in sick.get(kind.name, ())]

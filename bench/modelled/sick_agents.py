@@ -1,4 +1,4 @@
-"""Habits of agents that go wrong: healthy up to the onset, then at fault until being redirected cures them, if it ever does."""
+"""Faulty agents: healthy up to the onset, then at fault until a redirection cures them, if it ever does."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,13 +7,13 @@ from bench.modelled.agents import Begin, Habit, edited, steady, step, stride
 from bench.modelled.worlds import Character, Step, Told, Tree
 
 Fault = Callable[[Character, Told, Tree], Step]
-"""One iteration at fault. The tree is the one at the onset."""
+"""Function that makes one faulty iteration; the tree is that of the onset."""
 
 CURED_PACE = 0.2
 
 
 def sick(fault: Fault) -> Begin:
-    """The habit of an agent with this fault."""
+    """Behaviour of an agent with this fault."""
 
     def begin(me: Character, told: Told) -> Habit:
         told = yield from _healthy(me, told)
@@ -28,7 +28,7 @@ def sick(fault: Fault) -> Begin:
 
 
 def _healthy(me: Character, told: Told) -> Habit:
-    """It gets on up to the onset, and never so far that everything passes."""
+    """It makes progress up to the onset, but never so much that everything passes."""
     for _ in range(me.onset):
         done = stride(me, told)
         if not done.tree.red:
@@ -42,17 +42,17 @@ def _cured(me: Character, told: Told) -> bool:
 
 
 def still(me: Character, told: Told, _onset: Tree) -> Step:
-    """It looks around and changes nothing."""
+    """It only reads."""
     return step(me, told, told.tree)
 
 
 def in_vain(me: Character, told: Told, _onset: Tree) -> Step:
-    """A new tree each time, and nothing comes of it."""
+    """A new tree each time, without effect."""
     return step(me, told, edited(told))
 
 
 def varying(me: Character, told: Told, onset: Tree) -> Step:
-    """As in vain, and one of the failing tests says something else each time, out of the same few words."""
+    """As `in_vain`, but one failing test has another message each time, from the same few words."""
     dice, tree = me.dice(told), edited(told)
     test = dice.choice([name for name, _ in onset.failing])
     words = tuple((name, dice.randrange(5) if name == test else far) for name, far in tree.failing)
@@ -60,20 +60,20 @@ def varying(me: Character, told: Told, onset: Tree) -> Step:
 
 
 def repeating(me: Character, told: Told, _onset: Tree) -> Step:
-    """The same edit to the same file: mostly it is there already, or is taken back."""
+    """It repeats an edit to a file: mostly it exists already, or is reverted."""
     if me.dice(told).random() < 0.5:
         return step(me, told, told.tree, reverted=2)
     return step(me, told, edited(told), changed=1, insertions=4, deletions=4, place=0)
 
 
 def swinging(me: Character, told: Told, onset: Tree) -> Step:
-    """A, B, A, B: it takes back what it did before, to the letter."""
+    """A, B, A, B: it reverts its previous edit exactly."""
     other = replace(onset, edition=onset.edition + 1_000)
     return step(me, told, onset if told.tree == other else other, changed=2, insertions=9, deletions=9, place=0)
 
 
 def trading(me: Character, told: Told, onset: Tree) -> Step:
-    """It fixes one test and breaks another, in turn, by a new tree each time."""
+    """It alternately fixes one test and breaks another, with a new tree each time."""
     failing = sorted(test for test, _ in onset.failing)
     passing = sorted(set(range(onset.tests)) - set(failing))
     fixed = failing[: max(1, len(failing) // 4)]
@@ -92,28 +92,28 @@ def regressing(me: Character, told: Told, _onset: Tree) -> Step:
 
 
 def boasting(me: Character, told: Told, _onset: Tree) -> Step:
-    """It claims completion under red checks, every time; now and then it edits something."""
+    """It claims completion with failing checks every time, sometimes after an edit."""
     return step(me, told, edited(told) if me.dice(told).random() < 0.5 else told.tree, asked=True)
 
 
 def gaming(me: Character, told: Told, _onset: Tree) -> Step:
-    """It makes the tests pass by weakening them, and claims completion."""
+    """It weakens the tests until they pass, and claims completion."""
     tree = replace(told.tree, cheats=True)
     return step(me, told, edited(told, tree) if me.dice(told).random() < 0.5 else tree, asked=True)
 
 
 def drifting(me: Character, told: Told, _onset: Tree) -> Step:
-    """It builds something that nobody asked for."""
+    """It builds something that nobody requested."""
     deeds = me.dice(told).randint(5, 20)
     return step(me, told, edited(told), folder="tools/telemetry", deeds=deeds, related=me.dice(told).randint(0, deeds // 6))
 
 
 def burning(me: Character, told: Told, _onset: Tree) -> Step:
-    """It reads on and on, at ten times the price, and changes nothing."""
+    """It only reads, at ten times the price."""
     return step(me, told, told.tree, dollars=10 * me.dollars * me.dice(told).lognormvariate(0, 0.35), tool_calls=200)
 
 
 def denied(me: Character, told: Told, _onset: Tree) -> Step:
-    """What it needs is not permitted to it."""
+    """It lacks a permission that it needs."""
     tree = edited(told) if me.dice(told).random() < 0.3 else told.tree
     return step(me, told, tree, denials=me.dice(told).randint(1, 5))

@@ -1,4 +1,4 @@
-"""A loop with a modelled agent through the real core: oversee, decide, advance. Only Prefect, git and the model are left out."""
+"""A loop with a modelled agent and the real core: oversee, decide, advance. Only Prefect, git and the model are left out."""
 
 import hashlib
 import time
@@ -34,7 +34,7 @@ class Seen:
     step: Step
     record: IterationRecord
     seconds: float
-    """Of a processor's time that the core took for it."""
+    """CPU seconds of the core for it."""
 
     @property
     def rung(self) -> EscalationLevel:
@@ -42,13 +42,13 @@ class Seen:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """Rules that intervene. A limit that is reached is no discovery."""
+        """Rules that intervene, without reached limits."""
         acting = (signal for signal in self.record.signals if signal.severity in ACTS and not signal.rule.startswith("limits."))
         return tuple(signal.rule for signal in acting)
 
     @property
     def given_up(self) -> bool:
-        """Whether the loop stops, neither because it is done nor because a limit is reached."""
+        """Whether the loop stops although it is neither done nor at a limit."""
         decision = self.record.decision
         stopped = decision.kind == "stop" and decision.outcome is not Outcome.COMPLETED
         return stopped and not decision.rule.startswith("limits.")
@@ -56,16 +56,16 @@ class Seen:
 
 @dataclass
 class Loop:
-    """A loop under way."""
+    """A running loop."""
 
     of: Character
     state: LoopState
     now: datetime = START
     trees: dict[str, Tree] = field(default_factory=dict[str, Tree])
-    """By commit."""
+    """Trees by commit."""
 
     def iterate(self, told: Told, step: Step) -> tuple[Seen, Told]:
-        """Fold what the agent did into the loop, as the steps of an iteration do."""
+        """Process what the agent did, like the steps of an iteration."""
         started = max(self.now, self.state.waiting.until) if self.state.waiting else self.now
         self.now = started + timedelta(seconds=step.seconds)
         commit = self._commit(told, step)
@@ -117,7 +117,7 @@ def _record(state: LoopState, found: Evidence, started: datetime, now: datetime)
 
 
 def fresh(of: Character, settings: LoopConfig) -> Loop:
-    """A loop that has just been created, and whose checks ran once on the tree that it begins with."""
+    """Create a loop whose checks ran once on its first tree."""
     state = LoopState(
         loop="modelled",
         uid=of.seed,
@@ -140,7 +140,7 @@ def run(
     settings: dict[str, Any] | None = None,
     ends: Callable[[Loop], bool] = lambda _: False,
 ) -> tuple[Loop, list[Seen]]:
-    """A loop with this agent until it ends by itself."""
+    """Run a loop with this agent until it ends."""
     of = character(kind, seed, response)
     loop, (habit, told) = fresh(of, config(of, **settings or {})), agent(kind, of)
     step, seen = next(habit), list[Seen]()

@@ -1,4 +1,4 @@
-"""How long the core takes for one iteration: oversee, decide, record, advance."""
+"""Time of the core for one iteration: oversee, decide, record, advance."""
 
 import statistics
 
@@ -9,7 +9,7 @@ from bench.modelled.worlds import Character, Told
 from helmsman.records.control import REMEMBERED
 
 MEASURED = 100
-"""Iterations whose times count, at the end."""
+"""Last iterations, whose times count."""
 
 
 def _for_ever(me: Character, told: Told) -> Habit:
@@ -25,7 +25,7 @@ NO_LIMITS = {
 
 
 def milliseconds() -> tuple[float, float]:
-    """Median and longest time of the last iterations of a loop that remembers all it may, red all along for many reasons."""
+    """Median and longest time of the last iterations of a loop with a full history of varied failures."""
     _, seen = run(ENDLESS, 1, settings=NO_LIMITS, ends=lambda loop: loop.state.iteration >= REMEMBERED + MEASURED)
     times = [one.seconds * 1000 for one in seen[-MEASURED:]]
     return statistics.median(times), max(times)

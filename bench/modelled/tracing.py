@@ -1,4 +1,4 @@
-"""One loop, iteration by iteration."""
+"""Print one loop, iteration by iteration."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from bench.modelled.steered import ACTS, Seen, run
 
 
 def trace(kind: str, seed: int, settings: dict[str, Any]) -> None:
-    """What the agent did, what the core made of it, and what followed."""
+    """Print what the agent did, the core's result, and the decision."""
     loop, seen = run(BY_NAME[kind], seed, settings=settings)
     print(f"\n{loop.of}")
     for one in seen:

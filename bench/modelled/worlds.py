@@ -1,4 +1,4 @@
-"""A small model of a repository, and of what one iteration did in it."""
+"""A small model of a repository, and of one iteration's work in it."""
 
 import hashlib
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ class Tree:
 
     tests: int
     failing: tuple[tuple[int, int], ...] = ()
-    """Tests that fail, in order, each with how far it gets before it does."""
+    """Failing tests, in order, each with the point at which it fails."""
     broken: str = ""
-    """Module for which nothing can be imported; empty where it builds."""
+    """Module whose import fails; empty if it builds."""
     edition: int = 0
-    """Stands for everything that no test sees."""
+    """Represents everything that no test sees."""
     cheats: bool = False
-    """The tests pass because they were gamed; `failing` is what they would say."""
+    """The tests pass because they were gamed; `failing` is their honest result."""
 
     @property
     def red(self) -> bool:
@@ -29,7 +29,7 @@ class Tree:
 
     @property
     def shown(self) -> tuple[tuple[int, int], ...]:
-        """What a test run reports as failing."""
+        """Failures reported by a test run."""
         return () if self.cheats else self.failing
 
     @property
@@ -38,7 +38,7 @@ class Tree:
 
     @cached_property
     def identity(self) -> str:
-        """Equal for equal content, as git's hash of a tree."""
+        """Equal for equal content, like git's tree hash."""
         content = repr((self.tests, self.failing, self.broken, self.edition, self.cheats))
         return hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()
 
@@ -50,29 +50,29 @@ class Tree:
         return replace(self, failing=tuple(sorted(dict.fromkeys(tests, 0).items() | dict(self.failing).items())))
 
     def further(self, test: int) -> "Tree":
-        """The test fails at a later point than before."""
+        """The tree in which the test fails at a later point."""
         return replace(self, failing=tuple((name, far + (name == test)) for name, far in self.failing))
 
 
 @dataclass(frozen=True)
 class Told:
-    """What an agent knows when its next iteration begins."""
+    """Input of an agent's next iteration."""
 
     tree: Tree
     number: int = 1
-    """Of the call, repeated attempts included: the same under every rule."""
+    """Number of the call including repeated attempts: the same under every rule."""
     rung: int = 0
     redirected: bool = False
-    """It was told what to do instead: a rung above the first, or instructions of the overseer."""
+    """Whether it was redirected: a level above the first, or instructions of the overseer."""
     rolled_back: bool = False
-    """The branch was returned to an earlier commit."""
+    """Whether the branch was returned to an earlier commit."""
     wavering: bool = False
-    """Its last tree was reported red by chance, and is not checked again as it is."""
+    """Whether its last tree was reported as failing by chance; an unchanged tree is not checked again."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What an iteration came to."""
+    """Result of an iteration."""
 
     tree: Tree
     asked: bool = False
@@ -81,26 +81,26 @@ class Step:
     seconds: float = 300.0
     tool_calls: int = 20
     changed: int = 0
-    """Files."""
+    """Number of files."""
     insertions: int = 0
     deletions: int = 0
     folder: str = "src/app"
-    """Of the files that changed."""
+    """Folder of the changed files."""
     place: int = 0
-    """Tells the changed files from those of other iterations."""
+    """Distinguishes the changed files from those of other iterations."""
     denials: int = 0
     reverted: int = 0
-    """Edits that were taken back within the session."""
+    """Edits that were reverted within the session."""
     deeds: int = 10
     related: int = 9
     flaky: tuple[int, ...] = ()
     """Tests that failed and passed when they were run again."""
     unlucky: tuple[int, ...] = ()
-    """Tests that failed both times though nothing is wrong."""
+    """Tests that failed both times although nothing is wrong."""
     reset_minutes: float = 0.0
-    """Until the usage limit is over."""
+    """Minutes until the usage limit ends."""
     sick: bool = False
-    """Whether the pathology was at work."""
+    """Whether the pathology was active."""
 
     @property
     def counts(self) -> bool:
@@ -112,43 +112,43 @@ class Step:
 
     @property
     def done(self) -> bool:
-        """Asked under green checks, with nothing that the invariants would deny."""
+        """Whether it claimed completion with passing checks, with nothing that the invariants would deny."""
         return self.asked and self.green and not self.tree.cheats
 
 
 @dataclass
 class Character:
-    """An agent's lasting traits."""
+    """Lasting traits of an agent."""
 
     seed: str
     tests: int
     failing: int
     """Tests that fail at the start."""
     pace: float
-    """Share of all tests that an iteration gets done on average."""
+    """Average share of all tests that an iteration fixes."""
     shows: float
-    """Probability that an iteration without a test more moves the point at which its test fails."""
+    """Probability that an iteration without another passing test moves the point at which its test fails."""
     ordered: bool
-    """It works on the first failing test; else on them in an order of its own."""
+    """Whether it works on the first failing test; otherwise in its own order."""
     dollars: float
     seconds: float
     relevance: float
-    """Share of its deeds that words relate to the task."""
+    """Share of its actions with words related to the task."""
     check: str
-    """What its checks show: `pytest`, `typed` (a type checker beside it), `listing` (a line a failure) or `opaque` (one line)."""
+    """Output of its checks: `pytest`, `typed` (with a type checker), `listing` (a line per failure) or `opaque` (one line)."""
     onset: int = 0
     """Healthy iterations before the pathology."""
     response: float = 0.0
-    """Probability that being redirected cures it, in each iteration."""
+    """Probability in each iteration that a redirection cures it."""
     carry: float = 0.0
-    """Work done on tests that do not pass yet, in tests."""
+    """Work on tests that do not pass yet, in tests."""
 
     def dice(self, told: Told) -> Random:
-        """Chance in one call: the same whatever rule watches."""
+        """Random numbers of one call: the same under every rule."""
         return Random(f"{self.seed}/{told.number}")
 
     def dear(self, test: int) -> float:
-        """Work that a test takes; 1 on average."""
+        """Work for a test; 1 on average."""
         return 0.5 + Random(f"{self.seed}#{test}").random()
 
     def turn(self, test: int) -> float:

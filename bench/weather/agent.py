@@ -1,11 +1,11 @@
-"""The agent of the storm: an instant program that writes down what it did where no fault reaches, to show repeats and losses.
+"""The agent of the storm: an instant program that logs its actions where no fault reaches, to show repeats and losses.
 
-    python -I -S agent.py MANNER STEPS LOG [what the loop's own command line says]
+    python -I -S agent.py MANNER STEPS LOG [prompt of the loop's command line]
 
-Each call leaves a file of its own in `work/`, and by its manner one more `step-N`. Its log has a line for each deed:
-`began CALL PID`, `wrote CALL TOKEN` once the file is there, and `ended CALL` once its driver has read the last word of it.
-A call is `ITERATION-ATTEMPT`, as its tag says. It knows nothing of us and imports nothing of ours. As a `tool` of the real agent
-it does the work and leaves the talk to that one.
+Each call leaves its own file in `work/`, and depending on its manner one more `step-N`. Its log has one line per action:
+`began CALL PID`, `wrote CALL TOKEN` once the file exists, and `ended CALL` once its driver has read the end of its output.
+A call is `ITERATION-ATTEMPT`, as in its tag. It imports nothing of ours. As a `tool` of the real agent it does the work and
+leaves the output to that agent.
 """
 
 import fcntl
@@ -21,9 +21,9 @@ from pathlib import Path
 
 PROMISE = "<promise>COMPLETE</promise>"
 LIES = 2
-"""Calls that a liar says to be done after, and is not."""
+"""Calls after which a liar claims completion falsely."""
 HEARD_SECONDS = 0.1
-"""After the driver has emptied the pipe: time enough to write it down."""
+"""Seconds after the driver has emptied the pipe: enough to record it."""
 PATIENCE_SECONDS = 30
 
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _work(manner: str, steps: int) -> str:
-    """One step of the work, or none; returns what is said of it."""
+    """Do one step of the work, or none. Returns the output."""
     done = len(list(Path().glob("step-*")))
     if manner == "hopeless":
         return "More remains."
@@ -68,7 +68,7 @@ def _write(path: Path) -> None:
 
 
 def _leave(token: str) -> None:
-    """Committed, staged or lying about, by chance."""
+    """Leave the work committed, staged or untracked, by chance."""
     how = random.choice(("committed", "staged", "loose"))
     if how != "loose":
         subprocess.run(["git", "add", "--all"], check=False, stderr=subprocess.DEVNULL)
@@ -88,7 +88,7 @@ def _say(text: str) -> None:
 
 
 def _is_heard(parent: int) -> bool:
-    """Whether the driver has read all of it and lived on for a moment."""
+    """Whether the driver has read everything and lived on for a moment."""
     until = time.monotonic() + PATIENCE_SECONDS
     while _unread() and time.monotonic() < until:
         time.sleep(0.01)
@@ -97,12 +97,12 @@ def _is_heard(parent: int) -> bool:
 
 
 def _unread() -> int:
-    """Bytes in the pipe that nobody has taken yet."""
+    """Unread bytes in the pipe."""
     return struct.unpack("i", fcntl.ioctl(1, termios.FIONREAD, b"\0" * 4))[0]
 
 
 def _tell(log: Path, *words: str) -> None:
-    """One write a line: calls that overlap, which they never should, do not mix their lines."""
+    """Append a line by a single write, so that lines of overlapping calls do not mix; calls should never overlap."""
     handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(handle, (" ".join(words) + "\n").encode())
     os.close(handle)

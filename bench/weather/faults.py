@@ -1,4 +1,4 @@
-"""What the storm does to loops: each fault strikes once at its moment, lasts for a while, and is gone."""
+"""Faults of the storm: each strikes once at its time, lasts for a while, and ends."""
 
 import os
 import shutil
@@ -17,30 +17,30 @@ DISK_BYTES = 24 * 2**20
 CLOCK_SOURCE = Path(__file__).with_name("clock.c")
 HOUR = 3600
 CLOCK_JUMPS = (3 * HOUR, -3 * HOUR, 24 * 40 * HOUR, -24 * 2 * HOUR, 24 * 365 * HOUR, -90)
-"""Seconds: a wrong time zone, a battery that is empty, a correction."""
+"""Jumps of the clock in seconds: a wrong time zone, an empty battery, a correction."""
 LATEST_EVENT = 45
-"""Lines of a journal: two iterations and what comes after them."""
+"""Journal lines to wait for: up to those of two iterations and the end."""
 LONGEST_WAIT = 20.0
-"""Seconds that a fault waits for its moment; then it strikes anyhow."""
+"""Seconds that a fault waits for its time; then it strikes anyway."""
 LONGEST_CALL = 90.0
-"""Seconds that it waits for what only an agent does, on a machine that does much else."""
+"""Seconds that it waits for an agent's action, on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of it."""
+    """A fault that strikes once."""
 
     name: str
     strike: Callable[[Loop], bool]
-    """Whether it struck: the driver or the agent may have ended meanwhile."""
+    """Strike. Returns False if the driver or the agent has ended meanwhile."""
     costs_a_call: bool = False
-    """Whether an agent call that is in flight may be lost by it."""
+    """Whether it may lose an agent call in progress."""
     waits: bool = True
-    """For a moment by chance; else it knows its own."""
+    """Whether it waits for a random number of journal lines; otherwise it waits by itself."""
 
 
 def wait_for_moment(loop: Loop, latest: int = LATEST_EVENT) -> None:
-    """Until the journal has grown by so many lines, which comes to any step, and then a bit: or until nobody drives."""
+    """Wait until the journal has grown by a random number of lines, and a bit longer; or until the driver ends."""
     lines, until = _lines(loop) + loop.chance.randrange(latest), time.monotonic() + LONGEST_WAIT
     while _lines(loop) < lines and time.monotonic() < until and is_driven(loop):
         time.sleep(0.01)
@@ -61,22 +61,22 @@ def kill_driver(loop: Loop) -> bool:
     if not is_driven(loop) or loop.process is None:
         return False
     loop.process.kill()
-    loop.process.wait()  # else it looks driven still when the next fault is due
+    loop.process.wait()  # otherwise it still seems alive when the next fault is due
     return True
 
 
 def kill_at_work(loop: Loop) -> bool:
-    """While an agent works and has written something."""
+    """Strike while an agent works and has written something."""
     return _comes(loop, "wrote") and kill_driver(loop)
 
 
 def kill_after_work(loop: Loop) -> bool:
-    """Right after an agent has ended: what it did was paid for."""
+    """Strike right after an agent has ended: its work is paid for."""
     return _comes(loop, "ended") and kill_driver(loop)
 
 
 def _comes(loop: Loop, deed: str) -> bool:
-    """Whether the next call comes to this line of its log, while somebody drives."""
+    """Whether the next call reaches this line of its log while a driver runs."""
     before, until = _deeds(loop, deed), time.monotonic() + LONGEST_CALL
     while _deeds(loop, deed) == before and time.monotonic() < until and is_driven(loop):
         time.sleep(0.005)
@@ -88,7 +88,7 @@ def _deeds(loop: Loop, deed: str) -> int:
 
 
 def kill_agent(loop: Loop) -> bool:
-    """The agent that is at work, once there is one."""
+    """The running agent, once there is one."""
     time.sleep(loop.chance.uniform(0, 1))
     until = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < until and is_driven(loop):
@@ -102,7 +102,7 @@ def kill_agent(loop: Loop) -> bool:
 
 
 def _agent_at_work(loop: Loop) -> int:
-    """Its process; 0 where none is."""
+    """Process id of the agent; 0 without one."""
     lines = loop.log.read_text().split("\n") if loop.log.exists() else []
     begun = [line.split() for line in lines if line.startswith("began")]
     if not begun or f"ended {begun[-1][1]}" in lines:
@@ -115,7 +115,7 @@ def _agent_at_work(loop: Loop) -> int:
 
 
 def fill_disk(loop: Loop) -> bool:
-    """Full to the last byte for some seconds. Who wants to be mean is killed on it as well."""
+    """Fill the disk completely for some seconds, sometimes killing the driver meanwhile."""
     ballast = loop.place / "ballast"
     _fill(ballast)
     time.sleep(loop.chance.uniform(0.3, 4))
@@ -135,7 +135,7 @@ def _fill(ballast: Path) -> None:
 
 
 def jump_clock(loop: Loop) -> bool:
-    """The clock of whoever drives the loop, and of its git, is another from now on. It jumps back within the loop."""
+    """Change the clock of the driver and its git from now on. It jumps back within the loop."""
     _set_clock(loop, loop.chance.choice(CLOCK_JUMPS))
     time.sleep(loop.chance.uniform(0.5, 3))
     if loop.chance.random() < 0.5:
@@ -144,7 +144,7 @@ def jump_clock(loop: Loop) -> bool:
 
 
 def _set_clock(loop: Loop, difference: int) -> None:
-    """In place: whoever lives by it has the file mapped."""
+    """Write in place: processes have the file mapped."""
     with (loop.folder / "clock").open("r+b" if (loop.folder / "clock").exists() else "wb") as file:
         file.write(struct.pack("q", difference))
 
@@ -167,7 +167,7 @@ REFUSED = Fault("remote refused", close_remote)
 
 
 def own_disk(place: Path) -> bool:
-    """Put a small disk of its own at an empty folder; only root may. Whether it is there."""
+    """Mount a small disk at an empty folder, which needs root. Returns whether it is mounted."""
     if os.geteuid() != 0:
         return False
     place.mkdir(parents=True, exist_ok=True)
@@ -182,7 +182,7 @@ def give_back_disk(place: Path) -> None:
 
 
 def clock_library(folder: Path) -> Path | None:
-    """What gives processes a clock that jumps; None where there is no compiler to make it with."""
+    """Build the library that gives processes a jumping clock; None without a compiler."""
     compiler, library = shutil.which("cc"), folder / "clock.so"
     if compiler is None:
         return None
@@ -191,14 +191,14 @@ def clock_library(folder: Path) -> Path | None:
 
 
 def own_clock(loop: Loop, library: Path) -> None:
-    """Its processes live by a clock that the storm sets; their monotonic one goes on, and files keep the world's times."""
+    """Variables for processes whose clock the storm sets. Their monotonic clock and file times stay correct."""
     _set_clock(loop, 0)
     loop.cold = True
     loop.variables |= {"LD_PRELOAD": str(library), "STORM_CLOCK": str(loop.folder / "clock")}
 
 
 def can_mount(folder: Path) -> bool:
-    """Whether disks can be made here."""
+    """Whether disks can be mounted here."""
     probe = folder / "probe"
     made = own_disk(probe)
     if made:

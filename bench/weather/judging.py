@@ -1,4 +1,4 @@
-"""What is left after the storm: counted from git, the agents' own logs and the processes that live."""
+"""Check the results after the storm, from git, the agents' own logs and the running processes."""
 
 import subprocess
 from collections import Counter
@@ -15,7 +15,7 @@ from tasks.repository.state_ref import PREFIX, read_records, state_ref
 
 @dataclass(frozen=True)
 class Judgement:
-    """Of one loop; each list holds words on what is wrong, and is empty where nothing is."""
+    """Judgement of one loop; each list describes problems and is empty without any."""
 
     lost: tuple[str, ...]
     repeated: tuple[str, ...]
@@ -28,7 +28,7 @@ class Judgement:
 
 
 def judge(loop: Loop) -> Judgement:
-    """Once nobody drives it any more."""
+    """Judge a loop whose driver has ended for good."""
     state = loop.state
     stray = tuple(shown for shown in loop.lived() if shown)
     if state is None:
@@ -38,19 +38,19 @@ def judge(loop: Loop) -> Judgement:
 
 
 def calls_of(log: Path) -> list[list[str]]:
-    """What the agents wrote down, in order."""
+    """Log lines of the agents, in order."""
     return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def _lost(loop: Loop) -> tuple[str, ...]:
-    """Files that a call wrote and that are neither on the branch nor on any ref that keeps work."""
+    """Files written by a call that are neither on the branch nor on any ref with saved work."""
     refs = git(loop.repository, "for-each-ref", "--format=%(refname)", "refs/heads/", f"{PREFIX}{loop.name}/").split()
     kept = {path for ref in refs for path in git(loop.repository, "ls-tree", "-r", "--name-only", ref).split()}
     return tuple(words[2] for words in calls_of(loop.log) if words[0] == "wrote" and f"work/{words[2]}" not in kept)
 
 
 def _repeated(loop: Loop, state: LoopState) -> tuple[str, ...]:
-    """Calls of an iteration after one of it had ended, calls by one number, more lost ones than faults that could cost one."""
+    """Calls after an earlier call of the iteration ended, calls with the same number, more lost calls than faults explain."""
     ended, begun, found = set[str](), Counter[str](), list[str]()
     for kind, call, *_ in calls_of(loop.log):
         iteration = call.partition("-")[0]
@@ -81,15 +81,15 @@ def _wrong_end(loop: Loop, state: LoopState) -> list[str]:
 
 
 def _broken(loop: Loop, state: LoopState) -> list[str]:
-    """What state and git say of themselves, and against each other."""
+    """Contradictions within state and git, and between them."""
     repository = open_repository(loop.repository)
     found: list[str] = []
     records = read_records(repository, loop.name)
-    numbers = [one.iteration for one in records if not one.decision.repeat]  # a call that was cut off counts no iteration
+    numbers = [one.iteration for one in records if not one.decision.repeat]  # an interrupted call counts no iteration
     if numbers != list(range(state.iteration, 0, -1)):
         found.append(f"records of iterations {numbers}, where there were {state.iteration}")
     begun = sum(words[0] == "began" for words in calls_of(loop.log))
-    if not begun <= state.spending.agent_calls <= begun + loop.deaths:  # one may die before its agent could say that it began
+    if not begun <= state.spending.agent_calls <= begun + loop.deaths:  # one may die before its agent records its start
         found.append(f"{state.spending.agent_calls} calls are on record, and {begun} were made")
     checked = subprocess.run(
         ["git", "fsck", "--no-dangling", "--no-progress"], cwd=loop.repository, capture_output=True, text=True, check=False
@@ -102,7 +102,7 @@ def _broken(loop: Loop, state: LoopState) -> list[str]:
 
 
 def _refused(loop: Loop, state: LoopState) -> list[str]:
-    """Where the remote differs from what was to be pushed there."""
+    """Differences between the remote and what was to be pushed there."""
     if not loop.kind.remote:
         return []
     refs = (f"refs/heads/{state.branch}", state_ref(loop.name))

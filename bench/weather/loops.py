@@ -1,4 +1,4 @@
-"""The loops that the storm falls upon: what their agents do, how each must end, and where each lives."""
+"""The loops in the storm: what their agents do, how each must end, and their folders."""
 
 import random
 import subprocess
@@ -26,15 +26,15 @@ ALWAYS = (
     "retry.attempts=2",
     "retry.first_delay_seconds=0.3",
 )
-"""Delays as short as a storm's faults are; else the product as it is."""
+"""Delays as short as the storm's faults; all other settings are defaults."""
 INSTANT = ("claude.permission_mode=acceptEdits", "steering.hooks=false")
 TOOL = "tool"
-"""The manner of an agent that is a tool of the real Claude Code."""
+"""Manner of an agent that is a tool of the real Claude Code."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A loop whose right end is known beforehand."""
+    """A loop with a known correct end."""
 
     name: str
     manner: str
@@ -42,7 +42,7 @@ class Kind:
     check: str
     outcome: Outcome = Outcome.COMPLETED
     rule: str = ""
-    """How it must have ended, where that is told by a rule."""
+    """Rule by which it must have ended; empty for any."""
     least: int = 1
     """Iterations that it needs."""
     options: tuple[str, ...] = ()
@@ -81,26 +81,26 @@ KINDS = (
 
 
 REAL = Kind("real", TOOL, 2, "test -e step-2", least=2)
-"""The real Claude Code with a scripted model."""
+"""Agents that are the real Claude Code with a scripted model."""
 
 
 @dataclass
 class Loop:
-    """One loop with a place of its own, its luck, and what was done to it."""
+    """One loop with its own folders, its random numbers, and the faults that it had."""
 
     number: int
     kind: Kind
     folder: Path
-    """Where no fault reaches: the agent's log, the home, the remote."""
+    """Folder that no fault reaches: the agent's log, the home, the remote."""
     place: Path
-    """Repository, worktrees, state and results; a disk of its own where that is to fill up."""
+    """Folder of repository, worktrees, state and results; a separate disk if that is to fill up."""
     variables: dict[str, str]
     chance: random.Random
     process: Process | None = None
     cold: bool = False
-    """Each of its processes is started anew, and not forked: with a clock or an engine of its own."""
+    """Whether each of its processes starts from scratch instead of forking: for its own clock or engine."""
     deaths: int = 0
-    """Faults that may have cost an agent call that was in flight."""
+    """Number of faults that may have lost an agent call in progress."""
     notes: list[str] = field(default_factory=list[str])
 
     @property
@@ -113,7 +113,7 @@ class Loop:
 
     @property
     def agent(self) -> tuple[str, ...]:
-        """Settings by which its agent is called."""
+        """Settings that select its agent."""
         return () if self.kind.manner == TOOL else (*INSTANT, f"claude.binary={self.folder / 'agent'}")
 
     @property
@@ -130,7 +130,7 @@ class Loop:
 
     @property
     def state(self) -> LoopState | None:
-        """None before there is one."""
+        """State of the loop; None before it exists."""
         opened = open_repository(self.repository)
         return show_state(opened, self.name).state if self.name in loop_names(opened) else None
 
@@ -146,7 +146,7 @@ class Loop:
         self.process = start(COMMAND_LINE, whole, self.folder, self.variables)
 
     def lived(self) -> list[str]:
-        """Processes that carry this loop's home or tag, by number and command; its drivers excepted, which are waited for."""
+        """Processes with this loop's home or tag, by number and command, without its drivers, which are waited for."""
         state = self.state
         tag = f"{state.uid}/" if state else None
         return [shown for process in psutil.process_iter() if (shown := self._shown(process, tag))]
@@ -154,7 +154,7 @@ class Loop:
     def _shown(self, process: psutil.Process, tag: str | None) -> str:
         try:
             words, variables = process.cmdline(), process.environ()
-        except psutil.Error:  # it has ended, or is a zombie, which has neither
+        except psutil.Error:  # it has ended or is a zombie, and has neither
             return ""
         tagged = tag and any(tag in word for word in (*words, variables.get("HELMSMAN_TAG", "")))
         at_home = variables.get("HOME") == self.variables["HOME"]
@@ -162,12 +162,12 @@ class Loop:
 
 
 def script(request: Request) -> Turn:
-    """What the scripted model has the real agent do: its work by one tool, wherever its home says, then talk."""
+    """Script of the model for the real agent: work by one tool, where its home says, then a final message."""
     return call(bash("~/work")) if request.turn == 0 else say("All of it is done.\n<promise>COMPLETE</promise>")
 
 
 def made(number: int, kind: Kind, folder: Path, place: Path, variables: Mapping[str, str], seed: int) -> Loop:
-    """A loop that has not begun. `variables`: the path, and which engine."""
+    """A loop that has not started. `variables`: the path, and the engine."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "home").mkdir()
     place.mkdir(exist_ok=True)
@@ -179,7 +179,7 @@ def made(number: int, kind: Kind, folder: Path, place: Path, variables: Mapping[
 
 
 def with_real_agent(loop: Loop, model_url: str) -> None:
-    """Have it call the real Claude Code, which talks to this model."""
+    """Let it call the real Claude Code with this model."""
     home = Path(loop.variables["HOME"])
     loop.variables |= environment(model_url, home)
     (home / "work").symlink_to(loop.folder / "agent")

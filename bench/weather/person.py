@@ -1,4 +1,4 @@
-"""The person who minds the loops: answers what they ask, and goes on with those that ended as their own words tell."""
+"""The person who attends to the loops: answers questions, and continues ended loops as their own messages say."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from helmsman.records.state import LoopState
 from tests.fakes.warm_process import COMMAND_LINE, WarmProcess
 
 PATIENCE = 240
-"""Seconds that a loop may take from one fault to its end, on a machine that does much else."""
+"""Seconds from one fault to the end of its loop, on a busy machine."""
 DECIDED = {0, 3, 5}
-"""Exit statuses of loops that ended by a decision of their own: completed, stopped, ejected."""
+"""Exit statuses of loops that ended by their own decision: completed, stopped, ejected."""
 MOST_STARTS = 20
 WAY_ON = re.compile(r"helmsman resume (\S+?)[.,;`]?(?:\s|$)")
 PUSH_AGAIN = "push it again with: helmsman resume"
@@ -24,14 +24,14 @@ LOOKS_SECONDS = 0.5
 
 
 def is_through(state: LoopState | None) -> bool:
-    """Whether it has ended by a decision of its own, and not by what was done to it."""
+    """Whether it ended by its own decision, and not because of a fault."""
     if state is None or state.ending is None:
         return False
     return not state.ending.rule.startswith(("error.", "cancelled"))
 
 
 def attend(loop: Loop) -> bool:
-    """Wait for the end of its process, and answer meanwhile. Whether that came in time."""
+    """Wait for the end of its process, and answer meanwhile. Returns False on a timeout."""
     until = time.monotonic() + PATIENCE
     while is_driven(loop) and time.monotonic() < until:
         answer(loop)
@@ -42,7 +42,7 @@ def attend(loop: Loop) -> bool:
 
 
 def answer(loop: Loop) -> None:
-    """Say yes, where it asks."""
+    """Approve, if it asks."""
     state = loop.state if loop.kind.asks else None
     if state is None or state.gate is None:
         return
@@ -52,7 +52,7 @@ def answer(loop: Loop) -> None:
 
 
 def go_on(loop: Loop) -> bool:
-    """Read what a process that has ended left and said, and start the next where one is needed. Whether one was."""
+    """Read the result of an ended process, and start the next if needed. Returns whether it did."""
     process, state = loop.process, loop.state
     if process is None:
         return False
@@ -72,7 +72,7 @@ def go_on(loop: Loop) -> bool:
 
 
 def see_through(loop: Loop) -> None:
-    """In the morning: whatever has to be started again is, until it is at its end."""
+    """Restart it as often as needed until it has ended."""
     for _ in range(MOST_STARTS):
         if not attend(loop):
             loop.notes.append(f"its driver did not finish within {PATIENCE} s")
@@ -84,7 +84,7 @@ def see_through(loop: Loop) -> None:
 
 
 def _way_on(loop: Loop, code: int, said: str) -> str:
-    """The loop that is to be resumed by its own words. One that was killed said nothing: its name is known."""
+    """Name of the loop to resume, from its own message. A killed one has no message: its name is known."""
     found = WAY_ON.search(said)
     if code >= 0 and found is None:
         loop.notes.append(f"exit {code} told no way on: {said[-600:]}")

@@ -1,4 +1,4 @@
-"""Loops that a Prefect worker drives, while it and what it started are killed. Whoever is not revived is resumed by a person."""
+"""Loops run by a Prefect worker, while it and its processes are killed. A person resumes those that no automation revives."""
 
 import random
 import time
@@ -17,14 +17,14 @@ from tests.fakes.team_engine import Team, run_team
 
 WORKER_KILLED, BOTH_KILLED = "worker killed", "worker and loop killed"
 REVIVED_SECONDS = 45
-"""That a loop which has no driver is waited for. After it a person comes, whether an automation is about to or not."""
+"""Seconds to wait for a loop without a driver; then a person resumes it, whether an automation would or not."""
 UNSTARTED_SECONDS = 45
-"""Instead of ten minutes: after them a run is taken up anew whose worker died before a process of it was there."""
+"""Seconds, instead of ten minutes, after which a run is restarted whose worker died before it had a process."""
 PATIENCE = 400
 
 
 def under_a_worker(folder: Path, loops: int, seed: int) -> tuple[list[Judgement], Counter[str]]:
-    """How so many loops fared, and what struck how often."""
+    """Results of a number of loops, and how often each fault struck."""
     chance, struck = random.Random(f"{seed}/worker"), Counter[str]()
     with run_team(folder) as team:
         team.set_deployment(team.id_of("sweep/sweep"), parameters={"unstarted_seconds": UNSTARTED_SECONDS})
@@ -40,7 +40,7 @@ def under_a_worker(folder: Path, loops: int, seed: int) -> tuple[list[Judgement]
 
 def _started(team: Team, folder: Path, number: int, seed: int) -> Loop:
     loop = made(number, KINDS[number % 2], folder, folder / "place", {}, seed)
-    loop.variables = {**team.helmsman.variables, "HOME": loop.variables["HOME"]}  # whoever resumes it finds what the worker left
+    loop.variables = {**team.helmsman.variables, "HOME": loop.variables["HOME"]}  # so that a resume finds the worker's state
     return loop
 
 
@@ -52,7 +52,7 @@ def _run(team: Team, loop: Loop) -> str:
 
 
 def _strike(team: Team, loops: Sequence[Loop], runs: Sequence[str], chance: random.Random, struck: Counter[str]) -> None:
-    """The worker alone: what it started goes on without it. Or one of its loops with it: nobody is left to say so."""
+    """Kill the worker alone, whose processes continue, or one of its loops with it, so that nothing reports the end."""
     both = chance.random() < 0.5
     team.kill_worker()
     if both:
@@ -65,7 +65,7 @@ def _strike(team: Team, loops: Sequence[Loop], runs: Sequence[str], chance: rand
 
 
 def _see_to(loop: Loop) -> None:
-    """Wait for its end; where nobody drives it for a while, go on with it."""
+    """Wait for its end; resume it if it has no driver for a while."""
     until, left = time.monotonic() + PATIENCE, time.monotonic()
     while time.monotonic() < until and not is_through(loop.state):
         left = time.monotonic() if _driver(loop) else left
