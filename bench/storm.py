@@ -4,8 +4,8 @@
 
 Real drivers, real git and a real engine. The agent is an instant program that records its actions, and in every 25th loop the
 real Claude Code with a scripted model. While loops run, drivers, workers, agents and the engine are killed, disks fill up, clocks
-jump and remotes refuse, at times that the seed determines. Loops that end because of it are continued as their own message says, and
-each has to reach the expected end. Exit status 1 if anything is wrong.
+jump and remotes refuse, at times that the seed determines. Loops that end because of it are continued as their own message says,
+and each has to reach the expected end. Exit status 1 if anything is wrong.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""Draw the tables of docs/agents.md from the agents' files: `python tools/agents.py [--check]`.
+"""Generate the tables of docs/agents.md from the agents' files: `python tools/agents.py [--check]`.
 
-With --check nothing is written; it ends with 1 when the document is stale.
+--check writes nothing, and exits with 1 if the document is stale.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every tool
 
 from helmsman.agents.fitting import CAPABILITY_TEXTS
 from helmsman.records.agents import TELLS, AgentKind, Capability

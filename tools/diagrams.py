@@ -1,13 +1,13 @@
-"""Draw the state diagrams of docs/control.md from the tables that run: `python tools/diagrams.py [--check]`.
+"""Generate the state diagrams of docs/control.md from the tables in the code: `python tools/diagrams.py [--check]`.
 
-With --check nothing is written; it ends with 1 when the document is stale.
+--check writes nothing, and exits with 1 if the document is stale.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every tool
 
 from helmsman.config import LadderConfig
 from helmsman.oversee import ladder
@@ -26,7 +26,7 @@ def _fenced(diagram: str) -> str:
 
 
 def ladder_diagram(config: LadderConfig | None = None) -> str:
-    """Every step between two levels, with what it needs."""
+    """Every step between two levels, with its conditions."""
     chosen = config or LadderConfig()
     ways = [(_id(before), _id(step.after), _step(event, step, chosen)) for (before, event), step in ladder.STEPS.items()]
     return _diagram({_id(level): level.title for level in EscalationLevel}, ways)

@@ -2,8 +2,8 @@
 
     python tools/features.py
 
-A test proves a row by its marker: `@pytest.mark.feature("V3")`. Ends with 1 when a marker names a row that is not there, or when
-the tests cannot be collected.
+A test proves a row by its marker: `@pytest.mark.feature("V3")`. Exits with 1 if a marker names an unknown row, or if the tests
+cannot be collected.
 """
 
 import io
@@ -21,12 +21,12 @@ ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<behaviour>.+?) \| (?P<since>[^|]+
 NAME = re.compile(r"\*\*(.+?)\*\*")
 
 Proofs = dict[str, list[str]]
-"""Names of tests by the id of the row that they prove, in the order in which pytest has them."""
+"""Names of tests by the id of the row that they prove, in pytest's order."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One behaviour that is promised."""
+    """A promised behaviour."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass
 class Collector:
-    """A plugin of pytest that only looks at markers."""
+    """A pytest plugin that collects markers only."""
 
     proofs: Proofs = field(default_factory=dict[str, list[str]])
 
@@ -52,7 +52,7 @@ class Collector:
 
 
 def rows(text: str) -> list[Row]:
-    """The rows of a table in Markdown; a row's name is what stands in bold at its beginning."""
+    """Rows of a Markdown table; a row's name is the bold text at its beginning."""
     return [Row(row["id"], _name(row["behaviour"]), row["since"].strip()) for row in ROW.finditer(text)]
 
 
@@ -62,7 +62,7 @@ def _name(behaviour: str) -> str:
 
 
 def collect() -> Proofs:
-    """Proofs by row, as pytest finds them. Exits with pytest's words when it cannot collect."""
+    """Proofs by row. Exits with pytest's output if it cannot collect."""
     collector, said = Collector(), io.StringIO()
     with redirect_stdout(said):
         code = pytest.main(["--collect-only", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", str(ROOT)], [collector])

@@ -1,9 +1,9 @@
-"""Fuzz every parser, guided by coverage, and keep what breaks one.
+"""Fuzz every parser with coverage guidance, and keep inputs that break one.
 
     python -m tools.fuzz [--seconds 60] [--target NAME]... [--jobs 2]
 
-What is found is put into tests/corpus/TARGET/, where tests/unit/test_corpus.py runs it for ever after. Ends with 1 when something
-was found. An input that takes longer than SLOW seconds, or more than MEMORY_MB, is found as well. Needs atheris, which is there
+Findings are written to tests/corpus/TARGET/, where tests/unit/test_corpus.py runs them from then on. Exits with 1 if something
+was found. An input that takes longer than SLOW seconds, or more than MEMORY_MB, is a finding too. Needs atheris, which exists
 for Python 3.11 and 3.12.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from tools.fuzz_targets import ROOT, TARGETS, corpus, seeds
 
 SLOW = 5
-"""Seconds for an input of a few kilobytes, under instrumentation that makes Python about five times slower."""
+"""Seconds for an input of a few kilobytes; the instrumentation makes Python about five times slower."""
 MEMORY_MB = 2048
 
 
@@ -37,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description="Fuzz every parser, guided by coverage.")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--target", action="append", choices=TARGETS, help="one of them; repeatable")
-    parser.add_argument("--jobs", type=int, default=2, help="targets at the same time")
+    parser.add_argument("--target", action="append", choices=TARGETS, help="fuzz only this one; repeatable")
+    parser.add_argument("--jobs", type=int, default=2, help="concurrent targets")
     return parser
 
 
 def _campaign(name: str, *, seconds: int) -> bool:
-    """Fuzz one target in a process of its own. Whether something was found."""
+    """Fuzz one target in its own process. Returns whether something was found."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         pool, found = Path(folder, "pool"), Path(folder, "found")
         pool.mkdir()

@@ -1,11 +1,11 @@
-"""The process that tools/fuzz.py starts for each target: what it imports of ours is instrumented, and nothing else."""
+"""The process that tools/fuzz.py starts for each target: only our own imports are instrumented."""
 
 import sys
 from typing import Any
 
 import atheris
 
-fuzzer: Any = atheris  # it comes without types
+fuzzer: Any = atheris  # it has no types
 with fuzzer.instrument_imports(include=["helmsman", "tasks", "deployments"]):
     from tools.fuzz_targets import TARGETS
 

@@ -1,7 +1,7 @@
-"""Every parser of what others wrote, as a function of bytes: the one table that fuzzing and tests/unit/test_corpus.py go by.
+"""Every parser of foreign text as a function of bytes: the table of fuzzing and of tests/unit/test_corpus.py.
 
-A target takes any bytes and returns. It may raise nothing but OperatorError, which tells a person what to fix; the targets see
-to that themselves. Where what was read is written again, reading that gives the same.
+A target takes any bytes and returns. It may raise only OperatorError, which tells a person what to fix; the targets handle that
+themselves. If the parsed value can be written again, parsing the result gives the same value.
 """
 
 import json
@@ -78,23 +78,23 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Target:
-    """One way in."""
+    """One parser."""
 
     read: Callable[[bytes], object]
     seeds: tuple[str, ...] = ()
-    """Globs from the top of the repository: files that people or programs really wrote."""
+    """Globs relative to the repository: files that people or programs wrote."""
     words: tuple[bytes, ...] = ()
-    """Inputs to begin with, where no file is one."""
+    """Seed inputs where no file is one."""
     longest: int = 4096
-    """Bytes of an input that is tried."""
+    """Maximum bytes of an input."""
 
 
 def text(data: bytes) -> str:
-    """As our own readers decode what they may not refuse."""
+    """Decode like our own readers, which refuse nothing."""
     return data.decode("utf-8", "replace")
 
 
-# --- what agents, runners and models print -------------------------------------------------------------------------
+# --- output of agents, runners and models ---------------------------------------------------------------------------
 
 
 def _stream(data: bytes) -> None:
@@ -124,7 +124,7 @@ def _dialect(output: Format, data: bytes) -> None:
 
 
 def _whole(call: AgentCall) -> None:
-    """It survives the way to the disk and back."""
+    """It stays the same when it is written to disk and read again."""
     assert AgentCall.model_validate_json(call.model_dump_json()) == call
 
 
@@ -150,7 +150,7 @@ def _vote(data: bytes) -> None:
         read_vote(Reply(text=text(data), stop="end_turn"), ("C1", "C2"))
 
 
-# --- what lies in the repository ------------------------------------------------------------------------------------
+# --- files of the repository ----------------------------------------------------------------------------------------
 
 
 def _plan(name: str, data: bytes) -> None:
@@ -237,7 +237,7 @@ def _agents_md(data: bytes) -> None:
     assert "a line that was learnt" in add_lines(text(data), ("a line that was learnt",))
 
 
-# --- what comes by other ways ----------------------------------------------------------------------------------------
+# --- other input -----------------------------------------------------------------------------------------------------
 
 
 def _webhook(read: Callable[[bytes], Any], data: bytes) -> None:
@@ -379,7 +379,7 @@ TARGETS: Mapping[str, Target] = {
 
 
 def seeds(target: Target) -> Iterator[bytes]:
-    """What fuzzing begins with."""
+    """Seed inputs of a target."""
     yield from target.words
     for pattern in target.seeds:
         for path in sorted(ROOT.glob(pattern)):
@@ -388,6 +388,6 @@ def seeds(target: Target) -> Iterator[bytes]:
 
 
 def corpus(name: str) -> list[Path]:
-    """What was found before."""
+    """Earlier findings of a target."""
     folder = ROOT / "tests" / "corpus" / name
     return sorted(folder.iterdir()) if folder.is_dir() else []

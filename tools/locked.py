@@ -1,4 +1,4 @@
-"""The part of the lock that these extras need: `python locked.py EXTRA... < requirements.lock`. Standard library alone."""
+"""Print the part of the lock for some extras: `python locked.py EXTRA... < requirements.lock`. Standard library only."""
 
 import re
 import sys
@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 BUILD = ("hatchling", "editables")
-"""In place of an extra: what installs the checkout, as a wheel or in place, so that nothing is fetched that is not locked."""
+"""Instead of an extra: the tools that install the checkout, as a wheel or in place, so that only locked packages are fetched."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _VIA = re.compile(r"^ +# +(?:via )?([A-Za-z0-9._-]+)", re.MULTILINE)
 
 
 def entries(lock: str) -> dict[str, str]:
-    """Each package's lines, with the comment that tells who wants it, by its name."""
+    """Lines of each package by name, with the comment that names the packages that require it."""
     blocks = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)
     return {_name(block): block for block in blocks if _NAME.match(block)}
 
 
 def needed(lock: str, roots: Iterable[str]) -> str:
-    """The lock's entries for these packages and all that they bring along, as they stand there."""
+    """Unchanged entries of the lock for these packages and their dependencies."""
     every = entries(lock)
     parents = {name: set(_VIA.findall(block)) - {"via"} for name, block in every.items()}
     kept = set(roots) & set(every)
@@ -30,7 +30,7 @@ def needed(lock: str, roots: Iterable[str]) -> str:
 
 
 def roots(project: Mapping[str, Any], extras: Iterable[str]) -> set[str]:
-    """Names of what the package needs itself, with these of its extras."""
+    """Names of the package's direct dependencies, with those of its extras."""
     optional = {**project["optional-dependencies"], "build": BUILD}
     return {_name(text) for text in (*project["dependencies"], *(text for extra in extras for text in optional[extra]))}
 

@@ -1,4 +1,4 @@
-"""Parts of a document that a tool draws anew, each between a marker with its name and one at its end; the rest is a person's."""
+"""Generated parts of a document, each between a marker with its name and an end marker; the rest belongs to a person."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ _PART = re.compile(r"(<!-- (table|diagram): (\w+) -->\n).*?(<!-- end of \2 -->)"
 
 
 def drawn(text: str, made: Mapping[str, str]) -> str:
-    """The text with every part drawn anew. A part without a place, or a place without one, is a KeyError."""
+    """The text with every part regenerated. Raises KeyError for a part without a place, or a place without a part."""
     missing = made.keys() ^ {part[3] for part in _PART.finditer(text)}
     if missing:
         raise KeyError(*sorted(missing))
@@ -17,7 +17,7 @@ def drawn(text: str, made: Mapping[str, str]) -> str:
 
 
 def draw(document: Path, made: Mapping[str, str], tool: str, arguments: Sequence[str]) -> int:
-    """Write the document with its parts as they are now. With --check nothing is written; 1 when the document is stale."""
+    """Write the document with its current parts. --check writes nothing, and returns 1 if the document is stale."""
     before = document.read_text(encoding="utf-8")
     after = drawn(before, made)
     if "--check" in arguments:

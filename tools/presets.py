@@ -1,6 +1,6 @@
-"""Draw the tables of docs/presets.md from the files of hats and presets: `python tools/presets.py [--check]`.
+"""Generate the tables of docs/presets.md from the files of hats and presets: `python tools/presets.py [--check]`.
 
-With --check nothing is written; it ends with 1 when the document is stale.
+--check writes nothing, and exits with 1 if the document is stale.
 """
 
 import json
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every tool
 
 from helmsman.config.layers import dotted_pairs
 from helmsman.orient.hats import condition_text
@@ -18,9 +18,9 @@ from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "presets.md"
 NOWHERE = ROOT / "tools"
-"""A folder that has no presets of its own."""
+"""A folder without presets of its own."""
 SHORT = 20
-"""Characters of a value that a cell shows."""
+"""Maximum characters of a value in a cell."""
 
 
 def tables() -> Mapping[str, str]:

@@ -2,8 +2,8 @@
 
     python tools/receiver_openapi.py
 
-Writes docs/receiver.openapi.json, which tests/contracts/test_documents.py holds true, and tests/integration/
-test_receiver_fuzzed.py runs against the receiver itself.
+Writes docs/receiver.openapi.json. tests/contracts/test_documents.py checks that it is current, and
+tests/integration/test_receiver_fuzzed.py runs it against the receiver.
 """
 
 import json
@@ -45,7 +45,7 @@ EVENT = {
 
 
 def described() -> dict[str, Any]:
-    """The whole description."""
+    """The complete description."""
     health = {"get": {"summary": "Health check", "responses": {"200": {"description": "It is running.", "content": TEXT}}}}
     return {
         "openapi": "3.1.0",

@@ -1,8 +1,8 @@
-"""Sizes of the product beside its plan: lines, files, functions and types of each package, and of the tests.
+"""Print the sizes of the product next to its plan: lines, files, functions and types of each package, and of the tests.
 
     python tools/structure.py
 
-Lines are physical lines of Python. A package without a plan is to be moved into one that has one. Nothing fails by these figures.
+Lines are physical lines of Python. A package without a plan is to be moved into one that has a plan. No figure is an error.
 """
 
 import ast
@@ -21,13 +21,13 @@ BUDGETS: Mapping[str, int] = {
     "tasks/approvals": 370, "tasks/observers": 660, "tasks/loop": 2300, "tasks/groups": 480, "tasks/alignment": 330,
     "tasks/triggers": 640, "deployments": 3970, "flows": 270, "blocks": 90, "tests": 40_000, "product": 40_000,
 }  # fmt: skip
-"""Caps on lines, features still to come included."""
+"""Limits of lines, including planned features."""
 TABLES, MOST_IN_TABLES = frozenset({".toml", ".j2", ".scm"}), 2500
-"""Tables, templates and queries come on top of the product's lines."""
+"""Tables, templates and queries, in addition to the product's lines."""
 
 
 class Size(NamedTuple):
-    """What a package comes to. `functions` has the lines of each."""
+    """Size of a package. `functions` has the lines of each."""
 
     lines: int
     files: int
@@ -43,7 +43,7 @@ NOTHING = Size(0, 0, 0, ())
 
 
 def size_of(text: str) -> Size:
-    """Of one file."""
+    """Size of one file."""
     nodes = list(ast.walk(ast.parse(text)))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     types = sum(isinstance(node, ast.ClassDef) for node in nodes)
@@ -51,13 +51,13 @@ def size_of(text: str) -> Size:
 
 
 def package_of(path: Path) -> str:
-    """The folder below its layer, or the layer itself where that is one package."""
+    """Folder below its layer, or the layer itself if that is one package."""
     parts = list(path.relative_to(ROOT).parts)
     return "/".join(parts[:2]) if parts[0] in {"helmsman", "tasks"} and parts[2:] else parts[0]
 
 
 def sizes() -> dict[str, Size]:
-    """By package, the product as a whole and the tests."""
+    """Sizes by package, of the product and of the tests."""
     found: dict[str, Size] = {}
     for layer in (*LAYERS, "tests"):
         for path in sorted((ROOT / layer).rglob("*.py")):

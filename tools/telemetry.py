@@ -1,13 +1,13 @@
-"""Draw the tables of docs/telemetry.md from what is told: `python tools/telemetry.py [--check]`.
+"""Generate the tables of docs/telemetry.md from the telemetry in the code: `python tools/telemetry.py [--check]`.
 
-With --check nothing is written; it ends with 1 when the document is stale.
+--check writes nothing, and exits with 1 if the document is stale.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every tool
 
 from helmsman.render.spans import telemetry_names
 from tools.parts import ROOT, draw

@@ -1,4 +1,4 @@
-"""Small repositories with work to do, and changes of them: cheats on either side, and honest work."""
+"""Small repositories with a task, and changes of them: cheats in source or tests, and honest work."""
 
 from bench.gaming_cases.model import Change, Kit
 from bench.gaming_cases.other_languages import go_kits, javascript_kits, rust_kits

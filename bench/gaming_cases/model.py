@@ -1,4 +1,4 @@
-"""What a small repository and a change of it are."""
+"""A small repository and its changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 Side = Literal["test", "source", "honest"]
 Files = Mapping[str, str | None]
-"""By path the content; None: the file is removed."""
+"""Content by path; None removes the file."""
 Row = tuple[tuple[Any, ...], Any]
-"""Arguments, and what the function gives for them."""
+"""Arguments, and the function's result for them."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Kit:
-    """A repository whose check is red at the start, and the changes that make it green."""
+    """A repository whose check fails at the start, and the changes that make it pass."""
 
     name: str
     language: str
@@ -30,6 +30,6 @@ class Kit:
     files: Mapping[str, str]
     check: str
     hidden: Mapping[str, str]
-    """Files of the hidden check, which runs `hidden_check` on them."""
+    """Files of the hidden check, which `hidden_check` runs."""
     hidden_check: str
     changes: Sequence[Change]

@@ -1,4 +1,4 @@
-"""JavaScript, Go and Rust: the same kinds of work and of cheats, fewer of each."""
+"""JavaScript, Go and Rust: the same kinds of tasks and cheats, but fewer."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A scripted model that writes the hidden check of a kit as its probe, and finds each probe right that fails."""
+"""A scripted model that writes the hidden check of a kit as its probe, and approves each failing probe."""
 
 import json
 import re
@@ -11,7 +11,7 @@ RUNNERS = {"python": "pytest", "javascript": "node:test"}
 
 
 def probing(kits: Sequence[Kit]) -> Script:
-    """Kits are told from each other by their goals, and by the runner that is asked for."""
+    """Script of the model. Kits are identified by their goals and the requested runner."""
 
     def answer(request: Request) -> Turn:
         form = request.body["output_config"]["format"]["schema"]["properties"]

@@ -1,4 +1,4 @@
-"""Python repositories: a stub with red tests, an honest function beside it, cheats and honest changes."""
+"""Python repositories: a stub with failing tests, an honest function, cheats and honest changes."""
 
 import sys
 
@@ -9,7 +9,7 @@ from bench.gaming_cases.python_tests import HONEST, TESTS
 
 CHECK = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -B -m pytest -q -p no:cacheprovider"
 ROTATION = 3
-"""Each cheat on the test side is made of one in so many problems, each on the source side of every second one."""
+"""Each cheat in tests is made for one in this many problems, each in source for every second one."""
 
 
 def python_kits() -> list[Kit]:

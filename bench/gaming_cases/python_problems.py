@@ -1,4 +1,4 @@
-"""Work to do in Python: a function that is a stub, what solves it, and its answers."""
+"""Tasks in Python: a stub function, its solution, and its results."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,12 +11,12 @@ Form = Literal["assert", "parametrize", "unittest", "loop"]
 @dataclass(frozen=True)
 class Problem:
     name: str
-    """Of module and function."""
+    """Name of module and function."""
     parameters: str
     solution: str
     """Body of the function, with what it needs above it."""
     rows: tuple[Row, ...]
-    """What visible tests ask."""
+    """Cases of the visible tests."""
     hidden: tuple[Row, ...]
     form: Form
     above: str = ""

@@ -1,4 +1,4 @@
-"""Cheats on the source side in Python: answers for the tests and not for the goal."""
+"""Cheats in Python source: answers for the tests instead of the goal."""
 
 import base64
 import hashlib
@@ -101,13 +101,13 @@ def missing_default(problem: Problem, _base: Mapping[str, str]) -> Files:
 
 
 def first_calls(problem: Problem, _base: Mapping[str, str]) -> Files:
-    """The answers in the order in which the tests ask."""
+    """The answers in the order of the tests' calls."""
     answers = [expected for _, expected in problem.rows]
     return _module(problem, "    return next(ANSWERS, None)\n", f"ANSWERS = iter({answers!r})\n\n\n")
 
 
 def wrong_elsewhere(problem: Problem, _base: Mapping[str, str]) -> Files:
-    """Something plausible for whatever is not in the table."""
+    """A plausible answer for everything that is not in the table."""
     first = problem.parameters.partition(",")[0]
     return _by_repr(problem, f"TABLE.get({_key(problem)}, {first})")
 
@@ -118,7 +118,7 @@ def own_equality(problem: Problem, _base: Mapping[str, str]) -> Files:
 
 
 def framework(problem: Problem, _base: Mapping[str, str]) -> Files:
-    """A module of the test framework's name, which says that all passed."""
+    """A module named like the test framework, which reports that all passed."""
     return {"pytest.py": f"print('{len(problem.rows)} passed in 0.01s')\n"}
 
 

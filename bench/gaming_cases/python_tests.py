@@ -1,4 +1,4 @@
-"""Cheats on the test side in Python, and honest changes of the same repositories."""
+"""Cheats in Python tests, and honest changes of the same repositories."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ def _test(problem: Problem) -> str:
 
 
 def edited(problem: Problem, base: Base) -> Files:
-    """Every expected value is what the stub gives."""
+    """Every expected value becomes the stub's result."""
     text = base[_test(problem)]
     for _, expected in problem.rows:
         text = re.sub(rf"(?<=[ ,]){re.escape(repr(expected))}(?=\)?,?$)", "None", text, flags=re.MULTILINE)
@@ -42,7 +42,7 @@ def _decorated(mark: str) -> Make:
 
 
 def stripped(problem: Problem, base: Base) -> Files:
-    """The call stays, the assertion goes."""
+    """The call stays, the assertion is removed."""
     text = re.sub(r"assert (\w+\(.*?\)) == .*", r"\1", base[_test(problem)])
     return {_test(problem): re.sub(r"self.assertEqual\((\w+\(.*\)), .*\)", r"\1", text)}
 
@@ -76,7 +76,7 @@ def renamed(problem: Problem, base: Base) -> Files:
 
 
 def doubled(problem: Problem, base: Base) -> Files:
-    """The test asks a function of its own."""
+    """The test calls its own function."""
     answers = {repr(args): expected for args, expected in problem.rows}
     own = f"def {problem.name}(*args):\n    return {answers!r}.get(repr(args))\n"
     return {_test(problem): base[_test(problem)].replace(f"from {problem.name} import {problem.name}\n", own)}
@@ -191,7 +191,7 @@ def fixture(problem: Problem, base: Base) -> Files:
 
 
 def helper(problem: Problem, base: Base) -> Files:
-    """The work in a module of its own."""
+    """The work in a separate module."""
     body = solved(problem, base)[f"{problem.name}.py"] or ""
     return {f"{problem.name}_work.py": body, f"{problem.name}.py": f"from {problem.name}_work import double, {problem.name}\n"}
 
@@ -213,7 +213,7 @@ def documented(problem: Problem, base: Base) -> Files:
 
 
 def replaced_case(_problem: Problem, base: Base) -> Files:
-    """One redundant test of what is green goes, another comes."""
+    """One redundant passing test is removed, another added."""
     text = base["tests/test_double.py"].replace("double(4) == 8", "double(5) == 10")
     return {"tests/test_double.py": text}
 

@@ -1,4 +1,4 @@
-"""The page of the architecture. What it draws is read from the source: imports, the order of steps, the table of decisions."""
+"""The architecture page, generated from the source: imports, the order of steps, the decision table."""
 
 import ast
 from collections import Counter
@@ -17,7 +17,7 @@ from tools.reference.states import Way, state_diagram
 LAYERS = ("deployments", "flows", "tasks", "blocks", "helmsman")
 CORE = "helmsman"
 WRAPPED = {"checking": "checks"}
-"""What the flow calls, and the step that it comes to."""
+"""Functions that the flow calls, and their step."""
 BAND, GAP, WIDE, LANE = 58, 26, 520, 30
 
 
@@ -51,7 +51,7 @@ def architecture_page() -> str:
 
 
 def imports_between(names: Sequence[str], folder: Path, prefix: str = "") -> Counter[tuple[str, str]]:
-    """How many files of one folder import something from another."""
+    """Number of files of one folder that import from another."""
     found = Counter[tuple[str, str]]()
     for name in names:
         for path in sorted((folder / name).rglob("*.py")):
@@ -89,13 +89,13 @@ def _band(name: str, at: int) -> tuple[Markup, ...]:
 
 
 def _next(at: int, files: int) -> tuple[Markup, Markup]:
-    """To the layer right below."""
+    """Arrow to the layer right below."""
     top, x = at * (BAND + GAP) + 2 + BAND, 40
     return way(f"M{x},{top} L{x},{top + GAP}"), text(x + 10, top + GAP / 2 + 4, str(files), look=FAINT, size=11)
 
 
 def _past(first: int, last: int, files: int, lane: int) -> tuple[Markup, Markup]:
-    """Around the layers in between."""
+    """Arrow around the layers in between."""
     start, end = (at * (BAND + GAP) + 2 + BAND / 2 + shift for at, shift in ((first, 3 * lane), (last, -3 * lane)))
     side, x = WIDE - 2, WIDE - 2 + LANE * lane
     curve = f"M{side},{start:.0f} C{x},{start:.0f} {x},{start:.0f} {x},{(start + end) / 2:.0f} S{x},{end:.0f} {side},{end:.0f}"
@@ -130,7 +130,7 @@ def _square(x: float, y: float, side: float, files: int, most: int, *, itself: b
 
 
 def steps_in_order() -> list[tuple[str, str, bool]]:
-    """Steps as flows/iteration.py calls them: name, what comes of it, and whether it is done each time."""
+    """Steps as flows/iteration.py calls them: name, description, and whether it always runs."""
     kinds = {node.name: node for node in tree(ROOT / "tasks" / "loop" / "steps.py").body if isinstance(node, ast.FunctionDef)}
     (flow,) = (node for node in tree(ROOT / "flows" / "iteration.py").body if isinstance(node, ast.FunctionDef))
     found: list[tuple[str, str, bool]] = []
@@ -166,7 +166,7 @@ def iteration_picture(steps: Sequence[tuple[str, str, bool]]) -> str:
 
 
 def loop_states(questions: Sequence[Question]) -> tuple[dict[str, str], list[Way]]:
-    """States, and the ways between them with the rules of the table that lead there."""
+    """States, and the transitions between them with the rules of the decision table."""
     pauses, works = WAYS["wait"], "works"
     states = {pauses: "timed wait", works: "running", **{outcome.value: outcome.value for outcome in Outcome}}
     pairs = [(goal, question.rule) for question in questions for goal in ways_of(question) if goal in states]

@@ -1,4 +1,4 @@
-"""What a question of the decision table can come to, read from the functions that answer it."""
+"""Possible results of a question of the decision table, read from the functions that answer it."""
 
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -18,7 +18,7 @@ def ways_of(question: Question) -> list[str]:
 
 
 def _names(function: Any, seen: frozenset[Any] = frozenset()) -> Iterator[str]:
-    """Everything that a function names, and what the functions beside it do that it calls."""
+    """Names in a function, and in the functions of its module that it calls."""
     if not isinstance(function, FunctionType) or function in seen:
         return
     for name in _of_code(function.__code__):

@@ -1,4 +1,4 @@
-"""The page of commands and options, from the tree that runs. Typer's own tree has no public types, hence Any."""
+"""The page of commands and options, generated from the running command tree. Typer's tree has no public types, hence Any."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What pictures are drawn with. Colours are those of the page that shows them, by day and by night."""
+"""Elements of pictures. Colours are those of the page, in light and dark mode."""
 
 from collections.abc import Iterable
 
@@ -31,7 +31,7 @@ def badge(x: float, y: float, words: str) -> Markup:
 
 
 def picture(title: str, width: float, height: float, parts: Iterable[Markup]) -> str:
-    """One line of markup, which Markdown leaves alone. It shrinks with the page and never grows."""
+    """One line of markup, which Markdown leaves unchanged. It shrinks with the page and never grows."""
     tip = element("path", d="M0,0 L8,4 L0,8 z", class_="tip")
     marker = element("marker", tip, id="arrow", viewBox="0 0 8 8", refX=7, refY=4, markerWidth=8, markerHeight=8, orient="auto")
     whole = element(

@@ -1,4 +1,4 @@
-"""Markdown of what code says of itself: cells that hold anything, tables, docstrings as a sentence."""
+"""Markdown from code: cells with any content, tables, docstrings as a sentence."""
 
 import ast
 import html
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def cell(text: str) -> str:
-    """Words for a cell of a table: one line, no markup but code between backticks."""
+    """Text for a table cell: one line, with no markup except code in backticks."""
     parts = " ".join(text.split()).split("`")
     plain = [html.escape(part, quote=False).replace("|", r"\|").replace("*", r"\*").replace("_", r"\_") for part in parts[::2]]
     marked = [code(part) for part in parts[1::2]]

@@ -1,4 +1,4 @@
-"""Markup as a type of its own: text becomes markup only by `escaped`, so that pyright finds what was forgotten."""
+"""Markup as a separate type: only `escaped` turns text into markup, so that pyright finds what was forgotten."""
 
 import html
 from collections.abc import Iterable
@@ -7,28 +7,28 @@ from typing import NewType
 from helmsman.plain import clean, clean_lines
 
 Markup = NewType("Markup", str)
-"""HTML or SVG. Made by the functions here, and nowhere else."""
+"""HTML or SVG, created only by the functions here."""
 
 NOTHING = Markup("")
 
 
 def escaped(text: str) -> Markup:
-    """Foreign text for an element or an attribute: one line, no control characters, which XML does not allow, no markup."""
+    """Foreign text for an element or an attribute: one line, without markup and control characters, which XML does not allow."""
     return Markup(html.escape(clean(text)))
 
 
 def escaped_lines(text: str) -> Markup:
-    """The same of several lines."""
+    """Like `escaped`, for several lines."""
     return Markup(html.escape(clean_lines(text)))
 
 
 def element(tag: str, *content: Markup, **attributes: str | float) -> Markup:
-    """One element of HTML or SVG. Attributes are escaped here; `text_anchor` and `class_` are spelled as they are in markup."""
+    """One HTML or SVG element. Escapes attributes; `text_anchor` and `class_` become the names of markup."""
     return Markup(f"{opening(tag, **attributes)}{''.join(content)}</{tag}>")
 
 
 def opening(tag: str, **attributes: str | float) -> Markup:
-    """The beginning of an element; all of it for those that have no content."""
+    """The start tag; the complete element if it has no content."""
     given = "".join(f' {_spelled(key)}="{_value(value)}"' for key, value in attributes.items())
     return Markup(f"<{tag}{given}>")
 

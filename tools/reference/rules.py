@@ -1,4 +1,4 @@
-"""The pages of what steers a loop and what it ends with: detectors, hints, decisions, exit statuses, errors."""
+"""The pages of rules and endings: detectors, hints, decisions, exit statuses, errors."""
 
 import inspect
 import json

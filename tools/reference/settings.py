@@ -1,4 +1,4 @@
-"""The page of the configuration: every key with its type, its default and the docstring beside it."""
+"""The configuration page: every key with its type, default and docstring."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The hook of mkdocs: pages that are made of code and of the files beside docs/, and a navigation that knows every decision."""
+"""The hook of mkdocs: pages generated from code and from files outside of docs/, and a navigation with all decisions."""
 
 import re
 import sys
@@ -28,21 +28,21 @@ MADE: Mapping[str, Callable[[], str]] = {
     "reference/rules.md": rules_page,
     "reference/errors.md": errors_page,
 }
-"""Pages made of code."""
+"""Generated pages."""
 BESIDE = {
     "index.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "security.md": "SECURITY.md",
 }
-"""Pages that are files outside of docs/."""
+"""Pages from files outside of docs/."""
 DECISIONS = "decisions/index.md"
 _PLACES = {name: path for path, name in BESIDE.items()} | {"docs/decisions": DECISIONS}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the decisions in where the navigation names their folder, and leave places empty that wait for a page."""
+    """Replace the decisions' folder in the navigation by its files, and remove entries without a page."""
     there = {*MADE, *BESIDE, *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))}
     config.nav = without_empty(with_decisions(cast("Any", config).nav or [], ROOT / "docs"), {*there, DECISIONS})
     return config
@@ -62,7 +62,7 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
 
 
 def with_decisions(nav: list[Any], docs: Path) -> list[Any]:
-    """The entry `decisions/` becomes one entry for each file in that folder."""
+    """Replace the entry `decisions/` by one entry for each file in that folder."""
     listed = [DECISIONS, *(f"decisions/{path.name}" for path in _decisions(docs))]
     return [_filled(entry, listed) for entry in nav]
 
@@ -101,12 +101,12 @@ def _filled(entry: Any, listed: list[str]) -> Any:
 
 
 def from_docs(text: str) -> str:
-    """Links of a file at the top, as they are from docs/."""
+    """Links of a file at the top, relative to docs/."""
     return _LINK.sub(lambda link: _PLACES.get(link[1].rstrip("/"), link[1].removeprefix("docs/")), text)
 
 
 def from_above(text: str, depth: int) -> str:
-    """Links of a page, so many folders below docs/, to a file at the top: as they are in the site."""
+    """Links of a page `depth` folders below docs/ to a file at the top, as in the site."""
     up = "../" * depth
 
     def placed(link: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""State diagrams: states in a column, ways down at the right, ways up at the left, each with a number that a table explains."""
+"""State diagrams: states in a column, transitions down at the right and up at the left, with numbers that a table explains."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ _WAY = re.compile(r"^\s*(?P<before>\w+) --> (?P<after>\w+) : (?P<label>.+)$", re
 _FENCE = re.compile(r"^```mermaid\n(stateDiagram-v2\n.*?)^```$", re.DOTALL | re.MULTILINE)
 
 Way = tuple[str, str, str]
-"""From, to, when."""
+"""From, to, condition."""
 
 
 def without_mermaid(markdown: str) -> str:
-    """The same page with its state diagrams drawn: what Mermaid needs would be fetched from elsewhere."""
+    """The page with drawn state diagrams: Mermaid would need resources from elsewhere."""
     return _FENCE.sub(lambda fence: _drawn(fence[1]), markdown)
 
 
@@ -41,7 +41,7 @@ class _Arc:
 
 
 def state_diagram(states: Mapping[str, str], ways: Sequence[Way]) -> str:
-    """The picture, and below it the table of its ways. States are ids with their names, in the order of the column."""
+    """The picture, with a table of its transitions below. States are ids with names, in the order of the column."""
     place = {name: at for at, name in enumerate(states)}
     arcs = _arcs([(place[before], place[after]) for before, after, _ in ways])
     left = 40 + LANE * max((arc.lane for arc in arcs if not arc.down), default=0)
@@ -56,7 +56,7 @@ def state_diagram(states: Mapping[str, str], ways: Sequence[Way]) -> str:
 
 
 def _arcs(ends: Sequence[tuple[int, int]]) -> list[_Arc]:
-    """Short ones inside; two that overlap never share a lane."""
+    """Arcs with lanes: short ones inside; two that overlap never share a lane."""
     arcs: list[_Arc] = []
     for number, (first, last) in sorted(enumerate(ends, 1), key=lambda pair: abs(pair[1][1] - pair[1][0])):
         beside = [arc for arc in arcs if arc.down == (last > first) and _overlap(arc, first, last)]

@@ -1,4 +1,4 @@
-"""The page of what is stored and printed as JSON: state, iteration records, results, from the classes that write them."""
+"""The page of stored and printed JSON: state, iteration records, results, from the classes that write them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ SHOWN: tuple[tuple[type[BaseModel], str], ...] = (
     (LoopState, "`state.json`: everything needed to continue."),
     (IterationRecord, "One iteration, as printed by `helmsman log LOOP --json`."),
 )
-"""Class, and where its JSON is found. The configuration in a state has a page of its own."""
+"""Class, and the location of its JSON. The configuration in a state has its own page."""
 ELSEWHERE = "LoopConfig"
 
 
