@@ -1,4 +1,4 @@
-"""A store that was filled as loops fill it, and the real command line to look at it."""
+"""A filled store, and the real command line on it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Real processes that use a store at the same time."""
+"""Concurrent processes that use a store."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Records to store. Processes of tests bring this file in: it needs little else."""
+"""Records for tests of the store. Imports little, because processes of tests import it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

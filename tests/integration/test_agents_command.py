@@ -22,7 +22,7 @@ pytestmark = pytest.mark.feature("A5")
 
 @pytest.fixture
 def helmsman(tmp_path: Path) -> CommandLine:
-    """With a program that calls itself codex, of a version that nobody has looked at."""
+    """With a program named codex of an unknown version."""
     make_repository(tmp_path / "repository", {})
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "codex").write_text("#!/bin/sh\necho codex-cli 99.0\n")

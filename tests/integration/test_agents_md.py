@@ -1,4 +1,4 @@
-"""Proposing lines for AGENTS.md in real repositories: a patch that git applies, and a commit of it once a person agreed."""
+"""Proposals for AGENTS.md in real repositories: a patch that git applies, and a commit once a person has agreed."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def patch_of(work: LoopWork) -> Path:
 
 
 def applied(work: LoopWork, state: LoopState, tmp_path: Path) -> Path:
-    """A clone at the loop's head, as a person who applies the patch has it."""
+    """A clone at the loop's head with the patch applied."""
     clone = tmp_path / "clone"
     sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(work.repository.top), str(clone))
     sh(clone, "reset", "--quiet", "--hard", state.head)
@@ -117,7 +117,7 @@ def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed:
 
 
 def agreed(work: LoopWork, state: LoopState) -> LoopState:
-    """With what was proposed in it, as the loop's end writes it down before a person is asked."""
+    """The state with the proposal, as the loop's end writes it before a person is asked."""
     return state.model_copy(update={"proposed": propose_lines(work.context, state, LESSONS, ())})
 
 

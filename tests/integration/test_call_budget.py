@@ -1,4 +1,4 @@
-"""A call that goes beyond its money ends: the real, unmodified CLI against the scripted model."""
+"""The budget of a call, with the real CLI and the scripted model."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def dear(request: Request) -> Turn:
 
 
 def called(folder: Path, *, model: str = "", hooks: bool = True) -> tuple[AgentCall, list[Request]]:
-    """A call that may cost a dollar, and what its model was asked."""
+    """Make a call with a budget of one dollar. Also returns the model's requests."""
     work = start_loop(make_repository(folder / "repository", {"app.py": "1\n"}), folder / "worktree")
     before = work.state.config
     claude = ClaudeConfig(binary=str(bundled_cli()), max_cost_usd=1.0, model=model)

@@ -1,4 +1,4 @@
-"""What one call of the agent is made with, chosen from configuration and state."""
+"""Settings of one call of the agent, from configuration and state."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def test_the_checks_of_a_stop_never_take_so_long_that_the_silence_looks_like_a_h
 @pytest.mark.feature("S2", "A4")
 @pytest.mark.parametrize(("band", "seconds"), [("watch", 100), ("adjust", 150), ("pivot", 150)])
 def test_the_less_the_work_gets_on_the_longer_its_own_checks_may_take(band: Band, seconds: int) -> None:
-    """The last one is held by half of the idle time."""
+    """The last value is limited to half of the idle timeout."""
     urgent = Oversight(control=Control(band=band))
     state = configured(steering={"stop_seconds": 100}).model_copy(update={"oversight": urgent})
     assert stop_seconds(state) == seconds

@@ -1,4 +1,4 @@
-"""A call whose account cannot be kept: what is paid for is not made again on top of its own half."""
+"""Calls that cannot be recorded: a paid call is not repeated, one that never started is."""
 
 import os
 import resource
@@ -24,7 +24,7 @@ ROOM = 200_000
 
 @contextmanager
 def little_room() -> Generator[None]:
-    """As on a disk that is full, for whatever this process writes."""
+    """Limit the size of files that this process writes, like a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
     try:
@@ -35,7 +35,7 @@ def little_room() -> Generator[None]:
 
 @contextmanager
 def room_for(more: int) -> Generator[None]:
-    """For so many more open files of this process."""
+    """Allow this process a number of additional open files."""
     highest = max(int(one.name) for one in Path("/dev/fd").iterdir())
     before, taken = resource.getrlimit(resource.RLIMIT_NOFILE), [os.dup(0)]
     while taken[-1] < highest:
@@ -83,7 +83,7 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
 
 @pytest.mark.parametrize("room", [3, 9])
 def test_a_program_that_could_not_be_started_may_be_tried_again(work: LoopWork, tmp_path: Path, room: int) -> None:
-    """As on a machine where too much else is open; git needs less room than the agent."""
+    """As on a machine with too many open files; git needs fewer than the agent."""
     order = order_for(work, Call(), folder=tmp_path / "agent")
     with room_for(room), pytest.raises(TransientError, match=r"limit of processes|could not be started") as raised:
         call_agent(order)

@@ -1,4 +1,4 @@
-"""What a store knows of a loop at its end, at the end of what came after a resume, and of no secret at all."""
+"""Memory at the end of a loop, after a resume, and without secrets."""
 
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ LATER = NOW + DAY
 
 @pytest.fixture
 def store_url(tmp_path: Path) -> str:
-    """On one database: that both tell the same is shown of the store itself."""
+    """One database is enough: other tests show that both give the same results."""
     return f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
 
 
@@ -57,7 +57,7 @@ def counts(url: str, *names: str) -> list[tuple[int, int]]:
 
 
 def told_twice(work: LoopWork, url: str) -> tuple[LoopState, LoopState]:
-    """A loop that stopped, and as it completed after it was resumed. `both` was told in either part."""
+    """A stopped loop, and the same loop completed after a resume. `both` was in the prompts of both parts."""
     anti = lesson("anti", "Skipping tests hides it", kind=LessonKind.ANTIPATTERN, failure=TEST, uses=0)
     put(url, *(lesson(name, f"Lesson {name} of its own", uses=0) for name in ("first", "second", "both")), anti)
     put(url, kept(work, 1, TEST, told=("first", "both"), guarded=("g",)))

@@ -1,4 +1,4 @@
-"""A person's guardrails.md on a real disk: no edit is overwritten, whoever saves when, and what is no file is left alone."""
+"""guardrails.md on a real disk: no edit is overwritten, and anything but a regular file is left unchanged."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def seen(path: Path, known: tuple[Guardrail, ...] = KNOWN) -> ReadFile:
 
 
 def others(path: Path) -> list[str]:
-    """What lies beside it, once it was looked at again."""
+    """Other files in its folder after another read."""
     seen(path)
     return sorted(entry.name for entry in path.parent.iterdir() if entry.name != path.name)
 

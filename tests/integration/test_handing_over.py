@@ -1,4 +1,4 @@
-"""Handing over in real repositories: a commit of ours on the loop's branch, once, whatever lies in the way."""
+"""Handoffs in real repositories: one commit on the loop's branch, once, whatever the state of the file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,13 +34,13 @@ def begun(tmp_path: Path, files: dict[str, str] | None = None, *options: str) ->
 
 
 def completed(work: LoopWork, **changes: object) -> LoopState:
-    """The loop after an iteration that proved it."""
+    """The loop after an iteration that completed it."""
     head = commit(work.path, "the work", {"app.py": "2\n"})
     return work.state.model_copy(update={"head": head, "verified": head, "memory": MEMORY, "ending": STOP, **changes})
 
 
 def inside(work: LoopWork) -> Repository:
-    """The repository as it is seen from the loop's worktree."""
+    """The repository opened from the loop's worktree."""
     return Repository(work.path, work.repository.common, bare=False)
 
 

@@ -1,4 +1,4 @@
-"""The server that answers the CLI's hooks: who may speak to it, what it survives, and that it leaves nothing behind."""
+"""The server for the CLI's hooks: authentication, invalid requests, and shutdown."""
 
 import json
 import socket

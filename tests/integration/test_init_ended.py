@@ -1,4 +1,4 @@
-"""`helmsman init` that somebody ends while it tries or asks: its checkout goes with it, and so does what it has started."""
+"""`helmsman init` ended by a signal while it tries commands or asks: its checkout and processes are removed."""
 
 import os
 import pty
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.feature("O1")
 
 @pytest.fixture
 def helmsman(tmp_path: Path) -> Iterator[CommandLine]:
-    """In a repository whose tests say that they have begun, and never end. What a failed test leaves is ended."""
+    """In a repository whose tests start and never end. Processes left by a failed test are ended."""
     begun = tmp_path / "begun"
     make_repository(tmp_path / "repository", {"Makefile": f"test:\n\ttouch '{begun}'; sleep 600\n"})
     yield offline_command_line(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
@@ -27,7 +27,7 @@ def helmsman(tmp_path: Path) -> Iterator[CommandLine]:
 
 
 def checkouts(helmsman: CommandLine) -> list[Path]:
-    """What there is of clean checkouts."""
+    """Existing clean checkouts."""
     return [*(helmsman.folder / "home of helmsman" / "checkouts").glob("*/verify-*")]
 
 

@@ -1,4 +1,4 @@
-"""A call that was cut off, found again from what it left on disk."""
+"""Interrupted calls, read back from disk."""
 
 import json
 import os

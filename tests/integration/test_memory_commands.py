@@ -1,4 +1,4 @@
-"""`helmsman memory list`, `search`, `show`, `forget` and `stats` as a person uses them."""
+"""`helmsman memory list`, `search`, `show`, `forget` and `stats` through the command line."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`helmsman memory` where it meets secrets, slow readers, full disks and long lists: its functions, without a process."""
+"""Functions of `helmsman memory` with secrets, slow readers, damaged files and long lists."""
 
 import io
 from collections.abc import Callable
@@ -24,7 +24,7 @@ SECRET = "hunter2-but-longer"
 
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Of the store that the commands open."""
+    """URL of the store that the commands open."""
     url = f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
     monkeypatch.setenv("HELMSMAN_MEMORY_URL", url)
     monkeypatch.chdir(tmp_path)
@@ -67,7 +67,7 @@ def test_who_forgets_is_told_of_the_damaged_files_that_may_hold_it_still(url: st
 
 
 class Reading(io.RawIOBase):
-    """Asks something at whatever it is given."""
+    """Calls a function at each write."""
 
     def __init__(self, ask: Callable[[], str]) -> None:
         """Nothing was given yet."""

@@ -1,4 +1,4 @@
-"""Which project a repository is of, in real repositories: the same whatever lies beside the work."""
+"""Project ids of real repositories."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a store keeps and tells, on either database."""
+"""The store on both databases."""
 
 import subprocess
 import sys

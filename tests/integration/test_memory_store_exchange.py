@@ -1,4 +1,4 @@
-"""A store as one JSON document, and back, on either database."""
+"""Export and import of a store, on both databases."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ def content(store: Store) -> dict[str, Any]:
 
 
 def signed(document: dict[str, Any]) -> str:
-    """As a stranger would write it, by what is said of the format."""
+    """Sign a document like another program, by the documented format."""
     plain = {name: value for name, value in document.items() if name != "sha256"}
     canonical = json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return json.dumps({**plain, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
@@ -120,7 +120,7 @@ def other(tmp_path: Path) -> str:
 
 
 def brought(other: str, store: Store, file: Path, *theirs: Guardrail | Lesson) -> dict[str, Merged]:
-    """What becomes of these where another store brings them."""
+    """Import these records from another store. Returns the counts."""
     with open_store(other, NOW) as their_store:
         with their_store.change() as change:
             for one in theirs:

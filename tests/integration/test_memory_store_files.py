@@ -1,4 +1,4 @@
-"""The embedded store's files: what is copied every day, and what happens when they are not what they were."""
+"""Files of the SQLite store: daily copies, damage and restoration."""
 
 import os
 import resource
@@ -44,7 +44,7 @@ def lesson_count(store: Store) -> int:
 
 
 def copied_store(file: Path) -> None:
-    """One with a copy of the day after, and more lessons since."""
+    """A store with a copy of the next day, and later lessons."""
     fill(file)
     with open_store(url(file), NOW + DAY):
         pass
@@ -52,7 +52,7 @@ def copied_store(file: Path) -> None:
 
 
 def scribble(file: Path) -> None:
-    """As a bad disk does, in the middle of the pages."""
+    """Damage pages in the middle, like a bad disk."""
     with file.open("r+b") as handle:
         for page in range(2, file.stat().st_size // 4096 - 1, 3):
             handle.seek(page * 4096)
@@ -64,7 +64,7 @@ def behead(file: Path) -> None:
 
 
 def emptied(file: Path) -> None:
-    """As a file system does that lost the end of a file."""
+    """Truncate the file, like a file system that lost its end."""
     os.truncate(file, 0)
 
 
@@ -174,7 +174,7 @@ def test_damage_that_is_met_in_between_is_looked_at_when_the_store_is_opened_nex
 
 
 def test_the_log_of_a_damaged_store_is_never_played_into_its_copy(file: Path) -> None:
-    """A process was killed, so its log is there, and then the disk went bad."""
+    """A killed process leaves its log, and then the file is damaged."""
     copied_store(file)
     code = """
 import os, signal
@@ -224,7 +224,7 @@ def test_a_store_that_vanished_is_begun_anew_and_its_copies_are_named(file: Path
 
 
 def test_in_a_folder_that_may_not_be_written_there_is_no_store(file: Path) -> None:
-    """Root without its privilege to write anywhere is like anybody else."""
+    """Root without its override capability is like any user."""
     fill(file)
     before = {one: one.read_bytes() for one in file.parent.iterdir()}
     file.parent.chmod(0o500)

@@ -1,4 +1,4 @@
-"""The embedded store's files: whose they are, where they lie, and that nothing of what was forgotten is left in them."""
+"""Files of the SQLite store: their modes and location, and erasure of deleted entries."""
 
 import os
 import stat

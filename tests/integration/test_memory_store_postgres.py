@@ -1,4 +1,4 @@
-"""A team's store on a real PostgreSQL server."""
+"""The store on a real PostgreSQL server."""
 
 import secrets
 import socket

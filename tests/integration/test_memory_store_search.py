@@ -1,4 +1,4 @@
-"""Finding lessons by their words, on either database."""
+"""Search for lessons by words, on both databases."""
 
 import random
 from collections import Counter
@@ -155,7 +155,7 @@ def test_after_any_changes_words_are_counted_and_found_as_if_the_store_were_new(
 
 
 def _counted(change: Change) -> dict[str, int]:
-    """How many lessons hold a word, by the store's own table."""
+    """Number of lessons by word, from the table of words."""
     change.count_words()
     with change.reading() as connection:
         rows = connection.execute(
@@ -189,7 +189,7 @@ def test_both_databases_find_the_same_in_the_same_order(tmp_path: Path, postgres
 
 
 def test_a_rare_word_finds_its_lesson_among_many_with_common_ones(store_url: str) -> None:
-    """And of a word that all hold, only the lessons that were made last are looked at."""
+    """Of a word in all lessons, only the newest are considered."""
     with open_store(store_url, NOW) as store:
         put(store, *(lesson(f"n{number}", "Warm the cache", created_at=NOW - DAY) for number in range(COMMON + ROWS_A_WORD)))
         put(

@@ -1,4 +1,4 @@
-"""Several processes at one store, and processes that die in it."""
+"""Concurrent processes with one store, and killed ones."""
 
 import signal
 from pathlib import Path

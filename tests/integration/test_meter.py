@@ -1,4 +1,4 @@
-"""The money of one call, counted while it runs."""
+"""Cost of one call, measured while it runs."""
 
 from datetime import UTC, datetime
 

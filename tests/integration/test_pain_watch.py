@@ -1,4 +1,4 @@
-"""The watch over a running session, with recorded streams and a file system that is told what commands do to it."""
+"""The safety watch on a running session, with recorded streams and a simulated file system."""
 
 import time
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ HOME = "/nest/home/me"
 
 
 class Disk:
-    """Paths that are there; those among them that were there before the session are old."""
+    """Existing paths; those that existed before the session are old."""
 
     def __init__(self, *old: str) -> None:
         self.there = self.old = {TREE, f"{TREE}/.git", *old}
@@ -232,7 +232,7 @@ def test_a_reason_holds_no_part_of_a_secret() -> None:
 
 
 def replay(name: str, instead: dict[str, str], *gone: str) -> str:
-    """What the watch says at the end of a recorded stream in which some commands are others, and each removes some paths."""
+    """Reason of the watch at the end of a recording with replaced commands, each of which removes paths."""
     hearing = Hearing(*OLD)
     others: set[str] = set()
     for line in (RECORDINGS / f"{name}.jsonl").read_bytes().splitlines():

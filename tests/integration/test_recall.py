@@ -1,4 +1,4 @@
-"""What an iteration is told out of a real store."""
+"""Recall for an iteration from a real store."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ SUBJECT = Subject(
 
 @pytest.fixture
 def store_url(tmp_path: Path) -> str:
-    """On one database: that both tell the same is shown of the store itself."""
+    """One database is enough: other tests show that both give the same results."""
     return f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
 
 

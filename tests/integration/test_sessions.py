@@ -1,4 +1,4 @@
-"""A call that goes on with a session, found again from what it left on disk, and made anew where its session is gone."""
+"""Calls that resume a session: read back from disk, and repeated without a session that no longer exists."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ LOST = Call(events=tuple(map(json.loads, UNKNOWN.splitlines())), exit_code=1)
 
 
 def begun(folder: Path, recording: str, session: KeptSession | None = KEPT, uid: str = "u1") -> CallFolder:
-    """A call that was cut off after it printed what was recorded."""
+    """A call that was interrupted after it printed this recording."""
     call = CallFolder(folder, uid)
     begin(call, "go on", "b" * 40, session)
     call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
@@ -74,7 +74,7 @@ def test_the_constant_text_is_appended_to_the_system_text() -> None:
 
 
 def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[AgentCall, LoopWork]:
-    """The call that is due, of a loop that goes on with a session; its driver may have died after that recording."""
+    """The due call of a loop that resumes a session; its driver may have died after that recording."""
     agent = scripted_agent(tmp_path / "agent", calls)
     work = start_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
     claude = {"binary": str(agent), "permission_mode": "acceptEdits", "session": "resume"}

@@ -1,4 +1,4 @@
-"""The guard rails' answers to the CLI's events, without a CLI: hostile events, order, and what is remembered."""
+"""Answers to the CLI's hook events, without a CLI: hostile events, order and memory."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 def nothing(_: object) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def steers(tell: Callable[[Guarded], None] = nothing, content: Callable[[str], str] = str, **rules: Any) -> Steering:
@@ -105,7 +105,7 @@ def test_the_token_travels_by_the_environment_and_not_on_the_command_line() -> N
 
 
 def fail(steering: Steering, command: str, identity: str) -> Any:
-    """A command that fails, as the hooks tell of it."""
+    """A failing command, as the hooks report it."""
     error = f"Exit code 2\nmake: *** [part-{identity}] Error 2"
     steering.answer(event(command, identity))
     failure = {**event(command, identity), "hook_event_name": "PostToolUseFailure", "error": error}

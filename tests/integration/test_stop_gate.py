@@ -1,4 +1,4 @@
-"""The gate before the agent's end, with real checks on the files of a real worktree: what it answers, and within which time."""
+"""The stop gate with real checks on the files of a real worktree: answers, time limits, files, obstacles."""
 
 import threading
 from pathlib import Path
@@ -105,7 +105,7 @@ def test_attempts_from_several_threads_wait_for_one_another(work: LoopWork, tag:
 
 
 def failing_until(marker: Path, until: int) -> str:
-    """A check whose named test fails until it has been run so often."""
+    """A check whose named test fails in the first runs."""
     return f"echo >> '{marker}'; test $(wc -l < '{marker}') -ge {until} && exit 0; {FAILS}"
 
 

@@ -1,4 +1,4 @@
-"""The gate before the agent's end: which files its checks see, and that the agent's own stay as they are."""
+"""The stop gate: the files that its checks see; those of the agent stay unchanged."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The gate before the agent's end, where something is in its way: no check runs, the agent may end, and its work is as it was."""
+"""The stop gate in case of obstacles: no check runs, the agent may stop, and its work stays unchanged."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which Stop events the gate answers, and which hooks were expected and never came: the stream of the CLI decides."""
+"""Stop events that the gate answers, and hooks that never came: the event stream of the CLI decides."""
 
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -27,7 +27,7 @@ def steers(gate: Gate, tell: Callable[[StopAttempt], None] | None = None) -> Ste
 
 
 def nothing(_: object) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 def answering(*, blocked: bool) -> Gate:
@@ -39,7 +39,7 @@ SENT_BACK = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext"
 
 
 def printed(steering: Steering, kind: str, *content: dict[str, Any]) -> None:
-    """What the CLI prints of the main thread: another message each time."""
+    """Send the event of a new message of the main thread."""
     steering.follow({"type": kind, "session_id": "s", "message": {"id": f"m{next(NUMBERS)}", "content": list(content)}})
 
 

@@ -1,4 +1,4 @@
-"""An agent that is nothing but a command line: real processes, given their prompt in every way, ended in every way."""
+"""Agents that are a command template: real processes with every way of passing the prompt and of ending."""
 
 import json
 import signal
@@ -34,7 +34,7 @@ TURN = '{"type":"turn.completed","usage":{"input_tokens":7}}'
 
 
 def program(folder: Path, shell: str) -> Path:
-    """An executable that notes each start, and does this."""
+    """An executable that records each start and runs this script."""
     folder.mkdir(exist_ok=True)
     path = folder / "agent"
     path.write_text(f"#!/bin/sh\nhere='{folder}'\necho start >> \"$here/starts\"\n{shell}\n")
@@ -48,7 +48,7 @@ def starts(folder: Path) -> int:
 
 
 def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None = None, **changes: Any) -> LoopWork:
-    """A loop that is about to call this command; `changes` are those of the kind, and sections of the configuration."""
+    """A loop that is about to call this command; `changes`: fields of the kind, and sections of the configuration."""
     sections = {name: changes.pop(name) for name in ("agent", "claude", "limits") if name in changes}
     kind = AgentKind(name="any", command=command, words=dict(words or {}), **changes)
     found = resolve([Layer("test", {"goal": "g", "checks": ["true"], **sections})])
@@ -220,7 +220,7 @@ call_agent(Order(place, state, "go on", state.head))
 def test_kill_9_of_the_driver_repeats_only_what_had_not_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, ends: bool, again: int
 ) -> None:
-    """The program has said that its turn is over, or not yet, and the driver dies."""
+    """The driver dies before or after the program has reported the end of its turn."""
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
     said = f"[ -e \"$here/second\" ] || echo '{TURN if ends else '{}'}'"
     more = f'[ -e "$here/second" ] && echo \'{TURN}\' && exit 0\ntouch "$here/second"; sleep 60'

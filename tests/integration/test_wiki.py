@@ -1,4 +1,4 @@
-"""The wiki beside the loops, in real repositories: made, kept up, archived once, laid out."""
+"""The wiki in real repositories: created, updated, archived once, copied into the worktree."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ def with_wiki(state: LoopState, **changes: object) -> LoopState:
 
 
 def completed(work: LoopWork, *choices: str) -> LoopState:
-    """The loop after two iterations of which the last one proved it."""
+    """The loop after two iterations, completed by the last one."""
     memory = WorkingMemory(decisions=tuple(Choice(chose=choice) for choice in choices or ("A table",)))
     state = work.state
     for number in (1, 2):
@@ -51,7 +51,7 @@ def wiki(work: LoopWork) -> Path:
 
 
 def pages_of(work: LoopWork) -> dict[str, bytes]:
-    """Those that are kept up to date."""
+    """Pages that are kept up to date."""
     return {name: text for name, text in everything(wiki(work)).items() if "/" not in name}
 
 

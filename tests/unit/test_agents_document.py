@@ -1,4 +1,4 @@
-"""docs/agents.md and docs/presets.md show what comes with Helmsman as it is now."""
+"""docs/agents.md and docs/presets.md show the current built-in files."""
 
 import re
 import subprocess

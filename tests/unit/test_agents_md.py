@@ -1,4 +1,4 @@
-"""What is proposed for AGENTS.md: only what is sure, new and contradicts nothing, in a section of its own that stays short."""
+"""Proposals for AGENTS.md: certain, new, without contradictions, in a short section of their own."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,7 @@ def proposed(present: str = "", lessons: Sequence[Lesson] = (), guardrails: Sequ
 # --- what is proposed ---------------------------------------------------------------------------------------------
 
 
-def test_commands_that_proved_the_work_effective_guardrails_and_sure_conventions_are_proposed_in_this_order() -> None:
+def test_checks_effective_guardrails_and_certain_conventions_are_proposed_in_this_order() -> None:
     guardrails = [guardrail("Run the formatter before a commit.")]
     found = propose_lines(DONE, [convention(SUBJECTS[0])], guardrails, "", commands={"make test"})
     assert found == ("Check your work with `make test`.", "Run the formatter before a commit.", SUBJECTS[0])
@@ -67,14 +67,14 @@ def test_commands_that_proved_the_work_effective_guardrails_and_sure_conventions
         {"successes": 2},
     ],
 )
-def test_a_lesson_that_is_no_sure_convention_is_not_proposed(fields: dict[str, object]) -> None:
+def test_an_uncertain_lesson_is_not_proposed(fields: dict[str, object]) -> None:
     assert proposed(lessons=[convention(SUBJECTS[0], **fields)]) == ()
 
 
 @pytest.mark.parametrize(
     "fields", [{"retired": "useless"}, {"after_of": 2}, {"after_seen": 30}, {"before_of": 0, "before_seen": 0}]
 )
-def test_a_guardrail_that_was_not_seen_to_help_is_not_proposed(fields: dict[str, object]) -> None:
+def test_a_guardrail_without_proven_effect_is_not_proposed(fields: dict[str, object]) -> None:
     assert proposed(guardrails=[guardrail("Run the formatter before a commit.", **fields)]) == ()
 
 
@@ -86,7 +86,7 @@ def test_all_advice_of_ours_fits_a_line(kind: FailureClass) -> None:
 
 
 @given(st.integers(0, 300), st.integers(1, 600))
-def test_what_does_not_fit_a_line_is_left_out_and_never_cut(trigger: int, instruction: int) -> None:
+def test_a_text_longer_than_a_line_is_omitted(trigger: int, instruction: int) -> None:
     long = guardrail("y" * instruction, trigger="x" * trigger)
     whole = f"{long.trigger}: {long.instruction}" if trigger else long.instruction
     assert proposed(guardrails=[long]) == ((whole,) if len(whole) <= LONGEST_LINE else ())
@@ -101,24 +101,24 @@ def test_what_does_not_fit_a_line_is_left_out_and_never_cut(trigger: int, instru
         f"{SECTION}\n\n- Keep SQL in the repositories package.\n",
     ],
 )
-def test_what_the_file_says_already_is_not_proposed_again(present: str) -> None:
+def test_a_line_that_the_file_has_is_not_proposed(present: str) -> None:
     assert proposed(present, [convention(SUBJECTS[0])]) == ()
     assert proposed(present, [convention(SUBJECTS[1])]) == (SUBJECTS[1],)
 
 
-def test_a_command_that_failed_or_is_for_one_goal_alone_or_is_named_already_is_not_proposed() -> None:
+def test_a_failed_or_goal_specific_or_known_command_is_not_proposed() -> None:
     assert propose_lines(DONE, (), (), "Run `make test`.\n", commands={"make test"}) == ()
     assert propose_lines(DONE, (), (), "", commands={"make lint"}) == ()
     assert propose_lines(state(checks=report(check(passed=False))), (), (), "", commands={"pytest"}) == ()
 
 
-def test_what_contradicts_an_order_of_the_file_is_not_proposed() -> None:
+def test_a_contradiction_of_the_file_is_not_proposed() -> None:
     edits = [convention("Edit the files in vendor/ directly.")]
     assert proposed(lessons=edits) == (edits[0].text,)
     assert proposed("Never edit files in vendor/.\n", edits) == ()
 
 
-def test_the_section_stays_short_with_what_is_there_already() -> None:
+def test_the_limit_of_the_section_includes_existing_lines() -> None:
     lessons = [convention(text) for text in SUBJECTS]
     assert len(proposed(lessons=lessons)) == MOST_LINES
     full = add_lines("", SUBJECTS[:8])
@@ -127,7 +127,7 @@ def test_the_section_stays_short_with_what_is_there_already() -> None:
 
 
 @given(st.text(min_size=1, max_size=400).filter(str.strip))
-def test_whatever_a_lesson_says_it_is_one_bounded_line_that_opens_nothing(text: str) -> None:
+def test_any_lesson_is_one_bounded_line_without_markup(text: str) -> None:
     for line in proposed(lessons=[convention(f"Use <!-- ``` {text}"[:600])]):
         assert line.isprintable()
         assert len(line) <= LONGEST_LINE
@@ -142,7 +142,7 @@ def test_a_project_without_the_file_gets_one() -> None:
     assert add_lines("", ("one", "two")) == f"# AGENTS.md\n\n{SECTION}\n\n- one\n- two\n"
 
 
-def test_our_section_comes_last_and_later_lines_come_to_its_end() -> None:
+def test_our_section_is_last_and_grows_at_its_end() -> None:
     first = add_lines("# Mine\n\nBe brief.\n", ("one",))
     assert first == f"# Mine\n\nBe brief.\n\n{SECTION}\n\n- one\n"
     between = first + "\n## After\n\ntext"
@@ -156,7 +156,7 @@ def test_our_section_comes_last_and_later_lines_come_to_its_end() -> None:
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
 )
-def test_every_line_of_the_file_is_still_there_in_its_order(lines: list[str], newline: str, ends: bool) -> None:
+def test_every_line_of_the_file_stays_in_order(lines: list[str], newline: str, ends: bool) -> None:
     present = newline.join(lines) + (newline if ends else "")
     after = add_lines(present, ("a new line",))
     assert after.count("- a new line") == 1

@@ -1,4 +1,4 @@
-"""What similar work took."""
+"""Estimates from similar loops, and advice to split work."""
 
 import tomllib
 from datetime import timedelta
@@ -45,12 +45,12 @@ def summary(number: int, iterations: int = 4, project: str = "shop", **fields: A
     return Summary.model_validate({**usual, **fields})
 
 
-def of(*summaries: Summary, subject: Subject = SUBJECT) -> Estimate | None:
+def estimate_of(*summaries: Summary, subject: Subject = SUBJECT) -> Estimate | None:
     return estimate(summaries, subject)
 
 
-def test_quartiles_of_completed_loops_of_this_project_are_told() -> None:
-    seen = of(*(summary(number, iterations) for number, iterations in enumerate((3, 9, 4, 6, 5, 4, 2))))
+def test_ranges_are_quartiles_of_completed_loops_of_this_project() -> None:
+    seen = estimate_of(*(summary(number, iterations) for number, iterations in enumerate((3, 9, 4, 6, 5, 4, 2))))
     assert seen is not None
     assert (seen.project, seen.loops, seen.completed, seen.task_type) == ("shop", 7, 1.0, TaskType.BUGFIX)
     assert seen.iterations == Range(low=3, median=4, high=6)
@@ -59,9 +59,9 @@ def test_quartiles_of_completed_loops_of_this_project_are_told() -> None:
 
 
 @pytest.mark.feature("A5")
-def test_dollars_that_nobody_told_are_no_price() -> None:
+def test_loops_without_reported_costs_do_not_count_as_free() -> None:
     told, untold = (summary(1), summary(2)), [summary(number, cost_usd=0, untold=("cost",)) for number in (3, 4, 5)]
-    seen, unpriced = of(*told, *untold), of(*untold)
+    seen, unpriced = estimate_of(*told, *untold), estimate_of(*untold)
     assert seen is not None
     assert unpriced is not None
     assert (seen.loops, seen.dollars) == (5, Range(low=1, median=1, high=1))
@@ -71,34 +71,34 @@ def test_dollars_that_nobody_told_are_no_price() -> None:
 
 def test_loops_that_did_not_complete_count_in_the_share_and_in_no_range() -> None:
     stopped = [summary(10 + number, 30, outcome=Outcome.STOPPED) for number in range(2)]
-    seen = of(*(summary(number) for number in range(6)), *stopped)
+    seen = estimate_of(*(summary(number) for number in range(6)), *stopped)
     assert seen is not None
     assert (seen.loops, seen.completed, seen.iterations.high) == (6, 0.75, 4)
 
 
-def test_only_so_many_loops_are_looked_back_on() -> None:
+def test_only_the_newest_loops_count() -> None:
     old = [summary(100 + number, 20, ended_at=NOW - timedelta(days=2)) for number in range(NEWEST)]
     new = [summary(number, 3) for number in range(NEWEST)]
-    seen = of(*old, *new)
+    seen = estimate_of(*old, *new)
     assert seen is not None
     assert (seen.loops, seen.iterations.high) == (NEWEST, 3)
 
 
-def words(iterations: Range, minutes: Range, dollars: Range, **fields: Any) -> str:
+def estimate_text(iterations: Range, minutes: Range, dollars: Range, **fields: Any) -> str:
     some = {"task_type": TaskType.BUGFIX, "project": "shop", "loops": 7, "completed": 7 / 9, **fields}
     return format_estimate(Estimate.model_validate({**some, "iterations": iterations, "minutes": minutes, "dollars": dollars}))
 
 
 def test_an_estimate_reads_as_a_sentence() -> None:
-    said = words(Range(low=3, median=4, high=6), Range(low=12, median=20, high=40), Range(low=0.8, median=1.2, high=2.1))
+    said = estimate_text(Range(low=3, median=4, high=6), Range(low=12, median=20, high=40), Range(low=0.8, median=1.2, high=2.1))
     assert said == (
         "similar work took 3 to 6 iterations (median 4), 12 to 40 minutes, $0.80 to $2.10; "
         "7 of 9 such loops completed (bugfix in this project)"
     )
 
 
-def test_equal_bounds_are_one_figure_and_long_work_is_told_in_hours() -> None:
-    said = words(
+def test_equal_bounds_are_one_figure_and_long_work_is_in_hours() -> None:
+    said = estimate_text(
         Range(low=1, median=1, high=1),
         Range(low=90, median=100, high=150),
         Range(low=1, median=1, high=1),
@@ -125,8 +125,8 @@ SUMMARIES = st.lists(
 
 
 @given(SUMMARIES)
-def test_ranges_are_in_order_and_are_figures_of_loops_that_were(summaries: list[Summary]) -> None:
-    seen = of(*summaries)
+def test_ranges_are_in_order_and_are_values_of_loops(summaries: list[Summary]) -> None:
+    seen = estimate_of(*summaries)
     if seen is None:
         return
     done = [one for one in summaries if one.outcome is Outcome.COMPLETED]
@@ -142,9 +142,9 @@ def test_ranges_are_in_order_and_are_figures_of_loops_that_were(summaries: list[
 
 @given(SUMMARIES, st.randoms())
 def test_an_estimate_does_not_depend_on_the_order_of_loops(summaries: list[Summary], drawn: Any) -> None:
-    seen = of(*summaries)
+    seen = estimate_of(*summaries)
     drawn.shuffle(summaries)
-    assert of(*summaries) == seen
+    assert estimate_of(*summaries) == seen
 
 
 # When a goal is too much for one loop, and how it is split

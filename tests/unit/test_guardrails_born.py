@@ -1,4 +1,4 @@
-"""A class of failure that came back too often in vain makes a guardrail; progress, the world and a person's no make none."""
+"""Creation of guardrails for recurring failures, their effect, their retirement, and refusal of contradictions."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -30,7 +30,7 @@ from tests.unit.guardrail_cases import (
 pytestmark = pytest.mark.feature("L5")
 
 
-def made(
+def create_from(
     episodes: Sequence[Episode],
     *,
     known: Sequence[Guardrail] = (),
@@ -38,13 +38,13 @@ def made(
     orders: Sequence[Imperative] = (),
     most: int = 8,
 ) -> NewGuardrails:
-    """What is made, where the project has no other loops unless `counts` says so."""
+    """Guardrails created for a project without other loops, unless `counts` is given."""
     seen = {kind: sum(any(one.kind is kind for one in found.errors) for found in episodes) for kind in FailureClass}
     seen_of = counts or {kind: (times, len(episodes)) for kind, times in seen.items()}
     return create(PROJECT, episodes, known, seen_of, orders, most, NOW)
 
 
-def one(found: NewGuardrails) -> Guardrail:
+def only_guardrail(found: NewGuardrails) -> Guardrail:
     (only,) = found.guardrails
     return only
 
@@ -52,9 +52,9 @@ def one(found: NewGuardrails) -> Guardrail:
 # --- when ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_third_iteration_in_vain_makes_a_guardrail_and_the_second_does_not() -> None:
-    assert made(vain(2)).guardrails == ()
-    found = one(made(vain(3)))
+def test_the_third_iteration_without_effect_creates_a_guardrail() -> None:
+    assert create_from(vain(2)).guardrails == ()
+    found = only_guardrail(create_from(vain(3)))
     assert (found.failure, found.by, found.edited, found.project) == (TEST, "helmsman", False, PROJECT)
     assert (found.before_seen, found.before_of, found.after_seen, found.after_of) == (3, 3, 0, 0)
     assert found.origin == (
@@ -63,29 +63,29 @@ def test_the_third_iteration_in_vain_makes_a_guardrail_and_the_second_does_not()
 
 
 @pytest.mark.parametrize("times", [3, 30])
-def test_a_loop_that_moves_from_one_failing_test_to_the_next_makes_none(times: int) -> None:
-    assert made(forward(times)).guardrails == ()
+def test_progress_from_one_failing_test_to_the_next_creates_none(times: int) -> None:
+    assert create_from(forward(times)).guardrails == ()
 
 
-def test_iterations_of_this_loop_that_got_on_do_not_count_toward_the_three() -> None:
+def test_iterations_with_progress_do_not_count_toward_the_three() -> None:
     stuck = episode(9, failure())
-    assert made([*forward(8), stuck]).guardrails == ()
-    assert made([*forward(8), stuck, stuck, stuck]).guardrails != ()
+    assert create_from([*forward(8), stuck]).guardrails == ()
+    assert create_from([*forward(8), stuck, stuck, stuck]).guardrails != ()
 
 
-def test_what_the_world_refuses_makes_none() -> None:
+def test_infrastructure_failures_create_none() -> None:
     for where in ["", "pypi.example", "make", "10.0.0.1"]:
         for kind in [FailureClass.NETWORK, FailureClass.RESOURCES, FailureClass.TIMEOUT]:
-            assert made(vain(9, kind, where)).guardrails == ()
+            assert create_from(vain(9, kind, where)).guardrails == ()
 
 
-def test_failures_of_no_known_class_make_none() -> None:
-    assert made(vain(9, FailureClass.OTHER, "make")).guardrails == ()
+def test_unclassified_failures_create_none() -> None:
+    assert create_from(vain(9, FailureClass.OTHER, "make")).guardrails == ()
 
 
-def test_two_classes_make_two_guardrails_the_more_frequent_first() -> None:
+def test_two_classes_create_two_guardrails_the_more_frequent_first() -> None:
     both = [episode(number, failure(TYPES), failure(LINT)) for number in range(3)]
-    found = made([*both, episode(4, failure(LINT))])
+    found = create_from([*both, episode(4, failure(LINT))])
     assert [item.failure for item in found.guardrails] == [LINT, TYPES]
 
 
@@ -103,8 +103,8 @@ def test_every_class_has_advice_of_its_own_in_positive_words() -> None:
 
 @settings(max_examples=200)
 @given(st.text(st.one_of(st.characters(), st.sampled_from("`\n\x1b[]/.:; a")), max_size=300))
-def test_nothing_of_what_a_tool_prints_stands_in_one(where: str) -> None:
-    found = one(made(vain(3, where=where)))
+def test_output_of_tools_is_not_in_a_guardrail(where: str) -> None:
+    found = only_guardrail(create_from(vain(3, where=where)))
     assert (found.trigger, found.instruction) == (advice()[TEST]["when"], advice()[TEST]["do"])
 
 
@@ -112,27 +112,31 @@ def test_nothing_of_what_a_tool_prints_stands_in_one(where: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["", "tests/test_x.py::test_a", "tests/test_y.py::test_a"])
-def test_where_one_of_the_class_stands_no_other_is_made_wherever_it_fails(where: str) -> None:
-    first = one(made(vain(3, where="tests/test_x.py::test_a")))
-    assert made(vain(3, where=where), known=[first]).guardrails == ()
-    assert made(vain(3, where=where), known=[first.model_copy(update={"id": "gold", "edited": True})]).guardrails == ()
+def test_a_class_with_an_active_guardrail_gets_no_other(where: str) -> None:
+    first = only_guardrail(create_from(vain(3, where="tests/test_x.py::test_a")))
+    assert create_from(vain(3, where=where), known=[first]).guardrails == ()
+    assert create_from(vain(3, where=where), known=[first.model_copy(update={"id": "gold", "edited": True})]).guardrails == ()
 
 
 @pytest.mark.parametrize("where", ["", "tests/test_y.py::test_a"])
-def test_advice_that_was_ineffective_is_not_given_again_here_or_elsewhere(where: str) -> None:
-    spent = one(made(vain(3))).model_copy(update={"retired": "ineffective: it recurs as before", "retired_at": NOW})
-    assert made(vain(9, where=where), known=[spent]).guardrails == ()
+def test_ineffective_advice_is_not_repeated(where: str) -> None:
+    spent = only_guardrail(create_from(vain(3))).model_copy(
+        update={"retired": "ineffective: it recurs as before", "retired_at": NOW}
+    )
+    assert create_from(vain(9, where=where), known=[spent]).guardrails == ()
 
 
-def test_what_a_person_removed_does_not_come_back() -> None:
-    removed = one(made(vain(3))).model_copy(update={"retired": REMOVED, "retired_at": NOW})
-    assert made(vain(9), known=[removed]).guardrails == ()
-    assert made(vain(9, where="tests/test_x.py::test_a"), known=[removed]).guardrails == ()
+def test_a_guardrail_removed_by_a_person_does_not_come_back() -> None:
+    removed = only_guardrail(create_from(vain(3))).model_copy(update={"retired": REMOVED, "retired_at": NOW})
+    assert create_from(vain(9), known=[removed]).guardrails == ()
+    assert create_from(vain(9, where="tests/test_x.py::test_a"), known=[removed]).guardrails == ()
 
 
-def test_what_was_unneeded_is_made_anew_when_the_failure_is_back() -> None:
-    gone = one(made(vain(3))).model_copy(update={"after_of": 20, "loops": 6, "retired": "unneeded: …", "retired_at": NOW})
-    found = one(made(vain(1), known=[gone], counts={TEST: (8, 45)}))
+def test_an_unneeded_guardrail_is_created_again_when_the_failure_returns() -> None:
+    gone = only_guardrail(create_from(vain(3))).model_copy(
+        update={"after_of": 20, "loops": 6, "retired": "unneeded: …", "retired_at": NOW}
+    )
+    found = only_guardrail(create_from(vain(1), known=[gone], counts={TEST: (8, 45)}))
     assert (found.id, found.retired, found.retired_at, found.after_of, found.loops) == (gone.id, "", None, 0, 0)
     assert (found.before_seen, found.before_of) == (8, 45)
 
@@ -140,12 +144,12 @@ def test_what_was_unneeded_is_made_anew_when_the_failure_is_back() -> None:
 # --- room ---------------------------------------------------------------------------------------------------------
 
 
-def test_where_as_many_stand_as_may_another_one_is_refused() -> None:
+def test_a_guardrail_beyond_the_limit_is_refused() -> None:
     known = [guardrail(id="g0000000a", failure=None, by="person"), guardrail(id="g0000000b", failure=LINT)]
-    found = made(vain(3), known=known, most=2)
+    found = create_from(vain(3), known=known, most=2)
     assert found.guardrails == ()
     assert found.refused[0].why == "2 guardrails are the limit; delete one in guardrails.md"
-    assert made(vain(3), known=known, most=3).guardrails != ()
+    assert create_from(vain(3), known=known, most=3).guardrails != ()
 
 
 @settings(max_examples=60)
@@ -157,13 +161,13 @@ def test_where_as_many_stand_as_may_another_one_is_refused() -> None:
     ),
     st.integers(0, 4),
 )
-def test_over_any_number_of_loops_no_more_stand_than_are_allowed_and_each_once(
+def test_over_any_number_of_loops_the_limit_holds_without_duplicates(
     loops: list[list[tuple[FailureClass, str]]], most: int
 ) -> None:
     known = dict[str, Guardrail]()
     for errors in loops:
         lived = [episode(number, *(failure(kind, where) for kind, where in errors)) for number in range(3)]
-        found = made(lived, known=list(known.values()), most=most)
+        found = create_from(lived, known=list(known.values()), most=most)
         known |= {item.id: item for item in found.guardrails}
         standing = [item for item in known.values() if not item.retired]
         assert len(standing) <= most
@@ -180,7 +184,7 @@ CARRIED: dict[str, Any] = {"guarded": ("g0000000a",)}
 DAY = timedelta(days=1)
 
 
-def told(before: tuple[int, int], after: tuple[int, int], loops: int = 3, **fields: Any) -> Guardrail:
+def with_counts(before: tuple[int, int], after: tuple[int, int], loops: int = 3, **fields: Any) -> Guardrail:
     counts = {"before_seen": before[0], "before_of": before[1], "after_seen": after[0], "after_of": after[1]}
     return guardrail(**counts, loops=loops, **fields)
 
@@ -188,7 +192,7 @@ def told(before: tuple[int, int], after: tuple[int, int], loops: int = 3, **fiel
 # --- counting -----------------------------------------------------------------------------------------------------
 
 
-def test_an_iteration_that_was_told_counts_and_its_failure_does() -> None:
+def test_an_iteration_with_the_guardrail_counts_and_so_does_its_failure() -> None:
     failed = episode(1, failure(), **CARRIED)
     fine = episode(2, failure(TYPES), **CARRIED)
     found = update_after_iteration(update_after_iteration(guardrail(), failed), fine)
@@ -225,8 +229,8 @@ def test_failures_are_never_more_than_iterations(lived: list[tuple[bool, bool, M
         ((0, 0), (8, 8), Verdict.OPEN),
     ],
 )
-def test_a_verdict_rests_on_both_counts(before: tuple[int, int], after: tuple[int, int], expected: Verdict) -> None:
-    assert verdict(told(before, after)) is expected
+def test_the_verdict_depends_on_both_counts(before: tuple[int, int], after: tuple[int, int], expected: Verdict) -> None:
+    assert verdict(with_counts(before, after)) is expected
 
 
 @given(st.data())
@@ -234,23 +238,23 @@ def test_more_failures_never_make_the_verdict_better(data: st.DataObject) -> Non
     of, after_of = data.draw(st.integers(1, 60)), data.draw(st.integers(8, 60))
     seen, after_seen = data.draw(st.integers(0, of)), data.draw(st.integers(0, after_of - 1))
     rank = (Verdict.EFFECTIVE, Verdict.OPEN, Verdict.INEFFECTIVE)
-    fewer, more = (verdict(told((seen, of), (times, after_of))) for times in (after_seen, after_seen + 1))
+    fewer, more = (verdict(with_counts((seen, of), (times, after_of))) for times in (after_seen, after_seen + 1))
     assert rank.index(fewer) <= rank.index(more)
 
 
 @given(st.data())
-def test_what_fails_more_often_than_before_is_never_effective_and_what_never_fails_never_ineffective(data: st.DataObject) -> None:
+def test_more_failures_are_never_effective_and_none_are_never_ineffective(data: st.DataObject) -> None:
     of, after_of = data.draw(st.integers(1, 200)), data.draw(st.integers(8, 200))
     seen, after_seen = data.draw(st.integers(0, of)), data.draw(st.integers(0, after_of))
-    found = verdict(told((seen, of), (after_seen, after_of)))
+    found = verdict(with_counts((seen, of), (after_seen, after_of)))
     if after_seen * of >= seen * after_of:
         assert found is not Verdict.EFFECTIVE
     if after_seen == 0:
         assert found is not Verdict.INEFFECTIVE
 
 
-def test_the_effect_is_told_with_its_counts() -> None:
-    text = effect_text(told((3, 7), (1, 20)))
+def test_the_effect_is_shown_with_its_counts() -> None:
+    text = effect_text(with_counts((3, 7), (1, 20)))
     assert (
         text
         == "effective: test failures in 3 of 7 checked iterations before, in 1 of 20 since it is shown; shown in 3 ended loops"
@@ -261,29 +265,29 @@ def test_the_effect_is_told_with_its_counts() -> None:
 
 
 def test_an_ineffective_one_is_retired_at_the_end_of_a_loop_with_its_counts() -> None:
-    found = update_after_loop(told((3, 3), (8, 8)), [episode(1, failure(), **CARRIED)], NOW)
+    found = update_after_loop(with_counts((3, 3), (8, 8)), [episode(1, failure(), **CARRIED)], NOW)
     assert found.retired.startswith("ineffective: test failures in 3 of 3 checked iterations before, in 8 of 8 since")
     assert (found.retired_at, found.loops) == (NOW, 4)
 
 
 @pytest.mark.parametrize("fields", [{"edited": True}, {"by": "person"}])
-def test_a_persons_own_is_never_retired_but_told_to_be_ineffective(fields: dict[str, Any]) -> None:
-    hers = told((3, 3), (8, 8), **fields)
+def test_a_persons_guardrail_is_never_retired_but_reported_as_ineffective(fields: dict[str, Any]) -> None:
+    hers = with_counts((3, 3), (8, 8), **fields)
     found = update_after_loop(hers, [episode(1, failure(), **CARRIED)], NOW + 400 * DAY)
     assert found.retired == ""
     assert "ineffective" in effect_text(found)
     assert "until somebody deletes it" in effect_text(found)
 
 
-def lived_through(one: Guardrail, loops: int, **fields: Any) -> Guardrail:
+def after_loops(one: Guardrail, loops: int, **fields: Any) -> Guardrail:
     for _ in range(loops):
         one = update_after_loop(one, [episode(1, **CARRIED, **fields)], NOW)
     return one
 
 
-def test_one_that_nothing_needed_in_many_loops_goes() -> None:
-    assert lived_through(guardrail(), UNNEEDED - 1).retired == ""
-    gone = lived_through(guardrail(), UNNEEDED)
+def test_a_guardrail_unneeded_in_many_loops_is_retired() -> None:
+    assert after_loops(guardrail(), UNNEEDED - 1).retired == ""
+    gone = after_loops(guardrail(), UNNEEDED)
     assert gone.retired.startswith("unneeded")
     assert verdict(gone) is Verdict.UNNEEDED
 
@@ -296,6 +300,6 @@ def test_one_that_nothing_needed_in_many_loops_goes() -> None:
         {"subject": Subject(project=PROJECT, task_type=TaskType.BUGFIX, text="mend", failures=(TEST,))},
     ],
 )
-def test_a_loop_in_which_its_class_was_near_begins_the_count_anew(fields: dict[str, Any]) -> None:
-    almost = lived_through(guardrail(), UNNEEDED - 1)
-    assert lived_through(almost, 1, **fields).unneeded == 0
+def test_a_loop_with_its_class_resets_the_count(fields: dict[str, Any]) -> None:
+    almost = after_loops(guardrail(), UNNEEDED - 1)
+    assert after_loops(almost, 1, **fields).unneeded == 0

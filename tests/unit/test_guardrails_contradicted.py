@@ -20,7 +20,7 @@ def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:
     return read_imperatives(source, text)
 
 
-def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> None:
+def test_a_guardrail_against_a_prohibition_is_refused_with_both_sentences() -> None:
     forbidden = orders("- Use tabs.\n- Never run the project's formatter.\n")
     found = create(PROJECT, vain(3, LINT), (), {LINT: (3, 3)}, forbidden, 8, NOW)
     assert found.guardrails == ()
@@ -31,14 +31,14 @@ def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> N
     assert "Run the project's formatter" in refused.why
 
 
-def test_one_that_contradicts_a_standing_guardrail_is_refused() -> None:
+def test_a_guardrail_against_an_active_one_is_refused() -> None:
     hers = guardrail(failure=None, by="person", instruction="Never run the project's formatter.")
     found = create(PROJECT, vain(3, LINT), (hers,), {LINT: (3, 3)}, (), 8, NOW)
     assert found.guardrails == ()
     assert "(guardrails.md:1)" in found.refused[0].why
 
 
-def test_contradictions_among_the_orders_themselves_neither_refuse_nor_hide_one() -> None:
+def test_contradictions_between_existing_instructions_are_ignored() -> None:
     others = [
         pair for number in range(9) for pair in (*orders(f"Always use `a{number}`.", "goal"), *orders(f"Never use `a{number}`."))
     ]
@@ -55,7 +55,7 @@ def test_our_advice_contradicts_no_honest_project() -> None:
         assert found == []
 
 
-def test_no_advice_of_ours_contradicts_another() -> None:
+def test_our_advice_does_not_contradict_itself() -> None:
     for kind in FailureClass:
         others = [guardrail(instruction=said["do"]) for other, said in advice().items() if other != kind]
         assert contradiction(advice()[kind]["do"], (), others) is None

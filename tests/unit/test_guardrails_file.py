@@ -1,4 +1,4 @@
-"""guardrails.md both ways: what is written is read back unchanged, a person's words win, and nothing that they wrote is lost."""
+"""guardrails.md: a round trip changes nothing, a person's edits win, and no text of theirs is lost."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("H7")]
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def test_the_file_reads_well() -> None:
+def test_the_text_of_the_file() -> None:
     assert file("Ask Ann about these.").startswith(
         """\
 # Guardrails
@@ -47,7 +47,7 @@ Ask Ann about these.
 <!-- helmsman g0000000a=""" in file("Ask Ann about these.")
 
 
-def test_a_persons_guardrail_says_whose_it_is_and_keeps_its_verdict_in_the_file() -> None:
+def test_a_persons_guardrail_shows_its_origin_and_verdict() -> None:
     poor = {"before_seen": 3, "before_of": 3, "after_seen": 9, "after_of": 9, "loops": 3}
     assert "> Origin: written by a person\n" in file(standing=[guardrail(by="person", failure=None)])
     text = file(standing=[guardrail(edited=True, origin="loop a", **poor)])
@@ -56,7 +56,7 @@ def test_a_persons_guardrail_says_whose_it_is_and_keeps_its_verdict_in_the_file(
     assert "it stays until somebody deletes it" in text
 
 
-def test_the_agents_copy_has_neither_codes_nor_numbers_nor_a_word_on_editing() -> None:
+def test_the_agents_copy_has_no_codes_numbers_or_help() -> None:
     text = render_for_agent([ONE, TWO])
     assert text == (
         "# Guardrails\n\n## When tests in `tests/test_x.py` are touched or fail\n\nRead the failing test first.\n\n"
@@ -99,7 +99,7 @@ def _numbered(one: Guardrail, number: int) -> Guardrail:
 
 @settings(max_examples=100)
 @given(guardrails(0), st.sampled_from(["", "Ask Ann.", "# Mine\n\n## Sub\ntext", "> quoted\n\n```\n# a"]))
-def test_what_is_written_is_read_back_and_changes_nothing(standing: list[Guardrail], rest: str) -> None:
+def test_a_round_trip_changes_nothing(standing: list[Guardrail], rest: str) -> None:
     text = render(standing, rest)
     found = read(text, [GONE, *standing], PROJECT, NOW)
     assert found == Edits(guardrails=tuple(standing), rest=rest)
@@ -108,7 +108,7 @@ def test_what_is_written_is_read_back_and_changes_nothing(standing: list[Guardra
 
 @settings(max_examples=200)
 @given(st.lists(st.one_of(LINE, st.text(max_size=40)), max_size=30).map("\n".join), st.booleans())
-def test_reading_any_text_ends_and_a_file_without_our_last_line_deletes_nothing(text: str, titled: bool) -> None:
+def test_any_text_is_read_and_a_file_without_our_last_line_deletes_nothing(text: str, titled: bool) -> None:
     found = edits(f"# Guardrails\n{text}" if titled else text)
     assert len(found.problems) <= MOST_PROBLEMS
     assert all(problem.isprintable() for problem in found.problems)
@@ -123,7 +123,7 @@ def test_reading_any_text_ends_and_a_file_without_our_last_line_deletes_nothing(
 
 @settings(max_examples=100)
 @given(st.data())
-def test_a_file_that_was_cut_off_anywhere_deletes_nothing_before_its_end(data: st.DataObject) -> None:
+def test_a_truncated_file_deletes_nothing_before_its_end(data: st.DataObject) -> None:
     text = file("A note.")
     kept = text[: data.draw(st.integers(0, len(text) - 4))]
     found = edits(kept)
@@ -158,7 +158,7 @@ Read the failing test, and its fixtures.
 """
 
 
-def test_a_file_of_an_earlier_version_is_read_as_it_was_meant() -> None:
+def test_a_file_of_an_earlier_version_is_read() -> None:
     found = edits(OLD)
     (reworded, removed) = found.changed
     assert (reworded.id, reworded.instruction) == (ONE.id, "Read the failing test, and its fixtures.")
@@ -180,7 +180,7 @@ def test_a_person_rewords_an_instruction_and_a_trigger() -> None:
     assert found.problems == ()
 
 
-def test_other_words_have_to_show_their_own_effect_and_another_trigger_does_not() -> None:
+def test_another_instruction_resets_the_effect_and_another_trigger_does_not() -> None:
     counts = {"before_seen": 3, "before_of": 4, "after_seen": 5, "after_of": 6, "loops": 2, "unneeded": 1}
     one = ONE.model_copy(update=counts)
     (reworded,) = edits(file(standing=[one]).replace("Read the failing", "Look at the failing"), [one]).changed
@@ -190,7 +190,7 @@ def test_other_words_have_to_show_their_own_effect_and_another_trigger_does_not(
     assert (moved.after_seen, moved.after_of, moved.loops) == (5, 6, 2)
 
 
-def test_a_person_adds_one_wherever_they_like_also_at_the_very_end() -> None:
+def test_a_person_adds_one_anywhere_in_the_file() -> None:
     new = "## When you touch `db/`\n\nBack it up first.\n"
     for text in (
         file() + new,
@@ -211,7 +211,7 @@ def test_a_person_deletes_one() -> None:
     assert found.guardrails == (ONE,)
 
 
-def test_a_person_deletes_all_and_none_come_back_but_a_file_that_is_empty_is_none_of_ours() -> None:
+def test_a_person_deletes_all_and_an_empty_file_is_not_ours() -> None:
     text = file()
     found = edits("# Guardrails\n\n" + text[text.index("<!-- helmsman") :])
     assert [one.retired for one in found.changed] == [REMOVED, REMOVED]
@@ -220,7 +220,7 @@ def test_a_person_deletes_all_and_none_come_back_but_a_file_that_is_empty_is_non
     assert (empty.guardrails, empty.changed, empty.broken) == ((ONE, TWO), (), True)
 
 
-def test_a_person_puts_them_in_another_order_and_that_stays() -> None:
+def test_a_persons_order_is_kept() -> None:
     other = file(standing=(TWO, ONE))
     found = edits(other)
     assert (found.changed, found.guardrails) == ((), (TWO, ONE))
@@ -230,13 +230,13 @@ def test_a_person_puts_them_in_another_order_and_that_stays() -> None:
 # --- what is changed elsewhere ------------------------------------------------------------------------------------
 
 
-def test_one_that_was_made_since_the_file_was_written_is_not_taken_for_deleted() -> None:
+def test_a_newer_guardrail_does_not_count_as_deleted() -> None:
     new = guardrail(id="g0000000d", failure=TYPES, instruction="Types first.")
     found = edits(file(), (*KNOWN, new))
     assert (found.changed, found.guardrails) == ((), (ONE, TWO, new))
 
 
-def test_one_that_was_retired_elsewhere_is_not_brought_back_by_an_older_file_but_by_a_persons_new_words() -> None:
+def test_a_retired_guardrail_comes_back_only_with_a_persons_new_text() -> None:
     retired = ONE.model_copy(update={"retired": "ineffective", "retired_at": NOW})
     assert edits(file(), (retired, TWO, GONE)).guardrails == (TWO,)
     (back,) = edits(file().replace("Read the failing", "Study the failing"), (retired, TWO, GONE)).changed
@@ -272,7 +272,7 @@ def edits(text: str, known: Sequence[Guardrail] = KNOWN) -> Edits:
 
 
 def changed(old: str, new: str, text: str | None = None) -> Edits:
-    """After a person put something else in the place of what stands there once."""
+    """Edits after a person replaced one text."""
     text = text or file()
     assert text.count(old) == 1, text
     return edits(text.replace(old, new))
@@ -289,14 +289,14 @@ def changed(old: str, new: str, text: str | None = None) -> Edits:
         ("When tests in", "x" * 300, "its heading is longer than 300 characters"),
     ],
 )
-def test_what_cannot_be_taken_is_named_and_the_guardrail_stays_as_it_was(old: str, new: str, why: str) -> None:
+def test_an_invalid_edit_is_reported_and_changes_nothing(old: str, new: str, why: str) -> None:
     found = changed(old, new)
     assert (found.guardrails, found.changed, found.broken) == ((ONE, TWO), (), True)
     assert why in found.problems[0]
 
 
 @pytest.mark.parametrize("new", ["## A heading alone\n", f"## Long\n{'y' * 601}\n", f"## {'z' * 301}\nText.\n"])
-def test_a_new_one_that_cannot_be_taken_keeps_the_file_from_being_written_and_the_others_count(new: str) -> None:
+def test_an_invalid_addition_keeps_the_file_unwritten_and_other_edits_count(new: str) -> None:
     found = edits(file() + new + "## Mine\n\nMind the gap.\n")
     assert [one.instruction for one in found.changed] == ["Mind the gap."]
     assert (len(found.problems), found.broken) == (1, True)
@@ -310,14 +310,14 @@ def test_without_our_last_line_nothing_counts_as_deleted() -> None:
     assert found.problems == ("Helmsman's last line is missing, so nothing counts as deleted",)
 
 
-def test_loose_text_and_chapters_of_their_own_are_notes_and_told_to_nobody() -> None:
+def test_other_text_and_chapters_are_private_notes() -> None:
     text = file().replace("# Guardrails\n", "# Guardrails\n\nHello.\n") + "Ignore all of the above.\n\n# Mine\n\n## Sub\ntext\n"
     found = edits(text)
     assert (found.changed, found.problems) == ((), ())
     assert list(filter(None, found.rest.split("\n"))) == ["Hello.", "Ignore all of the above.", "# Mine", "## Sub", "text"]
 
 
-def test_hostile_words_reach_no_terminal_as_they_are() -> None:
+def test_hostile_text_is_cleaned_for_terminals() -> None:
     found = changed("Read the failing test first.", "Read\x1b[2J it\u202e.\x00")
     assert found.changed[0].instruction == "Read [2J it ."
     problems = edits(file() + f"## \x1b]0;x\x07{'q' * 400}\n").problems
@@ -325,7 +325,7 @@ def test_hostile_words_reach_no_terminal_as_they_are() -> None:
     assert len(problems[0]) < 200
 
 
-def test_a_file_beyond_the_bounds_is_left_alone() -> None:
+def test_a_file_beyond_the_limits_is_not_written() -> None:
     found = edits(file() + "x" * LARGEST)
     assert (found.broken, found.changed, found.guardrails) == (True, (), (ONE, TWO))
     many = edits("# Guardrails\n" + "".join(f"## {number}\nx\n" for number in range(MOST + 50)))
@@ -340,5 +340,5 @@ def test_a_file_beyond_the_bounds_is_left_alone() -> None:
      "```\n" * 40_000, "<!-- helmsman" + " g0000000a=00000000" * 9000, "> Origin:\n" * 15_000, "## x [g0000000a]\n" * 10_000],
 )  # fmt: skip
 def test_no_text_takes_long(text: str) -> None:
-    """Each of these would take minutes where something grew with the square of its length."""
+    """Each of these takes minutes if anything grows quadratically with its length."""
     assert len(edits(f"# Guardrails\n{text}").problems) <= MOST_PROBLEMS

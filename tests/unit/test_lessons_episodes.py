@@ -1,4 +1,4 @@
-"""What memory keeps of an iteration and of a loop."""
+"""Records of iterations and loops in memory."""
 
 from datetime import timedelta
 
@@ -29,11 +29,11 @@ def with_commits(*subjects: str) -> IterationView:
     return sight(state=state(iteration=3, attempt=2), execution={"call": CALL, "change": change})
 
 
-def kept_of(view: IterationView, overseen: Overseen | None = None, recalled: Recalled | None = None) -> Episode:
+def episode_of(view: IterationView, overseen: Overseen | None = None, recalled: Recalled | None = None) -> Episode:
     return episode(view, overseen or Overseen(), subject(), recalled or Recalled())
 
 
-def test_a_subject_says_what_fails_now() -> None:
+def test_a_subject_has_the_current_failures() -> None:
     before = state(
         config("Fix the crash\x1b[2J when the cart is empty"),
         history=history(red(STILL, "a")),
@@ -55,13 +55,13 @@ def test_a_subject_is_bounded_whatever_the_goal(goal: str) -> None:
     assert all(letter.isprintable() or letter == "\n" for letter in found.text)
 
 
-def test_an_episode_holds_what_the_record_says() -> None:
+def test_an_episode_has_the_values_of_the_record() -> None:
     moment = history(red(SIDEWAYS, "a", files=("a.py",), troubles=(error(FailureClass.EDIT),) * 3))[0]
     reminder = Reminder(lesson="l1", kind=LessonKind.STRATEGY, text="Guard it.", why="", score=1)
     guardrail = Guardrail(id="g1", project="shop", instruction="Look first.", created_at=NOW)
     recalled = Recalled(reminders=(reminder,), guardrails=(guardrail,))
     overseen = Overseen(moment=moment, oversight=OVERSIGHT)
-    kept = kept_of(with_commits("Guard the total", "Test the guard"), overseen, recalled)
+    kept = episode_of(with_commits("Guard the total", "Test the guard"), overseen, recalled)
     assert (kept.uid, kept.loop, kept.iteration, kept.attempt, kept.at) == ("u1", "mend-it", 4, 2, NOW)
     assert (kept.movement, kept.checked, kept.green) == (Movement.SIDEWAYS, True, False)
     assert kept.completion == OVERSIGHT.progress.completion
@@ -73,17 +73,17 @@ def test_an_episode_holds_what_the_record_says() -> None:
     assert kept.learning == OVERSIGHT.learning
 
 
-def test_the_approach_is_the_agents_own_commits() -> None:
+def test_the_approach_is_made_of_the_agents_commits() -> None:
     mixed = with_commits(
         "helmsman: keep what iteration 3 left uncommitted", "Merge branch 'main'", "Do it\x07 well", "Do it\x07 well"
     )
-    assert kept_of(mixed).approach == "Do it well"
-    assert kept_of(with_commits()).approach == ""
+    assert episode_of(mixed).approach == "Do it well"
+    assert episode_of(with_commits()).approach == ""
 
 
 @given(st.lists(st.text(max_size=400), max_size=40))
 def test_an_episode_is_bounded_whatever_was_committed(subjects: list[str]) -> None:
-    kept = kept_of(with_commits(*subjects))
+    kept = episode_of(with_commits(*subjects))
     assert len(kept.approach) <= LONGEST_APPROACH
     assert kept.approach.isprintable()
 

@@ -1,4 +1,4 @@
-"""How observations become lessons, how lessons grow, and which are told to other loops."""
+"""Merging of observations into lessons, and their promotion and retirement."""
 
 from datetime import datetime, timedelta
 from itertools import permutations
@@ -34,16 +34,16 @@ def antipattern(failure: FailureClass | None = FailureClass.TEST, *tests: str, *
     return observation("Where test failures come again: read the failing test.", **given)
 
 
-def made(seen: Observation, at: datetime = NOW) -> Lesson:
+def new_lesson(seen: Observation, at: datetime = NOW) -> Lesson:
     return learn((), seen, "l1", at)
 
 
 def is_same(one: Observation, other: Observation) -> bool:
-    return learn([made(one)], other, "l2", NOW).id == "l1"
+    return learn([new_lesson(one)], other, "l2", NOW).id == "l1"
 
 
 def grow(lesson: Lesson, seen: Observation, at: datetime = NOW, *, told: bool = False) -> Lesson:
-    return merge(lesson, made(seen, at), prompted=told)
+    return merge(lesson, new_lesson(seen, at), prompted=told)
 
 
 SAYING = ("Cache the parsed configuration", "Cache parsed configurations", "Do not cache the parsed configuration")
@@ -72,7 +72,7 @@ OBSERVATIONS = st.builds(
         ("Fix the off-by-one in parse_range", "Fixed an off-by-one in `parse_range`"),
     ],
 )
-def test_sentences_of_the_same_words_in_the_same_order_are_one(one: str, other: str) -> None:
+def test_sentences_with_the_same_words_in_the_same_order_merge(one: str, other: str) -> None:
     assert is_same(observation(one, by="model"), observation(other, by="model"))
 
 
@@ -93,7 +93,7 @@ def test_sentences_of_the_same_words_in_the_same_order_are_one(one: str, other: 
         ("", "Cache the parsed configuration"),
     ],
 )
-def test_what_differs_in_a_name_a_number_a_denial_or_the_order_is_not_merged(one: str, other: str) -> None:
+def test_texts_that_differ_in_name_number_negation_or_order_do_not_merge(one: str, other: str) -> None:
     assert not is_same(observation(one, by="model"), observation(other, by="model"))
 
 
@@ -104,9 +104,9 @@ def test_a_hostile_megabyte_is_compared_in_bounds(unit: str) -> None:
 
 
 @given(OBSERVATIONS, OBSERVATIONS)
-def test_sameness_is_a_share_and_has_no_direction(one: Observation, other: Observation) -> None:
-    assert 0 <= lesson_similarity(made(one), made(other)) <= 1
-    assert lesson_similarity(made(one), made(other)) == lesson_similarity(made(other), made(one))
+def test_similarity_is_a_share_and_symmetric(one: Observation, other: Observation) -> None:
+    assert 0 <= lesson_similarity(new_lesson(one), new_lesson(other)) <= 1
+    assert lesson_similarity(new_lesson(one), new_lesson(other)) == lesson_similarity(new_lesson(other), new_lesson(one))
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_sameness_is_a_share_and_has_no_direction(one: Observation, other: Obser
         {"kind": CONVENTION},
     ],
 )
-def test_projects_kinds_of_work_and_kinds_of_lesson_stay_apart(fields: dict[str, Any]) -> None:
+def test_projects_kinds_of_work_and_kinds_of_lesson_do_not_merge(fields: dict[str, Any]) -> None:
     assert lesson_similarity(lesson(), lesson(**fields)) == 0
     assert lesson_similarity(lesson(tier="semantic"), lesson(tier="semantic", **fields)) == 0
     assert lesson_similarity(lesson(), lesson()) == 1
 
 
-def test_strategies_are_compared_by_what_they_quote() -> None:
+def test_strategies_are_compared_by_their_quotation() -> None:
     first = observation(
         "This got earlier work there: “Cache the parsed configuration”. It ended test failures. Tools: Read, Edit."
     )
@@ -133,24 +133,24 @@ def test_strategies_are_compared_by_what_they_quote() -> None:
     assert not is_same(first, third)
 
 
-def test_antipatterns_are_one_by_class_and_test() -> None:
+def test_antipatterns_merge_by_class_and_test() -> None:
     assert is_same(antipattern(), antipattern())
     assert is_same(antipattern(FailureClass.TEST, "test_a"), antipattern(FailureClass.TEST, "test_a", confidence=0.3))
     assert not is_same(antipattern(), antipattern(FailureClass.BUILD))
     assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern(FailureClass.TEST, "test_b"))
     assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern())
-    assert grow(made(antipattern()), antipattern(FailureClass.BUILD)).failure is FailureClass.TEST
+    assert grow(new_lesson(antipattern()), antipattern(FailureClass.BUILD)).failure is FailureClass.TEST
 
 
-def test_what_speaks_for_a_lesson_is_work_that_got_on_and_for_an_antipattern_work_that_did_not() -> None:
-    assert made(observation(good=True)).successes == 1
-    assert made(observation(good=False)).successes == 0
-    assert made(antipattern(good=False)).successes == 1
-    assert made(antipattern(good=True)).successes == 0
+def test_progress_confirms_a_lesson_and_its_absence_an_antipattern() -> None:
+    assert new_lesson(observation(good=True)).successes == 1
+    assert new_lesson(observation(good=False)).successes == 0
+    assert new_lesson(antipattern(good=False)).successes == 1
+    assert new_lesson(antipattern(good=True)).successes == 0
 
 
 def test_merging_averages_confidence_over_all_observations() -> None:
-    grown = made(observation(confidence=0.9))
+    grown = new_lesson(observation(confidence=0.9))
     for confidence in (0.6, 0.3):
         grown = grow(grown, observation(confidence=confidence, source="u2"))
     assert grown.confidence == pytest.approx(0.6)
@@ -158,7 +158,7 @@ def test_merging_averages_confidence_over_all_observations() -> None:
 
 
 def test_one_loop_is_one_use_however_often_it_repeats_itself() -> None:
-    grown = made(observation())
+    grown = new_lesson(observation())
     grown = grow(grown, observation())
     assert (grown.observed, grown.uses, grown.sources) == (2, 1, ("u1",))
     grown = grow(grown, observation(source="u2"), NOW + HOUR)
@@ -168,7 +168,7 @@ def test_one_loop_is_one_use_however_often_it_repeats_itself() -> None:
 
 def _grown(observations: tuple[Observation, ...]) -> Lesson:
     first, *others = observations
-    lesson = made(first)
+    lesson = new_lesson(first)
     for other in others:
         lesson = grow(lesson, other)
     return lesson
@@ -195,16 +195,16 @@ def test_sources_and_tests_are_bounded_and_the_newest_sources_stay() -> None:
     assert grown.uses == 50
 
 
-def test_a_persons_words_are_kept_and_a_models_give_way() -> None:
+def test_a_persons_text_is_kept_and_a_models_is_replaced() -> None:
     person, rules, model = (observation(f"words of {by}", by=by, confidence=0.5) for by in ("person", "rules", "model"))
-    assert grow(made(person), rules).text == "words of person"
-    assert grow(made(rules), person).by == "person"
-    assert grow(made(model), rules).text == "words of rules"
-    assert grow(made(rules), model).text == "words of rules"
+    assert grow(new_lesson(person), rules).text == "words of person"
+    assert grow(new_lesson(rules), person).by == "person"
+    assert grow(new_lesson(model), rules).text == "words of rules"
+    assert grow(new_lesson(rules), model).text == "words of rules"
 
 
 @given(st.booleans(), st.integers(-5, 5))
-def test_a_lesson_that_was_told_is_credited_with_what_came_of_it(good: bool, hours: int) -> None:
+def test_a_recalled_lesson_is_credited_with_the_result(good: bool, hours: int) -> None:
     before = lesson(uses=3, successes=2, used_at=NOW)
     after = credit(before, good=good, now=NOW + timedelta(hours=hours))
     assert (after.uses, after.successes, after.observed, after.confidence) == (4, 2 + good, before.observed, before.confidence)
@@ -224,7 +224,7 @@ def test_a_lesson_that_fails_too_often_is_retired(uses: int, successes: int, ret
         assert f"{successes} of {uses} uses" in after.retired
 
 
-def test_what_nobody_met_for_long_is_retired_and_comes_back_when_it_is_met() -> None:
+def test_a_lesson_not_seen_for_long_is_retired_until_it_is_seen_again() -> None:
     late = NOW + LONGEST_UNSEEN + HOUR
     gone = review(lesson(), late)
     assert gone.retired.startswith(UNSEEN)
@@ -233,7 +233,7 @@ def test_what_nobody_met_for_long_is_retired_and_comes_back_when_it_is_met() -> 
     assert review(met, late).retired == ""
 
 
-def test_whoever_retired_it_for_another_reason_has_the_last_word() -> None:
+def test_a_lesson_retired_for_another_reason_stays_retired() -> None:
     for reason in ("a person said so", "it went well in 1 of 6 uses"):
         one = lesson(retired=reason, confidence=1.0, uses=9, successes=9)
         assert review(one, NOW) == one

@@ -1,4 +1,4 @@
-"""Telling words: what lessons are stored and looked for by."""
+"""Search terms of lessons, and the kind of work of a goal."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def test_a_text_has_these_terms(text: str, found: tuple[str, ...]) -> None:
     assert terms(text) == found
 
 
-def test_a_hostile_megabyte_is_read_no_further_than_its_beginning() -> None:
+def test_only_the_beginning_of_a_hostile_megabyte_is_read() -> None:
     for unit in ["a", "aA", "a_", "ab1 ", "\ufdfa", "e\u0301", "\ud800", "ing", "0", "00000000-", "GitHu", "修"]:
         hostile = unit * (1_000_000 // len(unit))
         assert terms(f"{hostile} invoice") == terms(hostile[:LONGEST_READ])
@@ -84,17 +84,17 @@ OTHER_NAMES = {"cleanup": "refactor", "test-fix": "test_fix", "dependencies": "m
         ("Investigate why builds differ", "research"),
     ],
 )
-def test_a_goal_has_the_kind_that_its_verb_and_object_say(goal: str, kind: str) -> None:
+def test_the_kind_of_a_goal_follows_from_its_verb_and_object(goal: str, kind: str) -> None:
     assert task_type(goal, ("test_add",)) == kind
 
 
-def test_an_unusual_goal_is_other_work_or_mends_the_tests_that_fail() -> None:
+def test_an_unusual_goal_is_other_work_or_fixes_failing_tests() -> None:
     assert task_type("Orders above 100 euros ship for free") is TaskType.OTHER
     assert task_type("Orders above 100 euros ship for free", ("test_add",)) is TaskType.TEST_FIX
 
 
 @pytest.mark.parametrize("name", [*TaskType, *OTHER_NAMES])
-def test_a_preset_says_the_kind_whatever_the_goal_says(name: str) -> None:
+def test_a_preset_determines_the_kind_for_any_goal(name: str) -> None:
     assert task_type("Add CSV export", preset=name) == OTHER_NAMES.get(name, name)
 
 

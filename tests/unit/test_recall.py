@@ -1,4 +1,4 @@
-"""Which lessons an iteration is told of, in which order, and within which bounds."""
+"""Recall of lessons for an iteration: selection, order and limits."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from helmsman.memory.recall import (
     MOST_ANTIPATTERNS,
     MOST_LESSONS,
     POWER,
-    Found,
+    SearchHit,
     guardrails_cost,
     lessons_section,
     reminders,
@@ -51,15 +51,15 @@ def lesson(id: str = "a", text: str = "", **fields: Any) -> Lesson:  # noqa: A00
     return Lesson.model_validate({"id": id, "text": text or f"lesson about {id * 3}", **given_or_usual})
 
 
-def found(of: Lesson, text: float = 0.8, words: int = 5) -> Found:
-    return Found(of, text, words)
+def hit(of: Lesson, text: float = 0.8, words: int = 5) -> SearchHit:
+    return SearchHit(of, text, words)
 
 
-def told(*lessons: Found, subject: Subject = SUBJECT, allowance: int = PLENTY) -> list[str]:
+def recalled_ids(*lessons: SearchHit, subject: Subject = SUBJECT, allowance: int = PLENTY) -> list[str]:
     return [one.lesson for one in reminders(lessons, subject, NOW, allowance)]
 
 
-def score(of: Found, subject: Subject = SUBJECT) -> float:
+def score(of: SearchHit, subject: Subject = SUBJECT) -> float:
     return reminders([of], subject, NOW, PLENTY)[0].score
 
 
@@ -71,7 +71,7 @@ def score(of: Found, subject: Subject = SUBJECT) -> float:
     [{"confidence": 0.95}, {"successes": 4}, {"updated_at": NOW}, {"task_type": TaskType.BUGFIX}, {"tests": (TEST,)}],
     ids=lambda fields: next(iter(fields)),
 )
-def test_of_two_that_fit_alike_the_one_that_is_worth_more_comes_first(better: dict[str, Any]) -> None:
+def test_of_two_equally_relevant_lessons_the_better_comes_first(better: dict[str, Any]) -> None:
     worse: dict[str, Any] = {
         "confidence": 0.8,
         "successes": 3,
@@ -80,76 +80,76 @@ def test_of_two_that_fit_alike_the_one_that_is_worth_more_comes_first(better: di
         "tests": (),
     }
     first, second = lesson("b", **{**worse, **better}), lesson("a", **worse)
-    assert told(found(second), found(first)) == ["b", "a"]
+    assert recalled_ids(hit(second), hit(first)) == ["b", "a"]
 
 
 def test_lessons_of_this_project_come_before_those_of_others_and_antipatterns_last() -> None:
     own, other = lesson("own", confidence=0.7), lesson("other", project="bank", confidence=1)
     warning = lesson("warning", kind=LessonKind.ANTIPATTERN, confidence=1)
-    assert told(found(other, 1.0), found(warning, 1.0), found(own, 0.6)) == ["own", "other", "warning"]
+    assert recalled_ids(hit(other, 1.0), hit(warning, 1.0), hit(own, 0.6)) == ["own", "other", "warning"]
 
 
-def test_a_lesson_is_told_from_a_confidence_of_70_and_a_success_of_60_percent_on() -> None:
-    assert told(found(lesson(confidence=0.7, uses=5, successes=3))) == ["a"]
-    assert told(found(lesson(confidence=0.69))) == []
-    assert told(found(lesson(uses=100, successes=59))) == []
+def test_a_lesson_needs_a_confidence_of_70_and_a_success_of_60_percent() -> None:
+    assert recalled_ids(hit(lesson(confidence=0.7, uses=5, successes=3))) == ["a"]
+    assert recalled_ids(hit(lesson(confidence=0.69))) == []
+    assert recalled_ids(hit(lesson(uses=100, successes=59))) == []
 
 
-def test_five_lessons_and_two_antipatterns_are_told_at_most() -> None:
+def test_at_most_five_lessons_and_two_antipatterns_are_recalled() -> None:
     words = "kiln voucher ledger parcel anchor beacon candle drawer"
-    many = [found(lesson(word, f"{word} {word}s")) for word in words.split()]
-    warnings = [found(lesson(f"no-{word}", f"{word} again", kind=LessonKind.ANTIPATTERN)) for word in words.split()[:4]]
-    chosen = told(*many, *warnings)
+    many = [hit(lesson(word, f"{word} {word}s")) for word in words.split()]
+    warnings = [hit(lesson(f"no-{word}", f"{word} again", kind=LessonKind.ANTIPATTERN)) for word in words.split()[:4]]
+    chosen = recalled_ids(*many, *warnings)
     assert [name.startswith("no-") for name in chosen] == [False] * 5 + [True] * 2
 
 
-def test_what_has_nothing_in_common_with_the_work_is_not_told_even_alone() -> None:
-    assert told(found(lesson(confidence=1), 0.1)) == []
-    assert told(found(lesson(confidence=1), 0.0, 0)) == []
+def test_an_irrelevant_lesson_is_not_recalled_even_alone() -> None:
+    assert recalled_ids(hit(lesson(confidence=1), 0.1)) == []
+    assert recalled_ids(hit(lesson(confidence=1), 0.0, 0)) == []
 
 
-def test_a_failing_test_of_a_lesson_makes_it_told_whatever_its_words_are() -> None:
-    assert told(found(lesson(tests=(TEST,)), 0.0, 0)) == ["a"]
-    assert told(found(lesson(tests=("tests/test_other.py::test_x",)), 0.0, 0)) == []
+def test_a_failing_test_of_a_lesson_makes_it_relevant_without_words() -> None:
+    assert recalled_ids(hit(lesson(tests=(TEST,)), 0.0, 0)) == ["a"]
+    assert recalled_ids(hit(lesson(tests=("tests/test_other.py::test_x",)), 0.0, 0)) == []
 
 
-def test_episodic_and_retired_lessons_and_empty_ones_are_never_told() -> None:
-    assert told(found(lesson(tier=Tier.EPISODIC))) == []
-    assert told(found(lesson(retired="did no good"))) == []
-    assert told(found(lesson(text="  "))) == []
+def test_episodic_retired_and_empty_lessons_are_never_recalled() -> None:
+    assert recalled_ids(hit(lesson(tier=Tier.EPISODIC))) == []
+    assert recalled_ids(hit(lesson(retired="did no good"))) == []
+    assert recalled_ids(hit(lesson(text="  "))) == []
 
 
-def test_another_project_s_conventions_are_never_told() -> None:
-    assert told(found(lesson(kind=LessonKind.CONVENTION, project="bank"), 1.0)) == []
-    assert told(found(lesson(kind=LessonKind.CONVENTION), 1.0)) == ["a"]
+def test_conventions_of_other_projects_are_never_recalled() -> None:
+    assert recalled_ids(hit(lesson(kind=LessonKind.CONVENTION, project="bank"), 1.0)) == []
+    assert recalled_ids(hit(lesson(kind=LessonKind.CONVENTION), 1.0)) == ["a"]
 
 
-def test_an_antipattern_is_told_where_its_class_fails_now_or_its_type_of_work_fits() -> None:
+def test_an_antipattern_needs_its_class_of_failure_or_type_of_work() -> None:
     fields = {"kind": LessonKind.ANTIPATTERN}
-    assert told(found(lesson(**fields, task_type=TaskType.DOCS, failure=FailureClass.TYPES), 0.0, 0)) == ["a"]
-    assert told(found(lesson(**fields, failure=FailureClass.LINT))) == ["a"]
-    assert told(found(lesson(**fields, task_type=TaskType.DOCS, failure=FailureClass.LINT), 1.0)) == []
-    assert told(found(lesson(**fields, project="bank", failure=FailureClass.TYPES), 0.0, 0)) == []
+    assert recalled_ids(hit(lesson(**fields, task_type=TaskType.DOCS, failure=FailureClass.TYPES), 0.0, 0)) == ["a"]
+    assert recalled_ids(hit(lesson(**fields, failure=FailureClass.LINT))) == ["a"]
+    assert recalled_ids(hit(lesson(**fields, task_type=TaskType.DOCS, failure=FailureClass.LINT), 1.0)) == []
+    assert recalled_ids(hit(lesson(**fields, project="bank", failure=FailureClass.TYPES), 0.0, 0)) == []
 
 
-def test_what_does_not_fit_into_the_allowance_leaves_its_room_to_what_does() -> None:
+def test_a_lesson_beyond_the_allowance_leaves_room_for_others() -> None:
     long, short = lesson("long", "Warm the kiln " * 20), lesson("short", "Wait")
     both, cost_of_both = (
-        [found(long, 0.9), found(short)],
-        reminders_cost(reminders([found(long), found(short)], SUBJECT, NOW, PLENTY)),
+        [hit(long, 0.9), hit(short)],
+        reminders_cost(reminders([hit(long), hit(short)], SUBJECT, NOW, PLENTY)),
     )
-    assert told(*both, allowance=cost_of_both) == ["long", "short"]
-    assert told(*both, allowance=cost_of_both - 1) == ["long"]
-    least = reminders_cost(reminders([found(short)], SUBJECT, NOW, PLENTY))
-    assert told(*both, allowance=least) == ["short"]
-    assert told(*both, allowance=least - 1) == []
+    assert recalled_ids(*both, allowance=cost_of_both) == ["long", "short"]
+    assert recalled_ids(*both, allowance=cost_of_both - 1) == ["long"]
+    least = reminders_cost(reminders([hit(short)], SUBJECT, NOW, PLENTY))
+    assert recalled_ids(*both, allowance=least) == ["short"]
+    assert recalled_ids(*both, allowance=least - 1) == []
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_score_is_the_product_of_relevance_confidence_and_success() -> None:
-    assert score(found(lesson(confidence=0.8, successes=3), 0.5)) == pytest.approx(0.5**POWER * 0.8 * 0.75, abs=1e-4)
+    assert score(hit(lesson(confidence=0.8, successes=3), 0.5)) == pytest.approx(0.5**POWER * 0.8 * 0.75, abs=1e-4)
 
 
 WORDS = st.lists(
@@ -171,16 +171,18 @@ LESSONS = st.builds(
     retired=st.sampled_from(["", "", "", "old"]),
     updated_at=st.integers(-10, 400).map(lambda days: NOW - timedelta(days=days)),
 )
-FOUND = st.lists(st.builds(Found, LESSONS, st.floats(0, 1), st.integers(0, 16)), max_size=25, unique_by=lambda one: one.lesson.id)
+FOUND = st.lists(
+    st.builds(SearchHit, LESSONS, st.floats(0, 1), st.integers(0, 16)), max_size=25, unique_by=lambda one: one.lesson.id
+)
 
 
-def recalled(those: list[Found], allowance: int) -> tuple[Reminder, ...]:
+def recalled(those: list[SearchHit], allowance: int) -> tuple[Reminder, ...]:
     return reminders(those, SUBJECT, NOW, allowance)
 
 
 @given(FOUND, st.integers(-5, 400))
 @settings(max_examples=200)
-def test_no_more_is_told_than_the_allowance_and_the_numbers_allow(those: list[Found], allowance: int) -> None:
+def test_recall_stays_within_the_allowance_and_the_numbers(those: list[SearchHit], allowance: int) -> None:
     chosen = recalled(those, allowance)
     assert reminders_cost(chosen) <= max(allowance, 0)
     warnings = sum(one.kind is LessonKind.ANTIPATTERN for one in chosen)
@@ -189,7 +191,7 @@ def test_no_more_is_told_than_the_allowance_and_the_numbers_allow(those: list[Fo
 
 
 @given(FOUND)
-def test_nothing_is_told_below_the_minima_and_nothing_that_is_no_business_of_others(those: list[Found]) -> None:
+def test_nothing_below_the_minima_or_of_no_concern_is_recalled(those: list[SearchHit]) -> None:
     of = {one.lesson.id: one.lesson for one in those}
     for one in recalled(those, PLENTY):
         known = of[one.lesson]
@@ -203,7 +205,7 @@ def test_nothing_is_told_below_the_minima_and_nothing_that_is_no_business_of_oth
 
 
 @given(FOUND, st.integers(0, 400), st.randoms())
-def test_what_is_told_does_not_depend_on_the_order_in_which_it_was_found(those: list[Found], allowance: int, drawn: Any) -> None:
+def test_recall_does_not_depend_on_the_order_of_hits(those: list[SearchHit], allowance: int, drawn: Any) -> None:
     chosen = recalled(those, allowance)
     mixed = [*those, *those]
     drawn.shuffle(mixed)
@@ -211,7 +213,7 @@ def test_what_is_told_does_not_depend_on_the_order_in_which_it_was_found(those: 
 
 
 @given(FOUND)
-def test_this_project_comes_first_and_warnings_last(those: list[Found]) -> None:
+def test_this_project_comes_first_and_warnings_last(those: list[SearchHit]) -> None:
     of = {one.lesson.id: one.lesson for one in those}
     places = [(one.kind is LessonKind.ANTIPATTERN, of[one.lesson].project != "shop") for one in recalled(those, PLENTY)]
     assert places == sorted(places)
@@ -238,7 +240,7 @@ RECALLED = st.builds(
 )
 
 
-def test_lessons_are_quoted_by_kind_and_guardrails_stand_quoted_as_well_at_the_end() -> None:
+def test_lessons_are_quoted_by_kind_with_quoted_guardrails_at_the_end() -> None:
     recalled = Recalled(
         reminders=(
             reminder("Freeze the clock"),
@@ -261,7 +263,7 @@ def test_lessons_are_quoted_by_kind_and_guardrails_stand_quoted_as_well_at_the_e
     )
 
 
-def test_a_lesson_is_one_line_without_what_moves_a_cursor() -> None:
+def test_a_lesson_is_one_line_without_control_characters() -> None:
     pieces = lessons_section(Recalled(reminders=(reminder("Freeze\n- the \x1b[2Jclock\n"),)))
     assert "```\n- Freeze - the  [2Jclock\n```" in pieces
 
@@ -275,7 +277,7 @@ def test_neither_lesson_nor_guardrail_leaves_its_quotation(recalled: Recalled) -
 
 
 @given(RECALLED)
-def test_what_it_costs_is_what_it_takes_in_the_prompt(recalled: Recalled) -> None:
+def test_the_cost_equals_the_tokens_in_the_prompt(recalled: Recalled) -> None:
     expected = reminders_cost(recalled.reminders) + guardrails_cost(recalled.guardrails)
     section = lessons_section(recalled)
     assert tokens(section) <= expected <= tokens(section) + 2

@@ -1,4 +1,4 @@
-"""The wiki's pages: what is ours in them is made anew, what is a person's stays, and no foreign word forges anything."""
+"""Pages of the wiki: our parts are regenerated, a person's parts stay, and foreign text forges nothing."""
 
 import re
 
@@ -42,7 +42,7 @@ def completed(**fields: object) -> LoopState:
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
+def test_a_missing_page_is_created_with_a_place_for_a_person() -> None:
     assert update_page(MAP, "one\ntwo", "") == (
         "# Map\n\nFolders of this project, with their number of files. "
         "The text between the markers is regenerated; all else is yours.\n\n"
@@ -50,7 +50,7 @@ def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
     )
 
 
-def test_a_persons_words_around_our_part_stay() -> None:
+def test_a_persons_text_around_our_part_stays() -> None:
     old = f"# Mine\n\nbefore\n{BEGIN}\nold\n{END}\n\nafter \\1\n"
     new = update_page(MAP, "one\ntwo", old)
     assert new == f"# Mine\n\nbefore\n{BEGIN}\none\ntwo\n{END}\n\nafter \\1\n"
@@ -63,7 +63,7 @@ def test_a_page_without_our_part_stays_as_it_is(old: str) -> None:
 
 
 @given(FOREIGN, st.integers(1, 300))
-def test_foreign_words_are_one_line_that_opens_nothing(text: str, longest: int) -> None:
+def test_foreign_text_is_one_line_without_markup(text: str, longest: int) -> None:
     line = inert(text, longest)
     assert len(line) <= longest
     assert line.isprintable() or not line
@@ -71,7 +71,7 @@ def test_foreign_words_are_one_line_that_opens_nothing(text: str, longest: int) 
 
 
 @given(FOREIGN)
-def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> None:
+def test_every_page_has_exactly_one_part_of_ours(text: str) -> None:
     foreign = overwritten(full_state(), text)
     loop = foreign.model_copy(update={"loop": "a-loop", "memory": WorkingMemory(decisions=(Choice(chose=text or "x"),))})
     orders = read_imperatives("a.md", f"You must {text}.\n")
@@ -83,7 +83,7 @@ def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> No
         assert update_page(name, body, made) == made
 
 
-def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
+def test_the_constraints_are_requirements_and_prohibitions_by_document() -> None:
     orders = (
         *read_imperatives("goal", "You must win.\n"),
         *read_imperatives("AGENTS.md", "Never edit generated files.\n\nYou should be brief.\n"),
@@ -110,7 +110,7 @@ def test_the_map_names_folders_of_two_levels_with_their_files() -> None:
 # --- decisions and archives ---------------------------------------------------------------------------------------
 
 
-def test_what_was_decided_in_a_loop_is_kept_with_its_reasons() -> None:
+def test_decisions_of_a_loop_are_archived_with_their_reasons() -> None:
     memory = WorkingMemory(
         decisions=(Choice(chose="A table!", rejected="an if-chain", reason="speed", revisit_if="it grows"), Choice(chose=" "))
     )
