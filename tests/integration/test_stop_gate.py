@@ -11,8 +11,8 @@ from tasks.checks.run import CheckContext, run_laid_out
 from tasks.checks.targets import clean_checkout
 from tasks.system.process import never_stop
 from tests.fakes.processes import STUBBORN, eventually, tagged_pids
-from tests.fakes.repositories import LoopWork, write
-from tests.integration.stop_work import ASKS, ended, gate, picture, work
+from tests.fakes.repositories import LoopWork, begin, commit, make_repository, with_submodule, write
+from tests.integration.stop_work import ASKS, ended, gate, picture, staged, work
 from tests.unit.builders import check, report
 
 __all__ = ["work"]
@@ -176,3 +176,105 @@ def test_a_loop_that_is_cancelled_ends_the_checks(work: LoopWork, tag: str, tmp_
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/began' new; sleep 300", stop=(tmp_path / "began").exists))
     assert (attempt.blocked, attempt.why) == (False, "the session is ending")
     assert picture(work.path) == before
+
+
+def conflicted(work: Work) -> None:
+    commit(work.path, "ours", {"app.py": "ours\n"})
+    work.sh("checkout", "-q", "-b", "theirs", "HEAD~")
+    commit(work.path, "theirs", {"app.py": "theirs\n"})
+    work.sh("checkout", "-q", "helmsman/the-loop")
+    with pytest.raises(AssertionError, match="merge"):
+        work.sh("merge", "theirs")
+
+
+# the clean checkout ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_committed_yet_is_checked_and_what_git_ignores_is_not_there(work: Work, tag: str) -> None:
+    there = "grep -q changed app.py && grep -q newer src/new.py && test -e pkg/mod.py -a -x run.sh -a -L link -a ! -e gone.py"
+    attempt, text = gate(work, tag, f"{there} && test ! -e build -a ! -e venv && exit 9").run(active=False, full=False, said=ASKS)
+    assert (attempt.blocked, "exit code 9" in text) == (True, True), attempt.why
+
+
+def test_what_the_agent_does_while_its_checks_run_is_not_undone(work: Work, tag: str, tmp_path: Path) -> None:
+    wait = f"touch '{tmp_path}/began'; until test -e '{tmp_path}/goes-on'; do sleep 0.02; done; grep -q meanwhile app.py"
+    gated = gate(work, tag, wait)
+    thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
+    thread.start()
+    assert eventually((tmp_path / "began").exists)
+    write(work.path, {"app.py": "meanwhile\n", "later.py": "1\n"})
+    (tmp_path / "goes-on").touch()
+    thread.join()
+    assert [one.blocked for one in gated.attempts] == [True]
+    assert ((work.path / "app.py").read_text(), (work.path / "later.py").exists()) == ("meanwhile\n", True)
+    assert ended(gated, active=True).why == "every check that ran passes"
+
+
+@pytest.mark.parametrize("state", ["as it is", "detached", "in the middle of a merge", "with a lock of git's"])
+def test_neither_files_nor_index_nor_branch_of_the_agent_change(work: Work, tag: str, state: str) -> None:
+    if state == "detached":
+        work.sh("checkout", "--quiet", "--detach")
+    elif state == "in the middle of a merge":
+        conflicted(work)
+    elif state == "with a lock of git's":
+        Path(work.sh("rev-parse", "--git-path", "index.lock")).touch()
+    before, known, refs = picture(work.path), staged(work), work.sh("for-each-ref")
+    commits = "git -c user.name=c -c user.email=c@c commit -qam x"
+    attempt = ended(gate(work, tag, f"rm -rf src; echo x > app.py; {commits}; git stash -q; chmod -R 0 pkg; exit 9"))
+    assert attempt.blocked, attempt.why
+    assert (picture(work.path), staged(work), work.sh("for-each-ref")) == (before, known, refs)
+
+
+def test_the_checkout_is_used_again_and_what_a_check_left_in_it_is_gone(work: Work, tag: str) -> None:
+    gated = gate(work, tag, "test ! -e left -a ! -e ~/left && touch left ~/left && grep -q fixed app.py")
+    assert ended(gated).failing_tests == 0
+    write(work.path, {"app.py": "fixed\n"})
+    assert ended(gated, active=True).why == "every check that ran passes"
+
+
+def test_set_up_never_runs_at_a_stop_as_it_could_leave_what_no_commit_shows(work: Work, tag: str, tmp_path: Path) -> None:
+    attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", workspace={"setup": [f"touch '{tmp_path}/ran'"]}))
+    assert (attempt.blocked, attempt.why[:26]) == (False, "setup must run again first")
+    assert not (tmp_path / "ran").exists()
+
+
+def hinder(work: Work, name: str) -> None:
+    if name == "no commit":
+        work.sh("checkout", "-q", "--orphan", "fresh")
+    elif name == "no repository":
+        (work.path / ".git").unlink()
+    else:
+        lent = work.repository.common / "objects" / "info" / "alternates"
+        lent.write_text(f"{make_repository(work.path.parent / 'other')}/.git/objects\n")
+
+
+@pytest.mark.parametrize("name", ["no commit", "no repository", "objects from elsewhere"])
+def test_where_the_files_cannot_be_laid_out_no_check_runs_and_it_may_end(work: Work, tag: str, tmp_path: Path, name: str) -> None:
+    gated = gate(work, tag, f"echo >> '{tmp_path}/ran'; exit 1")
+    assert ended(gated).blocked
+    hinder(work, name)
+    before = picture(work.path)
+    attempt, text = gated.run(active=True, full=False, said=ASKS)
+    assert (attempt.blocked, text) == (False, "")
+    assert attempt.why not in {"", "no check finished"}
+    assert (tmp_path / "ran").read_text() == "\n"
+    assert picture(work.path) == before
+
+
+def test_a_repository_that_lies_inside_and_a_damaged_index_are_in_nobody_s_way(work: Work, tag: str) -> None:
+    make_repository(work.path / "vendor" / "inner", {"lib.py": "1\n"})
+    Path(work.sh("rev-parse", "--git-path", "index")).write_bytes(b"nonsense")
+    assert ended(gate(work, tag, "test -e vendor/inner/lib.py -a -e pkg/mod.py")).why == "every check that ran passes"
+
+
+def test_work_in_a_submodule_that_is_not_committed_cannot_be_checked(
+    tmp_path: Path, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    (tmp_path / "config").write_text("[protocol.file]\nallow = always\n")
+    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    write(work.path / "lib", {"new.py": "1\n"})
+    assert ended(gate(work, tag, "test -e lib/new.py")).why == "a submodule has uncommitted work, which cannot be checked"
+    commit(work.path / "lib", "work", {})
+    assert ended(gate(work, tag, "test -e lib/new.py")).why == "every check that ran passes"
