@@ -30,7 +30,7 @@ def helmsman(tmp_path: Path) -> CommandLine:
     return offline_command_line(tmp_path, PATH=os.pathsep.join((str(tmp_path / "bin"), os.environ["PATH"])))
 
 
-def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
+def test_the_doctor_checks_the_agent_in_use(helmsman: CommandLine) -> None:
     helmsman.operator_sets('checks = ["make test"]\nagent.kind = "codex"\n')
     told = helmsman.run("doctor", "--repo", helmsman.repository)
     assert told.exit_code == 0, told
@@ -68,7 +68,7 @@ def test_the_live_view_counts_no_unreported_dollars() -> None:
     assert "$" not in view.render().plain
 
 
-def test_the_live_view_counts_what_judge_and_writer_cost_as_well() -> None:
+def test_the_live_view_includes_the_cost_of_judge_and_writer() -> None:
     view = LiveView(Console(file=io.StringIO(), width=100))
     record = full_record()
     assert record.usage.cost_usd > record.execution.call.usage.cost_usd
@@ -76,7 +76,7 @@ def test_the_live_view_counts_what_judge_and_writer_cost_as_well() -> None:
     assert f"${record.usage.cost_usd:.2f} " in view.render().plain
 
 
-def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandLine) -> None:
+def test_a_running_loop_keeps_its_agent_and_says_so_at_once(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
     settings = {"agent": {"kind": "codex"}, "checks": ["true"]}
     resolved = configure(repository.top, LoopRequest(repository=str(repository.top), goal="g", settings=settings))

@@ -20,7 +20,7 @@ LESSONS = [convention(SUBJECTS[0])]
 AFTER = f"{RULES}\n{SECTION}\n\n- {SUBJECTS[0]}\n"
 
 
-def begun(tmp_path: Path, files: dict[str, str] | None = None) -> LoopWork:
+def start(tmp_path: Path, files: dict[str, str] | None = None) -> LoopWork:
     return start_loop(make_repository(tmp_path / "top", files or {"AGENTS.md": RULES}), tmp_path / "tree")
 
 
@@ -47,7 +47,7 @@ def applied(work: LoopWork, state: LoopState, tmp_path: Path) -> Path:
 
 
 def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+    work = start(tmp_path)
     state = completed(work)
     assert propose_lines(work.context, state, LESSONS, ()) == (SUBJECTS[0],)
     clone = applied(work, state, tmp_path)
@@ -61,8 +61,8 @@ def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: 
     "present",
     ["no newline at the end", "a\r\nb\r\n", f"x\n\n{SECTION}\n\n- one\n\n## After\n", "\ufeffé\u2028ü\n"],
 )
-def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tmp_path: Path, present: str) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
+def test_the_patch_applies_to_any_file_and_keeps_its_content(tmp_path: Path, present: str) -> None:
+    work = start(tmp_path, {"app.py": "1\n"})
     (work.path / "AGENTS.md").write_bytes(present.encode())
     (work.path / ".gitattributes").write_text("AGENTS.md binary -diff\n")
     sh(work.path, "config", "diff.noprefix", "true")
@@ -74,8 +74,8 @@ def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tm
     assert all(line in after.split("\n") for line in present.split("\n") if line)
 
 
-def test_with_nothing_new_there_is_no_patch_and_an_earlier_one_goes(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"AGENTS.md": AFTER})
+def test_without_new_lines_there_is_no_patch_and_an_earlier_one_is_removed(tmp_path: Path) -> None:
+    work = start(tmp_path, {"AGENTS.md": AFTER})
     state = completed(work)
     assert propose_lines(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
@@ -85,8 +85,8 @@ def test_with_nothing_new_there_is_no_patch_and_an_earlier_one_goes(tmp_path: Pa
     assert not patch_of(work).exists()
 
 
-def test_nothing_is_proposed_where_nobody_wants_it(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_without_the_setting_nothing_is_proposed(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = completed(work, "off")
     assert propose_lines(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
@@ -95,9 +95,9 @@ def test_nothing_is_proposed_where_nobody_wants_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rules", [RULES, RULES.replace("brief", "brief\f"), "# Rules\u2028\n"], ids=["lines", "a page", "Unicode"]
 )
-def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str) -> None:
+def test_no_secret_is_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
-    work = begun(tmp_path, {"AGENTS.md": rules})
+    work = start(tmp_path, {"AGENTS.md": rules})
     key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
     lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
     assert propose_lines(work.context, completed(work), lessons, ()) == (SUBJECTS[0],)
@@ -105,8 +105,8 @@ def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("deed", ["ln -sf /etc/hostname", "cp /bin/true", "head -c 2000000 /dev/zero | tr '\\0' x >"])
-def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed: str) -> None:
-    work = begun(tmp_path)
+def test_anything_but_plain_text_is_left_and_the_reason_reported(tmp_path: Path, deed: str) -> None:
+    work = start(tmp_path)
     shell(work.path, f"{deed} AGENTS.md")
     with pytest.raises(OperatorError, match=r"AGENTS\.md"):
         propose_lines(work.context, completed(work), LESSONS, ())
@@ -121,8 +121,8 @@ def agreed(work: LoopWork, state: LoopState) -> LoopState:
     return state.model_copy(update={"proposed": propose_lines(work.context, state, LESSONS, ())})
 
 
-def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_after_consent_it_is_one_commit_and_a_repetition_changes_nothing(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = agreed(work, completed(work, "commit"))
     assert work.sh("rev-parse", BRANCH) == state.head
     patch_of(work).write_text(patch_of(work).read_text().replace("Keep SQL", "Delete the tests"))  # which anybody could do
@@ -134,8 +134,8 @@ def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes
     assert work.sh("status", "--porcelain") == ""
 
 
-def test_what_is_no_plain_text_by_then_is_left_as_it_is(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_a_file_that_is_no_longer_plain_text_stays_unchanged(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = agreed(work, completed(work, "commit"))
     (work.path / "AGENTS.md").write_bytes(b"a\xffb\n")
     later = commit(work.path, "binary", {"b": "b"})

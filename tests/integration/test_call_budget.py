@@ -23,22 +23,22 @@ pytestmark = pytest.mark.feature("E6")
 STATE = loop_state("b" * 40)
 
 
-def limited(cost: float | None, spent: float = 0.0) -> float | None:
+def cost_limit(cost: float | None, spent: float = 0.0) -> float | None:
     limits = STATE.config.limits.model_copy(update={"cost_usd": cost})
     config = STATE.config.model_copy(update={"limits": limits})
     return allowed_cost(STATE.model_copy(update={"config": config, "spending": Spending(cost_usd=spent)}), 2.0)
 
 
-def test_a_call_may_cost_its_own_limit_or_what_is_left_of_the_loops() -> None:
-    assert [limited(None), limited(5, 4), limited(5, 1), limited(5, 6)] == [2.0, 1.0, 2.0, 0.01]
+def test_a_call_may_cost_its_own_limit_or_the_rest_of_the_loops() -> None:
+    assert [cost_limit(None), cost_limit(5, 4), cost_limit(5, 1), cost_limit(5, 6)] == [2.0, 1.0, 2.0, 0.01]
 
 
-def stopped(outcome: AgentOutcome, meter: Meter) -> AgentOutcome:
+def outcome_after(outcome: AgentOutcome, meter: Meter) -> AgentOutcome:
     call = ClaudeReader().conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=datetime(2026, 1, 1, tzinfo=UTC))
     return meter.conclude(call.model_copy(update={"outcome": outcome})).outcome
 
 
-def test_a_session_that_goes_on_beyond_its_money_ends_for_its_budget() -> None:
+def test_a_session_that_continues_beyond_its_budget_ends() -> None:
     meter = Meter(1.0)
     meter.read(Usage(cost_usd=0.9), continues=True)
     assert not meter.used_up
@@ -46,12 +46,16 @@ def test_a_session_that_goes_on_beyond_its_money_ends_for_its_budget() -> None:
     assert not meter.used_up  # it has said its last word by itself
     meter.read(Usage(cost_usd=1.1), continues=True)
     assert meter.used_up == "used $1.10 of this call's budget of $1.00"
-    assert stopped(AgentOutcome.ABORTED, meter) == stopped(AgentOutcome.BLOCKED_BY_HOOK, meter) == AgentOutcome.CALL_BUDGET
-    assert stopped(AgentOutcome.FINISHED, meter) is AgentOutcome.FINISHED
-    assert stopped(AgentOutcome.ABORTED, Meter(None)) is AgentOutcome.ABORTED
+    assert (
+        outcome_after(AgentOutcome.ABORTED, meter)
+        == outcome_after(AgentOutcome.BLOCKED_BY_HOOK, meter)
+        == AgentOutcome.CALL_BUDGET
+    )
+    assert outcome_after(AgentOutcome.FINISHED, meter) is AgentOutcome.FINISHED
+    assert outcome_after(AgentOutcome.ABORTED, Meter(None)) is AgentOutcome.ABORTED
 
 
-def test_what_is_used_is_told_as_it_grows() -> None:
+def test_usage_is_published_as_it_grows() -> None:
     heard: list[Event] = []
     meter = Meter(None)
     with listening(heard.append):
@@ -70,7 +74,7 @@ def test_what_is_used_is_told_as_it_grows() -> None:
         ({}, {}, {"my-gateway/opus": 10**6}, False),
     ],
 )
-def test_the_cli_is_asked_to_hold_the_limit_only_where_a_price_is_not_known(
+def test_the_cli_gets_the_limit_only_without_a_known_price(
     config: dict[str, str], environment: dict[str, str], windows: dict[str, int], known: bool
 ) -> None:
     claude = ClaudeConfig.model_validate(config)
@@ -79,29 +83,27 @@ def test_the_cli_is_asked_to_hold_the_limit_only_where_a_price_is_not_known(
     assert "0.5000" in arguments(claude, max_cost=0.5)
 
 
-def dear(request: Request) -> Turn:
+def expensive_answer(request: Request) -> Turn:
     """40 cents a message, by the list price of the CLI's default model."""
     return Turn(tools=(bash(f"echo {request.turn}"),), usage={"input_tokens": 100_000, "output_tokens": 10})
 
 
-def called(folder: Path, *, model: str = "", hooks: bool = True) -> tuple[AgentCall, list[Request]]:
+def make_call(folder: Path, *, model: str = "", hooks: bool = True) -> tuple[AgentCall, list[Request]]:
     """Make a call with a budget of one dollar. Also returns the model's requests."""
     work = start_loop(make_repository(folder / "repository", {"app.py": "1\n"}), folder / "worktree")
     before = work.state.config
     claude = ClaudeConfig(binary=str(bundled_cli()), max_cost_usd=1.0, model=model)
     steering = before.steering.model_copy(update={"hooks": hooks})
     state = work.state.model_copy(update={"config": before.model_copy(update={"claude": claude, "steering": steering})})
-    with ScriptedModel(dear) as scripted:
+    with ScriptedModel(expensive_answer) as scripted:
         credentials = environment(scripted.url, folder / "home")
         call = call_agent(Order(work.context, state, "go on", work.start, credentials=credentials))
         return call, scripted.requests
 
 
 @pytest.mark.parametrize(("hooks", "exit_code"), [(True, 0), (False, 143)])
-def test_it_ends_by_the_tokens_that_it_used_and_its_model_hears_nothing_of_dollars(
-    hooks: bool, exit_code: int, tmp_path: Path
-) -> None:
-    call, requests = called(tmp_path, hooks=hooks)
+def test_a_call_ends_by_its_tokens_and_the_model_sees_no_dollars(hooks: bool, exit_code: int, tmp_path: Path) -> None:
+    call, requests = make_call(tmp_path, hooks=hooks)
     assert call.outcome is AgentOutcome.CALL_BUDGET
     assert call.error.endswith(" of this call's budget of $1.00")
     assert call.exit_code == exit_code  # asked by a hook it comes to its own end; without hooks it is stopped
@@ -110,6 +112,6 @@ def test_it_ends_by_the_tokens_that_it_used_and_its_model_hears_nothing_of_dolla
     assert "USD budget" not in str(requests[-1].body)
 
 
-def test_a_model_without_a_known_price_is_held_to_its_money_by_the_cli(tmp_path: Path) -> None:
-    call, _ = called(tmp_path, model="claude-opus-4-1")
+def test_the_cli_limits_a_model_without_a_known_price(tmp_path: Path) -> None:
+    call, _ = make_call(tmp_path, model="claude-opus-4-1")
     assert (call.outcome, call.error) == (AgentOutcome.CALL_BUDGET, "Reached maximum budget ($1)")

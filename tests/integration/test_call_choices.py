@@ -19,7 +19,7 @@ def configured(**sections: Any) -> LoopState:
 
 
 @pytest.mark.feature("S9")
-def test_a_large_window_is_known_by_the_name_that_it_was_asked_for_by() -> None:
+def test_a_large_window_follows_from_the_requested_name() -> None:
     large = configured(claude={"model": "claude-sonnet-4-5[1m]"})
     assert context_window(large, "claude-sonnet-4-5") == 1_000_000
     assert context_window(configured(), "claude-sonnet-4-5") < 1_000_000
@@ -27,14 +27,14 @@ def test_a_large_window_is_known_by_the_name_that_it_was_asked_for_by() -> None:
 
 
 @pytest.mark.feature("A4")
-def test_the_checks_of_a_stop_never_take_so_long_that_the_silence_looks_like_a_hang() -> None:
+def test_checks_at_a_stop_take_at_most_half_of_the_idle_timeout() -> None:
     assert stop_seconds(configured()) == 120
     assert stop_seconds(configured(claude={"idle_timeout_minutes": 1})) == 30
 
 
 @pytest.mark.feature("S2", "A4")
 @pytest.mark.parametrize(("band", "seconds"), [("watch", 100), ("adjust", 150), ("pivot", 150)])
-def test_the_less_the_work_gets_on_the_longer_its_own_checks_may_take(band: Band, seconds: int) -> None:
+def test_less_progress_allows_longer_checks_at_a_stop(band: Band, seconds: int) -> None:
     """The last value is limited to half of the idle timeout."""
     urgent = Oversight(control=Control(band=band))
     state = configured(steering={"stop_seconds": 100}).model_copy(update={"oversight": urgent})
@@ -44,7 +44,7 @@ def test_the_less_the_work_gets_on_the_longer_its_own_checks_may_take(band: Band
 
 
 @pytest.mark.feature("X1")
-def test_no_part_of_a_call_keeps_a_secret_that_the_agent_could_see(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_of_a_call_record_has_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "a-very-secret-value-of-some-length"
     monkeypatch.setenv("MY_API_TOKEN", secret)
     error = ErrorVector(kind=FailureClass.OTHER, where=f"at {secret}", message=f"said {secret}")

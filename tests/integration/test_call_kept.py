@@ -23,7 +23,7 @@ ROOM = 200_000
 
 
 @contextmanager
-def little_room() -> Generator[None]:
+def small_file_limit() -> Generator[None]:
     """Limit the size of files that this process writes, like a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
@@ -34,7 +34,7 @@ def little_room() -> Generator[None]:
 
 
 @contextmanager
-def room_for(more: int) -> Generator[None]:
+def open_file_limit(more: int) -> Generator[None]:
     """Allow this process a number of additional open files."""
     highest = max(int(one.name) for one in Path("/dev/fd").iterdir())
     before, taken = resource.getrlimit(resource.RLIMIT_NOFILE), [os.dup(0)]
@@ -55,10 +55,10 @@ def order_for(work: LoopWork, *calls: Call, folder: Path) -> Order:
     return Order(work.context, work.state.model_copy(update={"config": config}), "go on", work.start)
 
 
-def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: LoopWork, tmp_path: Path) -> None:
+def test_a_call_that_fills_the_disk_is_interrupted_and_stays_started(work: LoopWork, tmp_path: Path) -> None:
     talks = Call(shell=f"echo half > half.txt; head -c {2 * ROOM} /dev/zero | tr '\\0' x; sleep 5")
     order = order_for(work, talks, folder=tmp_path / "agent")
-    with little_room(), pytest.raises(CallInterrupted, match="could not be written"):
+    with small_file_limit(), pytest.raises(CallInterrupted, match="could not be written"):
         call_agent(order)
     folder = CallFolder(work.context.folder.call(work.state.due, work.state.attempt), work.state.uid)
     assert interrupted_call(folder) is not None
@@ -66,7 +66,7 @@ def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work
     assert (work.path / "half.txt").exists()
 
 
-def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(work: LoopWork, tmp_path: Path) -> None:
+def test_a_call_that_never_started_is_transient_and_may_be_retried(work: LoopWork, tmp_path: Path) -> None:
     order = order_for(work, Call(), folder=tmp_path / "agent")
     calls = work.context.folder.root / "calls"
     calls.parent.mkdir(parents=True, exist_ok=True)
@@ -82,10 +82,10 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
 
 
 @pytest.mark.parametrize("room", [3, 9])
-def test_a_program_that_could_not_be_started_may_be_tried_again(work: LoopWork, tmp_path: Path, room: int) -> None:
+def test_a_program_that_could_not_start_may_be_retried(work: LoopWork, tmp_path: Path, room: int) -> None:
     """As on a machine with too many open files; git needs fewer than the agent."""
     order = order_for(work, Call(), folder=tmp_path / "agent")
-    with room_for(room), pytest.raises(TransientError, match=r"limit of processes|could not be started") as raised:
+    with open_file_limit(room), pytest.raises(TransientError, match=r"limit of processes|could not be started") as raised:
         call_agent(order)
     assert not isinstance(raised.value, CallInterrupted)
     assert calls_made(tmp_path / "agent") == 0

@@ -56,7 +56,7 @@ def counts(url: str, *names: str) -> list[tuple[int, int]]:
         return [(one.uses, one.successes) for one in map(store.lesson, names) if one]
 
 
-def told_twice(work: LoopWork, url: str) -> tuple[LoopState, LoopState]:
+def resumed_loop(work: LoopWork, url: str) -> tuple[LoopState, LoopState]:
     """A stopped loop, and the same loop completed after a resume. `both` was in the prompts of both parts."""
     anti = lesson("anti", "Skipping tests hides it", kind=LessonKind.ANTIPATTERN, failure=TEST, uses=0)
     put(url, *(lesson(name, f"Lesson {name} of its own", uses=0) for name in ("first", "second", "both")), anti)
@@ -69,10 +69,10 @@ def told_twice(work: LoopWork, url: str) -> tuple[LoopState, LoopState]:
 
 
 @pytest.mark.feature("L1", "L2")
-def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_what_it_was_told(
+def test_a_resumed_loop_keeps_its_last_end_and_each_part_credits_its_lessons(
     work: LoopWork, url: str
 ) -> None:
-    stopped, completed = told_twice(work, url)
+    stopped, completed = resumed_loop(work, url)
     assert counts(url, "first", "second", "both") == [(1, 0), (0, 0), (1, 0)]
     for state in (completed, completed, stopped):  # again, and by a driver that knows less
         conclude_memory(work.context, state)
@@ -82,11 +82,11 @@ def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_
 
 
 @pytest.mark.feature("L5")
-def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(work: LoopWork, url: str) -> None:
+def test_each_part_of_a_resumed_loop_counts_for_its_guardrails(work: LoopWork, url: str) -> None:
     with open_store(url, NOW) as store, store.change() as change:
         change.put_guardrail(guardrail("g", project=project_id(work.repository), failure=TEST))
         change.put_guardrail(guardrail("h", project=project_id(work.repository), failure=TEST))
-    _, completed = told_twice(work, url)
+    _, completed = resumed_loop(work, url)
     put(url, kept(work, 3, guarded=("h",), at=LATER))
     conclude_memory(work.context, completed)
     with open_store(url, NOW) as store:
@@ -95,7 +95,7 @@ def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(w
 
 
 @pytest.mark.feature("L2")
-def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: LoopWork, url: str) -> None:
+def test_a_model_is_asked_once_for_each_end_with_iterations(work: LoopWork, url: str) -> None:
     config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": {"extraction": "model"}})
     put(url, kept(work, 1, TEST))
     stopped = ended(work, Outcome.STOPPED, NOW, 1, config=config)
@@ -111,7 +111,7 @@ def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: LoopWor
 
 
 @pytest.mark.feature("L1", "L2")
-def test_no_secret_in_the_agents_notes_becomes_a_lesson(work: LoopWork, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_of_the_notes_becomes_a_lesson(work: LoopWork, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "s3cr3t-of-the-shop"
     monkeypatch.setenv("MY_API_TOKEN", secret)
     notes = WorkingMemory(decisions=(Choice(chose=f"the header X-Auth {secret} for the shop's page", reason="it asks for it"),))

@@ -35,7 +35,7 @@ from tasks.system.lock import exclusive_driver
 from tasks.system.process import TAG, run
 from tests.fakes.command_line import offline_command_line
 from tests.fakes.repositories import make_repository
-from tests.integration.test_call_kept import room_for
+from tests.integration.test_call_kept import open_file_limit
 from tests.unit import builders
 
 pytestmark = pytest.mark.slow
@@ -175,7 +175,7 @@ def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_complete
     """As on a machine where too much else is open; the mark before it needs less room than git."""
     state = scene.completed(left=False)
     path, place = scene.worktree(state), loop_context(str(scene.repository), state)
-    with room_for(3), disable_run_logger():  # no flow run is there to log to
+    with open_file_limit(3), disable_run_logger():  # no flow run is there to log to
         tidy(place, state)
     assert (path.exists(), is_marked_finished(place, state)) == (True, True)
     assert str(path) in scene.doctor("worktrees")[0].found

@@ -43,7 +43,7 @@ def others(path: Path) -> list[str]:
     return sorted(entry.name for entry in path.parent.iterdir() if entry.name != path.name)
 
 
-def test_it_lies_in_the_folder_that_all_worktrees_share_and_no_commit_takes_it(tmp_path: Path) -> None:
+def test_it_is_in_the_common_folder_of_all_worktrees_and_never_committed(tmp_path: Path) -> None:
     main, tree = tmp_path / "main", tmp_path / "tree"
     git(tmp_path, "init", "-q", str(main))
     git(main, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "start")
@@ -55,7 +55,7 @@ def test_it_lies_in_the_folder_that_all_worktrees_share_and_no_commit_takes_it(t
     assert git(main, "status", "--porcelain") == git(tree, "status", "--porcelain") == ""
 
 
-def test_no_file_is_no_edit_and_the_first_writing_makes_it_with_its_folder(path: Path) -> None:
+def test_a_missing_file_has_no_edits_and_is_created_with_its_folder(path: Path) -> None:
     found = seen(path)
     assert (found.edits, found.warnings, found.usable) == (None, (), True)
     assert not path.parent.exists()
@@ -86,7 +86,7 @@ def test_an_edit_between_reading_and_writing_is_not_overwritten(written: Path, s
     assert others(written) == []
 
 
-def test_a_file_that_somebody_made_between_is_not_overwritten(path: Path) -> None:
+def test_a_file_created_between_is_not_overwritten(path: Path) -> None:
     before = seen(path)
     path.parent.mkdir(parents=True)
     path.write_text("mine", encoding="utf-8")
@@ -108,7 +108,7 @@ A_LINK = "printf theirs > elsewhere.md; ln -s elsewhere.md guardrails.md"
         ("echo '# Our rules' > guardrails.md", "it has neither `# Guardrails` nor Helmsman's last line"),
     ],
 )
-def test_what_is_no_file_of_ours_is_left_alone_with_a_warning(path: Path, make: str, why: str) -> None:
+def test_anything_but_our_file_is_left_unchanged_with_a_warning(path: Path, make: str, why: str) -> None:
     path.parent.mkdir(parents=True)
     shell(path.parent, make)
     before = (path.lstat().st_ino, path.lstat().st_size)
@@ -118,7 +118,7 @@ def test_what_is_no_file_of_ours_is_left_alone_with_a_warning(path: Path, make: 
     assert (path.lstat().st_ino, path.lstat().st_size) == before
 
 
-def test_a_link_that_takes_its_place_after_reading_is_not_followed(written: Path) -> None:
+def test_a_link_created_after_reading_is_not_followed(written: Path) -> None:
     before = seen(written)
     written.unlink()
     shell(written.parent, A_LINK)
@@ -138,7 +138,7 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, path: Path) -> None:
     assert not list((tmp_path / "other").iterdir())
 
 
-def test_an_editor_of_another_system_is_understood(written: Path) -> None:
+def test_line_endings_and_bom_of_other_systems_are_read(written: Path) -> None:
     text = written.read_text(encoding="utf-8").replace("Read it first.", "Read it twice.").replace("\n", "\r\n")
     written.write_bytes(b"\xef\xbb\xbf" + text.encode())
     found = seen(written)
@@ -147,7 +147,7 @@ def test_an_editor_of_another_system_is_understood(written: Path) -> None:
     assert write(written, render(found.edits.guardrails), found)
 
 
-def test_a_file_with_something_that_cannot_be_taken_over_is_written_once_a_person_has_fixed_it(tmp_path: Path) -> None:
+def test_a_file_with_an_invalid_edit_is_written_once_it_is_fixed(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "main")
     git(tmp_path / "main", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "start")
     repository = open_repository(tmp_path / "main")

@@ -29,7 +29,7 @@ HEADING = f"## Handoff of loop {LOOP} (2026-11-22)"
 MEMORY = WorkingMemory(completed=(Completed(text="the parser"),), remaining_gap="You must mend the printer.")
 
 
-def begun(tmp_path: Path, files: dict[str, str] | None = None, *options: str) -> LoopWork:
+def start(tmp_path: Path, files: dict[str, str] | None = None, *options: str) -> LoopWork:
     return start_loop(make_repository(tmp_path / "top", files or {ALIGNMENT: render(AGREED)}, *options), tmp_path / "tree")
 
 
@@ -48,8 +48,8 @@ def configured(state: LoopState, **changes: object) -> LoopState:
     return state.model_copy(update={"config": LoopConfig.model_validate({**state.config.model_dump(), **changes})})
 
 
-def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_that_file(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_it_is_one_commit_on_the_loops_branch_of_that_file_only(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = completed(work)
     write_handoff(work.context, state)
     assert work.sh("diff", "--name-only", state.verified, BRANCH) == ALIGNMENT
@@ -63,8 +63,8 @@ def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_t
     assert (work.path / ALIGNMENT).read_text() == work.at(ALIGNMENT) + "\n"
 
 
-def test_a_second_time_and_after_the_worktree_is_gone_nothing_changes(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_a_repetition_without_the_worktree_changes_nothing(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = completed(work)
     write_handoff(work.context, state)
     first = sh(work.repository.top, "rev-parse", BRANCH)
@@ -76,8 +76,8 @@ def test_a_second_time_and_after_the_worktree_is_gone_nothing_changes(tmp_path: 
     assert sh(work.repository.top, "status", "--porcelain") == ""
 
 
-def test_who_died_between_the_file_and_the_commit_is_gone_on_with(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_a_crash_between_file_and_commit_is_recovered(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = completed(work)
     write_handoff(work.context, state)
     work.sh("update-ref", f"refs/heads/{BRANCH}", state.head)
@@ -87,8 +87,8 @@ def test_who_died_between_the_file_and_the_commit_is_gone_on_with(tmp_path: Path
     assert work.at(ALIGNMENT).count(HEADING) == 1
 
 
-def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_an_order_or_a_question(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_the_next_loop_gets_a_merged_handoff_as_information(tmp_path: Path) -> None:
+    work = start(tmp_path)
     write_handoff(work.context, completed(work))
     assert handoffs_in_checkout(work.repository, ALIGNMENT) == handoffs_at_commit(work.repository, work.start, ALIGNMENT) == ""
     assert "You must mend the printer." in handoffs_at_commit(work.repository, BRANCH, ALIGNMENT)
@@ -103,7 +103,7 @@ def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_
     assert (found.due, found.questions, found.answered) == ("", (), ())
 
 
-def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tmp_path: Path) -> None:
+def test_a_loop_in_place_commits_there_and_leaves_a_clean_checkout(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top", {"docs/align.md": render(AGREED)})
     work = start_loop(top, tmp_path / "tree")
     in_place = configured(work.state, workspace={"in_place": True}, alignment="docs/align.md")
@@ -114,8 +114,8 @@ def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tm
     assert HEADING in (top / "docs" / "align.md").read_text()
 
 
-def test_what_a_person_has_in_hand_of_the_file_stays_in_hand_and_is_in_the_way(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_a_persons_uncommitted_edits_of_the_file_stay_and_prevent_the_handoff(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = completed(work)
     (work.path / ALIGNMENT).write_text("a person's\n")
     with pytest.raises(OperatorError, match="that checkout could not be updated"):
@@ -127,8 +127,8 @@ def test_what_a_person_has_in_hand_of_the_file_stays_in_hand_and_is_in_the_way(t
     assert HEADING in work.at(ALIGNMENT)
 
 
-def test_a_file_that_is_in_no_commit_is_not_touched_and_the_branch_can_be_merged_over_it(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
+def test_an_uncommitted_file_stays_and_the_branch_can_be_merged(tmp_path: Path) -> None:
+    work = start(tmp_path, {"app.py": "1\n"})
     state = completed(work)
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     kept = align_folder(work.repository, ALIGNMENT).left
@@ -141,8 +141,8 @@ def test_a_file_that_is_in_no_commit_is_not_touched_and_the_branch_can_be_merged
     assert "the parser" in handoffs_in_checkout(work.repository, ALIGNMENT)
 
 
-def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_start(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
+def test_a_separately_stored_handoff_allows_a_loop_with_another_goal(tmp_path: Path) -> None:
+    work = start(tmp_path, {"app.py": "1\n"})
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     another = LoopConfig(goal="print it", checks=work.state.config.checks)
     with pytest.raises(OperatorError, match="about another goal"):
@@ -152,16 +152,16 @@ def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_s
 
 
 @pytest.mark.usefixtures("umask_of_a_recluse")
-def test_colleagues_can_read_a_handoff_and_the_file_that_it_was_written_into(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
+def test_others_can_read_a_handoff_and_its_file(tmp_path: Path) -> None:
+    work = start(tmp_path, {"app.py": "1\n"})
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     write_handoff(work.context, completed(work))
     written = align_folder(work.repository, ALIGNMENT).left, work.context.folder.root / HANDOFF_FILE
     assert [path.stat().st_mode & 0o777 for path in written] == [0o644, 0o644]
 
 
-def test_a_file_that_was_committed_after_the_loop_began_is_left_as_it_is(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
+def test_a_file_committed_after_the_start_stays_unchanged(tmp_path: Path) -> None:
+    work = start(tmp_path, {"app.py": "1\n"})
     state = completed(work)
     commit(work.repository.top, "align", {ALIGNMENT: render(AGREED)})
     write_handoff(work.context, state)
@@ -170,8 +170,8 @@ def test_a_file_that_was_committed_after_the_loop_began_is_left_as_it_is(tmp_pat
     assert "the parser" in handoffs_in_checkout(work.repository, ALIGNMENT)
 
 
-def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_path: Path) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
+def test_a_missing_file_is_created_only_if_the_configuration_names_it(tmp_path: Path) -> None:
+    work = start(tmp_path, {"app.py": "1\n"})
     state = completed(work)
     write_handoff(work.context, state)
     assert work.sh("rev-parse", BRANCH) == state.head
@@ -190,8 +190,8 @@ def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
     assert HEADING in work.at(ALIGNMENT)
 
 
-def test_nothing_is_handed_over_where_the_loop_holds_to_no_file(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_a_loop_without_an_alignment_file_writes_none(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = completed(work)
     write_handoff(work.context, configured(state, alignment=""))
     assert work.sh("rev-parse", BRANCH) == state.head
@@ -211,10 +211,10 @@ def huge(path: Path) -> None:
 
 @pytest.mark.parametrize("deed", [as_link, damaged, huge])
 @pytest.mark.parametrize("committed", [True, False])
-def test_whatever_lies_in_its_place_is_left_and_the_reason_told(
+def test_anything_else_in_its_place_is_left_and_the_reason_reported(
     tmp_path: Path, deed: Callable[[Path], None], *, committed: bool
 ) -> None:
-    work = begun(tmp_path, {"app.py": "1\n"})
+    work = start(tmp_path, {"app.py": "1\n"})
     where = work.path if committed else work.repository.top
     deed(where / ALIGNMENT)
     before = work.sh("rev-parse", BRANCH)
@@ -226,8 +226,8 @@ def test_whatever_lies_in_its_place_is_left_and_the_reason_told(
 
 
 @pytest.mark.parametrize("text", ["# Alignment of our wheels\n", ""])
-def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: str) -> None:
-    work = begun(tmp_path, {ALIGNMENT: text})
+def test_another_document_of_that_name_is_left(tmp_path: Path, text: str) -> None:
+    work = start(tmp_path, {ALIGNMENT: text})
     state = completed(work)
     write_handoff(work.context, state)
     assert work.sh("rev-parse", BRANCH) == state.head
@@ -239,8 +239,8 @@ def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: 
     )
 
 
-def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_line_endings_bom_and_mode_stay(tmp_path: Path) -> None:
+    work = start(tmp_path)
     (work.path / ALIGNMENT).write_bytes(b"\xef\xbb\xbf" + render(AGREED).replace("\n", "\r\n").encode())
     (work.path / ALIGNMENT).chmod(0o755)
     state = completed(work)
@@ -254,8 +254,8 @@ def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> 
     assert "Loop the-loop" in handoffs_in_checkout(inside(work), ALIGNMENT)
 
 
-def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:
-    work = begun(tmp_path)
+def test_a_branch_without_the_proven_work_is_left(tmp_path: Path) -> None:
+    work = start(tmp_path)
     state = completed(work)
     work.sh("reset", "--quiet", "--hard", work.start)
     with pytest.raises(OperatorError, match="no longer contains the loop's work"):
@@ -263,9 +263,9 @@ def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:
     assert work.sh("rev-parse", BRANCH) == work.start
 
 
-def test_no_secret_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_is_in_a_handoff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
-    work = begun(tmp_path)
+    work = start(tmp_path)
     memory = WorkingMemory(uncertainties=("is s3cr3t-of-the-shop still valid?",))
     write_handoff(work.context, without_secrets(completed(work, memory=memory)))  # as the driver has it
     assert "is [SHOP_TOKEN] still valid?" in work.at(ALIGNMENT)

@@ -36,7 +36,7 @@ def test_an_event_with_the_token_is_answered(server: HookServer) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 10_000])
-def test_without_the_token_nothing_is_heard(server: HookServer, token: str) -> None:
+def test_without_the_token_an_event_is_refused(server: HookServer, token: str) -> None:
     answer = post(server, b'{"n": 1}', token)
     assert (answer.status_code, answer.json()) == (403, {})
 
@@ -44,19 +44,19 @@ def test_without_the_token_nothing_is_heard(server: HookServer, token: str) -> N
 @pytest.mark.parametrize(
     "content", [b"", b"nonsense", b"[1]", b"\xff", b"[" * 100_000], ids=["empty", "no json", "list", "bytes", "deep"]
 )
-def test_what_is_no_event_is_refused_and_the_next_one_is_heard(server: HookServer, content: bytes) -> None:
+def test_an_invalid_event_is_refused_and_the_next_one_is_answered(server: HookServer, content: bytes) -> None:
     assert post(server, content).status_code == 400
     assert post(server, b'{"n": 2}').json() == {"heard": 2}
 
 
-def test_an_event_that_is_announced_too_large_is_refused_without_being_read(server: HookServer) -> None:
+def test_an_event_with_a_too_large_length_is_refused_unread(server: HookServer) -> None:
     head = f"POST / HTTP/1.1\r\nhost: x\r\n{HEADER}: {server.token}\r\ncontent-length: {LARGEST_EVENT + 1}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port)) as client:
         client.sendall(head.encode())
         assert client.recv(1000).startswith(b"HTTP/1.1 400")
 
 
-def test_what_was_sent_with_a_wrong_token_is_not_taken_for_a_request(server: HookServer) -> None:
+def test_the_body_of_a_refused_request_is_not_taken_for_a_request(server: HookServer) -> None:
     body = f"POST / HTTP/1.1\r\n{HEADER}: {server.token}\r\ncontent-length: 2\r\n\r\n{{}}"
     head = f"POST / HTTP/1.1\r\nhost: x\r\n{HEADER}: wrong\r\ncontent-length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port), timeout=20) as client:
@@ -66,7 +66,7 @@ def test_what_was_sent_with_a_wrong_token_is_not_taken_for_a_request(server: Hoo
     assert said.count(b"HTTP/1.1 ") == said.count(b"HTTP/1.1 403") == 1
 
 
-def test_parallel_events_do_not_wait_for_one_another() -> None:
+def test_parallel_events_do_not_block_each_other() -> None:
     together = threading.Barrier(8, timeout=20)
 
     def meet(event: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from tests.fakes.repositories import NOW
 pytestmark = pytest.mark.feature("E3")
 
 
-def begun(folder: Path, recording: str, seconds: float = 90) -> CallFolder:
+def killed_call(folder: Path, recording: str, seconds: float = 90) -> CallFolder:
     call = CallFolder(folder, "u1")
     call.started.write_text(_sign(call, call.started, json.dumps({"start": "b" * 40, "at": NOW.isoformat()})))
     call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
@@ -28,29 +28,29 @@ def begun(folder: Path, recording: str, seconds: float = 90) -> CallFolder:
     return call
 
 
-def test_a_killed_call_is_charged_the_tokens_and_the_time_that_it_is_known_to_have_used(tmp_path: Path) -> None:
-    found = interrupted_call(begun(tmp_path, "sigkill"))
+def test_a_killed_call_is_charged_its_known_tokens_and_time(tmp_path: Path) -> None:
+    found = interrupted_call(killed_call(tmp_path, "sigkill"))
     assert found
     assert (found.start, found.started_at, found.ended_at) == ("b" * 40, NOW, NOW + timedelta(seconds=90))
     assert found.usage == replay("sigkill", -9).usage
     assert found.usage.tokens > 0
 
 
-def test_a_call_that_was_killed_before_its_first_word_used_nothing(tmp_path: Path) -> None:
-    call = begun(tmp_path, "sigkill")
+def test_a_call_killed_before_any_output_used_nothing(tmp_path: Path) -> None:
+    call = killed_call(tmp_path, "sigkill")
     call.transcript.unlink()
     found = interrupted_call(call)
     assert found
     assert (found.ended_at, found.usage.tokens) == (NOW, 0)
 
 
-def test_a_clock_that_was_set_back_takes_no_time_off(tmp_path: Path) -> None:
-    found = interrupted_call(begun(tmp_path, "sigkill", seconds=-60))
+def test_a_clock_set_back_gives_no_negative_time(tmp_path: Path) -> None:
+    found = interrupted_call(killed_call(tmp_path, "sigkill", seconds=-60))
     assert found
     assert found.ended_at == NOW
 
 
-def test_a_call_that_said_how_it_ended_was_not_interrupted(tmp_path: Path) -> None:
-    call = begun(tmp_path, "success")
+def test_a_call_with_a_result_was_not_interrupted(tmp_path: Path) -> None:
+    call = killed_call(tmp_path, "success")
     assert interrupted_call(call) is None
     assert finished_call(call)

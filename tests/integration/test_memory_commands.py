@@ -52,9 +52,7 @@ def test_a_list_is_narrowed_by_kind_by_type_of_work_and_by_whether_they_are_reti
     assert "retired" in bench.tell("list", "--retired").output
 
 
-def test_the_project_of_a_folder_is_told_from_others_and_its_configuration_names_the_store(
-    bench: MemoryBench, project: str
-) -> None:
+def test_a_list_of_one_project_uses_the_store_of_its_configuration(bench: MemoryBench, project: str) -> None:
     fill(bench.url, FIRST, lesson("mine", project=project), guardrail("g1", project=project), guardrail("g2"))
     deep = bench.helmsman.repository / "deep"
     deep.mkdir()
@@ -67,7 +65,7 @@ def test_the_project_of_a_folder_is_told_from_others_and_its_configuration_names
 
 
 @pytest.mark.feature("L4")
-def test_a_search_puts_what_fits_best_first_with_its_score(bench: MemoryBench) -> None:
+def test_a_search_shows_the_best_match_first_with_its_score(bench: MemoryBench) -> None:
     fill(bench.url, FIRST, SECOND, lesson("m2", "Write migrations by hand", kind=LessonKind.CONVENTION))
     found = bench.plain("search", "migrations tests")["found"]
     assert [one["id"] for one in found] == ["s1", "m2"]
@@ -81,7 +79,7 @@ def test_a_search_puts_what_fits_best_first_with_its_score(bench: MemoryBench) -
 
 
 @pytest.mark.feature("L3")
-def test_a_lesson_is_shown_with_everything_that_speaks_for_it(bench: MemoryBench) -> None:
+def test_a_lesson_is_shown_with_its_evidence(bench: MemoryBench) -> None:
     counts: dict[str, Any] = {"observed": 3, "uses": 4, "successes": 3, "sources": ("u1", "gone"), "tests": ("test_pay",)}
     one = lesson("s1", detail="red, then green", failure=FailureClass.TEST, used_at=NOW + DAY, tier="semantic", **counts)
     fill(bench.url, one, episode(1, uid="u1"))
@@ -105,7 +103,7 @@ def test_a_guardrail_is_shown_with_its_effect(bench: MemoryBench, project: str) 
 
 
 @pytest.mark.parametrize("command", ["show", "forget"])
-def test_an_unknown_id_is_refused_with_what_shows_the_known_ones(command: str, bench: MemoryBench) -> None:
+def test_an_unknown_id_is_an_error_that_names_the_list(command: str, bench: MemoryBench) -> None:
     told = bench.tell(command, EVIL, "--json", code=2)
     assert set(read_object(told.output)) == RESULT_KEYS
     assert not [word for word in ("operator error", "no lesson or guardrail", "helmsman memory list") if word not in told.errors]
@@ -136,9 +134,7 @@ def test_forget_asks_in_a_terminal(bench: MemoryBench) -> None:
 
 
 @pytest.mark.feature("L5")
-def test_a_forgotten_guardrail_leaves_the_file_and_what_a_person_wrote_there_meanwhile_counts(
-    bench: MemoryBench, project: str
-) -> None:
+def test_forget_removes_a_guardrail_from_the_file_and_keeps_a_persons_edits(bench: MemoryBench, project: str) -> None:
     repository = open_repository(bench.helmsman.repository)
     other = guardrail("g2", project=project, instruction="Ask before you delete")
     fill(bench.url, TESTED.model_copy(update={"project": project}), other)
@@ -182,7 +178,7 @@ def test_stats_show_content_and_effects_of_guardrails(bench: MemoryBench, projec
 # --- export and import --------------------------------------------------------------------------------------------
 
 
-def test_what_was_exported_is_imported_elsewhere_with_nothing_lost(bench: MemoryBench, tmp_path: Path) -> None:
+def test_an_export_is_imported_elsewhere_completely(bench: MemoryBench, tmp_path: Path) -> None:
     fill(bench.url, FIRST, lesson("gone", retired="useless"), TESTED, episode(1), summary("u1"))
     written = bench.plain("export", "memory.json")
     file = bench.helmsman.folder / "memory.json"
@@ -201,7 +197,7 @@ def test_what_was_exported_is_imported_elsewhere_with_nothing_lost(bench: Memory
 # --- which store, and whether it works ----------------------------------------------------------------------------
 
 
-def test_the_variable_wins_over_the_configuration_and_that_over_the_file_of_this_user(bench: MemoryBench, project: str) -> None:
+def test_the_variable_overrides_the_configuration_which_overrides_the_default(bench: MemoryBench, project: str) -> None:
     stores = {name: f"sqlite:///{bench.helmsman.folder}/{name}.db" for name in ("variable", "configured", "environment")}
     for name, url in stores.items():
         fill(url, lesson(name, project=project))
@@ -225,7 +221,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("what", MISTAKES)
-def test_a_mistake_is_told_with_what_was_found_and_what_to_do(what: str, bench: MemoryBench) -> None:
+def test_a_mistake_is_reported_with_its_value_and_a_remedy(what: str, bench: MemoryBench) -> None:
     arguments, words = MISTAKES[what]
     told = bench.tell(*arguments, "--json", code=2)
     assert told.errors.startswith("operator error: ")
@@ -235,7 +231,7 @@ def test_a_mistake_is_told_with_what_was_found_and_what_to_do(what: str, bench: 
 
 
 @pytest.mark.parametrize("url", ["postgresql://me:sesame@127.0.0.1:1/none", "mysql://me:sesame@here/none"])
-def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_password(url: str, bench: MemoryBench) -> None:
+def test_an_unreachable_store_is_reported_without_password(url: str, bench: MemoryBench) -> None:
     told = bench.tell("stats", "--json", code=1, HELMSMAN_MEMORY_URL=url)
     assert told.errors.startswith("world error: ")
     assert not [word for word in ("expected:", "found:", "what to do:") if word not in told.errors]
@@ -247,7 +243,7 @@ def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_passwo
 
 
 @pytest.mark.feature("X3")
-def test_what_others_wrote_reaches_the_terminal_without_control_characters(bench: MemoryBench) -> None:
+def test_foreign_text_is_printed_without_control_characters(bench: MemoryBench) -> None:
     words: dict[str, Any] = {"text": EVIL, "detail": EVIL, "tests": (EVIL,), "sources": (EVIL,), "retired": EVIL}
     rail = {"trigger": EVIL, "instruction": EVIL, "origin": EVIL}
     fill(bench.url, lesson("l1", project=EVIL, **words), lesson("l2", text=EVIL), guardrail("g1", project=EVIL, **rail))
@@ -258,7 +254,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(bench
 
 
 @pytest.mark.parametrize("command", [("list",), ("export", "-")], ids=" ".join)
-def test_a_reader_that_has_enough_is_no_error(command: tuple[str, ...], bench: MemoryBench) -> None:
+def test_a_closed_pipe_is_no_error(command: tuple[str, ...], bench: MemoryBench) -> None:
     fill(bench.url, *(lesson(f"l{number}", "word " * 100) for number in range(400)))
     ours, theirs = os.pipe()
     os.close(ours)

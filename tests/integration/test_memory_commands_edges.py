@@ -32,9 +32,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.feature("X3")
-def test_what_a_person_wrote_meanwhile_is_kept_without_its_secrets(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_persons_edits_are_stored_without_secrets(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", SECRET)
     make_repository(tmp_path / "repository", {})
     repository = open_repository(tmp_path / "repository")
@@ -52,7 +50,7 @@ def test_what_a_person_wrote_meanwhile_is_kept_without_its_secrets(
     assert SECRET not in kept.model_dump_json()
 
 
-def test_who_forgets_is_told_of_the_damaged_files_that_may_hold_it_still(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forget_names_damaged_files_that_may_still_contain_the_entry(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(url.removeprefix("sqlite:///"))
     for day in (0, 1):
         fill(url, FIRST)
@@ -82,7 +80,7 @@ class Reading(io.RawIOBase):
         return len(bytes(given))
 
 
-def test_while_somebody_reads_an_export_page_by_page_no_transaction_of_the_server_is_open(
+def test_a_slow_reader_of_an_export_keeps_no_transaction_open(
     postgres: Postgres, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(postgres_url, FIRST)

@@ -18,7 +18,7 @@ def cloned(top: Path, name: str, *options: str) -> Path:
     return top.parent / name
 
 
-def test_what_loops_and_stashes_leave_in_a_clone_makes_no_project_of_its_own(tmp_path: Path) -> None:
+def test_refs_of_loops_and_stashes_do_not_change_the_project(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     first = sh(top, "rev-parse", "HEAD")
     commit(top, "second")
@@ -31,20 +31,20 @@ def test_what_loops_and_stashes_leave_in_a_clone_makes_no_project_of_its_own(tmp
         assert project_id(repository) == first[:LENGTH]
 
 
-def test_a_worktree_is_of_the_same_project(tmp_path: Path) -> None:
+def test_a_worktree_has_the_same_project(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     first = sh(top, "rev-parse", "HEAD")
     sh(top, "worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"))
     assert project_id(open_repository(tmp_path / "tree")) == project_id(open_repository(top)) == first[:LENGTH]
 
 
-def test_a_shallow_clone_is_a_project_of_its_own(tmp_path: Path) -> None:
+def test_a_shallow_clone_is_a_separate_project(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     second = commit(top, "second")
     assert project_id(open_repository(cloned(top, "shallow", "--depth=1"))) == second[:LENGTH]
 
 
-def test_where_a_bare_repository_points_to_a_branch_that_is_not_there_its_branches_tell(tmp_path: Path) -> None:
+def test_a_bare_repository_with_a_missing_head_uses_its_branches(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     first = sh(top, "rev-parse", "HEAD")
     bare = cloned(top, "bare.git", "--bare")
@@ -55,7 +55,7 @@ def test_where_a_bare_repository_points_to_a_branch_that_is_not_there_its_branch
     assert project_id(repository) == first[:LENGTH]
 
 
-def test_where_there_is_no_commit_that_is_said(tmp_path: Path) -> None:
+def test_a_repository_without_commits_is_an_error(tmp_path: Path) -> None:
     sh(tmp_path, "init", "--quiet")
     with pytest.raises(OperatorError, match="no first commit"):
         project_id(Repository(top=tmp_path, common=tmp_path / ".git", bare=False))

@@ -21,7 +21,7 @@ class Undone(Exception):  # noqa: N818 - nothing went wrong
     pass
 
 
-def test_a_lesson_is_kept_as_it_was_given(store_url: str) -> None:
+def test_a_lesson_is_stored_unchanged(store_url: str) -> None:
     given = lesson(tests=("tests/test_a.py::test_b",), sources=("u1", "u2"), detail="Größe — 日本語 🙂", failure="build")
     with open_store(store_url, NOW) as store, store.change() as change:
         change.put_lesson(given)
@@ -40,7 +40,7 @@ def test_a_lesson_with_a_known_id_replaces_the_one_before(store_url: str) -> Non
         assert [one.lesson.text for one in store.search("factory")] == ["Prefer the factory"]
 
 
-def test_lessons_are_listed_by_their_sort_and_the_newest_first(store_url: str) -> None:
+def test_lessons_are_filtered_and_the_newest_come_first(store_url: str) -> None:
     given = [
         lesson("a", updated_at=NOW),
         lesson("b", updated_at=NOW + DAY, kind=LessonKind.ANTIPATTERN),
@@ -71,7 +71,7 @@ def test_a_guardrail_is_replaced_by_its_id_and_listed_by_its_project(store_url: 
         assert [one.id for one in change.guardrails("shop", retired=True)] == ["h", "g", "j"]
 
 
-def test_what_is_forgotten_is_nowhere_any_more(store_url: str) -> None:
+def test_a_forgotten_entry_is_gone_everywhere(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson("a", "The password is swordfish"))
@@ -82,7 +82,7 @@ def test_what_is_forgotten_is_nowhere_any_more(store_url: str) -> None:
         assert "swordfish" not in store.export()
 
 
-def test_an_attempt_at_an_iteration_is_kept_once(store_url: str) -> None:
+def test_an_attempt_at_an_iteration_is_stored_once(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         with store.change() as change:
             assert change.put_episode(episode(1))
@@ -107,7 +107,7 @@ def test_failures_are_counted_by_their_class_over_checked_iterations(store_url: 
         assert store.failures("nowhere", FailureClass.LINT) == (0, 0)
 
 
-def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_projects_oldest_iterations_are_removed(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.memory.store.MOST_EPISODES", 20)
     monkeypatch.setattr("tasks.memory.store.AT_A_TIME", 5)
     with open_store(store_url, NOW) as store:
@@ -133,7 +133,7 @@ def test_summaries_come_newest_first(store_url: str) -> None:
         assert [one.uid for one in store.summaries(TaskType.FEATURE, "bank")] == []
 
 
-def test_of_a_loop_that_was_resumed_the_last_end_is_kept(store_url: str) -> None:
+def test_a_resumed_loop_keeps_its_last_end(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         with store.change() as change:
             for uid in ("u0", "u1", "u2"):
@@ -151,7 +151,7 @@ def test_of_a_loop_that_was_resumed_the_last_end_is_kept(store_url: str) -> None
         assert store.stats().summaries == 3
 
 
-def test_a_change_that_fails_leaves_nothing(store_url: str) -> None:
+def test_a_failed_change_is_rolled_back(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         with suppress(Undone), store.change() as change:
             change.put_lesson(lesson())
@@ -164,7 +164,7 @@ def test_a_change_that_fails_leaves_nothing(store_url: str) -> None:
         assert [one.text for one in store.search("migrations")] == [1.0]
 
 
-def test_names_that_no_database_likes_are_kept_all_the_same(store_url: str) -> None:
+def test_unusual_names_are_stored(store_url: str) -> None:
     strange = "zero \x00, half \ud800, " + "long " * 200
     with open_store(store_url, NOW) as store:
         with store.change() as change:
@@ -179,7 +179,7 @@ def test_names_that_no_database_likes_are_kept_all_the_same(store_url: str) -> N
         assert store.similar("odd words", LessonKind.STRATEGY, strange, TaskType.FEATURE)
 
 
-def test_what_a_newer_program_wrote_is_passed_over_where_it_cannot_be_understood(store_url: str) -> None:
+def test_unreadable_records_of_a_newer_program_are_skipped(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson("a", updated_at=NOW + timedelta(seconds=1)))
@@ -188,7 +188,7 @@ def test_what_a_newer_program_wrote_is_passed_over_where_it_cannot_be_understood
         assert [one.lesson.id for one in store.search("migrations")] == ["a"]
 
 
-def test_bringing_the_package_in_brings_no_database_in() -> None:
+def test_the_import_of_the_package_imports_no_database_library() -> None:
     looked = "import sys, tasks.memory; print({'sqlalchemy', 'psycopg', 'sqlite3', 'alembic'} & set(sys.modules))"
     ended = subprocess.run([sys.executable, "-c", looked], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ended.stdout == "set()\n"

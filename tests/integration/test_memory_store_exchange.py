@@ -57,7 +57,7 @@ def document(tmp_path: Path) -> dict[str, Any]:
         return dict(json.loads(store.export()))
 
 
-def test_an_export_names_its_format_its_version_and_a_checksum_that_anybody_can_compute(store_url: str) -> None:
+def test_an_export_has_format_version_and_a_reproducible_checksum(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         fill(store)
         document = json.loads(store.export())
@@ -66,7 +66,7 @@ def test_an_export_names_its_format_its_version_and_a_checksum_that_anybody_can_
     assert json.loads(signed(document))["sha256"] == document["sha256"]
 
 
-def test_what_is_exported_comes_back_whole_on_either_database(store_url: str, tmp_path: Path, postgres: Postgres) -> None:
+def test_an_export_is_imported_completely_on_either_database(store_url: str, tmp_path: Path, postgres: Postgres) -> None:
     with open_store(store_url, NOW) as store:
         fill(store)
         file, before = exported(store, tmp_path / "memory.json"), content(store)
@@ -84,7 +84,7 @@ def test_what_is_exported_comes_back_whole_on_either_database(store_url: str, tm
             assert content(store) == before
 
 
-def test_of_two_lessons_with_one_id_the_newer_stays_with_the_sources_of_both(store_url: str, tmp_path: Path) -> None:
+def test_the_newer_of_two_lessons_stays_with_the_sources_of_both(store_url: str, tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path / 'other.db'}", NOW) as other, other.change() as change:
         change.put_lesson(lesson("new", "Theirs", updated_at=NOW + DAY, sources=("u2",)))
         change.put_lesson(lesson("old", "Theirs", updated_at=NOW - DAY, sources=("u2",)))
@@ -119,7 +119,7 @@ def other(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'other.db'}"
 
 
-def brought(other: str, store: Store, file: Path, *theirs: Guardrail | Lesson) -> dict[str, Merged]:
+def import_from(other: str, store: Store, file: Path, *theirs: Guardrail | Lesson) -> dict[str, Merged]:
     """Import these records from another store. Returns the counts."""
     with open_store(other, NOW) as their_store:
         with their_store.change() as change:
@@ -137,22 +137,22 @@ OF_A_PERSON: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("mine", OF_A_PERSON, ids=["edited", "removed", "removed long ago"])
-def test_a_persons_word_on_a_guardrail_stands_above_what_is_newer(tmp_path: Path, other: str, mine: dict[str, Any]) -> None:
+def test_a_persons_edit_of_a_guardrail_wins_over_newer_records(tmp_path: Path, other: str, mine: dict[str, Any]) -> None:
     ours, newer = guardrail("g", **mine), {"loaded_at": NOW + DAY}
     with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with store.change() as change:
             change.put_guardrail(ours)
-        assert brought(other, store, tmp_path / "memory.json", guardrail("g", **newer))["guardrails"] == merged(kept=1)
+        assert import_from(other, store, tmp_path / "memory.json", guardrail("g", **newer))["guardrails"] == merged(kept=1)
         assert store.guardrails("shop", retired=True) == [ours]
         again = guardrail("g", **{**mine, **newer})
-        assert brought(other, store, tmp_path / "memory.json", again)["guardrails"] == merged(replaced=1)
+        assert import_from(other, store, tmp_path / "memory.json", again)["guardrails"] == merged(replaced=1)
         with store.change() as change:
             change.put_guardrail(guardrail(loaded_at=NOW + 9 * DAY))
-        assert brought(other, store, tmp_path / "memory.json", again)["guardrails"] == merged(replaced=1)
+        assert import_from(other, store, tmp_path / "memory.json", again)["guardrails"] == merged(replaced=1)
         assert store.guardrails("shop", retired=True) == [again]
 
 
-def test_that_a_lesson_was_told_since_and_retired_counts_as_newer(tmp_path: Path, other: str) -> None:
+def test_a_lesson_that_was_used_since_and_retired_counts_as_newer(tmp_path: Path, other: str) -> None:
     seen: dict[str, Any] = {"text": "Seen once more", "updated_at": NOW + DAY}
     told: dict[str, Any] = {"text": "Told in vain", "used_at": NOW + 2 * DAY, "retired": "useless", "uses": 6}
     with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
@@ -160,7 +160,7 @@ def test_that_a_lesson_was_told_since_and_retired_counts_as_newer(tmp_path: Path
             change.put_lesson(lesson("ours", **told))
             change.put_lesson(lesson("theirs", **seen))
         theirs = lesson("ours", **seen), lesson("theirs", **told)
-        assert brought(other, store, tmp_path / "memory.json", *theirs)["lessons"] == merged(replaced=1, kept=1)
+        assert import_from(other, store, tmp_path / "memory.json", *theirs)["lessons"] == merged(replaced=1, kept=1)
         assert {one.retired for one in store.lessons(retired=True)} == {"useless"}
 
 
@@ -186,7 +186,7 @@ SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
 
 
 @pytest.mark.parametrize(("change", "place"), SIGNED, ids=[place for _, place in SIGNED])
-def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
+def test_an_invalid_document_changes_nothing_and_names_the_location(
     tmp_path: Path, document: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]], place: str
 ) -> None:
     file = tmp_path / "memory.json"
@@ -208,7 +208,7 @@ RAW: list[tuple[Callable[[bytes], bytes], str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "place"), RAW, ids=range(len(RAW)))
-def test_a_file_that_was_changed_or_cut_changes_nothing(
+def test_a_changed_or_truncated_file_changes_nothing(
     tmp_path: Path, document: dict[str, Any], spoil: Callable[[bytes], bytes], place: str
 ) -> None:
     file = tmp_path / "memory.json"
@@ -219,7 +219,7 @@ def test_a_file_that_was_changed_or_cut_changes_nothing(
         assert content(store) == {**content(store), "lessons": [], "episodes": [], "guardrails": [], "summaries": []}
 
 
-def test_a_gigantic_file_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     file = tmp_path / "memory.json"
     file.touch()
     os.truncate(file, 2**40)
@@ -228,6 +228,6 @@ def test_a_gigantic_file_is_refused_before_it_is_read_whole(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["nowhere.json", ""])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_an_unreadable_file_is_named(tmp_path: Path, name: str) -> None:
     with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="cannot be read"):
         store.import_(tmp_path / name)

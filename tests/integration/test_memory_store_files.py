@@ -71,7 +71,7 @@ def emptied(file: Path) -> None:
 DAMAGES: list[Callable[[Path], None]] = [scribble, behead, emptied]
 
 
-def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
+def test_a_store_of_a_newer_version_stays_unchanged(file: Path) -> None:
     fill(file)
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE helmsman_memory SET value = '99' WHERE name = 'version'")
@@ -86,7 +86,7 @@ def whole_words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.casefold().split()))
 
 
-def test_lessons_of_an_older_version_are_found_by_the_words_of_this_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lessons_of_an_older_version_are_indexed_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as older:
         older.setattr(search, "terms", whole_words)
         with open_store(url(file), NOW) as store, store.change() as change:
@@ -116,7 +116,7 @@ def test_a_copy_is_made_once_a_day_and_the_newest_are_kept(file: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", DAMAGES, ids=lambda deed: deed.__name__)
-def test_damage_is_found_at_the_opening_and_the_last_good_copy_restored(file: Path, damaged: Callable[[Path], None]) -> None:
+def test_damage_is_detected_on_opening_and_the_last_good_copy_restored(file: Path, damaged: Callable[[Path], None]) -> None:
     copied_store(file)
     damaged(file)
     spoilt = file.read_bytes()
@@ -136,7 +136,7 @@ def test_damage_is_found_at_the_opening_and_the_last_good_copy_restored(file: Pa
         assert lesson_count(store) == LESSONS + 1
 
 
-def test_without_a_good_copy_an_empty_store_is_begun(file: Path) -> None:
+def test_without_a_good_copy_an_empty_store_is_created(file: Path) -> None:
     copied_store(file)
     for copy in file.parent.glob("*.backup-*"):
         copy.write_bytes(b"no copy either")
@@ -150,7 +150,7 @@ def test_without_a_good_copy_an_empty_store_is_begun(file: Path) -> None:
     assert "there was no good copy, so an empty store was created" in warning
 
 
-def test_a_damaged_copy_is_passed_over_for_an_older_good_one(file: Path) -> None:
+def test_a_damaged_copy_is_skipped_for_an_older_good_one(file: Path) -> None:
     copied_store(file)
     with open_store(url(file), NOW + 2 * DAY):
         pass
@@ -161,7 +161,7 @@ def test_a_damaged_copy_is_passed_over_for_an_older_good_one(file: Path) -> None
         assert lesson_count(store) == LESSONS
 
 
-def test_damage_that_is_met_in_between_is_looked_at_when_the_store_is_opened_next(file: Path) -> None:
+def test_damage_found_by_a_query_is_repaired_on_the_next_opening(file: Path) -> None:
     copied_store(file)
     with open_store(url(file), NOW + DAY) as store:
         assert store.warnings == ()
@@ -173,7 +173,7 @@ def test_damage_that_is_met_in_between_is_looked_at_when_the_store_is_opened_nex
         assert lesson_count(store) == LESSONS
 
 
-def test_the_log_of_a_damaged_store_is_never_played_into_its_copy(file: Path) -> None:
+def test_the_log_of_a_damaged_store_is_never_replayed_into_its_copy(file: Path) -> None:
     """A killed process leaves its log, and then the file is damaged."""
     copied_store(file)
     code = """
@@ -195,7 +195,7 @@ with open_store(url, NOW + DAY) as store:
     connection.close()
 
 
-def test_a_damaged_index_of_words_is_made_anew_and_no_lesson_is_lost(file: Path) -> None:
+def test_a_damaged_index_of_words_is_rebuilt_without_loss(file: Path) -> None:
     fill(file)
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE helmsman_lesson_words_data SET block = randomblob(length(block)) WHERE id > 10")
@@ -206,7 +206,7 @@ def test_a_damaged_index_of_words_is_made_anew_and_no_lesson_is_lost(file: Path)
         assert [one.lesson.id for one in store.search("glaze7")] == ["n00007"]
 
 
-def test_processes_that_notice_damage_at_the_same_moment_restore_once(file: Path, tmp_path: Path) -> None:
+def test_concurrent_processes_restore_a_damaged_store_once(file: Path, tmp_path: Path) -> None:
     copied_store(file)
     scribble(file)
     answers = [answer.split() for answer in at_once(OPEN, url(file), 4, tmp_path)]
@@ -215,7 +215,7 @@ def test_processes_that_notice_damage_at_the_same_moment_restore_once(file: Path
     assert len([one for one in file.parent.glob("*.damaged-*") if not one.name.endswith("-wal")]) == 1
 
 
-def test_a_store_that_vanished_is_begun_anew_and_its_copies_are_named(file: Path) -> None:
+def test_a_missing_store_is_created_again_and_its_copies_are_named(file: Path) -> None:
     copied_store(file)
     file.unlink()
     with open_store(url(file), NOW + DAY) as store:
@@ -223,7 +223,7 @@ def test_a_store_that_vanished_is_begun_anew_and_its_copies_are_named(file: Path
         assert "put memory.db.backup-2026-11-23 in its place" in store.warnings[0]
 
 
-def test_in_a_folder_that_may_not_be_written_there_is_no_store(file: Path) -> None:
+def test_a_read_only_folder_is_an_error(file: Path) -> None:
     """Root without its override capability is like any user."""
     fill(file)
     before = {one: one.read_bytes() for one in file.parent.iterdir()}
@@ -250,7 +250,7 @@ def _limited(code: str, file: Path, size: int) -> str:
     return told(process("from helmsman.errors import TransientError\n" + limit + code, url(file)))
 
 
-def test_a_full_disk_stops_a_change_and_harms_nothing(file: Path) -> None:
+def test_a_full_disk_stops_a_change_without_damage(file: Path) -> None:
     fill(file)
     code = """
 with open_store(url, NOW) as store:
@@ -266,7 +266,7 @@ with open_store(url, NOW) as store:
         assert (store.warnings, lesson_count(store)) == ((), LESSONS)
 
 
-def test_a_full_disk_stops_the_daily_copy_with_a_warning_and_harms_nothing(file: Path) -> None:
+def test_a_full_disk_stops_the_daily_copy_with_a_warning(file: Path) -> None:
     fill(file)
     before = sorted(one.name for one in file.parent.glob("*.backup-*"))
     code = """
@@ -279,7 +279,7 @@ with open_store(url, NOW + DAY) as store:
     assert list(file.parent.glob("*.partial-*")) == []
 
 
-def test_a_disk_too_full_to_restore_leaves_everything_as_it_is(file: Path) -> None:
+def test_a_disk_too_full_to_restore_leaves_all_files_unchanged(file: Path) -> None:
     copied_store(file)
     scribble(file)
     before = {one.name for one in file.parent.iterdir()}

@@ -42,7 +42,7 @@ def test_nobody_else_can_read_a_store_or_its_copies(monkeypatch: pytest.MonkeyPa
     assert stat.S_IMODE((tmp_path / "state" / "memory").stat().st_mode) == 0o700
 
 
-def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_wider_modes_are_narrowed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
     with open_store("", NOW):
         pass
@@ -54,7 +54,7 @@ def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch
     assert stat.S_IMODE((tmp_path / "memory" / "memory.db").stat().st_mode) == 0o600
 
 
-def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> None:
+def test_a_folder_or_a_pipe_in_place_of_the_file_is_an_error(file: Path) -> None:
     file.mkdir(parents=True)
     with pytest.raises(TransientError, match=r"the memory store fails|cannot be"), open_store(url(file), NOW):
         pass
@@ -67,12 +67,12 @@ def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> Non
 @pytest.mark.parametrize(
     "wrong", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///relative.db", "sqlite:////tmp/a.db?mode=ro"]
 )
-def test_a_url_that_names_no_whole_path_is_refused(wrong: str) -> None:
+def test_a_url_without_an_absolute_path_is_refused(wrong: str) -> None:
     with pytest.raises(TransientError, match="is not the URL of a file"), open_store(wrong, NOW):
         pass
 
 
-def test_nothing_is_left_in_any_file_of_what_was_forgotten(file: Path) -> None:
+def test_a_forgotten_entry_is_erased_from_all_files(file: Path) -> None:
     said = "The swordfish eats every tunafish"
     with open_store(url(file), NOW) as store:
         with store.change() as change:

@@ -18,7 +18,7 @@ SECRET = "p:w/ä%20@#?$"
 PLAIN = "swordfish"
 
 
-def refused(url: str) -> str:
+def error_of(url: str) -> str:
     with pytest.raises(TransientError) as caught, open_store(url, NOW):
         pass
     error = caught.value
@@ -38,8 +38,8 @@ def test_any_usual_spelling_of_a_url_opens_the_store(postgres_url: str, prefix: 
 
 
 @pytest.mark.parametrize("secret", [SECRET, "aä"])
-def test_a_wrong_password_is_told_and_never_shown(postgres: Postgres, secret: str) -> None:
-    seen = refused(f"postgresql://helmsman:{quote(secret, safe='')}@127.0.0.1:{postgres.port}/postgres")
+def test_a_wrong_password_is_reported_and_never_shown(postgres: Postgres, secret: str) -> None:
+    seen = error_of(f"postgresql://helmsman:{quote(secret, safe='')}@127.0.0.1:{postgres.port}/postgres")
     assert "password authentication failed" in seen
     assert secret not in seen
     assert quote(secret, safe="") not in seen
@@ -60,19 +60,19 @@ def test_a_wrong_password_is_told_and_never_shown(postgres: Postgres, secret: st
         f"postgresql://u:{quote(SECRET, safe='')}@127.0.0.1:1/db?sslmode={quote(SECRET)}",
     ],
 )
-def test_a_url_that_opens_nothing_never_shows_its_password(url: str) -> None:
-    seen = refused(url)
+def test_an_invalid_url_never_shows_its_password(url: str) -> None:
+    seen = error_of(url)
     assert SECRET not in seen
     assert PLAIN not in seen
     assert quote(SECRET) not in seen
     assert quote(SECRET, safe="") not in seen
 
 
-def test_a_server_that_is_away_is_named(postgres_url: str) -> None:
+def test_an_unreachable_server_is_named(postgres_url: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]  # bound, and nobody listens
-        assert "a working store at postgresql://helmsman:***@127.0.0.1" in refused(
+        assert "a working store at postgresql://helmsman:***@127.0.0.1" in error_of(
             f"postgresql://helmsman:x@127.0.0.1:{port}/memory"
         )
 
@@ -81,16 +81,14 @@ def with_options(url: str, options: str) -> str:
     return f"{url}?options={quote(options)}"
 
 
-def test_whatever_a_server_does_by_itself_a_writer_sees_what_the_one_before_it_wrote(
-    postgres: Postgres, postgres_url: str
-) -> None:
+def test_a_writer_sees_earlier_writes_whatever_the_servers_default_isolation(postgres: Postgres, postgres_url: str) -> None:
     name = postgres_url.rpartition("/")[2]
     postgres.sql(name, f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
     with open_store(postgres_url, NOW) as store, store.change() as change, change.reading() as connection:
         assert connection.scalar(text("SHOW transaction_isolation")) == "read committed"
 
 
-def test_options_in_the_url_stand_beside_ours_and_win(postgres_url: str) -> None:
+def test_options_in_the_url_override_ours(postgres_url: str) -> None:
     with (
         open_store(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s"), NOW) as store,
         store.reading() as connection,
@@ -99,15 +97,15 @@ def test_options_in_the_url_stand_beside_ours_and_win(postgres_url: str) -> None
     assert asked == {"work_mem": "8MB", "lock_timeout": "7s", "statement_timeout": "1min"}
 
 
-def test_who_may_not_write_is_told_so_in_the_words_of_the_server(postgres: Postgres, postgres_url: str) -> None:
+def test_a_missing_permission_is_reported_in_the_servers_words(postgres: Postgres, postgres_url: str) -> None:
     name, guest = postgres_url.rpartition("/")[2], f"guest_{secrets.token_hex(6)}"
     postgres.sql(name, f"CREATE ROLE {guest} LOGIN PASSWORD '{PLAIN}'")
-    told = refused(postgres_url.replace(f"helmsman:{postgres.password}", f"{guest}:{PLAIN}"))
+    told = error_of(postgres_url.replace(f"helmsman:{postgres.password}", f"{guest}:{PLAIN}"))
     assert "permission denied" in told
     assert PLAIN not in told
 
 
-def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: str) -> None:
+def test_a_writer_that_waits_too_long_gets_the_reason(postgres_url: str) -> None:
     with (
         open_store(postgres_url, NOW) as first,
         open_store(with_options(postgres_url, "-c lock_timeout=50ms"), NOW) as second,
@@ -118,7 +116,7 @@ def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: st
         pass
 
 
-def test_a_store_lives_beside_other_tables_of_its_database(postgres: Postgres, postgres_url: str) -> None:
+def test_a_store_shares_a_database_with_other_tables(postgres: Postgres, postgres_url: str) -> None:
     database = postgres_url.rpartition("/")[2]
     postgres.sql(database, "CREATE TABLE lessons (mine int); CREATE TABLE alembic_version (version_num text)")
     with open_store(postgres_url, NOW) as store, store.change() as change:
@@ -139,7 +137,7 @@ def test_a_store_lives_beside_other_tables_of_its_database(postgres: Postgres, p
     ]
 
 
-def test_a_store_goes_on_after_its_server_was_away(postgres: Postgres, postgres_url: str) -> None:
+def test_a_store_works_again_after_an_outage_of_its_server(postgres: Postgres, postgres_url: str) -> None:
     with open_store(postgres_url, NOW) as store:
         with store.change() as change:
             change.put_lesson(lesson())

@@ -47,7 +47,7 @@ def found(store: Store, text: str, kind: LessonKind | None = None, tier: Tier | 
     return [one.lesson.id for one in store.search(text, kind, tier, limit)]
 
 
-def test_the_lesson_that_says_most_of_what_was_asked_comes_first(store_url: str) -> None:
+def test_the_lesson_with_most_of_the_query_comes_first(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         put(
             store,
@@ -60,19 +60,19 @@ def test_the_lesson_that_says_most_of_what_was_asked_comes_first(store_url: str)
     assert answer[0].text > answer[1].text > 0
 
 
-def test_a_lesson_that_holds_all_that_any_lesson_knows_of_a_question_fits_wholly(store_url: str) -> None:
+def test_a_lesson_with_all_known_words_of_a_query_matches_fully(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         put(store, lesson("a", "Warm the cache"), lesson("b", "Clear the jar"))
         assert [(one.lesson.id, one.text) for one in store.search("cache, unheard of elsewhere")] == [("a", 1.0)]
 
 
-def test_detail_and_tests_are_looked_through_too(store_url: str) -> None:
+def test_detail_and_tests_are_searched_too(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         put(store, lesson("a", "Wait", detail="The browser was slow", tests=("tests/test_checkout.py::test_voucher",)))
         assert found(store, "browser") == found(store, "voucher") == ["a"]
 
 
-def test_a_project_that_is_named_is_not_drowned_by_the_others(store_url: str) -> None:
+def test_matches_of_the_named_project_are_not_displaced_by_others(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         put(store, *(lesson(f"n{number}", "Warm the cache and the kiln") for number in range(20)))
         put(store, lesson("ours", "Warm the socket", project="bank"), lesson("not", "Clear the jar", project="bank"))
@@ -85,7 +85,7 @@ def test_a_project_that_is_named_is_not_drowned_by_the_others(store_url: str) ->
         ]
 
 
-def test_only_the_wanted_sorts_are_found_and_never_what_is_retired(store_url: str) -> None:
+def test_only_the_requested_kinds_are_found_and_never_retired_ones(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         put(
             store,
@@ -134,9 +134,7 @@ def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @given(st.lists(LESSONS | st.sampled_from("abcdef"), max_size=12))
 @settings(max_examples=40)
-def test_after_any_changes_words_are_counted_and_found_as_if_the_store_were_new(
-    shared_store: Store, deeds: list[Lesson | str]
-) -> None:
+def test_after_any_changes_counts_and_results_equal_those_of_a_new_store(shared_store: Store, deeds: list[Lesson | str]) -> None:
     kept: dict[str, Lesson] = {}
     with shared_store.change() as change:
         for one in change.lessons(retired=True):
@@ -201,7 +199,7 @@ def test_a_rare_word_finds_its_lesson_among_many_with_common_ones(store_url: str
         assert len(found(store, "cache", limit=100)) == 100
 
 
-def test_words_are_made_as_stores_in_the_field_hold_them() -> None:
+def test_words_are_those_of_existing_stores() -> None:
     """Who changes helmsman.memory.words raises WORDS_CHANGED and the version in tasks/memory/tables.py, so that every lesson is
     put into the index anew: what was stored in the old form is found no more.
     """

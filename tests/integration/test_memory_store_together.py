@@ -43,7 +43,7 @@ with open_store(url, NOW) as store:
 """
 
 
-def test_writers_at_the_same_time_lose_nothing_and_double_nothing(store_url: str) -> None:
+def test_concurrent_writers_lose_and_duplicate_nothing(store_url: str) -> None:
     running = [process(WRITE, store_url, str(number), str(ROUNDS)) for number in range(WRITERS)]
     for one in running:
         told(one)
@@ -57,11 +57,11 @@ def test_writers_at_the_same_time_lose_nothing_and_double_nothing(store_url: str
         assert len(store.search("writer3", limit=500)) == ROUNDS
 
 
-def test_processes_that_make_a_store_at_the_same_moment_all_get_it(store_url: str, tmp_path: Path) -> None:
+def test_processes_that_create_a_store_at_the_same_time_share_it(store_url: str, tmp_path: Path) -> None:
     assert at_once(OPEN, store_url, OPENERS, tmp_path) == [str(VERSION)] * OPENERS
 
 
-def test_a_writer_that_is_killed_in_the_middle_leaves_what_was_whole_and_blocks_nobody(store_url: str, tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_a_consistent_store_and_blocks_nobody(store_url: str, tmp_path: Path) -> None:
     signed = tmp_path / "in the middle"
     writer = process(DIE, store_url, str(signed))
     assert eventually(signed.exists, 100), writer.stderr

@@ -81,7 +81,7 @@ OLD = (
 
 
 @pytest.mark.parametrize(("command", "gone"), REMOVALS)
-def test_what_was_there_and_is_gone_is_named_however_the_command_ended(command: str, gone: str) -> None:
+def test_a_removed_path_is_reported_however_the_command_ended(command: str, gone: str) -> None:
     assert Hearing(*OLD).ran(command, gone).startswith(f"it removed {gone}, ")
     assert Hearing(*OLD).ran(command, gone, failed=True).startswith(f"it removed {gone}, ")
 
@@ -95,7 +95,7 @@ def test_what_was_there_and_is_gone_is_named_however_the_command_ended(command: 
         ("rm -rf /nest", "/nest", "it removed /nest, which holds the working tree"),
     ],
 )
-def test_the_working_tree_and_its_git_folder_are_missed_whatever_removed_them(command: str, gone: str, said: str) -> None:
+def test_removal_of_the_worktree_or_its_git_folder_is_reported(command: str, gone: str, said: str) -> None:
     assert Hearing("/nest").ran(command, gone) == said
 
 
@@ -113,7 +113,7 @@ def test_the_working_tree_and_its_git_folder_are_missed_whatever_removed_them(co
         "",
     ],
 )
-def test_a_command_that_removed_nothing_does_not_hurt(command: str) -> None:
+def test_a_command_that_removed_nothing_is_ignored(command: str) -> None:
     assert Hearing(*OLD).ran(command, f"{HOME}/old-build") == ""
 
 
@@ -127,12 +127,12 @@ def test_a_command_that_removed_nothing_does_not_hurt(command: str) -> None:
         (f"rm -rf {TREE}/*", f"{TREE}/build"),
     ],
 )
-def test_what_goes_without_a_loss_does_not_hurt(command: str, gone: str) -> None:
+def test_a_harmless_removal_is_ignored(command: str, gone: str) -> None:
     assert Hearing(*OLD, "/tmp/scratch", f"{TREE}/build").ran(command, gone) == ""
 
 
 @pytest.mark.parametrize("made", ["cargo new ~/p", "mkdir -p ~/p/{a,b}", "cp -r src ~/p", "git clone https://x.org/p ~/p"])
-def test_what_the_session_made_is_its_own_to_remove(made: str) -> None:
+def test_the_session_may_remove_what_it_created(made: str) -> None:
     hearing = Hearing(*OLD)
     hearing.ran(made)
     hearing.disk.there = {*hearing.disk.there, f"{HOME}/p"}
@@ -140,7 +140,7 @@ def test_what_the_session_made_is_its_own_to_remove(made: str) -> None:
     assert hearing.ran(f"{made}; rm -rf ~/p") == ""
 
 
-def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
+def test_a_path_with_an_older_entry_is_old(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "old").touch()
     time.sleep(0.05)
@@ -157,14 +157,14 @@ def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/nest/\ud800", "/nest/\ud800/*", "/" + "a" * 5000, "/" + "[" * 4000, "/" + "*" * 4000 + "?no"])
-def test_no_path_is_too_strange(path: str) -> None:
+def test_strange_paths_raise_nothing(path: str) -> None:
     assert paths_older_than(path, time.time()) == ()
     assert (
         Watch(CriticalConfig(), TREE, HOME).announce(ToolInvocation("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
     )
 
 
-def test_a_real_folder_that_is_gone_is_missed(tmp_path: Path) -> None:
+def test_removal_of_a_real_folder_is_reported(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     watching = Watch(CriticalConfig(), str(top), str(tmp_path))
     watching.announce(ToolInvocation("t1", "Bash", {"command": "rm -rf .git"}))
@@ -188,13 +188,13 @@ HONEST = [
 
 
 @pytest.mark.parametrize(("command", "said"), SENT)
-def test_what_surely_ran_to_a_good_end_is_named(command: str, said: str) -> None:
+def test_a_command_that_certainly_succeeded_is_reported(command: str, said: str) -> None:
     assert Hearing().ran(command) == f"it published something ({said})"
     assert Hearing().ran(command, failed=True) == Hearing().ran(command, background=True) == ""
 
 
 @pytest.mark.parametrize("command", HONEST)
-def test_what_may_not_have_run_or_does_no_harm_is_not(command: str) -> None:
+def test_an_uncertain_or_harmless_command_is_ignored(command: str) -> None:
     assert Hearing().ran(command) == ""
 
 
@@ -205,7 +205,7 @@ TOLD = " + 1a2b3c4...5d6e7f8 main -> main (forced update)\n"
     "command",
     ["git push --force-with-lease", "git push origin +main", "git push --mirror", "git push -f 2>&1 | tail -3 || true"],
 )
-def test_git_s_own_words_tell_of_a_forced_push(command: str) -> None:
+def test_gits_output_shows_a_forced_push(command: str) -> None:
     assert Hearing().ran(command, said=TOLD) == PUSHED
     assert Hearing().ran(command, said=TOLD, failed=True) == Hearing().ran(command, said=TOLD, background=True) == ""
 
@@ -219,11 +219,11 @@ def test_git_s_own_words_tell_of_a_forced_push(command: str) -> None:
         ("git push", TOLD),
     ],
 )
-def test_a_push_that_overwrote_nothing_does_not_hurt(command: str, said: str) -> None:
+def test_a_push_that_overwrote_nothing_is_ignored(command: str, said: str) -> None:
     assert Hearing().ran(command, said=said) == ""
 
 
-def test_a_reason_holds_no_part_of_a_secret() -> None:
+def test_a_reason_has_no_part_of_a_secret() -> None:
     token = "npm_" + "k9Rz2LqXw7Tb4VnYc8Hd3MfJp6Gs5QaEu1Wi"
     assert Hearing().ran(f"npm publish --token {token}") == "it published something (npm publish)"
 
@@ -247,43 +247,43 @@ def replay(name: str, instead: dict[str, str], *gone: str) -> str:
     return hearing.watch.pain
 
 
-def test_a_recorded_session_with_a_destructive_command_hurts() -> None:
+def test_a_recorded_session_with_a_destructive_command_is_ended() -> None:
     told = replay("success", {"python3 test_calc.py": "rm -rf ~/projects"}, f"{HOME}/projects")
     assert told == f"a destructive command ran: it removed {HOME}/projects, outside the working tree"
 
 
 @pytest.mark.parametrize("name", ["permission_denied", "failing_tool"])
-def test_what_was_denied_or_failed_in_a_recorded_session_does_not_hurt(name: str) -> None:
+def test_denied_or_failed_commands_of_a_recorded_session_are_ignored(name: str) -> None:
     assert replay(name, dict.fromkeys(["touch x", "rm x", "exit 3"], "rm -rf ~/projects; npm publish")) == ""
 
 
-def test_no_recorded_session_hurts() -> None:
+def test_no_unchanged_recording_is_ended() -> None:
     assert {path.stem: replay(path.stem, {}) for path in RECORDINGS.glob("*.jsonl") if replay(path.stem, {})} == {}
 
 
-def test_what_is_named_from_a_folder_that_the_shell_stood_in_is_not_taken_for_another() -> None:
+def test_a_path_relative_to_another_folder_is_ignored() -> None:
     hearing = Hearing("/nest/loops/build", f"{TREE}/build")
     assert hearing.ran("cd sub && npm test") == ""
     assert hearing.ran("rm -rf ../build", f"{TREE}/build") == ""
 
 
-def test_pain_stays_and_its_first_reason_is_kept() -> None:
+def test_the_first_reason_is_kept() -> None:
     hearing = Hearing(*OLD)
     first = hearing.ran("rm -rf ~/projects", f"{HOME}/projects")
     assert hearing.ran("npm publish") == first != ""
 
 
-def test_what_is_switched_off_does_not_hurt() -> None:
+def test_a_disabled_event_is_ignored() -> None:
     hearing = Hearing(*OLD, off=("destructive",))
     assert hearing.ran("rm -rf ~/projects; npm publish", f"{HOME}/projects", f"{TREE}/.git") == ""
 
 
 @pytest.mark.parametrize("command", [None, 7, ["rm", "-rf", "/"], {"a": 1}, "rm -rf \ud800 \0 ~\ud800"])
-def test_arguments_of_any_type_are_heard(command: object) -> None:
+def test_arguments_of_any_type_are_accepted(command: object) -> None:
     assert Hearing().ran(command) == ""
 
 
-def test_a_tool_call_without_an_id_or_of_another_tool_is_passed_over() -> None:
+def test_a_tool_call_without_an_id_or_of_another_tool_is_ignored() -> None:
     hearing = Hearing(*OLD)
     hearing.watch.announce(ToolInvocation("", "Bash", {"command": "npm publish"}))
     hearing.watch.announce(ToolInvocation("t1", "Write", {"file_path": "a.sh", "command": "npm publish"}))
@@ -292,7 +292,7 @@ def test_a_tool_call_without_an_id_or_of_another_tool_is_passed_over() -> None:
     assert hearing.watch.pain == ""
 
 
-def test_tokens_hurt_from_the_blown_budget_on() -> None:
+def test_tokens_beyond_the_blown_budget_are_reported() -> None:
     loop = state(config(limits={"tokens": 1000}), spending=Spending(tokens=900))
     used = [349]
     watching = Watch(loop.config.pain, TREE, HOME, used=lambda: used[0], most=tokens_left(loop))

@@ -31,7 +31,7 @@ def store_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
 
 
-def known(id: str, text: str, **more: Any) -> Lesson:  # noqa: A002 - the record's own word
+def known_lesson(id: str, text: str, **more: Any) -> Lesson:  # noqa: A002 - the record's own word
     return lesson(id, text, **{"tier": Tier.SEMANTIC, "confidence": 0.9, "uses": 4, "successes": 4, **more})
 
 
@@ -41,34 +41,35 @@ def put(store: Store, *lessons: Lesson) -> None:
             change.put_lesson(one)
 
 
-def told(recalled: Recalled) -> list[str]:
+def recalled_ids(recalled: Recalled) -> list[str]:
     return [one.lesson for one in recalled.reminders]
 
 
-def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing_else(store_url: str) -> None:
+def test_lessons_are_recalled_by_words_tests_class_and_project(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         put(
             store,
-            known("words", "Pay by invoice: reuse the voucher parser, it knows amounts"),
-            known("tests", "Seed the rates first", tests=("tests/test_checkout.py::test_gift_card",)),
-            known("class", "Casting hides it", kind=LessonKind.ANTIPATTERN, failure=FailureClass.TYPES),
-            known("convention", "Money is Decimal everywhere", kind=LessonKind.CONVENTION),
-            known("elsewhere", "An invoice parser pays people back, card by card, at the checkout", project="bank"),
-            known("unfit", "Rotate the certificates of the mail gateway"),
+            known_lesson("words", "Pay by invoice: reuse the voucher parser, it knows amounts"),
+            known_lesson("tests", "Seed the rates first", tests=("tests/test_checkout.py::test_gift_card",)),
+            known_lesson("class", "Casting hides it", kind=LessonKind.ANTIPATTERN, failure=FailureClass.TYPES),
+            known_lesson("convention", "Money is Decimal everywhere", kind=LessonKind.CONVENTION),
+            known_lesson("elsewhere", "An invoice parser pays people back, card by card, at the checkout", project="bank"),
+            known_lesson("unfit", "Rotate the certificates of the mail gateway"),
         )
         recalled = recall(store, SUBJECT, NOW)
-    assert told(recalled) == ["tests", "words", "convention", "elsewhere", "class"]
+    assert recalled_ids(recalled) == ["tests", "words", "convention", "elsewhere", "class"]
     assert "of this project; the same type of work (feature)" in recalled.reminders[0].why
     assert "1 of its 1 test fails now" in recalled.reminders[0].why
 
 
-def test_lessons_of_this_project_are_found_however_many_of_others_fit_better(store_url: str) -> None:
+def test_lessons_of_this_project_are_found_among_many_better_matches_of_others(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         others = (
-            known(f"n{number}", f"Pay by invoice: the voucher parser of shop {number}", project="bank") for number in range(200)
+            known_lesson(f"n{number}", f"Pay by invoice: the voucher parser of shop {number}", project="bank")
+            for number in range(200)
         )
-        put(store, known("own", "Check the voucher before people pay; keep an invoice"), *others)
-        assert "own" in told(recall(store, SUBJECT, NOW))
+        put(store, known_lesson("own", "Check the voucher before people pay; keep an invoice"), *others)
+        assert "own" in recalled_ids(recall(store, SUBJECT, NOW))
 
 
 def test_a_long_goal_leaves_room_for_the_names_of_failing_tests() -> None:
@@ -78,11 +79,14 @@ def test_a_long_goal_leaves_room_for_the_names_of_failing_tests() -> None:
     assert "py" not in words
 
 
-def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_allowance(store_url: str) -> None:
+def test_guardrails_come_first_within_the_allowance(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         put(
             store,
-            *(known(f"n{number}", f"Pay by invoice, voucher parser, kiln{number}ab, glaze{number}cd") for number in range(5)),
+            *(
+                known_lesson(f"n{number}", f"Pay by invoice, voucher parser, kiln{number}ab, glaze{number}cd")
+                for number in range(5)
+            ),
         )
         with store.change() as change:
             change.put_guardrail(guardrail("new", created_at=NOW + DAY))
@@ -102,7 +106,7 @@ def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_
         assert len(recall(store, SUBJECT, NOW).guardrails) == MOST_GUARDRAILS
 
 
-def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_else(store_url: str) -> None:
+def test_the_estimate_is_of_this_project_with_enough_loops_or_of_all(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         with store.change() as change:
             for number in range(2):
@@ -119,9 +123,9 @@ def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_el
         assert (seen.project, seen.loops, seen.iterations.median) == ("shop", 3, 4)
 
 
-def test_a_store_that_fails_says_so_and_raises_nothing(tmp_path: Path) -> None:
+def test_a_failing_store_is_reported_without_raising(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path / 'memory' / 'memory.db'}", NOW) as store:
-        put(store, known("a", "Pay by invoice"))
+        put(store, known_lesson("a", "Pay by invoice"))
         for file in (tmp_path / "memory").glob("memory.db*"):
             file.write_bytes(b"no database " * 1000)
         recalled = recall(store, SUBJECT, NOW)

@@ -24,7 +24,7 @@ UNKNOWN = (FOLDER / "unknown_session.jsonl").read_text()
 LOST = Call(events=tuple(map(json.loads, UNKNOWN.splitlines())), exit_code=1)
 
 
-def begun(folder: Path, recording: str, session: KeptSession | None = KEPT, uid: str = "u1") -> CallFolder:
+def interrupted(folder: Path, recording: str, session: KeptSession | None = KEPT, uid: str = "u1") -> CallFolder:
     """A call that was interrupted after it printed this recording."""
     call = CallFolder(folder, uid)
     begin(call, "go on", "b" * 40, session)
@@ -32,20 +32,20 @@ def begun(folder: Path, recording: str, session: KeptSession | None = KEPT, uid:
     return call
 
 
-def test_a_call_read_back_is_charged_what_it_added_to_the_account_of_its_session(tmp_path: Path) -> None:
+def test_a_call_read_back_is_charged_what_it_added_to_its_session(tmp_path: Path) -> None:
     whole = replay("success").usage
-    found = finished_call(begun(tmp_path, "success"))
+    found = finished_call(interrupted(tmp_path, "success"))
     assert found
     assert found.resumed
     assert found.usage.cost_usd == pytest.approx(whole.cost_usd - 0.01)
     assert found.usage.tokens == whole.tokens - EARLIER.tokens
-    alone = finished_call(begun(tmp_path, "success", None))
+    alone = finished_call(interrupted(tmp_path, "success", None))
     assert alone
     assert (alone.usage, alone.resumed) == (whole, False)
 
 
-def test_a_call_that_was_noted_is_read_back_as_it_was_noted(tmp_path: Path) -> None:
-    folder = begun(tmp_path, "success")
+def test_a_recorded_call_is_read_back_unchanged(tmp_path: Path) -> None:
+    folder = interrupted(tmp_path, "success")
     noted = finished_call(folder)
     assert noted
     finish(folder, noted)
@@ -53,14 +53,14 @@ def test_a_call_that_was_noted_is_read_back_as_it_was_noted(tmp_path: Path) -> N
     assert not folder.transcript.exists()
 
 
-def test_a_call_that_was_cut_off_is_charged_its_own_messages_only(tmp_path: Path) -> None:
-    found = interrupted_call(begun(tmp_path, "sigkill"))
+def test_an_interrupted_call_is_charged_its_own_messages_only(tmp_path: Path) -> None:
+    found = interrupted_call(interrupted(tmp_path, "sigkill"))
     assert found
     assert found.usage == replay("sigkill", -9).usage
 
 
-def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) -> None:
-    folder = begun(tmp_path, "unknown_session")
+def test_a_transcript_of_a_discarded_call_is_no_call(tmp_path: Path) -> None:
+    folder = interrupted(tmp_path, "unknown_session")
     folder.started.unlink()
     assert (finished_call(folder), interrupted_call(folder), requested_session(folder)) == (None, None, None)
     discard_call(folder)
@@ -83,12 +83,12 @@ def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[Agent
         update={"config": config.model_copy(update={"steering": config.steering.model_copy(update={"hooks": False})})}
     )
     if died_after:
-        begun(work.context.folder.call(1, 1), died_after, uid=state.uid)
+        interrupted(work.context.folder.call(1, 1), died_after, uid=state.uid)
     made = call_agent(Order(work.context, state, "go on", work.start, KEPT))
     return made, work
 
 
-def test_a_session_that_is_gone_is_replaced_at_once(tmp_path: Path) -> None:
+def test_a_missing_session_is_replaced_at_once(tmp_path: Path) -> None:
     made, work = call_with(tmp_path, LOST, says("Anew.", cost=0.02))
     assert (made.outcome, made.resumed, made.usage.cost_usd) == (AgentOutcome.FINISHED, False, 0.02)
     folder = CallFolder(work.context.folder.call(1, 1), work.state.uid)
@@ -96,7 +96,7 @@ def test_a_session_that_is_gone_is_replaced_at_once(tmp_path: Path) -> None:
     assert [prompt_of(tmp_path / "agent", number) for number in range(2)] == ["go on", "go on"]
 
 
-def test_a_driver_that_died_after_its_session_was_found_gone_replaces_it_as_well(tmp_path: Path) -> None:
+def test_a_missing_session_is_replaced_after_a_crash_of_the_driver(tmp_path: Path) -> None:
     made, _ = call_with(tmp_path, says("Anew."), died_after="unknown_session")
     assert (made.outcome, made.resumed, calls_made(tmp_path / "agent")) == (AgentOutcome.FINISHED, False, 1)
 
@@ -106,14 +106,14 @@ def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path
     assert (made.resumed, calls_made(tmp_path / "agent")) == (True, 0)
 
 
-def test_a_new_session_that_says_it_is_unknown_is_not_asked_a_third_time(tmp_path: Path) -> None:
+def test_a_new_session_reported_as_unknown_is_not_repeated(tmp_path: Path) -> None:
     made, work = call_with(tmp_path, LOST)
     assert (made.outcome, calls_made(tmp_path / "agent")) == (AgentOutcome.UNKNOWN_SESSION, 2)
     call_agent(Order(work.context, work.state, "go on", work.start, KEPT))
     assert calls_made(tmp_path / "agent") == 2
 
 
-def test_an_unknown_session_after_work_was_done_is_an_ending_like_any_other(tmp_path: Path) -> None:
+def test_an_unknown_session_after_work_is_a_normal_ending(tmp_path: Path) -> None:
     tool: dict[str, Any] = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
     worked: dict[str, Any] = {"type": "assistant", "message": {"id": "m", "content": [tool]}}
     late = Call(

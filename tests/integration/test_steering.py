@@ -57,7 +57,7 @@ def test_only_the_prompt_shows_that_hooks_are_called() -> None:
     assert steering.prompt_seen
 
 
-def test_a_session_that_has_used_up_its_money_makes_no_further_call_nor_does_a_subagent() -> None:
+def test_a_session_beyond_its_budget_makes_no_further_call_nor_does_a_subagent() -> None:
     steering = steers()
     assert not denied(steering.answer(event("ls", "0")))
     steering.end("used $2 of $1")
@@ -70,7 +70,7 @@ def test_a_session_that_has_used_up_its_money_makes_no_further_call_nor_does_a_s
     assert steering.ending == ""  # it is not ended for the sake of a fresh one
 
 
-def test_a_denial_says_why_and_is_told_once() -> None:
+def test_a_denial_has_a_reason_and_is_recorded_once() -> None:
     told: list[Guarded] = []
     steering = steers(tell=told.append)
     output = steering.answer(event("git push"))["hookSpecificOutput"]
@@ -79,11 +79,11 @@ def test_a_denial_says_why_and_is_told_once() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["tool_name", "tool_input", "cwd", "tool_use_id"]), JSON))
-def test_whatever_an_event_holds_there_is_an_answer(fields: dict[str, Any]) -> None:
+def test_any_event_gets_an_answer(fields: dict[str, Any]) -> None:
     json.dumps(steers().answer({**event("ls"), **fields}))
 
 
-def test_a_fault_of_the_rules_themselves_keeps_no_agent_from_its_tools() -> None:
+def test_a_bug_in_the_rules_blocks_no_tool() -> None:
     def broken(_: str) -> str:
         raise OSError
 
@@ -92,7 +92,7 @@ def test_a_fault_of_the_rules_themselves_keeps_no_agent_from_its_tools() -> None
     assert [(one.rule, one.denied) for one in steering.guarded] == [(UNJUDGED, False)]
 
 
-def test_the_token_travels_by_the_environment_and_not_on_the_command_line() -> None:
+def test_the_token_is_passed_by_the_environment_and_not_on_the_command_line() -> None:
     server = HookServer(1234, "the-token")
     told = settings(server)
     assert "the-token" not in told
@@ -120,7 +120,7 @@ def test_the_fifth_failure_in_a_row_is_answered_with_guidance_at_once() -> None:
     assert (steering.account(AgentOutcome.FINISHED)["failures_in_row"], steering.guarded[-1].rule) == (5, "failures")
 
 
-def test_a_failure_that_is_heard_by_both_ways_is_counted_once() -> None:
+def test_a_failure_reported_by_hook_and_stream_is_counted_once() -> None:
     steering = steers()
     for number in range(4):
         fail(steering, f"make part-{number}", f"{number}")
@@ -129,7 +129,7 @@ def test_a_failure_that_is_heard_by_both_ways_is_counted_once() -> None:
     assert sum(error.times for error in steering.errors) == 4
 
 
-def test_a_failure_that_a_pipe_hides_is_counted_and_told_with_the_next_call() -> None:
+def test_a_failure_hidden_by_a_pipe_is_counted_and_reported_with_the_next_call() -> None:
     steering = steers()
     for number in range(5):
         command = f"pytest -q tests/test_{number}.py 2>&1 | tail -3"
@@ -145,7 +145,7 @@ def edit(steering: Steering, identity: str) -> Any:
     return steering.answer({**event("", identity, "Edit"), "tool_input": {"file_path": "/nest/tree/app.py"}})
 
 
-def test_two_contents_in_turns_are_noticed_before_the_edit_that_goes_on_with_them() -> None:
+def test_an_oscillation_of_contents_is_detected_before_the_next_edit() -> None:
     held = iter("abab")
 
     def reading(_: str) -> str:
@@ -162,7 +162,7 @@ def turn(steering: Steering, number: int, *commands: str) -> list[Any]:
     return [steering.answer(event(command, f"{number}-{place}")) for place, command in enumerate(commands)]
 
 
-def test_fifteen_failures_in_a_row_end_the_session_after_a_grace_to_save_what_is_known() -> None:
+def test_fifteen_failures_in_a_row_end_the_session_after_a_grace_period() -> None:
     steering = steers()
     answers = [fail(steering, f"make part-{number}", f"{number}") for number in range(15)]
     assert "This session ends after the next few tool calls" in advised(answers[-1])
@@ -183,7 +183,7 @@ def test_one_message_of_many_calls_does_not_use_up_the_grace() -> None:
     assert advised(outputs[0])
 
 
-def test_a_success_in_time_takes_the_end_back() -> None:
+def test_a_success_in_time_cancels_the_end() -> None:
     steering = steers()
     for number in range(15):
         fail(steering, f"make part-{number}", f"{number}")
@@ -193,7 +193,7 @@ def test_a_success_in_time_takes_the_end_back() -> None:
     assert all("continue" not in turn(steering, number, f"echo {number}")[0] for number in range(3 * GRACE))
 
 
-def test_a_subagent_that_gets_nowhere_ends_alone() -> None:
+def test_a_stuck_subagent_ends_alone() -> None:
     steering = steers()
     for number in range(15):
         asked = {**event(f"make part-{number}", f"{number}"), "agent_id": "helper"}
@@ -206,14 +206,14 @@ def test_a_subagent_that_gets_nowhere_ends_alone() -> None:
     assert steering.answer(event("ls", "mine")) == {}
 
 
-def test_what_the_main_thread_is_to_hear_is_not_told_to_a_subagent() -> None:
+def test_advice_for_the_main_thread_is_not_given_to_a_subagent() -> None:
     steering = steers()
     steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
     assert advised(steering.answer({**event("ls", "a"), "agent_id": "helper"})) == ""
     assert advised(steering.answer(event("ls", "b")))
 
 
-def test_whoever_is_told_and_fails_does_not_turn_a_denial_into_leave() -> None:
+def test_a_failing_observer_does_not_change_a_denial() -> None:
     def broken(_: Guarded) -> None:
         raise OSError
 
@@ -227,7 +227,7 @@ def fill(steering: Steering, share: int) -> None:
     steering.observe(ContextUse(tokens=share * 1000, peak=share * 1000, window=100_000))
 
 
-def test_a_filling_context_is_told_once_at_each_tier_and_ends_the_session_when_it_is_full() -> None:
+def test_a_filling_context_is_reported_once_per_tier_and_ends_the_session_when_full() -> None:
     steering = steers()
     told: list[bool] = []
     for share in (10, 59, 61, 62, 70, 81):
@@ -239,7 +239,7 @@ def test_a_filling_context_is_told_once_at_each_tier_and_ends_the_session_when_i
     assert "81" in steering.ending
 
 
-def test_a_compaction_empties_the_context_and_the_next_filling_is_told_again() -> None:
+def test_after_a_compaction_the_next_filling_is_reported_again() -> None:
     steering = steers()
     told: list[bool] = []
     for share in (65, 5, 65):
@@ -248,14 +248,14 @@ def test_a_compaction_empties_the_context_and_the_next_filling_is_told_again() -
     assert told == [True, False, True]
 
 
-def test_the_command_line_waits_for_the_checks_and_is_asked_at_a_stop_only_where_there_are_any() -> None:
+def test_the_stop_hook_exists_only_with_checks_and_waits_for_them() -> None:
     (hook,) = json.loads(settings(HookServer(1, "t"), 120))["hooks"]["Stop"][0]["hooks"]
     assert hook["timeout"] == 120 + MARGIN
     assert "Stop" not in json.loads(settings(HookServer(1, "t")))["hooks"]
 
 
 @given(st.dictionaries(st.sampled_from(["tool_name", "tool_input", "tool_use_id", "error"]), JSON), st.text(max_size=20))
-def test_whatever_a_failure_or_a_stop_holds_there_is_an_answer(fields: dict[str, Any], name: str) -> None:
+def test_any_failure_or_stop_gets_an_answer(fields: dict[str, Any], name: str) -> None:
     steering = steers()
     steering.answer(event("make", "t"))
     for kind in ("PostToolUseFailure", "Stop", name):

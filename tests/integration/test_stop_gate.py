@@ -25,7 +25,7 @@ FAILS = f"printf '{NAMES}'; exit 1"
 # what it answers ------------------------------------------------------------------------------------------------------
 
 
-def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(work: LoopWork, tag: str) -> None:
+def test_a_failing_check_blocks_a_claim_of_completion_twice(work: LoopWork, tag: str) -> None:
     gated = gate(work, tag, "true", FAILS)
     first, text = gated.run(active=False, full=False, said=ASKS)
     assert (first.blocked, first.failing, first.failing_tests) == (True, (FAILS,), 1)
@@ -46,7 +46,7 @@ def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(w
         ("BLOCKED: the test contradicts the goal.", "it says that it is blocked"),
     ],
 )
-def test_whoever_does_not_ask_to_be_done_may_end_and_no_check_runs(
+def test_without_a_claim_of_completion_the_agent_may_stop_and_no_check_runs(
     work: LoopWork, tag: str, tmp_path: Path, said: str, why: str
 ) -> None:
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1"), said=said)
@@ -54,7 +54,7 @@ def test_whoever_does_not_ask_to_be_done_may_end_and_no_check_runs(
     assert not (tmp_path / "ran").exists()
 
 
-def test_with_an_item_of_a_plan_in_hand_its_own_check_alone_is_run(work: LoopWork, tag: str, tmp_path: Path) -> None:
+def test_with_a_plan_item_only_its_own_check_runs(work: LoopWork, tag: str, tmp_path: Path) -> None:
     gated = gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", item="grep -q fixed app.py")
     first = ended(gated, said="T001 is in.")
     assert (first.blocked, first.failing) == (True, ("grep -q fixed app.py",))
@@ -74,7 +74,7 @@ def test_with_an_item_of_a_plan_in_hand_its_own_check_alone_is_run(work: LoopWor
     ],
     ids=["no checks", "no time", "full", "another hook"],
 )
-def test_no_check_runs_where_its_result_would_not_matter(
+def test_no_check_runs_if_its_result_does_not_matter(
     work: LoopWork, tag: str, tmp_path: Path, checks: tuple[str, ...], asked: dict[str, Any], why: str
 ) -> None:
     ran = tmp_path / "ran"
@@ -84,7 +84,7 @@ def test_no_check_runs_where_its_result_would_not_matter(
     assert not ran.exists()
 
 
-def test_no_secret_is_handed_back(work: LoopWork, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_is_in_the_reason(work: LoopWork, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "hunter2-hunter2")
     gated = gate(work, tag, {"command": "echo $DEPLOY_TOKEN; exit 1", "environment": ["DEPLOY_TOKEN"]})
     text = gated.run(active=False, full=False, said=ASKS)[1]
@@ -92,7 +92,7 @@ def test_no_secret_is_handed_back(work: LoopWork, tag: str, monkeypatch: pytest.
     assert "\n[DEPLOY_TOKEN]\n" in text
 
 
-def test_attempts_from_several_threads_wait_for_one_another(work: LoopWork, tag: str, tmp_path: Path) -> None:
+def test_attempts_of_several_threads_are_serialised(work: LoopWork, tag: str, tmp_path: Path) -> None:
     alone = f"mkdir '{tmp_path}/one' && sleep 0.1 && rmdir '{tmp_path}/one' && exit 7"
     gated = gate(work, tag, alone)
     threads = [threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS}) for _ in range(2)]
@@ -109,12 +109,12 @@ def failing_until(marker: Path, until: int) -> str:
     return f"echo >> '{marker}'; test $(wc -l < '{marker}') -ge {until} && exit 0; {FAILS}"
 
 
-def test_what_passes_when_it_is_run_again_sends_nobody_back(work: LoopWork, tag: str, tmp_path: Path) -> None:
+def test_a_check_that_passes_when_repeated_does_not_block(work: LoopWork, tag: str, tmp_path: Path) -> None:
     attempt = ended(gate(work, tag, failing_until(tmp_path / "ran", 2)))
     assert (attempt.blocked, attempt.why, attempt.failing) == (False, "every check that ran passes", ())
 
 
-def test_what_failed_before_is_not_doubted_any_more(work: LoopWork, tag: str, tmp_path: Path) -> None:
+def test_a_check_that_failed_before_is_not_repeated(work: LoopWork, tag: str, tmp_path: Path) -> None:
     gated = gate(work, tag, failing_until(tmp_path / "ran", 99))
     assert [ended(gated).blocked, ended(gated, active=True).blocked] == [True, True]
     assert len((tmp_path / "ran").read_text().splitlines()) == 3
@@ -123,7 +123,7 @@ def test_what_failed_before_is_not_doubted_any_more(work: LoopWork, tag: str, tm
 # the allowance --------------------------------------------------------------------------------------------------------
 
 
-def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: LoopWork, tag: str, tmp_path: Path) -> None:
+def test_a_check_longer_than_the_remaining_time_is_not_started(work: LoopWork, tag: str, tmp_path: Path) -> None:
     slow, quick = f"touch '{tmp_path}/slow'", f"touch '{tmp_path}/quick'; exit 1"
     last = report(check(passed=True, command=slow, seconds=31), check(passed=True, command=quick, seconds=9))
     attempt, _ = gate(work, tag, slow, quick, last=last, stop_seconds=30).run(active=False, full=False, said=ASKS)
@@ -132,7 +132,7 @@ def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: LoopWo
     assert (tmp_path / "quick").exists()
 
 
-def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: LoopWork, tag: str) -> None:
+def test_a_hanging_check_is_ended_and_does_not_block(work: LoopWork, tag: str) -> None:
     before = picture(work.path)
     gated = gate(work, tag, "setsid sh -c 'sleep 300' & echo x > app.py; sleep 300", "exit 1", stop_seconds=1)
     attempt = ended(gated)
@@ -141,7 +141,7 @@ def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: LoopWork, tag: 
     assert picture(work.path) == before
 
 
-def test_a_check_is_run_again_only_where_the_allowance_lasts(work: LoopWork, tag: str, tmp_path: Path) -> None:
+def test_a_check_is_repeated_only_within_the_allowance(work: LoopWork, tag: str, tmp_path: Path) -> None:
     left = iter((60.0, 0.0))
     room = CheckContext(clean_checkout(work.context, work.state), tag, never_stop, allowance=lambda _: next(left))
     room.checkout.prepare(work.start)
@@ -150,13 +150,13 @@ def test_a_check_is_run_again_only_where_the_allowance_lasts(work: LoopWork, tag
     assert (result.passed, result.flaky, (tmp_path / "ran").read_text()) == (False, (), "\n")
 
 
-def test_a_check_that_was_ended_is_not_begun_again(work: LoopWork, tag: str) -> None:
+def test_a_check_that_timed_out_is_not_started_again(work: LoopWork, tag: str) -> None:
     gated = gate(work, tag, {"command": "sleep 300", "timeout_seconds": 0.5})
     assert ended(gated).why == "no check finished"
     assert ended(gated).why == "every check exceeds the time limit"
 
 
-def test_whoever_closes_the_gate_waits_until_no_check_runs(work: LoopWork, tag: str, tmp_path: Path) -> None:
+def test_closing_the_gate_waits_for_running_checks(work: LoopWork, tag: str, tmp_path: Path) -> None:
     before, began = picture(work.path), tmp_path / "began"
     gated = gate(work, tag, f"rm -rf src; echo x > app.py; touch '{began}'; {STUBBORN}", f"touch '{tmp_path}/second'; exit 1")
     thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
@@ -190,13 +190,13 @@ def conflicted(work: Work) -> None:
 # the clean checkout ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_committed_yet_is_checked_and_what_git_ignores_is_not_there(work: Work, tag: str) -> None:
+def test_uncommitted_files_are_checked_without_ignored_ones(work: Work, tag: str) -> None:
     there = "grep -q changed app.py && grep -q newer src/new.py && test -e pkg/mod.py -a -x run.sh -a -L link -a ! -e gone.py"
     attempt, text = gate(work, tag, f"{there} && test ! -e build -a ! -e venv && exit 9").run(active=False, full=False, said=ASKS)
     assert (attempt.blocked, "exit code 9" in text) == (True, True), attempt.why
 
 
-def test_what_the_agent_does_while_its_checks_run_is_not_undone(work: Work, tag: str, tmp_path: Path) -> None:
+def test_edits_during_the_checks_stay(work: Work, tag: str, tmp_path: Path) -> None:
     wait = f"touch '{tmp_path}/began'; until test -e '{tmp_path}/goes-on'; do sleep 0.02; done; grep -q meanwhile app.py"
     gated = gate(work, tag, wait)
     thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
@@ -225,14 +225,14 @@ def test_neither_files_nor_index_nor_branch_of_the_agent_change(work: Work, tag:
     assert (picture(work.path), staged(work), work.sh("for-each-ref")) == (before, known, refs)
 
 
-def test_the_checkout_is_used_again_and_what_a_check_left_in_it_is_gone(work: Work, tag: str) -> None:
+def test_the_checkout_is_reused_without_leftovers_of_checks(work: Work, tag: str) -> None:
     gated = gate(work, tag, "test ! -e left -a ! -e ~/left && touch left ~/left && grep -q fixed app.py")
     assert ended(gated).failing_tests == 0
     write(work.path, {"app.py": "fixed\n"})
     assert ended(gated, active=True).why == "every check that ran passes"
 
 
-def test_set_up_never_runs_at_a_stop_as_it_could_leave_what_no_commit_shows(work: Work, tag: str, tmp_path: Path) -> None:
+def test_setup_never_runs_at_a_stop(work: Work, tag: str, tmp_path: Path) -> None:
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", workspace={"setup": [f"touch '{tmp_path}/ran'"]}))
     assert (attempt.blocked, attempt.why[:26]) == (False, "setup must run again first")
     assert not (tmp_path / "ran").exists()
@@ -249,7 +249,9 @@ def hinder(work: Work, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["no commit", "no repository", "objects from elsewhere"])
-def test_where_the_files_cannot_be_laid_out_no_check_runs_and_it_may_end(work: Work, tag: str, tmp_path: Path, name: str) -> None:
+def test_if_the_files_cannot_be_checked_out_no_check_runs_and_the_agent_may_stop(
+    work: Work, tag: str, tmp_path: Path, name: str
+) -> None:
     gated = gate(work, tag, f"echo >> '{tmp_path}/ran'; exit 1")
     assert ended(gated).blocked
     hinder(work, name)
@@ -261,15 +263,13 @@ def test_where_the_files_cannot_be_laid_out_no_check_runs_and_it_may_end(work: W
     assert picture(work.path) == before
 
 
-def test_a_repository_that_lies_inside_and_a_damaged_index_are_in_nobody_s_way(work: Work, tag: str) -> None:
+def test_a_nested_repository_and_a_damaged_index_are_no_obstacles(work: Work, tag: str) -> None:
     make_repository(work.path / "vendor" / "inner", {"lib.py": "1\n"})
     Path(work.sh("rev-parse", "--git-path", "index")).write_bytes(b"nonsense")
     assert ended(gate(work, tag, "test -e vendor/inner/lib.py -a -e pkg/mod.py")).why == "every check that ran passes"
 
 
-def test_work_in_a_submodule_that_is_not_committed_cannot_be_checked(
-    tmp_path: Path, tag: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uncommitted_work_in_a_submodule_cannot_be_checked(tmp_path: Path, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     (tmp_path / "config").write_text("[protocol.file]\nallow = always\n")

@@ -55,7 +55,7 @@ def stop(steering: Steering, *, active: bool = False, session: str = "s") -> Any
     return steering.answer({"hook_event_name": "Stop", "stop_hook_active": active, "session_id": session})
 
 
-def test_a_stop_is_the_gates_to_answer() -> None:
+def test_the_gate_answers_a_stop() -> None:
     asked: list[tuple[int, bool, bool, str]] = []
     told: list[StopAttempt] = []
 
@@ -76,7 +76,7 @@ def test_a_stop_is_the_gates_to_answer() -> None:
     assert tuple(told) == steering.stops
 
 
-def test_a_stop_that_the_stream_does_not_bear_out_asks_no_gate_and_is_noted_once() -> None:
+def test_a_stop_that_the_stream_contradicts_is_recorded_once_and_not_judged() -> None:
     steering = steers(answering(blocked=True))
     assert stop(steering) == {}  # nothing was said yet
     printed(steering, "assistant", {"type": "tool_use", "id": "t", "name": "Bash", "input": {}})
@@ -89,7 +89,7 @@ def test_a_stop_that_the_stream_does_not_bear_out_asks_no_gate_and_is_noted_once
     assert [one.rule for one in steering.guarded] == [FORGED_STOP]
 
 
-def test_one_end_of_a_turn_is_judged_once_however_many_stops_come() -> None:
+def test_several_stops_of_one_turn_are_judged_once() -> None:
     steering = steers(answering(blocked=True))
     says(steering)
     assert [stop(steering) for _ in range(5)] == [SENT_BACK] * 5
@@ -100,7 +100,7 @@ def test_one_end_of_a_turn_is_judged_once_however_many_stops_come() -> None:
     assert len(steering.stops) == 2
 
 
-def test_a_stop_after_which_the_agent_went_on_by_itself_does_not_count() -> None:
+def test_a_stop_after_which_the_agent_continued_by_itself_does_not_count() -> None:
     before: list[int] = []
 
     def gate(attempts: Sequence[StopAttempt], _active: bool, _full: bool, _said: str) -> tuple[StopAttempt, str]:
@@ -116,14 +116,14 @@ def test_a_stop_after_which_the_agent_went_on_by_itself_does_not_count() -> None
     assert (len(steering.stops), before) == (1, [0, 0])
 
 
-def test_a_session_that_is_to_end_may_stop_unasked() -> None:
+def test_a_session_that_has_to_end_may_stop_without_checks() -> None:
     steering = steers(answering(blocked=True))
     steering.observe(ContextUse(tokens=90_000, peak=90_000, window=100_000))
     says(steering)
     assert stop(steering) == {}
 
 
-def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
+def test_attempts_are_bounded_and_a_broken_gate_allows_the_stop() -> None:
     steering = steers(answering(blocked=False))
     for _ in range(STOPS_KEPT + 5):
         says(steering)
@@ -140,7 +140,7 @@ def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
 
 
 @pytest.mark.feature("X7")
-def test_hooks_that_fall_silent_are_known_by_a_call_that_succeeded_and_an_end_that_nobody_asked_about() -> None:
+def test_silent_hooks_are_detected_by_a_successful_call_and_an_unasked_end() -> None:
     steering = steers(answering(blocked=False))
     called = ToolInvocation("t", "Bash", {}, "m")
     steering.answer({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"})
@@ -158,7 +158,7 @@ def test_hooks_that_fall_silent_are_known_by_a_call_that_succeeded_and_an_end_th
 
 @pytest.mark.feature("X7")
 @pytest.mark.parametrize("first", ["the hook", "the model"])
-def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cli_s_own(first: str) -> None:
+def test_a_prompt_event_after_the_models_answer_is_not_accepted(first: str) -> None:
     steering, place = steers(answering(blocked=False)), cast("LoopContext", SimpleNamespace(worktree="/nest/tree"))
     listener = ClaudeListener(Order(place, loop_state("b" * 40), "", ""), {}, ClaudeReader(), None, steering)
     parts = [
@@ -170,7 +170,7 @@ def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cl
     assert listener.deaf is (first == "the model")
 
 
-def test_of_a_long_message_the_gate_hears_the_end_where_agents_say_that_they_are_done() -> None:
+def test_the_gate_gets_the_end_of_a_long_message() -> None:
     heard: list[str] = []
 
     def gate(_before: object, _active: bool, _full: bool, said: str) -> tuple[StopAttempt, str]:

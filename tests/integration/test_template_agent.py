@@ -70,7 +70,7 @@ def call(work: LoopWork, prompt: str = "go on", state: LoopState | None = None, 
     ("prompt", "options", "reads"),
     [("stdin", (), "cat"), ("argument", ("--say", "{prompt}"), 'printf %s "$2"'), ("file", ("{prompt_file}",), 'cat "$1"')],
 )
-def test_the_prompt_arrives_as_it_was_written(tmp_path: Path, prompt: Any, options: tuple[str, ...], reads: str) -> None:
+def test_the_prompt_arrives_unchanged(tmp_path: Path, prompt: Any, options: tuple[str, ...], reads: str) -> None:
     told = "Do 'this' \"now\"; $(touch hacked) `touch hacked` {model} {prompt}\nand that. ä"
     agent = program(tmp_path / "agent", f'{reads} > "$here/prompt"; pwd > "$here/folder"; echo "I did."')
     work = loop(tmp_path, str(agent), *options, prompt=prompt)
@@ -82,7 +82,7 @@ def test_the_prompt_arrives_as_it_was_written(tmp_path: Path, prompt: Any, optio
 
 
 @pytest.mark.feature("O2")
-def test_a_program_that_takes_no_system_text_is_given_it_first(tmp_path: Path) -> None:
+def test_a_program_without_system_text_gets_it_before_the_prompt(tmp_path: Path) -> None:
     work = loop(tmp_path, str(program(tmp_path / "agent", "cat")), prompt="stdin")
     claude.call_agent(Order(work.context, work.state, "go on", work.start, system="You work unattended."))
     assert (
@@ -101,7 +101,7 @@ def test_a_prompt_beyond_what_an_argument_holds_is_refused_and_goes_by_file_or_s
         assert call(loop(tmp_path / prompt, str(agent), *options, prompt=prompt), long).final_text == str(len(long))
 
 
-def test_it_sees_its_own_variables_and_nobody_else_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_gets_only_its_own_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MINE", "OTHERS"):
         monkeypatch.setenv(name, "value-of-" + name)
     work = loop(tmp_path, "sh", environment=("OPENAI_*",), agent={"environment": ["MINE"]})
@@ -111,7 +111,7 @@ def test_it_sees_its_own_variables_and_nobody_else_s(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("long", ["", "x" * 9000 + "\n"])
-def test_a_program_that_repeats_its_prompt_has_not_said_it(tmp_path: Path, long: str) -> None:
+def test_a_repeated_prompt_is_not_part_of_the_final_text(tmp_path: Path, long: str) -> None:
     told = f"{long}Mend it.\nWhen it is true, end with <promise>COMPLETE</promise> on a line of its own.\nThat is all.\n"
     agent = program(tmp_path / "agent", 'cat; echo "no answer"')
     assert call(loop(tmp_path / "a", str(agent)), told).final_text == "no answer"
@@ -124,13 +124,13 @@ def test_a_program_that_repeats_its_prompt_has_not_said_it(tmp_path: Path, long:
 # --- the end --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_program_that_fails_is_told_of_in_its_own_words(tmp_path: Path) -> None:
+def test_a_failing_program_is_reported_in_its_own_words(tmp_path: Path) -> None:
     agent = program(tmp_path / "agent", "echo half; echo 'the disk is full' >&2; exit 3")
     made = call(loop(tmp_path, str(agent)))
     assert (made.outcome, made.exit_code, made.error, made.final_text) == ("crashed", 3, "the disk is full", "half")
 
 
-def test_a_program_with_events_that_falls_silent_is_ended_as_hung(tmp_path: Path) -> None:
+def test_a_silent_program_with_events_is_ended_as_hung(tmp_path: Path) -> None:
     agent = program(tmp_path / "agent", 'echo \'{"type":"turn.started"}\'; sleep 60')
     made = call(loop(tmp_path, str(agent), output="codex", claude={"idle_timeout_minutes": 0.01}))
     assert (made.outcome, made.turns) == ("hung", 1)
@@ -143,14 +143,14 @@ def test_a_program_without_events_may_be_silent_until_its_time_is_up(tmp_path: P
     assert call(loop(tmp_path / "b", str(slow), limits={"wall_clock_hours": 0.0003})).outcome == "timed_out"
 
 
-def test_a_cancelled_call_ends_at_once_and_is_no_call(tmp_path: Path) -> None:
+def test_a_cancelled_call_ends_at_once_and_is_not_recorded(tmp_path: Path) -> None:
     work = loop(tmp_path, str(program(tmp_path / "agent", "sleep 60")))
     with pytest.raises(Cancelled):
         call(work, stopped=True)
     assert finished_call(CallFolder(work.context.folder.call(1, 1), work.state.uid)) is None
 
 
-def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: Path) -> None:
+def test_a_transient_error_before_any_work_is_retried(tmp_path: Path) -> None:
     words = {"too many requests": AgentOutcome.RATE_LIMITED}
     refuses = program(tmp_path / "agent", "echo 'Too Many Requests' >&2; exit 1")
     work = loop(tmp_path / "a", str(refuses), words=words)
@@ -162,7 +162,7 @@ def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: 
     assert made.outcome == "rate_limited", "it has worked, as the tree tells, so it is not made again in silence"
 
 
-def test_tool_calls_are_told_while_they_happen_and_destruction_ends_the_session(tmp_path: Path) -> None:
+def test_tool_calls_are_published_live_and_destruction_ends_the_session(tmp_path: Path) -> None:
     command = {"id": "1", "type": "command_execution", "command": "/bin/bash -lc 'rm -rf .git'", "exit_code": 0}
     for when in ("started", "completed"):
         (tmp_path / when).write_text(json.dumps({"type": f"item.{when}", "item": command}) + "\n")
@@ -177,7 +177,7 @@ def test_tool_calls_are_told_while_they_happen_and_destruction_ends_the_session(
 
 
 @pytest.mark.feature("E6")
-def test_an_agent_that_tells_its_dollars_ends_at_its_next_tool_call_once_the_loops_are_used_up(tmp_path: Path) -> None:
+def test_an_agent_with_costs_ends_at_the_next_tool_call_beyond_the_budget(tmp_path: Path) -> None:
     finish = {"type": "step_finish", "part": {"cost": 2, "tokens": {"input": 10}, "reason": "tool-calls"}}
     tool = {"type": "tool_use", "part": {"callID": "1", "tool": "bash", "state": {"input": {"command": "ls"}}}}
     (tmp_path / "told").write_text("".join(f"{json.dumps(line)}\n" for line in (finish, tool)))
@@ -242,7 +242,7 @@ def test_kill_9_of_the_driver_repeats_only_what_had_not_ended(
 # --- finding them -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_repository_s_own_agents_are_found_and_take_the_place_of_ours(tmp_path: Path) -> None:
+def test_a_repositorys_agents_replace_built_in_ones(tmp_path: Path) -> None:
     place = tmp_path / ".helmsman" / "agents"
     place.mkdir(parents=True)
     (place / "mine.toml").write_text('name = "mine"\ncommand = ["mine", "run"]\n')
@@ -265,7 +265,7 @@ def test_a_repository_s_own_agents_are_found_and_take_the_place_of_ours(tmp_path
             find_agent(tmp_path, named[name])
 
 
-def test_a_program_s_path_is_seen_from_the_repository_s_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_programs_path_is_relative_to_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = program(tmp_path / "tools", "echo")
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")

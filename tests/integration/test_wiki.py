@@ -52,17 +52,17 @@ def wiki(work: LoopWork) -> Path:
 
 def pages_of(work: LoopWork) -> dict[str, bytes]:
     """Pages that are kept up to date."""
-    return {name: text for name, text in everything(wiki(work)).items() if "/" not in name}
+    return {name: text for name, text in files_of(wiki(work)).items() if "/" not in name}
 
 
-def everything(folder: Path) -> dict[str, bytes]:
+def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: LoopWork) -> None:
+def test_it_is_next_to_the_loops_and_generated_from_the_project(work: LoopWork) -> None:
     update_wiki(work.context, completed(work))
     assert wiki(work) == work.repository.common / "helmsman" / "wiki"
     pages = pages_of(work)
@@ -73,7 +73,7 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Loo
     assert b"> - MUST NOT: Never edit generated files. (line 1)" in pages[CONSTRAINTS]
 
 
-def test_without_the_wish_for_a_wiki_nothing_is_written(work: LoopWork) -> None:
+def test_without_the_setting_nothing_is_written(work: LoopWork) -> None:
     state = work.state.model_copy(update={"ending": STOP})
     update_wiki(work.context, state)
     copy_wiki(work.context, state)
@@ -81,7 +81,7 @@ def test_without_the_wish_for_a_wiki_nothing_is_written(work: LoopWork) -> None:
     assert not (work.path / ".helmsman").exists()
 
 
-def test_a_persons_edits_stay_and_our_parts_are_renewed(work: LoopWork) -> None:
+def test_a_persons_edits_stay_and_our_parts_are_regenerated(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.context, state)
     page = wiki(work) / MAP
@@ -98,7 +98,7 @@ def test_a_persons_edits_stay_and_our_parts_are_renewed(work: LoopWork) -> None:
     assert "tests last" in (wiki(work) / CONSTRAINTS).read_text()
 
 
-def test_a_page_that_cannot_be_read_is_told_and_left(work: LoopWork) -> None:
+def test_an_unreadable_page_is_reported_and_left(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.context, state)
     (wiki(work) / INDEX).write_bytes(b"\xff\n")
@@ -112,11 +112,11 @@ def test_no_secret_gets_into_the_wiki(work: LoopWork, monkeypatch: pytest.Monkey
     head = commit(work.path, "leak", {"s3cr3t-of-the-shop/README.md": "It is here.\n"})
     state = completed(work, "s3cr3t-of-the-shop as it is").model_copy(update={"head": head})
     update_wiki(work.context, state)
-    assert not any(b"s3cr3t" in content for content in everything(wiki(work)).values())
+    assert not any(b"s3cr3t" in content for content in files_of(wiki(work)).values())
     assert "[SHOP_TOKEN]" in (wiki(work) / MAP).read_text()
 
 
-def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: LoopWork) -> None:
+def test_names_with_invalid_utf_8_or_line_breaks_are_harmless(work: LoopWork) -> None:
     (work.path / os.fsdecode(b"\xff")).mkdir()
     (work.path / os.fsdecode(b"\xff") / "README.md").write_text("x")
     head = commit(work.path, "odd", {"a\nb/README.md": "Odd.\n", "-x/README.md": "Dashed.\n", ":(top)/README.md": ""})
@@ -131,7 +131,7 @@ def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_i
     state = completed(work, "A table", "One file")
     name = f"{LOOP}-{state.uid[:8]}"
     update_wiki(work.context, state)
-    pages = everything(wiki(work))
+    pages = files_of(wiki(work))
     assert set(pages) - {INDEX, SPEC, MAP, CONSTRAINTS} == {
         *(f"loops/{name}/{SUMMARY}", f"loops/{name}/{ITERATIONS}", f"decisions/{name}.md"),
     }
@@ -140,29 +140,29 @@ def test_a_completed_loop_is_archived_once_with_its_decisions_and_found_in_the_i
     assert f"[{name}](loops/{name}/{SUMMARY})\n" in pages[INDEX].decode()
     assert f"[{name}](decisions/{name}.md)" in pages[INDEX].decode()
     update_wiki(work.context, state.model_copy(update={"iteration": 7}))
-    assert everything(wiki(work)) == pages
+    assert files_of(wiki(work)) == pages
 
 
-def test_an_archive_is_never_written_again_whatever_became_of_it(work: LoopWork) -> None:
+def test_an_archive_is_never_written_again(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.context, state)
     (wiki(work) / "loops" / f"{LOOP}-{state.uid[:8]}" / ITERATIONS).unlink()
-    before = everything(wiki(work))
+    before = files_of(wiki(work))
     update_wiki(work.context, state)
-    assert everything(wiki(work)) == before
+    assert files_of(wiki(work)) == before
 
 
-def test_who_died_between_archive_and_index_goes_on_also_without_the_worktree(work: LoopWork) -> None:
+def test_a_crash_between_archive_and_index_is_recovered_without_the_worktree(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.context, state)
-    whole = everything(wiki(work))
+    whole = files_of(wiki(work))
     (wiki(work) / INDEX).unlink()
     remove_worktree(work.repository, work.path)
     update_wiki(work.context, state)
-    assert everything(wiki(work)) == whole
+    assert files_of(wiki(work)) == whole
 
 
-def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: LoopWork) -> None:
+def test_a_later_loop_of_the_same_name_has_its_own_archive(work: LoopWork) -> None:
     first = completed(work)
     update_wiki(work.context, first)
     update_wiki(work.context, first.model_copy(update={"uid": "another0uid"}))
@@ -174,15 +174,15 @@ def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: LoopWork)
 # --- for an agent -------------------------------------------------------------------------------------------------
 
 
-def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: LoopWork) -> None:
+def test_the_agent_gets_a_read_only_copy_that_is_never_committed(work: LoopWork) -> None:
     state = completed(work)
     prepare(work.context, state, NOW)
     update_wiki(work.context, state)
     copy_wiki(work.context, state)
     laid = work.path / ".helmsman" / "wiki"
-    copied = everything(laid)
+    copied = files_of(laid)
     assert copied.pop(".gitignore") == b"*\n"
-    assert copied == everything(wiki(work))
+    assert copied == files_of(wiki(work))
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o444 for path in laid.rglob("*.md"))
     assert dirty_paths(work.path) == ()
     work.sh("add", "--all", ".")
@@ -201,7 +201,7 @@ LAID = {
 
 
 @pytest.mark.parametrize("deed", LAID)
-def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
+def test_an_agents_files_in_it_are_replaced_and_nothing_outside_is_touched(
     work: LoopWork, tmp_path: Path, deed: str
 ) -> None:
     (tmp_path / "outside").mkdir()
@@ -210,21 +210,21 @@ def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
     update_wiki(work.context, state)
     shell(work.path, LAID[deed].format(outside=tmp_path / "outside"))
     prepare(work.context, state, NOW)
-    assert everything(tmp_path / "outside") == {"precious.md": b"x"}
+    assert files_of(tmp_path / "outside") == {"precious.md": b"x"}
     laid = work.path / ".helmsman" / "wiki"
     assert not laid.is_symlink()
     assert not laid.parent.is_symlink()
-    assert everything(laid).keys() == {".gitignore", *everything(wiki(work))}
+    assert files_of(laid).keys() == {".gitignore", *files_of(wiki(work))}
 
 
-def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work: LoopWork) -> None:
+def test_links_are_not_copied_and_the_copy_is_bounded(work: LoopWork) -> None:
     state = completed(work)
     update_wiki(work.context, state)
     (wiki(work) / "link.md").symlink_to("/etc/hostname")
     for number in range(10):
         (wiki(work) / f"mine-{number}.md").write_text("x" * 200_000)
     prepare(work.context, state, NOW)
-    laid = everything(work.path / ".helmsman" / "wiki")
+    laid = files_of(work.path / ".helmsman" / "wiki")
     assert INDEX in laid
     assert "link.md" not in laid
     assert sum(map(len, laid.values())) <= 1_000_010
