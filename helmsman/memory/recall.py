@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from helmsman.memory.estimates import format_estimate
-from helmsman.memory.words import terms
 from helmsman.plain import clean
 from helmsman.prompts import render
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Reminder, Subject, Tier
@@ -37,8 +36,6 @@ LEAST = 0.2
 it comes from the same type of work.
 """
 POWER = 4  # exponent of relevance against a lesson's quality: certain but irrelevant lessons help nobody
-ALIKE = 0.7
-"""Share of common words at which only the better one of two lessons is kept, even if the other words make them opposites."""
 
 _HEADINGS = {
     LessonKind.CONVENTION: "How this project does things:",
@@ -73,16 +70,23 @@ class _Weighed(NamedTuple):
 
 
 def reminders(hits: Iterable[SearchHit], subject: Subject, now: datetime, allowance: int) -> tuple[Reminder, ...]:
-    """Choose the best of the found lessons, in at most `allowance` tokens.
+    """Choose the best of the found lessons, limited by number of each sort, in at most `allowance` tokens.
 
     Lessons of this project come before those of others, and antipatterns last.
     """
-    # each lesson once, as it fits best, whichever way it was come upon
+    # each lesson once, with its best match, however it was found
     best = {hit.lesson.id: hit for hit in sorted(hits, key=lambda hit: hit.text)}
-    weighed = (_score(hit, subject) for hit in best.values())
-    relevant = [hit for hit in weighed if hit is not None]
-    relevant.sort(key=lambda hit: (-hit.score, -hit.lesson.updated_at.timestamp(), hit.lesson.id))
-    chosen = _choose(relevant, subject, now, allowance)
+    relevant = [weighed for hit in best.values() if (weighed := _score(hit, subject))]
+    relevant.sort(key=lambda item: (-item.score, -item.lesson.updated_at.timestamp(), item.lesson.id))
+    room_left = {True: MOST_ANTIPATTERNS, False: MOST_LESSONS}
+    chosen: list[tuple[_Weighed, Reminder]] = []
+    for candidate in relevant:
+        lesson, why = candidate.lesson, _reasons(candidate, subject, now)
+        reminder = Reminder(lesson=lesson.id, kind=lesson.kind, text=lesson.text, why=why, score=round(candidate.score, 4))
+        earlier = [reminder for _, reminder in chosen]
+        if room_left[candidate.warns] and reminders_cost([*earlier, reminder]) <= allowance:
+            room_left[candidate.warns] -= 1
+            chosen.append((candidate, reminder))
     return tuple(reminder for _, reminder in sorted(chosen, key=lambda pair: (pair[0].warns, not pair[0].own)))
 
 
@@ -112,42 +116,22 @@ def _score(hit: SearchHit, subject: Subject) -> _Weighed | None:
     return _Weighed(hit, own, tests, score) if relevance >= LEAST else None
 
 
-def _choose(ranked: Sequence[_Weighed], subject: Subject, now: datetime, allowance: int) -> list[tuple[_Weighed, Reminder]]:
-    """Take lessons from the best on, limited by number of each sort, without duplicates, within the allowance."""
-    room_left = {True: MOST_ANTIPATTERNS, False: MOST_LESSONS}
-    chosen: list[tuple[_Weighed, Reminder]] = []
-    chosen_words: list[tuple[LessonKind, frozenset[str]]] = []
-    for candidate in ranked:
-        kind, words = candidate.lesson.kind, frozenset(terms(candidate.lesson.text))
-        # only of the same kind: a warning may have the words of a strategy, and both are needed
-        repeated = any(
-            kind is other and len(words & other_words) >= ALIKE * len(words | other_words) for other, other_words in chosen_words
-        )
-        if repeated or not room_left[candidate.warns]:
-            continue
-        lesson, same_type = candidate.lesson, candidate.lesson.task_type is subject.task_type
-        verb = "fails" if candidate.tests == 1 else "fail"
-        failing = f"{candidate.tests} of its {plural(len(lesson.tests), 'test')} {verb} now"
-        has_class = lesson.failure is not None and lesson.failure in subject.failures
-        reasons = (
-            "of this project" if candidate.own else "of another project",
-            f"{'the same' if same_type else 'another'} type of work ({lesson.task_type})",
-            f"{plural(candidate.hit.words, 'word')} in common with the goal, {candidate.hit.text:.0%} by weight",
-            failing if candidate.tests else "",
-            f"its class of failure ({lesson.failure}) occurs now" if has_class else "",
-            f"confidence {lesson.confidence:.2f}",
-            f"{lesson.successes} of {plural(lesson.uses, 'use')} went well",
-            f"seen {plural(max((now - lesson.updated_at).days, 0), 'day')} ago",
-        )
-        why = "; ".join(filter(None, reasons))
-        reminder = Reminder(lesson=lesson.id, kind=kind, text=lesson.text, why=why, score=round(candidate.score, 4))
-        if reminders_cost([*(earlier for _, earlier in chosen), reminder]) <= allowance:
-            room_left[candidate.warns] -= 1
-            chosen.append((candidate, reminder))
-            chosen_words.append((kind, words))
-        if not any(room_left.values()):
-            break
-    return chosen
+def _reasons(candidate: _Weighed, subject: Subject, now: datetime) -> str:
+    """Why a lesson was chosen, for people."""
+    lesson, hit = candidate.lesson, candidate.hit
+    verb = "fails" if candidate.tests == 1 else "fail"
+    has_class = lesson.failure is not None and lesson.failure in subject.failures
+    reasons = (
+        "of this project" if candidate.own else "of another project",
+        f"{'the same' if lesson.task_type is subject.task_type else 'another'} type of work ({lesson.task_type})",
+        f"{plural(hit.words, 'word')} in common with the goal, {hit.text:.0%} by weight",
+        f"{candidate.tests} of its {plural(len(lesson.tests), 'test')} {verb} now" if candidate.tests else "",
+        f"its class of failure ({lesson.failure}) occurs now" if has_class else "",
+        f"confidence {lesson.confidence:.2f}",
+        f"{lesson.successes} of {plural(lesson.uses, 'use')} went well",
+        f"seen {plural(max((now - lesson.updated_at).days, 0), 'day')} ago",
+    )
+    return "; ".join(filter(None, reasons))
 
 
 def lessons_section(recalled: Recalled) -> str:
