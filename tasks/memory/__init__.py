@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -47,14 +47,15 @@ LENGTH = 16  # characters of the id: enough to be unique
 def open_store(url: str, now: datetime) -> Generator[Store]:
     """Open a store for the block; an empty URL is the user's own file. Raises TransientError if that fails."""
     if _is_server(url):
-        from tasks.memory.postgres import open_server  # imports the database library
+        from tasks.memory.postgres import PostgresServer  # imports the database library
 
-        opened = open_server(url)
+        store = PostgresServer(url)
     else:
         from tasks.memory.sqlite import open_file
 
-        opened = open_file(_file_of(url), now, ours=not url)
-    with opened as store:
+        store = open_file(_file_of(url), now, ours=not url)
+    with closing(store):
+        store.migrate()
         yield store
 
 
@@ -64,7 +65,7 @@ def open_for_reading(url: str) -> Generator[Reads | None]:
 
     Does not create, repair or migrate it.
     """
-    store: Store | None = None
+    store = None
     if _is_server(url):
         from tasks.memory.postgres import PostgresServer
 
@@ -73,11 +74,8 @@ def open_for_reading(url: str) -> Generator[Reads | None]:
         from tasks.memory.sqlite import SqliteFile
 
         store = SqliteFile(file, read_only=True)
-    try:
+    with closing(store) if store else nullcontext():
         yield store if store and store.is_of_this_version() else None
-    finally:
-        if store:
-            store.close()
 
 
 def memory_url(configured: str) -> str:

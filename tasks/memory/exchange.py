@@ -6,11 +6,10 @@ The document's SHA-256 is computed from its canonical form without the checksum:
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import Connection, select
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 FORMAT = "helmsman-memory"
 VERSION = 1
 LONGEST_FILE = 256 * 2**20  # bytes; more than a hundred thousand lessons
-AT_A_TIME = 500
-"""Records in one transaction, which limits the wait of loops. An interrupted import can be repeated."""
 SECTIONS = {
     "episodes": select(tables.episodes.c.body).order_by(tables.episodes.c.number),
     "guardrails": select(tables.guardrails.c.body).order_by(tables.guardrails.c.id),
@@ -38,7 +35,8 @@ SECTIONS = {
 }
 
 Fate = Literal["added", "replaced", "kept"]
-R = TypeVar("R", bound=BaseModel)
+Merged = dict[str, int]
+"""Number of records of one section that were added, replaced (the file's were newer), or kept."""
 
 
 class Content(BaseModel, extra="forbid"):
@@ -52,10 +50,6 @@ class Content(BaseModel, extra="forbid"):
     guardrails: list[Guardrail]
     lessons: list[Lesson]
     summaries: list[Summary]
-
-
-Merged = dict[str, int]
-"""Number of records of one section that were added, replaced (the file's were newer), or kept."""
 
 
 def export_text(connection: Connection) -> str:
@@ -77,68 +71,44 @@ def _canonical(value: Any) -> str:
 
 def read(file: Path) -> Content:
     """Read and validate a whole document. Raises OperatorError with the location of an error."""
-    document = _load_document(file)
-    version, signed = document.get("version"), document.get("sha256")
-    if type(version) is int and version > VERSION:
-        problem, expected = "it was written by a newer version of this program", f"version {VERSION} at most"
-        raise _rejection(problem, expected=expected, found=f"version {version}"[:100], remedy="update this program")
-    checksum = _checksum(document)
-    if signed != checksum:
-        remedy = "it was changed or truncated after the export: export it again"
-        raise _rejection("sha256 does not match", expected=checksum, found=clean(repr(signed))[:100], remedy=remedy)
     try:
-        content = Content.model_validate(document)
+        with file.open("rb") as handle:
+            return _parse(handle.read(LONGEST_FILE + 1))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         location = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
-        raise _rejection(f"{clean(location)[:200]} is wrong", found=clean(first["msg"])[:200]) from None
-    cleaned = {"guardrails": [*map(_clean_record, content.guardrails)], "lessons": [*map(_clean_record, content.lessons)]}
-    return content.model_copy(update=cleaned)
+        problem = f"{location or 'the document'}: {first['msg']}"
+    except (OSError, ValueError, RecursionError) as error:  # includes invalid UTF-8 and JSON
+        problem = str(error)
+    raise OperatorError(
+        "nothing was imported",
+        expected=f"a complete file that `helmsman memory export` of this version or an earlier one wrote, at {clean(str(file))}",
+        found=clean(problem)[:300],
+        remedy="export it again, or update this program",
+    )
 
 
-def _load_document(file: Path) -> dict[str, Any]:
-    try:
-        with file.open("rb") as handle:
-            raw = handle.read(LONGEST_FILE + 1)
-    except OSError as error:
-        raise _rejection("the file cannot be read", found=clean(str(error))) from None
+def _parse(raw: bytes) -> Content:
     if len(raw) > LONGEST_FILE:
-        raise _rejection("the file is too big", expected=f"{LONGEST_FILE >> 20} MiB at most", found="more")
-    try:
-        document: Any = json.loads(raw)
-    except (ValueError, RecursionError) as error:  # includes invalid UTF-8
-        raise _rejection(f"{clean(file.name)} is not a complete JSON document", found=clean(str(error))[:200]) from None
-    if not isinstance(document, dict):
-        raise _rejection(f"{clean(file.name)} is not an exported memory", expected="a JSON object", found=type(document).__name__)
-    return cast("dict[str, Any]", document)
+        raise ValueError(f"more than {LONGEST_FILE >> 20} MiB")
+    document: Any = json.loads(raw)
+    content = Content.model_validate(document)
+    if content.sha256 != _checksum(document):
+        raise ValueError("another sha256: the file was changed or truncated after the export")
+    return content
 
 
-def _clean_record(record: R) -> R:
-    """Remove terminal control characters from texts for an agent, without changing their length."""
-    names = [name for name in ("text", "detail", "instruction", "trigger", "origin") if hasattr(record, name)]
-    return record.model_copy(update={name: "\n".join(map(clean, getattr(record, name).split("\n"))) for name in names})
-
-
-def _rejection(problem: str, *, expected: str = "", found: str = "", remedy: str = "") -> OperatorError:
-    default = "give a file that `helmsman memory export` wrote"
-    return OperatorError(f"nothing was imported: {problem}", expected=expected, found=found, remedy=remedy or default)
-
-
-def merge(transactions: Callable[[], AbstractContextManager["Change"]], content: Content) -> dict[str, Merged]:
+def merge(change: "Change", content: Content) -> dict[str, Merged]:
     """Merge validated content into the store. Returns the counts by section."""
 
-    def merge_section(records: Sequence[R], put: Callable[["Change", R], Fate]) -> Merged:
-        count: Counter[str] = Counter(added=0, replaced=0, kept=0)
-        for first in range(0, len(records), AT_A_TIME):
-            with transactions() as change:
-                count.update(put(change, record) for record in records[first : first + AT_A_TIME])
-        return dict(count)
+    def count(fates: Iterable[Fate]) -> Merged:
+        return {"added": 0, "replaced": 0, "kept": 0, **Counter(fates)}
 
     return {
-        "lessons": merge_section(content.lessons, _merge_lesson),
-        "guardrails": merge_section(content.guardrails, _merge_guardrail),
-        "episodes": merge_section(content.episodes, lambda change, record: "added" if change.put_episode(record) else "kept"),
-        "summaries": merge_section(content.summaries, lambda change, record: "added" if change.put_summary(record) else "kept"),
+        "lessons": count(_merge_lesson(change, lesson) for lesson in content.lessons),
+        "guardrails": count(_merge_guardrail(change, guardrail) for guardrail in content.guardrails),
+        "episodes": count("added" if change.put_episode(episode) else "kept" for episode in content.episodes),
+        "summaries": count("added" if change.put_summary(summary) else "kept" for summary in content.summaries),
     }
 
 

@@ -68,17 +68,6 @@ class PostgresServer(Store):
             return int(connection.scalar(_SIZE) or 0), (), ()
 
 
-@contextmanager
-def open_server(url: str) -> Generator[Store]:
-    """Open and migrate the store in the database of this URL."""
-    server = PostgresServer(url)
-    try:
-        server.migrate()
-        yield server
-    finally:
-        server.close()
-
-
 def _parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)

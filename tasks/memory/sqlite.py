@@ -94,8 +94,7 @@ def _configure_reader(connection: sqlite3.Connection, _: ConnectionPoolEntry) ->
 # --- opening ------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def open_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
+def open_file(file: Path, now: datetime, *, ours: bool) -> SqliteFile:
     """Open the file's store: checked, repaired if damaged, and migrated. A folder that is not `ours` keeps its mode."""
     warnings = list[str]()
     with _reporting_disk_faults(file):
@@ -106,17 +105,13 @@ def open_file(file: Path, now: datetime, *, ours: bool) -> Generator[Store]:
     for _ in range(ATTEMPTS):
         try:
             database = _open_checked(file, now, warnings, new=new)
-            break
         except Damaged:
             with _reporting_disk_faults(file):
                 warnings += _restore(file, now)
-    else:
-        raise TransientError("the memory store is damaged and could not be repaired", expected=f"a working disk at {file}")
-    database.warnings = tuple(warnings)
-    try:
-        yield database
-    finally:
-        database.close()
+        else:
+            database.warnings = tuple(warnings)
+            return database
+    raise TransientError("the memory store is damaged and could not be repaired", expected=f"a working disk at {file}")
 
 
 def _open_checked(file: Path, now: datetime, warnings: list[str], *, new: bool) -> SqliteFile:

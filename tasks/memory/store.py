@@ -249,7 +249,9 @@ class Store(Reads):
 
     def import_(self, file: Path) -> dict[str, exchange.Merged]:
         """Merge an exported document. Raises OperatorError with the location, without changes, if it is invalid."""
-        return exchange.merge(self.change, exchange.read(file))
+        content = exchange.read(file)
+        with self.change() as change:
+            return exchange.merge(change, content)
 
 
 def _to_json(record: BaseModel) -> str:

@@ -177,10 +177,10 @@ def _lessons(**parts: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
-    (_with(format="something else"), "format is wrong"),
-    (_with(version=2), "written by a newer version of this program"),
-    (_less("lessons"), "lessons is wrong"),
-    (_lessons(confidence=2), r"lessons\[5\].confidence is wrong"),
+    (_with(format="something else"), "format: Input should be"),
+    (_with(version=2), "version: Input should be less than or equal to 1"),
+    (_less("lessons"), "lessons: Field required"),
+    (_lessons(confidence=2), r"lessons\[5\].confidence: "),
     (_with(guardrails=[{"id": "\x1b[2J"}]), r"guardrails\[0\]"),
 ]
 
@@ -198,12 +198,12 @@ def test_an_invalid_document_changes_nothing_and_names_the_location(
 
 
 RAW: list[tuple[Callable[[bytes], bytes], str]] = [
-    (lambda raw: raw.replace(b"kiln", b"oven", 1), "sha256 does not match"),
-    (lambda raw: raw[: len(raw) // 2], "not a complete JSON document"),
-    (lambda _: b"[" * 100_000, "not a complete JSON document"),
-    (lambda raw: raw.replace(b'"seconds": 60.0', b'"seconds": 1e999', 1), "sha256 does not match"),
-    (lambda _: b"[1, 2]", "not an exported memory"),
-    (lambda _: b'{"format": "helmsman-memory", "version": 1}', "does not match"),
+    (lambda raw: raw.replace(b"kiln", b"oven", 1), "another sha256"),
+    (lambda raw: raw[: len(raw) // 2], r"\(char \d+\)"),
+    (lambda _: b"[" * 100_000, "recursion"),
+    (lambda raw: raw.replace(b'"seconds": 60.0', b'"seconds": 1e999', 1), "another sha256"),
+    (lambda _: b"[1, 2]", "the document: Input should be"),
+    (lambda _: b'{"format": "helmsman-memory", "version": 1}', "exported_at: Field required"),
 ]
 
 
@@ -223,11 +223,14 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     file = tmp_path / "memory.json"
     file.touch()
     os.truncate(file, 2**40)
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="too big"):
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="more than 256 MiB"):
         store.import_(file)
 
 
 @pytest.mark.parametrize("name", ["nowhere.json", ""])
 def test_an_unreadable_file_is_named(tmp_path: Path, name: str) -> None:
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="cannot be read"):
+    with (
+        open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store,
+        pytest.raises(OperatorError, match="No such file|Is a directory"),
+    ):
         store.import_(tmp_path / name)
