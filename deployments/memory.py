@@ -24,7 +24,7 @@ from helmsman.memory.guardrail_effect import effect_text, verdict
 from helmsman.plain import clean, shorten
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.loop.configure import read_user_layer
-from tasks.memory import Store, delete_guardrail, guardrails_path, memory_url, open_store, project_id
+from tasks.memory import Store, guardrails_path, memory_url, open_store, project_id, write_guardrails
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
 from tasks.system.environment import own_environment
@@ -232,13 +232,15 @@ def forget(repo: Path, name: str, *, yes: bool, as_json: bool) -> None:
         question = f"{clean(entry.id)}: {_text_of(entry)}\nDelete it permanently?"
         if not (yes or as_json) and has_terminal() and not confirm(question):
             raise OperatorError("nothing was deleted", remedy="pass --yes to delete without asking")
-        if isinstance(entry, Guardrail) and memory.repository and entry.project == memory.project:
-            memory.notes.extend(filter(None, [delete_guardrail(memory.repository, memory.store, entry, memory.now)]))
-        else:
-            with memory.store.change() as change:
-                gone = change.forget(entry.id)
-            if not gone:
-                memory.find(entry.id)  # deleted by another process
+        repository = memory.repository if isinstance(entry, Guardrail) and entry.project == memory.project else None
+        if repository:  # import edits of guardrails.md first: edited text of a forgotten guardrail would look like a new one
+            write_guardrails(repository, memory.store, memory.project, memory.now)
+        with memory.store.change() as change:
+            gone = change.forget(entry.id)
+        if not gone:
+            memory.find(entry.id)  # deleted by another process
+        if repository:
+            write_guardrails(repository, memory.store, memory.project, memory.now)
         memory.notes.extend(_remaining_copies(memory, entry))
     kind = GUARDRAIL if isinstance(entry, Guardrail) else "lesson"
     line = f"deleted: {kind} {clean(entry.id)}: {_text_of(entry)}"

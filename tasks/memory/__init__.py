@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmsman.errors import OperatorError, TransientError
-from tasks.memory.guardrails_file import delete_guardrail, guardrails_path, sync_edits, write_guardrails
+from tasks.memory.guardrails_file import guardrails_path, sync_edits, write_guardrails
 from tasks.memory.recalling import recall
 from tasks.repository.git import Repository, git, succeeds
 from tasks.system.environment import own_environment
@@ -27,7 +27,6 @@ __all__ = [
     "Change",
     "Reads",
     "Store",
-    "delete_guardrail",
     "guardrails_path",
     "memory_url",
     "open_for_reading",

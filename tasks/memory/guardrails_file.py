@@ -7,11 +7,10 @@ processes need no lock: the file records its source, and the next process brings
 import errno
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
 from helmsman.records.events import MemoryNoted
@@ -28,14 +27,11 @@ NAME = "guardrails.md"
 _BYTES = 4  # maximum for a character in UTF-8
 
 
-@dataclass(frozen=True)
-class ReadFile:
-    """Content of the file when it was read."""
+class ReadFile(NamedTuple):
+    """The file when it was read."""
 
-    edits: Edits | None = None  # None: the file is missing or invalid
-    data: bytes | None = None
-    usable: bool = True  # whether it may be written
-    warnings: tuple[str, ...] = ()
+    edits: Edits = Edits()
+    data: bytes | None = None  # None: it is missing
 
 
 def guardrails_path(repository: Repository) -> Path:
@@ -43,71 +39,48 @@ def guardrails_path(repository: Repository) -> Path:
     return helmsman_folder(repository.common) / NAME
 
 
-def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> ReadFile:
-    """Import edits of the file since it was written. Returns the file as read."""
-    file = read_edits(guardrails_path(repository), store.guardrails(project, retired=True), project, now)
-    edited = file.edits.changed if file.edits else ()
+def sync_edits(repository: Repository, store: "Store", project: str, now: datetime) -> ReadFile | None:
+    """Import edits of the file since it was written. Returns the file as read; None if it must not be written."""
+    path = guardrails_path(repository)
+    try:
+        file = read_edits(path, store.guardrails(project, retired=True), project, now)
+    except (OSError, UnicodeDecodeError) as error:
+        _publish_notes([_unchanged_message(path, error)])
+        return None
+    edited = file.edits.changed
     if edited:
         with store.change() as change:
             for guardrail in edited:
                 change.put_guardrail(guardrail)
     actions = ((edit, "removed" if edit.retired else "added" if edit.by == "person" else "reworded") for edit in edited)
     notes = (f"guardrails.md: a person {what} {edit.id}: {edit.instruction}" for edit, what in actions)
-    _publish_notes((*file.warnings, *notes))
-    return file
+    _publish_notes([*(f"{path}: {problem}" for problem in file.edits.problems), *notes])
+    return None if file.edits.broken else file
 
 
 def write_guardrails(repository: Repository, store: "Store", project: str, now: datetime) -> None:
-    """Import edits, then bring the file up to date; without guardrails, create no file."""
-    file = sync_edits(repository, store, project, now)
-    try:
-        _write_active(repository, store, project, file)
-    except OSError as error:
-        _publish_notes((_unchanged_message(guardrails_path(repository), error),))
-
-
-def delete_guardrail(repository: Repository, store: "Store", gone: Guardrail, now: datetime) -> str:
-    """Delete a guardrail for good from the store and the file, and import other edits of the file. Returns a message about the
-    file.
-
-    Reads the file while the guardrail is still known: later it would look like a new one.
-    """
-    file = sync_edits(repository, store, gone.project, now)
-    with store.change() as change:
-        change.forget(gone.id)
-    try:
-        changed = file.edits is not None and _write_active(repository, store, gone.project, file)
-    except OSError as error:
-        return _unchanged_message(guardrails_path(repository), error)
-    return f"{NAME} no longer has it" if changed else "; ".join(file.warnings)
-
-
-def _write_active(repository: Repository, store: "Store", project: str, seen: ReadFile) -> bool:
-    """Write the guardrails in the file's order, new ones last. Raises OSError."""
+    """Import edits, then write the guardrails in the file's order, new ones last; without guardrails, create no file."""
+    file, path = sync_edits(repository, store, project, now), guardrails_path(repository)
     active = store.guardrails(project)
-    if not seen.usable or (seen.edits is None and not active):
-        return False
-    place = {guardrail.id: at for at, guardrail in enumerate(seen.edits.guardrails)} if seen.edits else {}
+    if file is None or (file.data is None and not active):
+        return
+    place = {guardrail.id: at for at, guardrail in enumerate(file.edits.guardrails)}
     active.sort(key=lambda guardrail: place.get(guardrail.id, len(place)))
-    return write(guardrails_path(repository), render(active, seen.edits.rest if seen.edits else ""), seen)
+    try:
+        write(path, render(active, file.edits.rest), file)
+    except OSError as error:
+        _publish_notes([_unchanged_message(path, error)])
 
 
-def _publish_notes(lines: tuple[str, ...]) -> None:
-    if lines:
-        publish(MemoryNoted(lines=lines))
+def _publish_notes(lines: Iterable[str]) -> None:
+    if noted := tuple(lines):
+        publish(MemoryNoted(lines=noted))
 
 
 def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> ReadFile:
-    """Read the edits. `known`: all of the project's guardrails, including retired ones. Never raises for invalid content."""
-    try:
-        data = _read_bytes(path)
-        if data is None:
-            return ReadFile()
-        text = _normalize(data).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        return ReadFile(usable=False, warnings=(_unchanged_message(path, error),))
-    edits = read(text, known, project, now)
-    return ReadFile(edits, data, usable=not edits.broken, warnings=tuple(f"{path}: {problem}" for problem in edits.problems))
+    """Read the edits. `known`: all of the project's guardrails, including retired ones. Raises OSError, UnicodeDecodeError."""
+    data = _read_bytes(path)
+    return ReadFile() if data is None else ReadFile(read(_normalize(data).decode(), known, project, now), data)
 
 
 def write(path: Path, text: str, seen: ReadFile) -> bool:
@@ -138,5 +111,4 @@ def _read_bytes(path: Path) -> bytes | None:
 
 
 def _unchanged_message(path: Path, error: OSError | UnicodeDecodeError) -> str:
-    reason = error.strerror if isinstance(error, OSError) else f"bytes that are not UTF-8 ({error.reason})"
-    return f"{path} was not changed: {reason}"
+    return f"{path} was not changed: {getattr(error, 'strerror', None) or error}"

@@ -57,7 +57,7 @@ def test_it_is_in_the_common_folder_of_all_worktrees_and_never_committed(tmp_pat
 
 def test_a_missing_file_has_no_edits_and_is_created_with_its_folder(path: Path) -> None:
     found = seen(path)
-    assert (found.edits, found.warnings, found.usable) == (None, (), True)
+    assert found == ReadFile()
     assert not path.parent.exists()
     assert write(path, render(KNOWN), found)
     assert path.read_text(encoding="utf-8") == render(KNOWN)
@@ -101,10 +101,10 @@ A_LINK = "printf theirs > elsewhere.md; ln -s elsewhere.md guardrails.md"
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (A_LINK, "it is a link"),
+        (A_LINK, "is a link"),
         ("mkfifo guardrails.md", "something else than a file"),
-        ("printf '\\377\\376# Guardrails' > guardrails.md", "bytes that are not UTF-8"),
-        ("(echo '# Guardrails'; head -c 200000 /dev/zero | tr '\\0' x) > guardrails.md", "longer than 200,000 characters"),
+        ("printf '\\377\\376# Guardrails' > guardrails.md", "can't decode byte 0xff"),
+        ("(echo '# Guardrails'; head -c 200000 /dev/zero | tr '\\0' x) > guardrails.md", "it is longer than 200,000 characters"),
         ("echo '# Our rules' > guardrails.md", "it has neither `# Guardrails` nor Helmsman's last line"),
     ],
 )
@@ -112,9 +112,12 @@ def test_anything_but_our_file_is_left_unchanged_with_a_warning(path: Path, make
     path.parent.mkdir(parents=True)
     shell(path.parent, make)
     before = (path.lstat().st_ino, path.lstat().st_size)
-    found = seen(path)
-    assert not found.usable
-    assert why in found.warnings[0]
+    if why.startswith("it "):
+        assert seen(path).edits.broken
+        assert why in seen(path).edits.problems[0]
+    else:
+        with pytest.raises((OSError, UnicodeDecodeError), match=why):
+            seen(path)
     assert (path.lstat().st_ino, path.lstat().st_size) == before
 
 
@@ -131,10 +134,10 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, path: Path) -> None:
     path.parent.parent.mkdir(parents=True)
     (tmp_path / "other").mkdir()
     path.parent.symlink_to(tmp_path / "other")
-    found = seen(path)
-    assert "is a link" in found.warnings[0]
     with pytest.raises(OSError, match="is a link"):
-        write(path, render(KNOWN), found)
+        seen(path)
+    with pytest.raises(OSError, match="is a link"):
+        write(path, render(KNOWN), ReadFile())
     assert not list((tmp_path / "other").iterdir())
 
 
@@ -142,7 +145,6 @@ def test_line_endings_and_bom_of_other_systems_are_read(written: Path) -> None:
     text = written.read_text(encoding="utf-8").replace("Read it first.", "Read it twice.").replace("\n", "\r\n")
     written.write_bytes(b"\xef\xbb\xbf" + text.encode())
     found = seen(written)
-    assert found.edits is not None
     assert [one.instruction for one in found.edits.changed] == ["Read it twice."]
     assert write(written, render(found.edits.guardrails), found)
 
@@ -173,9 +175,9 @@ def test_a_file_with_an_invalid_edit_is_written_once_it_is_fixed(tmp_path: Path)
         ]
 
 
-def test_problems_are_warnings_with_the_file_and_the_line(written: Path) -> None:
+def test_problems_are_reported_with_their_line(written: Path) -> None:
     in_place(written)
     written.write_text(written.read_text(encoding="utf-8").replace("Mind the gap.", ""), encoding="utf-8")
-    (warning,) = seen(written).warnings
-    assert warning.startswith(f"{written}: line ")
-    assert "there is no text below it" in warning
+    (problem,) = seen(written).edits.problems
+    assert problem.startswith("line ")
+    assert "there is no text below it" in problem

@@ -144,8 +144,7 @@ def test_forget_removes_a_guardrail_from_the_file_and_keeps_a_persons_edits(benc
     file.write_text(
         file.read_text().replace("Ask before you delete", "Ask me before you delete").replace("Read the file", "Read it")
     )
-    told = bench.tell("forget", "g1", "--repo", repository.top)
-    assert "guardrails.md no longer has it" in told.errors
+    bench.tell("forget", "g1", "--repo", repository.top)
     assert not [word for word in ("Before editing", "Read", "known no more") if word in file.read_text()]
     assert bench.plain("show", "g2")["guardrail"]["instruction"] == "Ask me before you delete"
     assert ids(bench.tell("list").output.splitlines()) == ["g2"]

@@ -10,7 +10,7 @@ import pytest
 
 from deployments.memory import export_to, forget
 from deployments.start_directory import start_directory
-from tasks.memory import delete_guardrail, guardrails_path, open_store, project_id, write_guardrails
+from tasks.memory import guardrails_path, open_store, project_id, write_guardrails
 from tasks.repository.git import open_repository
 from tests.fakes.postgres import Postgres
 from tests.fakes.repositories import make_repository
@@ -43,8 +43,8 @@ def test_a_persons_edits_are_stored_without_secrets(url: str, tmp_path: Path, mo
         write_guardrails(repository, store, project, NOW)
         file = guardrails_path(repository)
         file.write_text(file.read_text().replace("Ask first", f"Ask with {SECRET} first"))
-        delete_guardrail(repository, store, gone, NOW)
-        (kept,) = store.guardrails(project)
+        write_guardrails(repository, store, project, NOW)
+        kept = next(one for one in store.guardrails(project) if one.id != gone.id)
     assert kept.edited
     assert kept.instruction.startswith("Ask with ")
     assert SECRET not in kept.model_dump_json()

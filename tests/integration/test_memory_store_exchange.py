@@ -231,6 +231,6 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_named(tmp_path: Path, name: str) -> None:
     with (
         open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store,
-        pytest.raises(OperatorError, match="No such file|Is a directory"),
+        pytest.raises(OperatorError, match=r"No such file|Is a directory"),
     ):
         store.import_(tmp_path / name)
