@@ -9,12 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, create_engine, event, select
+from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from helmsman.errors import TransientError
 from helmsman.plain import clean
-from tasks.memory import tables
 from tasks.memory.faults import DAMAGE, Damaged, primary_code, reporting_faults
 from tasks.memory.store import Store
 from tasks.system.files import locked
@@ -121,16 +120,13 @@ def _open_checked(file: Path, now: datetime, warnings: list[str], *, new: bool) 
     if not new and not file.stat().st_size and _find_files(file, COPY):  # SQLite would treat it as new, but it had content
         raise _damaged_error(file, EMPTY)
     database = SqliteFile(file)
-    content_tables = (tables.lessons, tables.guardrails, tables.episodes, tables.summaries)
     try:
         database.migrate()
         checked = _sibling(file, ".checked")
         with _reporting_disk_faults(file):
             day = checked.read_text("utf-8", errors="replace") if checked.is_file() else ""
-            if day != now.date().isoformat():
-                with database.reading() as connection:  # do not let a copy of an empty store be the only one until tomorrow
-                    has_content = any(connection.execute(select(table.c.body).limit(1)).first() for table in content_tables)
-                warnings += _check_and_copy(file, now) if has_content else []
+            if not new and day != now.date().isoformat():  # a copy of a new store has no content
+                warnings += _check_and_copy(file, now)
     except BaseException:
         database.close()
         raise
@@ -168,14 +164,6 @@ def _problem(file: Path, mode: str = "mode=rw") -> str:
             return clean(str(error))
         raise
     return "" if result == "ok" else clean(result.splitlines()[-1])
-
-
-def _is_good(copy: Path) -> bool:
-    """Check a copy, opened as immutable: nobody writes to it."""
-    try:
-        return not _problem(copy, "immutable=1")
-    except (OSError, sqlite3.DatabaseError):
-        return False
 
 
 def _damaged_error(file: Path, problem: str) -> Damaged:
@@ -254,7 +242,8 @@ def _restore(file: Path, now: datetime) -> list[str]:
         with locked(_sibling(file, ".lock"), seconds=PATIENCE_SECONDS):
             if not (problem := _problem(file)):
                 return []
-            good, aside = next(filter(_is_good, _find_files(file, COPY)), None), _sibling(file, f".damaged-{now:%Y%m%dT%H%M%S}")
+            good = next((copy for copy in _find_files(file, COPY) if not _problem(copy, "immutable=1")), None)
+            aside = _sibling(file, f".damaged-{now:%Y%m%dT%H%M%S}")
             _copy(good, "immutable=1", file, aside)
             _sibling(file, ".checked").unlink(missing_ok=True)
             for old in _find_files(file, DAMAGED)[DAMAGED_KEPT:]:
