@@ -24,7 +24,7 @@ HELP = """\
 > them."""
 """A quotation, like all of Helmsman's own text, so that readers of instructions skip it."""
 LARGEST = 200_000  # characters that are read of a file
-LONGEST_TRIGGER, MOST, MOST_PROBLEMS = 300, 200, 20
+LONGEST_TRIGGER, MOST_PROBLEMS = 300, 20
 
 _CODE = r"g[0-9a-f]{8}"
 _HEADING = re.compile(r"##[ \t]+(?P<words>.*?)(?:(?:<!-- g:|[\[(]g)(?P<code>[0-9a-f]{8})(?: -->|[\])]))?")
@@ -47,7 +47,7 @@ class Edits(Record):
     rest: str = ""
     """What else a person wrote. It is told to nobody, and has to be given to `render` or it is lost."""
     broken: bool = False
-    """Something in it was not taken over, or it is not Helmsman's: it must not be written until a person has fixed it."""
+    """Something in it was not taken over: it must not be written until a person has fixed it."""
 
 
 def render(guardrails: Sequence[Guardrail], rest: str = "") -> str:
@@ -119,18 +119,13 @@ class _Block(NamedTuple):
 
 def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> Edits:
     """Read a person's edits of the file. `known`: all guardrails of the project, including retired ones. Never raises."""
-    blocks, rest, written, titled = _parts(text[: LARGEST + 1])
-    is_guardrails_file = titled or written is not None
-    if len(text) > LARGEST or not is_guardrails_file:
-        why = (
-            f"it has neither `{TITLE}` nor Helmsman's last line"
-            if not is_guardrails_file
-            else f"it is longer than {LARGEST:,} characters"
-        )
-        return Edits(guardrails=tuple(guardrail for guardrail in known if not guardrail.retired), problems=(why,), broken=True)
+    if len(text) > LARGEST:
+        standing = tuple(guardrail for guardrail in known if not guardrail.retired)
+        return Edits(guardrails=standing, problems=(f"it is longer than {LARGEST:,} characters",), broken=True)
+    blocks, rest, written = _parts(text)
     by_code, mark = {code_of(guardrail): guardrail for guardrail in known}, written or {}
     remaining, active, flaws = dict(by_code), dict[str, Guardrail](), list[str]()
-    for block in blocks[:MOST]:
+    for block in blocks:
         guardrail, written_print = remaining.pop(block.code, None), mark.get(block.code)
         fingerprint = _fingerprint(block.trigger, block.instruction)
         if guardrail is None and fingerprint == written_print:
@@ -147,7 +142,6 @@ def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> 
                 after = _with_person_words(guardrail or active.get(name) or remaining.pop(name, created), block)
         if after and not after.retired:
             active[code_of(after)] = after
-    flaws += [f"more than {MOST} guardrails; the file is not written until there are fewer"] if len(blocks) > MOST else []
     missing = {name: guardrail for name, guardrail in remaining.items() if not guardrail.retired}
     retired: dict[str, Any] = {"retired": REMOVED, "retired_at": now}
     removed = [guardrail.model_copy(update=retired) for name, guardrail in missing.items() if name in mark]
@@ -162,9 +156,9 @@ def read(text: str, known: Sequence[Guardrail], project: str, now: datetime) -> 
     )
 
 
-def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None, bool]:
-    """Headings with text, a person's notes, entries of the last line (None if missing), and whether the title is present."""
-    blocks, rest, has_title, in_notes = list[_Block](), list[str](), False, False
+def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None]:
+    """Headings with text, a person's notes, and entries of the last line (None if missing)."""
+    blocks, rest, in_notes = list[_Block](), list[str](), False
     target, written = rest, None
     for number, line in enumerate(map(str.rstrip, clean_lines(text).split("\n")), 1):
         heading, mark = _HEADING.fullmatch(line), _MARK.fullmatch(line)
@@ -175,12 +169,11 @@ def _parts(text: str) -> tuple[list[_Block], list[str], dict[str, str] | None, b
             written = written or dict(pair.split("=") for pair in mark["pairs"].split())
             target, in_notes = rest, False
         elif line.startswith("# "):
-            title = line.title() == TITLE
-            target, in_notes, has_title = rest, not title, has_title or title
+            target, in_notes = rest, line != TITLE
             rest += [] if line in {TITLE, NOTES} else [line]
         elif in_notes or not line.startswith(">"):
             target.append(line)
-    return blocks, rest, written, has_title
+    return blocks, rest, written
 
 
 def _with_person_words(guardrail: Guardrail, block: _Block) -> Guardrail:

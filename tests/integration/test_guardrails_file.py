@@ -105,14 +105,13 @@ A_LINK = "printf theirs > elsewhere.md; ln -s elsewhere.md guardrails.md"
         ("mkfifo guardrails.md", "something else than a file"),
         ("printf '\\377\\376# Guardrails' > guardrails.md", "can't decode byte 0xff"),
         ("(echo '# Guardrails'; head -c 200000 /dev/zero | tr '\\0' x) > guardrails.md", "it is longer than 200,000 characters"),
-        ("echo '# Our rules' > guardrails.md", "it has neither `# Guardrails` nor Helmsman's last line"),
     ],
 )
 def test_anything_but_our_file_is_left_unchanged_with_a_warning(path: Path, make: str, why: str) -> None:
     path.parent.mkdir(parents=True)
     shell(path.parent, make)
     before = (path.lstat().st_ino, path.lstat().st_size)
-    if why.startswith("it "):
+    if why.startswith("it is longer"):
         assert seen(path).edits.broken
         assert why in seen(path).edits.problems[0]
     else:

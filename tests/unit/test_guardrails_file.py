@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.memory.guardrails_page import LARGEST, MOST, MOST_PROBLEMS, Edits, read, render, render_for_agent
+from helmsman.memory.guardrails_page import LARGEST, MOST_PROBLEMS, Edits, read, render, render_for_agent
 from helmsman.memory.learned_guardrails import REMOVED
 from helmsman.records.lessons import Guardrail
 from tests.unit.builders import NOW
@@ -211,13 +211,13 @@ def test_a_person_deletes_one() -> None:
     assert found.guardrails == (ONE,)
 
 
-def test_a_person_deletes_all_and_an_empty_file_is_not_ours() -> None:
+def test_a_person_deletes_all_and_an_empty_file_deletes_nothing() -> None:
     text = file()
     found = edits("# Guardrails\n\n" + text[text.index("<!-- helmsman") :])
     assert [one.retired for one in found.changed] == [REMOVED, REMOVED]
     assert found.guardrails == ()
     empty = edits("")
-    assert (empty.guardrails, empty.changed, empty.broken) == ((ONE, TWO), (), True)
+    assert (empty.guardrails, empty.changed, empty.broken) == ((ONE, TWO), (), False)
 
 
 def test_a_persons_order_is_kept() -> None:
@@ -328,10 +328,7 @@ def test_hostile_text_is_cleaned_for_terminals() -> None:
 def test_a_file_beyond_the_limits_is_not_written() -> None:
     found = edits(file() + "x" * LARGEST)
     assert (found.broken, found.changed, found.guardrails) == (True, (), (ONE, TWO))
-    many = edits("# Guardrails\n" + "".join(f"## {number}\nx\n" for number in range(MOST + 50)))
-    assert len([one for one in many.guardrails if one.by == "person"]) == MOST
-    assert many.problems[0].startswith(f"more than {MOST} guardrails")
-    assert len(edits("# Guardrails\n" + "## a\n" * 5 + "".join(f"## {n}\n" for n in range(MOST))).problems) == MOST_PROBLEMS
+    assert len(edits("".join(f"## {n}\n" for n in range(200))).problems) == MOST_PROBLEMS
 
 
 @pytest.mark.parametrize(
