@@ -16,7 +16,7 @@ from tasks.agents.call import Meter, Order, allowed_cost
 from tasks.agents.claude import arguments, call_agent, has_known_prices
 from tasks.system.journal import listening
 from tests.fakes.claude_cli import bundled_cli
-from tests.fakes.repositories import make_repository, loop_state, start_loop
+from tests.fakes.repositories import loop_state, make_repository, start_loop
 
 pytestmark = pytest.mark.feature("E6")
 

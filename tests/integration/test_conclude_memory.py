@@ -69,9 +69,7 @@ def resumed_loop(work: LoopWork, url: str) -> tuple[LoopState, LoopState]:
 
 
 @pytest.mark.feature("L1", "L2")
-def test_a_resumed_loop_keeps_its_last_end_and_each_part_credits_its_lessons(
-    work: LoopWork, url: str
-) -> None:
+def test_a_resumed_loop_keeps_its_last_end_and_each_part_credits_its_lessons(work: LoopWork, url: str) -> None:
     stopped, completed = resumed_loop(work, url)
     assert counts(url, "first", "second", "both") == [(1, 0), (0, 0), (1, 0)]
     for state in (completed, completed, stopped):  # again, and by a driver that knows less

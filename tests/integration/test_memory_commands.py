@@ -225,7 +225,7 @@ def test_a_mistake_is_reported_with_its_value_and_a_remedy(what: str, bench: Mem
     told = bench.tell(*arguments, "--json", code=2)
     assert told.errors.startswith("operator error: ")
     assert not [word for word in words if word not in told.errors]
-    assert set(the_object(told.output)) == RESULT_KEYS
+    assert set(read_object(told.output)) == RESULT_KEYS
     assert not bench.file.exists()
 
 
@@ -234,7 +234,7 @@ def test_an_unreachable_store_is_reported_without_password(url: str, bench: Memo
     told = bench.tell("stats", "--json", code=1, HELMSMAN_MEMORY_URL=url)
     assert told.errors.startswith("world error: ")
     assert not [word for word in ("expected:", "found:", "what to do:") if word not in told.errors]
-    assert the_object(told.output)["rule"] == "error.world"
+    assert read_object(told.output)["rule"] == "error.world"
     assert "sesame" not in told.errors + told.output
 
 

@@ -11,7 +11,7 @@ from tasks.checks.run import CheckContext, run_laid_out
 from tasks.checks.targets import clean_checkout
 from tasks.system.process import never_stop
 from tests.fakes.processes import STUBBORN, eventually, tagged_pids
-from tests.fakes.repositories import LoopWork, begin, commit, make_repository, with_submodule, write
+from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop, with_submodule, write
 from tests.integration.stop_work import ASKS, ended, gate, picture, staged, work
 from tests.unit.builders import check, report
 
@@ -178,7 +178,7 @@ def test_a_loop_that_is_cancelled_ends_the_checks(work: LoopWork, tag: str, tmp_
     assert picture(work.path) == before
 
 
-def conflicted(work: Work) -> None:
+def conflicted(work: LoopWork) -> None:
     commit(work.path, "ours", {"app.py": "ours\n"})
     work.sh("checkout", "-q", "-b", "theirs", "HEAD~")
     commit(work.path, "theirs", {"app.py": "theirs\n"})
@@ -190,13 +190,13 @@ def conflicted(work: Work) -> None:
 # the clean checkout ---------------------------------------------------------------------------------------------------
 
 
-def test_uncommitted_files_are_checked_without_ignored_ones(work: Work, tag: str) -> None:
+def test_uncommitted_files_are_checked_without_ignored_ones(work: LoopWork, tag: str) -> None:
     there = "grep -q changed app.py && grep -q newer src/new.py && test -e pkg/mod.py -a -x run.sh -a -L link -a ! -e gone.py"
     attempt, text = gate(work, tag, f"{there} && test ! -e build -a ! -e venv && exit 9").run(active=False, full=False, said=ASKS)
     assert (attempt.blocked, "exit code 9" in text) == (True, True), attempt.why
 
 
-def test_edits_during_the_checks_stay(work: Work, tag: str, tmp_path: Path) -> None:
+def test_edits_during_the_checks_stay(work: LoopWork, tag: str, tmp_path: Path) -> None:
     wait = f"touch '{tmp_path}/began'; until test -e '{tmp_path}/goes-on'; do sleep 0.02; done; grep -q meanwhile app.py"
     gated = gate(work, tag, wait)
     thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
@@ -211,7 +211,7 @@ def test_edits_during_the_checks_stay(work: Work, tag: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("state", ["as it is", "detached", "in the middle of a merge", "with a lock of git's"])
-def test_neither_files_nor_index_nor_branch_of_the_agent_change(work: Work, tag: str, state: str) -> None:
+def test_neither_files_nor_index_nor_branch_of_the_agent_change(work: LoopWork, tag: str, state: str) -> None:
     if state == "detached":
         work.sh("checkout", "--quiet", "--detach")
     elif state == "in the middle of a merge":
@@ -225,20 +225,20 @@ def test_neither_files_nor_index_nor_branch_of_the_agent_change(work: Work, tag:
     assert (picture(work.path), staged(work), work.sh("for-each-ref")) == (before, known, refs)
 
 
-def test_the_checkout_is_reused_without_leftovers_of_checks(work: Work, tag: str) -> None:
+def test_the_checkout_is_reused_without_leftovers_of_checks(work: LoopWork, tag: str) -> None:
     gated = gate(work, tag, "test ! -e left -a ! -e ~/left && touch left ~/left && grep -q fixed app.py")
     assert ended(gated).failing_tests == 0
     write(work.path, {"app.py": "fixed\n"})
     assert ended(gated, active=True).why == "every check that ran passes"
 
 
-def test_setup_never_runs_at_a_stop(work: Work, tag: str, tmp_path: Path) -> None:
+def test_setup_never_runs_at_a_stop(work: LoopWork, tag: str, tmp_path: Path) -> None:
     attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", workspace={"setup": [f"touch '{tmp_path}/ran'"]}))
     assert (attempt.blocked, attempt.why[:26]) == (False, "setup must run again first")
     assert not (tmp_path / "ran").exists()
 
 
-def hinder(work: Work, name: str) -> None:
+def hinder(work: LoopWork, name: str) -> None:
     if name == "no commit":
         work.sh("checkout", "-q", "--orphan", "fresh")
     elif name == "no repository":
@@ -250,7 +250,7 @@ def hinder(work: Work, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["no commit", "no repository", "objects from elsewhere"])
 def test_if_the_files_cannot_be_checked_out_no_check_runs_and_the_agent_may_stop(
-    work: Work, tag: str, tmp_path: Path, name: str
+    work: LoopWork, tag: str, tmp_path: Path, name: str
 ) -> None:
     gated = gate(work, tag, f"echo >> '{tmp_path}/ran'; exit 1")
     assert ended(gated).blocked
@@ -263,7 +263,7 @@ def test_if_the_files_cannot_be_checked_out_no_check_runs_and_the_agent_may_stop
     assert picture(work.path) == before
 
 
-def test_a_nested_repository_and_a_damaged_index_are_no_obstacles(work: Work, tag: str) -> None:
+def test_a_nested_repository_and_a_damaged_index_are_no_obstacles(work: LoopWork, tag: str) -> None:
     make_repository(work.path / "vendor" / "inner", {"lib.py": "1\n"})
     Path(work.sh("rev-parse", "--git-path", "index")).write_bytes(b"nonsense")
     assert ended(gate(work, tag, "test -e vendor/inner/lib.py -a -e pkg/mod.py")).why == "every check that ran passes"
@@ -273,7 +273,7 @@ def test_uncommitted_work_in_a_submodule_cannot_be_checked(tmp_path: Path, tag: 
     monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     (tmp_path / "config").write_text("[protocol.file]\nallow = always\n")
-    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    work = start_loop(with_submodule(tmp_path / "top"), tmp_path / "tree")
     write(work.path / "lib", {"new.py": "1\n"})
     assert ended(gate(work, tag, "test -e lib/new.py")).why == "a submodule has uncommitted work, which cannot be checked"
     commit(work.path / "lib", "work", {})

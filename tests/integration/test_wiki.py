@@ -201,9 +201,7 @@ LAID = {
 
 
 @pytest.mark.parametrize("deed", LAID)
-def test_an_agents_files_in_it_are_replaced_and_nothing_outside_is_touched(
-    work: LoopWork, tmp_path: Path, deed: str
-) -> None:
+def test_an_agents_files_in_it_are_replaced_and_nothing_outside_is_touched(work: LoopWork, tmp_path: Path, deed: str) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "precious.md").write_text("x")
     state = completed(work)
