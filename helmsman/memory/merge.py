@@ -9,7 +9,7 @@ a convention by progress. Once recalled, both are judged by the result.
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from difflib import SequenceMatcher
 
 from helmsman.memory.words import terms
@@ -20,11 +20,8 @@ SAME = 0.87  # similarity at which two sentences count as one lesson
 MOST_TESTS = 20
 CONFIDENCE, USES = 0.6, 2  # minimum for a lesson to be promoted beyond its loop (L3)
 ENOUGH_USES, LOWEST_SUCCESS = 5, 0.4  # a lesson with a lower success rate after so many uses is retired
-LONGEST_UNSEEN = timedelta(days=180)  # a project changes: what was not met for half a year may be outdated
-UNSEEN = "not seen or told for "  # prefix of the reason that a new observation lifts
 _LONGEST_READ = 4_000
 _OTHER_REACH = 0.5  # largest similarity of a lesson on a class of failures and one on a single test
-_RANK = {"model": 0, "rules": 1, "person": 2}
 _EXACT = re.compile(
     r"(?i)\b(?:not|never|no|without|avoid|cannot|\w+n['\u2019]t|before|after|until|first|last|always|only|instead|out|off|up|down)\b"
     r"|`[^`\s]+\s[^`]+`|\w+(?:[_./:]+\w+)+|\w*\d\w*"
@@ -88,15 +85,15 @@ def learn(known: Iterable[Lesson], seen: Observation, id: str, now: datetime, pr
     )
     best = max(known, key=lambda lesson: lesson_similarity(lesson, new), default=None)
     grown = merge(best, new, prompted=best.id in prompted) if best and lesson_similarity(best, new) >= SAME else new
-    return review(grown, now)
+    return review(grown)
 
 
 def merge(lesson: Lesson, new: Lesson, *, prompted: bool = False) -> Lesson:
     """Merge one more observation into the lesson."""
     is_new_use = not prompted and not set(new.sources) <= set(lesson.sources)
-    # whose words to keep: a person's before the rules' before a model's, then those with more confidence
-    has_more_confidence = lesson.observed == 1 and new.confidence > lesson.confidence and new.by != "person"
-    takes_words = has_more_confidence if new.by == lesson.by else _RANK[new.by] > _RANK[lesson.by]
+    # whose words to keep: the rules' before a model's, then those with more confidence
+    has_more_confidence = lesson.observed == 1 and new.confidence > lesson.confidence
+    takes_words = has_more_confidence if new.by == lesson.by else lesson.by == "model"
     total = lesson.confidence * lesson.observed + new.confidence
     return lesson.model_copy(
         update={
@@ -120,18 +117,13 @@ def credit(lesson: Lesson, *, good: bool, now: datetime) -> Lesson:
     )
 
 
-def review(lesson: Lesson, now: datetime) -> Lesson:
-    """The lesson in its tier, retired if due. Only a person retires a person's lesson; only lessons retired as unseen come back
-    when seen again.
-    """
-    unseen = now - max(lesson.updated_at, lesson.used_at or lesson.updated_at)
-    if lesson.retired and not (lesson.retired.startswith(UNSEEN) and unseen <= LONGEST_UNSEEN):
+def review(lesson: Lesson) -> Lesson:
+    """The lesson in its tier, retired if it went well too rarely."""
+    if lesson.retired:
         return lesson
     is_promoted = lesson.confidence >= CONFIDENCE and lesson.uses >= USES  # permanently: contrary evidence retires it
     why = ""
-    if lesson.by != "person" and lesson.uses >= ENOUGH_USES and lesson.success_rate < LOWEST_SUCCESS:
+    if lesson.uses >= ENOUGH_USES and lesson.success_rate < LOWEST_SUCCESS:
         success_text = "it did not recur" if lesson.kind is LessonKind.ANTIPATTERN else "it went well"
         why = f"{success_text} in {lesson.successes} of {plural(lesson.uses, 'use')}, fewer than {LOWEST_SUCCESS:.0%}"
-    elif lesson.by != "person" and unseen > LONGEST_UNSEEN:
-        why = f"{UNSEEN}{plural(unseen.days, 'day')} ({LONGEST_UNSEEN.days} are allowed)"
     return lesson.model_copy(update={"tier": Tier.SEMANTIC if is_promoted else lesson.tier, "retired": why})

@@ -197,7 +197,7 @@ def _credit(change: Change, prompted: Iterable[str], episodes: Sequence[Episode]
             continue
         is_warning = lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None  # useful if the failure did not recur
         helped = lesson.failure not in failed if is_warning else good
-        change.put_lesson(review(credit(lesson, good=helped, now=now), now))
+        change.put_lesson(review(credit(lesson, good=helped, now=now)))
 
 
 def _update_guardrails(
