@@ -1,4 +1,4 @@
-"""Estimates from similar ended loops: of this project if it has enough of them, else of all projects."""
+"""Estimates from similar ended loops of a project."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -14,12 +14,25 @@ HOURS_FROM = 120  # minutes from which hours are shown
 
 
 def estimate(summaries: Iterable[Summary], subject: Subject) -> Estimate | None:
-    """Estimate for a subject; None if too few similar loops have completed."""
+    """Estimate for a subject from similar loops of its project; None if too few have completed."""
     # a waiting loop has not ended, and one without an iteration did no work
     ended = (loop for loop in summaries if loop.outcome is not Outcome.WAITING and loop.iterations > 0)
-    similar = [loop for loop in ended if loop.subject.task_type is subject.task_type]
-    of_project = _newest([loop for loop in similar if loop.subject.project == subject.project])
-    return _estimate_from(of_project, subject.project) or _estimate_from(_newest(similar), "")
+    work = subject.project, subject.task_type
+    similar = [loop for loop in ended if (loop.subject.project, loop.subject.task_type) == work]
+    newest = sorted(similar, key=lambda loop: (loop.ended_at, loop.uid), reverse=True)[:NEWEST]
+    done = [loop for loop in newest if loop.outcome is Outcome.COMPLETED]
+    if len(done) < FEWEST:
+        return None
+    priced = [loop for loop in done if Capability.COST not in loop.untold]
+    return Estimate(
+        task_type=subject.task_type,
+        project=subject.project,
+        loops=len(done),
+        completed=len(done) / len(newest),
+        iterations=_range(done, lambda loop: loop.iterations),
+        minutes=_range(done, lambda loop: loop.seconds / 60),
+        dollars=_range(priced, lambda loop: loop.cost_usd) if priced else None,
+    )
 
 
 def format_estimate(estimate: Estimate) -> str:
@@ -27,9 +40,8 @@ def format_estimate(estimate: Estimate) -> str:
     low, high = estimate.minutes.low, estimate.minutes.high
     time_text = _span_text(low, high, "minute") if high < HOURS_FROM else _span_text(low / 60, high / 60, "hour", 1)
     dollars = " to ".join(dict.fromkeys(map(format_money, (estimate.dollars.low, estimate.dollars.high)))) if estimate.dollars else ""
-    where = "in this project" if estimate.project else "in all projects"
     loops = round(estimate.loops / estimate.completed)
-    completed = f"{estimate.loops} of {loops} such loops completed ({estimate.task_type} {where})"
+    completed = f"{estimate.loops} of {loops} such loops completed ({estimate.task_type} in this project)"
     count = estimate.iterations
     iterations = f"{_span_text(count.low, count.high, 'iteration')} (median {count.median:.0f})"
     return f"similar work took {', '.join(filter(None, (iterations, time_text, dollars)))}; {completed}"
@@ -38,26 +50,6 @@ def format_estimate(estimate: Estimate) -> str:
 def _span_text(low: float, high: float, noun: str, digits: int = 0) -> str:
     span = " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in (low, high)))
     return f"{span} {noun if span == '1' else f'{noun}s'}"
-
-
-def _newest(summaries: Sequence[Summary]) -> list[Summary]:
-    return sorted(summaries, key=lambda loop: (loop.ended_at, loop.uid), reverse=True)[:NEWEST]
-
-
-def _estimate_from(ended: Sequence[Summary], project: str) -> Estimate | None:
-    done = [loop for loop in ended if loop.outcome is Outcome.COMPLETED]
-    if len(done) < FEWEST:
-        return None
-    priced = [loop for loop in done if Capability.COST not in loop.untold]
-    return Estimate(
-        task_type=done[0].subject.task_type,
-        project=project,
-        loops=len(done),
-        completed=len(done) / len(ended),
-        iterations=_range(done, lambda loop: loop.iterations),
-        minutes=_range(done, lambda loop: loop.seconds / 60),
-        dollars=_range(priced, lambda loop: loop.cost_usd) if priced else None,
-    )
 
 
 def _range(done: Sequence[Summary], measure: Callable[[Summary], float]) -> Range:

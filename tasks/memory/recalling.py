@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from helmsman.errors import TransientError
-from helmsman.memory.estimates import FEWEST, NEWEST, estimate
+from helmsman.memory.estimates import NEWEST, estimate
 from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
 from helmsman.memory.recall import MEMORY_TOKENS, SearchHit, guardrails_cost, reminders
-from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, Tier
 
 if TYPE_CHECKING:
@@ -41,15 +40,12 @@ def _recall(store: "Reads", subject: Subject, now: datetime, allowance: int) -> 
     for item in ranked:
         if len(guardrails) < MOST_GUARDRAILS and guardrails_cost([*guardrails, item]) <= allowance:
             guardrails.append(item)
-    # estimate from all projects only if this one has too few summaries
-    own_summaries = store.summaries(subject.task_type, subject.project, limit=NEWEST)
-    is_enough = sum(item.outcome is Outcome.COMPLETED for item in own_summaries) >= FEWEST
     tokens_left = allowance - guardrails_cost(guardrails)
     return Recalled(
         subject=subject,
         guardrails=tuple(guardrails),
         reminders=reminders(_search_lessons(store, subject), subject, now, tokens_left) if tokens_left > 0 else (),
-        estimate=estimate(own_summaries if is_enough else store.summaries(subject.task_type, limit=NEWEST), subject),
+        estimate=estimate(store.summaries(subject.task_type, subject.project, limit=NEWEST), subject),
     )
 
 

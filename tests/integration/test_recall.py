@@ -106,16 +106,14 @@ def test_guardrails_come_first_within_the_allowance(store_url: str) -> None:
         assert len(recall(store, SUBJECT, NOW).guardrails) == MOST_GUARDRAILS
 
 
-def test_the_estimate_is_of_this_project_with_enough_loops_or_of_all(store_url: str) -> None:
+def test_the_estimate_is_of_this_project_only(store_url: str) -> None:
     with open_store(store_url, NOW) as store:
         with store.change() as change:
             for number in range(2):
                 change.put_summary(summary(f"own{number}", NOW - number * DAY))
             for number in range(9):
                 change.put_summary(summary(f"other{number}", NOW - number * DAY, "bank"))
-        seen = recall(store, SUBJECT, NOW).estimate
-        assert seen is not None
-        assert (seen.project, seen.loops) == ("", 11)
+        assert recall(store, SUBJECT, NOW).estimate is None
         with store.change() as change:
             change.put_summary(summary("own2", NOW - 300 * DAY))
         seen = recall(store, SUBJECT, NOW).estimate

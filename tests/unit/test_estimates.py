@@ -102,11 +102,10 @@ def test_equal_bounds_are_one_figure_and_long_work_is_in_hours() -> None:
         Range(low=1, median=1, high=1),
         Range(low=90, median=100, high=150),
         Range(low=1, median=1, high=1),
-        project="",
         completed=1,
     )
     assert said == (
-        "similar work took 1 iteration (median 1), 1.5 to 2.5 hours, $1.00; 7 of 7 such loops completed (bugfix in all projects)"
+        "similar work took 1 iteration (median 1), 1.5 to 2.5 hours, $1.00; 7 of 7 such loops completed (bugfix in this project)"
     )
 
 
