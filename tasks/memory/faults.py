@@ -1,4 +1,4 @@
-"""Translate database errors into ours, with remedies, and without passwords."""
+"""Translate errors of databases and disks into ours, with remedies, and without passwords."""
 
 import sqlite3
 from collections.abc import Generator
@@ -22,23 +22,27 @@ REMEDIES = {
 }
 
 
+FAULTS = SQLAlchemyError, sqlite3.Error
+DISK_FAULTS = *FAULTS, OSError
+
+
 class Damaged(TransientError):  # noqa: N818 - a state, as in Fenced
     """The SQLite file is damaged."""
 
 
 @contextmanager
-def reporting_faults(place: str, secret: str = "") -> Generator[None]:
-    """Raise TransientError if the database fails in the block."""
+def reporting_faults(place: str, secret: str = "", faults: tuple[type[Exception], ...] = FAULTS) -> Generator[None]:
+    """Raise TransientError for such a fault in the block."""
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error) as error:
+    except faults as error:
         cause = getattr(error, "orig", None) or error
         code, found = primary_code(cause), f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}"
         raise (Damaged if code in DAMAGE else TransientError)(
             "the memory store fails",
             expected=f"a working store at {place}",
             found=found.replace(secret, "***") if secret else found,
-            remedy=REMEDIES.get(code) or "make sure that the store can be reached, or set memory.use to false",
+            remedy=REMEDIES.get(code) or "make sure that the store can be reached, or set memory.url or memory.use",
         ) from None  # the chain would contain statements and their parameters
 
 

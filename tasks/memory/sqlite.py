@@ -14,7 +14,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from helmsman.errors import TransientError
 from helmsman.plain import clean
-from tasks.memory.faults import DAMAGE, Damaged, primary_code, reporting_faults
+from tasks.memory.faults import DAMAGE, DISK_FAULTS, Damaged, primary_code, reporting_faults
 from tasks.memory.store import Store
 from tasks.system.files import locked
 
@@ -96,7 +96,7 @@ def _configure_reader(connection: sqlite3.Connection, _: ConnectionPoolEntry) ->
 def open_file(file: Path, now: datetime, *, ours: bool) -> SqliteFile:
     """Open the file's store: checked, repaired if damaged, and migrated. A folder that is not `ours` keeps its mode."""
     warnings = list[str]()
-    with _reporting_disk_faults(file):
+    with reporting_faults(str(file), faults=DISK_FAULTS):
         new = _prepare_file(file, ours=ours)
         if new and (copies := _find_files(file, COPY)):
             warning = f"the memory store {file} was missing, and an empty one was created"
@@ -105,7 +105,7 @@ def open_file(file: Path, now: datetime, *, ours: bool) -> SqliteFile:
         try:
             database = _open_checked(file, now, warnings, new=new)
         except Damaged:
-            with _reporting_disk_faults(file):
+            with reporting_faults(str(file), faults=DISK_FAULTS):
                 warnings += _restore(file, now)
         else:
             database.warnings = tuple(warnings)
@@ -123,7 +123,7 @@ def _open_checked(file: Path, now: datetime, warnings: list[str], *, new: bool) 
     try:
         database.migrate()
         checked = _sibling(file, ".checked")
-        with _reporting_disk_faults(file):
+        with reporting_faults(str(file), faults=DISK_FAULTS):
             day = checked.read_text("utf-8", errors="replace") if checked.is_file() else ""
             if not new and day != now.date().isoformat():  # a copy of a new store has no content
                 warnings += _check_and_copy(file, now)
@@ -131,20 +131,6 @@ def _open_checked(file: Path, now: datetime, warnings: list[str], *, new: bool) 
         database.close()
         raise
     return database
-
-
-@contextmanager
-def _reporting_disk_faults(file: Path) -> Generator[None]:
-    try:
-        with reporting_faults(str(file)):
-            yield
-    except OSError as error:
-        raise TransientError(
-            "the memory store cannot be created, read or repaired",
-            expected=f"a file at {file} that this user owns, on a working disk",
-            found=error.strerror or type(error).__name__,
-            remedy="make the folder writable for this user, or set memory.url to another path",
-        ) from None
 
 
 # --- checks and copies ---------------------------------------------------------------------------------------------
