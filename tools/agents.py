@@ -10,8 +10,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every tool
 
 from helmsman.agents.fitting import CAPABILITY_TEXTS
+from helmsman.parsers.definitions import read_kind
 from helmsman.records.agents import TELLS, AgentKind, Capability
-from tasks.agents.catalogue import built_in_agents
+from tasks.agents.catalogue import AGENTS
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "agents.md"
@@ -23,7 +24,7 @@ _KNOWN_BY = {
 
 
 def tables() -> Mapping[str, str]:
-    agents = list(built_in_agents())
+    agents = [AGENTS.read(path, None, read_kind) for path in AGENTS.built_in_files().values()]
     made = {"capabilities": _capabilities(agents), "commands": _commands(agents), "lacks": _lacks(), "formats": _formats()}
     return {name: "\n".join(rows) for name, rows in made.items()}
 

@@ -7,7 +7,7 @@ A repository's files are read with size limits, and never through a link that le
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -116,11 +116,6 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
 
 def agent_names(top: Path) -> list[str]:
     return [CLAUDE, *sorted({*AGENTS.built_in_files(), *repository_agents(top)}), TEMPLATE]
-
-
-def built_in_agents() -> Iterator[AgentKind]:
-    """The built-in agents, by name."""
-    return (AGENTS.read(path, None, read_kind) for path in AGENTS.built_in_files().values())
 
 
 def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
