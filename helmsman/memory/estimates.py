@@ -39,7 +39,8 @@ def format_estimate(estimate: Estimate) -> str:
     """Text for people at the start of a loop."""
     low, high = estimate.minutes.low, estimate.minutes.high
     time_text = _span_text(low, high, "minute") if high < HOURS_FROM else _span_text(low / 60, high / 60, "hour", 1)
-    dollars = " to ".join(dict.fromkeys(map(format_money, (estimate.dollars.low, estimate.dollars.high)))) if estimate.dollars else ""
+    prices = (estimate.dollars.low, estimate.dollars.high) if estimate.dollars else ()
+    dollars = " to ".join(dict.fromkeys(map(format_money, prices)))
     loops = round(estimate.loops / estimate.completed)
     completed = f"{estimate.loops} of {loops} such loops completed ({estimate.task_type} in this project)"
     count = estimate.iterations

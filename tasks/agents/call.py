@@ -150,7 +150,7 @@ class Meter:
             self._usage = usage
             publish(UsageCounted(usage=usage))
         if continues and self._allowed is not None and usage.cost_usd >= self._allowed and not self.used_up:
-            self.used_up = f"used {money(usage.cost_usd)} of this call's budget of {money(self._allowed)}"
+            self.used_up = f"used {format_money(usage.cost_usd)} of this call's budget of {format_money(self._allowed)}"
 
     def conclude(self, call: AgentCall) -> AgentCall:
         """The call, with the outcome CALL_BUDGET where its budget ended it."""

@@ -1,10 +1,6 @@
-"""`helmsman memory` through the command line: its commands, export and import, the choice of the store, and errors."""
+"""`helmsman memory list`, `search`, `show`, `forget` and `stats` as a person uses them."""
 
 import json
-import os
-import stat
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +10,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
 from tasks.memory import guardrails_path, open_store, write_guardrails
 from tasks.repository.git import open_repository
-from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
+from tests.fakes.command_line import RESULT_KEYS, read_object
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, bench, fill, ids, project
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
@@ -52,7 +48,9 @@ def test_a_list_is_narrowed_by_kind_by_type_of_work_and_by_whether_they_are_reti
     assert "retired" in bench.tell("list", "--retired").output
 
 
-def test_a_list_of_one_project_uses_the_store_of_its_configuration(bench: MemoryBench, project: str) -> None:
+def test_the_project_of_a_folder_is_told_from_others_and_its_configuration_names_the_store(
+    bench: MemoryBench, project: str
+) -> None:
     fill(bench.url, FIRST, lesson("mine", project=project), guardrail("g1", project=project), guardrail("g2"))
     deep = bench.helmsman.repository / "deep"
     deep.mkdir()
@@ -65,7 +63,7 @@ def test_a_list_of_one_project_uses_the_store_of_its_configuration(bench: Memory
 
 
 @pytest.mark.feature("L4")
-def test_a_search_shows_the_best_match_first_with_its_score(bench: MemoryBench) -> None:
+def test_a_search_puts_what_fits_best_first_with_its_score(bench: MemoryBench) -> None:
     fill(bench.url, FIRST, SECOND, lesson("m2", "Write migrations by hand", kind=LessonKind.CONVENTION))
     found = bench.plain("search", "migrations tests")["found"]
     assert [one["id"] for one in found] == ["s1", "m2"]
@@ -79,7 +77,7 @@ def test_a_search_shows_the_best_match_first_with_its_score(bench: MemoryBench) 
 
 
 @pytest.mark.feature("L3")
-def test_a_lesson_is_shown_with_its_evidence(bench: MemoryBench) -> None:
+def test_a_lesson_is_shown_with_everything_that_speaks_for_it(bench: MemoryBench) -> None:
     counts: dict[str, Any] = {"observed": 3, "uses": 4, "successes": 3, "sources": ("u1", "gone"), "tests": ("test_pay",)}
     one = lesson("s1", detail="red, then green", failure=FailureClass.TEST, used_at=NOW + DAY, tier="semantic", **counts)
     fill(bench.url, one, episode(1, uid="u1"))
@@ -103,7 +101,7 @@ def test_a_guardrail_is_shown_with_its_effect(bench: MemoryBench, project: str) 
 
 
 @pytest.mark.parametrize("command", ["show", "forget"])
-def test_an_unknown_id_is_an_error_that_names_the_list(command: str, bench: MemoryBench) -> None:
+def test_an_unknown_id_is_refused_with_what_shows_the_known_ones(command: str, bench: MemoryBench) -> None:
     told = bench.tell(command, EVIL, "--json", code=2)
     assert set(read_object(told.output)) == RESULT_KEYS
     assert not [word for word in ("operator error", "no lesson or guardrail", "helmsman memory list") if word not in told.errors]
@@ -134,7 +132,9 @@ def test_forget_asks_in_a_terminal(bench: MemoryBench) -> None:
 
 
 @pytest.mark.feature("L5")
-def test_forget_removes_a_guardrail_from_the_file_and_keeps_a_persons_edits(bench: MemoryBench, project: str) -> None:
+def test_a_forgotten_guardrail_leaves_the_file_and_what_a_person_wrote_there_meanwhile_counts(
+    bench: MemoryBench, project: str
+) -> None:
     repository = open_repository(bench.helmsman.repository)
     other = guardrail("g2", project=project, instruction="Ask before you delete")
     fill(bench.url, TESTED.model_copy(update={"project": project}), other)
@@ -172,98 +172,3 @@ def test_stats_show_content_and_effects_of_guardrails(bench: MemoryBench, projec
     shown = bench.tell("stats", *at).output
     words = (str(bench.file), effect_text(told_again), str(file), "memory.db.backup-2026-11-22")
     assert not [word for word in words if word not in shown], project
-
-
-# --- export and import --------------------------------------------------------------------------------------------
-
-
-def test_an_export_is_imported_elsewhere_completely(bench: MemoryBench, tmp_path: Path) -> None:
-    fill(bench.url, FIRST, lesson("gone", retired="useless"), TESTED, episode(1), summary("u1"))
-    written = bench.plain("export", "memory.json")
-    file = bench.helmsman.folder / "memory.json"
-    document = json.loads(file.read_text())
-    assert (written["file"], written["sha256"], document["version"]) == (str(file), document["sha256"], 1)
-    assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_size) == (0o600, written["bytes"])
-    there = MemoryBench(
-        CommandLine(bench.helmsman.folder, {**bench.helmsman.variables, "HELMSMAN_HOME": str(tmp_path / "there")})
-    )
-    told = there.tell("import", "memory.json").output.splitlines()
-    assert told[0].split()[:3] == ["lessons", "2", "added,"]
-    assert there.plain("list", "--retired") == bench.plain("list", "--retired")
-    assert there.plain("import", "memory.json")["episodes"] == {"added": 0, "replaced": 0, "kept": 1}
-
-
-# --- which store, and whether it works ----------------------------------------------------------------------------
-
-
-def test_the_variable_overrides_the_configuration_which_overrides_the_default(bench: MemoryBench, project: str) -> None:
-    stores = {name: f"sqlite:///{bench.helmsman.folder}/{name}.db" for name in ("variable", "configured", "environment")}
-    for name, url in stores.items():
-        fill(url, lesson(name, project=project))
-    bench.helmsman.operator_sets(f'memory.url = "{stores["configured"]}"\n')
-    at = ("list", "--repo", bench.helmsman.repository)
-    told = {
-        "configured": bench.tell(*at),
-        "environment": bench.tell("list", HELMSMAN_MEMORY__URL=stores["environment"]),
-        "variable": bench.tell(*at, HELMSMAN_MEMORY_URL=stores["variable"]),
-    }
-    assert {name: ids(one.output.splitlines()) for name, one in told.items()} == {name: [name] for name in told}
-
-
-MISTAKES = {
-    "a folder that is not there": (("list", "--repo", "nowhere"), ("nowhere", "--repo DIR")),
-    "a project that is none": (("list", "--project", "home"), ("not a git repository", "home")),
-    "an unknown kind": (("list", "--kind", "rule"), ("--kind", "strategy, antipattern, convention, guardrail", "'rule'")),
-    "a type of guardrails": (("list", "--kind", "guardrail", "--type", "docs"), ("no task type", "leave --type out")),
-    "a blank search": (("search", " "), ("the query is empty", "give a few words")),
-}
-
-
-@pytest.mark.parametrize("what", MISTAKES)
-def test_a_mistake_is_reported_with_its_value_and_a_remedy(what: str, bench: MemoryBench) -> None:
-    arguments, words = MISTAKES[what]
-    told = bench.tell(*arguments, "--json", code=2)
-    assert told.errors.startswith("operator error: ")
-    assert not [word for word in words if word not in told.errors]
-    assert set(read_object(told.output)) == RESULT_KEYS
-    assert not bench.file.exists()
-
-
-@pytest.mark.parametrize("url", ["postgresql://me:sesame@127.0.0.1:1/none", "mysql://me:sesame@here/none"])
-def test_an_unreachable_store_is_reported_without_password(url: str, bench: MemoryBench) -> None:
-    told = bench.tell("stats", "--json", code=1, HELMSMAN_MEMORY_URL=url)
-    assert told.errors.startswith("world error: ")
-    assert not [word for word in ("expected:", "found:", "what to do:") if word not in told.errors]
-    assert read_object(told.output)["rule"] == "error.world"
-    assert "sesame" not in told.errors + told.output
-
-
-# --- foreign text and readers that go -----------------------------------------------------------------------------
-
-
-@pytest.mark.feature("X3")
-def test_foreign_text_is_printed_without_control_characters(bench: MemoryBench) -> None:
-    words: dict[str, Any] = {"text": EVIL, "detail": EVIL, "tests": (EVIL,), "sources": (EVIL,), "retired": EVIL}
-    rail = {"trigger": EVIL, "instruction": EVIL, "origin": EVIL}
-    fill(bench.url, lesson("l1", project=EVIL, **words), lesson("l2", text=EVIL), guardrail("g1", project=EVIL, **rail))
-    for looked in (("list", "--retired"), ("search", "good"), ("show", "l1"), ("show", "g1"), ("stats",), ("forget", "g1")):
-        told = bench.tell(*looked)
-        assert "good" in told.output or looked[0] == "stats"
-        assert not {character for character in told.output + told.errors if not character.isprintable()} - {"\n"}
-
-
-@pytest.mark.parametrize("command", [("list",), ("export", "-")], ids=" ".join)
-def test_a_closed_pipe_is_no_error(command: tuple[str, ...], bench: MemoryBench) -> None:
-    fill(bench.url, *(lesson(f"l{number}", "word " * 100) for number in range(400)))
-    ours, theirs = os.pipe()
-    os.close(ours)
-    ended = subprocess.run(
-        [HELMSMAN, "memory", *command],
-        cwd=bench.helmsman.folder,
-        env=bench.helmsman.variables,
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-    os.close(theirs)
-    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.agents_md import LONGEST_LINE, MOST_LINES, SECTION, add_lines, propose_lines
-from helmsman.memory.learned_guardrails import advice
+from helmsman.memory.learned_guardrails import failure_advice
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
 from tests.unit.builders import NOW, check, report, state
@@ -80,7 +80,7 @@ def test_a_guardrail_without_proven_effect_is_not_proposed(fields: dict[str, obj
 
 @pytest.mark.parametrize("kind", FailureClass)
 def test_all_advice_of_ours_fits_a_line(kind: FailureClass) -> None:
-    trigger, instruction = advice()[kind]["when"], advice()[kind]["do"]
+    trigger, instruction = failure_advice()[kind]["when"], failure_advice()[kind]["do"]
     (line,) = proposed(guardrails=[guardrail(instruction, trigger=trigger, failure=kind)])
     assert line == f"{trigger}: {instruction}"
 

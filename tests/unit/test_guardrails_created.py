@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.memory.guardrail_effect import UNNEEDED, Verdict, effect_text, update_after_iteration, update_after_loop, verdict
-from helmsman.memory.learned_guardrails import REMOVED, NewGuardrails, advice, contradiction, create
-from helmsman.oversee.imperatives import imperatives
+from helmsman.memory.learned_guardrails import REMOVED, NewGuardrails, contradiction, create, failure_advice
+from helmsman.oversee.imperatives import read_imperatives
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Imperative, Movement
 from helmsman.records.lessons import Episode, Guardrail, Subject, TaskType
@@ -95,10 +95,10 @@ def test_two_classes_create_two_guardrails_the_more_frequent_first() -> None:
 
 
 def test_every_class_has_advice_of_its_own_in_positive_words() -> None:
-    assert set(advice()) == set(FailureClass)
-    assert len({said["do"] for said in advice().values()}) == len(FailureClass)
+    assert set(failure_advice()) == set(FailureClass)
+    assert len({said["do"] for said in failure_advice().values()}) == len(FailureClass)
     negative = {"not", "never", "no", "without", "avoid", "don't", "stop", "cannot", "nothing", "refrain", "forbidden"}
-    for said in advice().values():
+    for said in failure_advice().values():
         assert not negative & set(said["do"].lower().replace(",", " ").replace(".", " ").split()), said["do"]
         assert len(said["do"]) <= 400
 
@@ -107,7 +107,7 @@ def test_every_class_has_advice_of_its_own_in_positive_words() -> None:
 @given(st.text(st.one_of(st.characters(), st.sampled_from("`\n\x1b[]/.:; a")), max_size=300))
 def test_output_of_tools_is_not_in_a_guardrail(where: str) -> None:
     found = only_guardrail(create_from(vain(3, where=where)))
-    assert (found.trigger, found.instruction) == (advice()[TEST]["when"], advice()[TEST]["do"])
+    assert (found.trigger, found.instruction) == (failure_advice()[TEST]["when"], failure_advice()[TEST]["do"])
 
 
 # --- what stands or stood already ---------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ DOCUMENTS = [orders_of(project) for project in PROJECTS]
 
 
 def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:
-    return imperatives(source, text)
+    return read_imperatives(source, text)
 
 
 @pytest.mark.feature("S11")
@@ -352,12 +352,12 @@ def test_contradictions_between_existing_instructions_are_ignored() -> None:
 @pytest.mark.feature("S11")
 def test_our_advice_contradicts_no_honest_project() -> None:
     for kind in FailureClass:
-        found = [conflict for known in DOCUMENTS if (conflict := contradiction(advice()[kind]["do"], known))]
+        found = [conflict for known in DOCUMENTS if (conflict := contradiction(failure_advice()[kind]["do"], known))]
         assert found == []
 
 
 @pytest.mark.feature("S11")
 def test_our_advice_does_not_contradict_itself() -> None:
     for kind in FailureClass:
-        others = [guardrail(instruction=said["do"]) for other, said in advice().items() if other != kind]
-        assert contradiction(advice()[kind]["do"], (), others) is None
+        others = [guardrail(instruction=said["do"]) for other, said in failure_advice().items() if other != kind]
+        assert contradiction(failure_advice()[kind]["do"], (), others) is None
