@@ -48,10 +48,10 @@ def _failed_without_progress(episode: Episode) -> frozenset[FailureClass]:
 def contradiction(instruction: str, orders: Sequence[Imperative], active: Sequence[Guardrail] = ()) -> Conflict | None:
     """The first conflict between an instruction and the existing instructions or active guardrails, with both sentences."""
     proposed = read_imperatives("a new guardrail", instruction)
-    known = (
-        [order for guardrail in active for order in read_imperatives("guardrails.md", guardrail.instruction)] if proposed else []
-    )
-    for order in dict.fromkeys((*orders[:MOST_ORDERS], *known)) if proposed else ():
+    if not proposed:
+        return None
+    known = (order for guardrail in active for order in read_imperatives("guardrails.md", guardrail.instruction))
+    for order in dict.fromkeys((*orders[:MOST_ORDERS], *known)):
         for conflict in find_conflicts((*proposed, order)):
             if (conflict.first in proposed) != (conflict.second in proposed):
                 return conflict
