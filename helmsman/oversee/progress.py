@@ -8,9 +8,8 @@ times until completion or tests must improve.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import NamedTuple
 
 from helmsman.records.agent import CALL_FAILURES, NO_WORK_OUTCOMES, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult
@@ -101,53 +100,6 @@ _NUMBER = re.compile(r"\d+")
 Identity = tuple[FailureClass, str, str]
 
 
-class _Comparison(NamedTuple):
-    """An iteration compared with earlier ones."""
-
-    draft: IterationSummary
-    work: Sequence[IterationSummary]  # earlier checked iterations, oldest first; at least one
-    is_new_tree: bool  # whether its tree was never seen before
-
-    @property
-    def previous(self) -> IterationSummary:
-        return self.work[-1]
-
-    @property
-    def better_at(self) -> int:
-        """Index where completion or passing tests last set a record."""
-        completed, passing = [summary.completion for summary in self.work], [summary.passing_tests for summary in self.work]
-        return max(completed.index(max(completed)), passing.index(max(passing)))
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether completion or passing tests set a record within the last `TRUSTED` steps forward."""
-        return sum(summary.movement is Movement.FORWARD for summary in self.work[self.better_at + 1 :]) < TRUSTED
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether completion fell. New tests with as many passing are no loss, nor is a missing claim after proven completion."""
-        draft, previous = self.draft, self.previous
-        if draft.completion >= previous.completion:
-            return False
-        as_many = draft.passing_tests >= previous.passing_tests
-        grew = as_many and _test_count(draft) > max(map(_test_count, self.work))
-        return not (grew or (as_many and draft.green >= previous.green and previous.completion == 1))
-
-    @property
-    def has_lost_tests(self) -> bool:
-        """Whether fewer tests ran than at the last count, which alone could make anything look better."""
-        if is_broken_build(self.draft) and is_broken_build(self.previous):  # nothing runs while it does not build
-            return False
-        return _test_count(self.draft) < next(
-            (_test_count(summary) for summary in reversed(self.work) if _test_count(summary)), 0
-        )
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether failure texts can be trusted: a new tree, no worse number, no lost test."""
-        return self.is_new_tree and not self.is_worse and not self.has_lost_tests
-
-
 def is_base(summary: IterationSummary) -> bool:
     """Whether it stands for the tree that the loop started from."""
     return summary.iteration == BASE
@@ -179,7 +131,10 @@ def made_progress(summary: IterationSummary) -> bool:
 
 
 def movement(before: Sequence[IterationSummary], draft: IterationSummary) -> Movement:
-    """Compare an iteration with the remembered ones, oldest first. Ignores the movement stored in `draft`."""
+    """Compare an iteration with the remembered ones, oldest first. Ignores the movement stored in `draft`.
+
+    Forward: completion or passing tests set a record, fewer tests fail, or a class of failure shrinks or is replaced.
+    """
     if draft.outcome in NO_WORK_OUTCOMES or (draft.outcome in CALL_FAILURES and not draft.files_changed):
         return Movement.WAITED
     is_new_tree = draft.files_changed > 0 and draft.tree not in [summary.tree for summary in before]
@@ -189,76 +144,79 @@ def movement(before: Sequence[IterationSummary], draft: IterationSummary) -> Mov
         return default
     if not work:
         return Movement.FORWARD if draft.green or draft.passing_tests > 0 or draft.completion > 0 else default
-    compared = _Comparison(draft, work, is_new_tree)
+    previous, is_worse, lost_tests = work[-1], _is_worse(draft, work), _has_lost_tests(draft, work)
+    sets_record = draft.completion > max(summary.completion for summary in work) and not lost_tests
+    passes_more = draft.passing_tests > max(summary.passing_tests for summary in work)
+    # failure texts can be trusted on a new tree without a worse number or a lost test
+    is_sound = is_new_tree and not is_worse and not lost_tests
+    improves = sets_record or passes_more or _fewer_tests_fail(draft, work)
+    improves = improves or (is_sound and (_failures_shrank(draft, work) or _failure_was_replaced(draft, work)))
     # only tests were written, and as many fail as before: more passing tests say nothing about the work
-    only_padded = draft.test_only and not draft.green and draft.failing_tests >= compared.previous.failing_tests
-    if any(condition(compared) for condition in FORWARD) and not only_padded:
+    only_padded = draft.test_only and not draft.green and draft.failing_tests >= previous.failing_tests
+    if improves and not only_padded:
         return Movement.FORWARD
     # if the tree is the same, the checks are flaky or the environment changed
-    same_tree = draft.files_changed == 0 or draft.tree == compared.previous.tree
-    return Movement.BACK if compared.is_worse and not same_tree else default
+    same_tree = draft.files_changed == 0 or draft.tree == previous.tree
+    return Movement.BACK if is_worse and not same_tree else default
 
 
-def _fewer_tests_fail(compared: _Comparison) -> bool:
+def _is_worse(draft: IterationSummary, work: Sequence[IterationSummary]) -> bool:
+    """Whether completion fell. New tests with as many passing are no loss, nor is a missing claim after proven completion."""
+    previous = work[-1]
+    if draft.completion >= previous.completion:
+        return False
+    as_many = draft.passing_tests >= previous.passing_tests
+    grew = as_many and _test_count(draft) > max(map(_test_count, work))
+    return not (grew or (as_many and draft.green >= previous.green and previous.completion == 1))
+
+
+def _has_lost_tests(draft: IterationSummary, work: Sequence[IterationSummary]) -> bool:
+    """Whether fewer tests ran than at the last count, which alone could make anything look better."""
+    if is_broken_build(draft) and is_broken_build(work[-1]):  # nothing runs while it does not build
+        return False
+    return _test_count(draft) < next((_test_count(summary) for summary in reversed(work) if _test_count(summary)), 0)
+
+
+def _fewer_tests_fail(draft: IterationSummary, work: Sequence[IterationSummary]) -> bool:
     """Whether fewer tests fail out of the most that ever ran. New tests start a new count."""
-    ran = _test_count(compared.draft)
-    if any(
-        summary.failing_tests <= compared.draft.failing_tests and _test_count(summary) == ran
-        for summary in reversed(compared.work)
-    ):
-        return False  # the most frequent and fastest answer
-    return ran == max(map(_test_count, compared.work))
+    ran = _test_count(draft)
+    same_count = [summary.failing_tests for summary in work if _test_count(summary) == ran]
+    return ran == max(map(_test_count, work)) and all(draft.failing_tests < failing for failing in same_count)
 
 
-def _has_shrunk(compared: _Comparison, kind: FailureClass) -> bool:
+def _is_trusted(work: Sequence[IterationSummary]) -> bool:
+    """Whether completion or passing tests set a record within the last `TRUSTED` steps forward."""
+    completed, passing = [summary.completion for summary in work], [summary.passing_tests for summary in work]
+    better_at = max(completed.index(max(completed)), passing.index(max(passing)))
+    return sum(summary.movement is Movement.FORWARD for summary in work[better_at + 1 :]) < TRUSTED
+
+
+def _failures_shrank(draft: IterationSummary, work: Sequence[IterationSummary]) -> bool:
     """Whether the extent of a failure class over all checks is smaller than ever, or than at any time since it was last absent.
 
     Over all checks, because the first reported place moves with each fix. Since it was absent, because a refactoring starts green
     and may be the second one.
     """
-    now = extent(compared.draft, kind)
-    if not now:
-        return False
-    earlier = (extent(summary, kind) for summary in reversed(compared.work))  # newest first: usually only a few are computed
-    larger = list(takewhile(lambda size: size == 0 or size > now, earlier))
-    if len(larger) == len(compared.work):
-        return any(larger)
-    since = list(takewhile(bool, larger))
-    return 0 < len(since) < len(larger) and compared.is_trusted
+    for kind in {error.kind for error in draft.errors if extent(draft, error.kind)}:
+        now, extents = extent(draft, kind), [extent(summary, kind) for summary in work]
+        if any(extents) and all(size == 0 or size > now for size in extents):
+            return True
+        since = list(takewhile(bool, reversed(extents)))
+        if 0 < len(since) < len(extents) and min(since) > now and _is_trusted(work):
+            return True
+    return False
 
 
-def _replaces_failure(compared: _Comparison) -> bool:
-    """Whether a failure is gone and a new one has replaced it."""
-    draft, previous = compared.draft, compared.previous
-    if not draft.errors or not previous.errors or not compared.is_sound:
-        return False
+def _failure_was_replaced(draft: IterationSummary, work: Sequence[IterationSummary]) -> bool:
+    """Whether a failure is gone and a new one has replaced it, which never occurred before."""
+    previous = work[-1]
     now, last = set(map(identity, draft.errors)), set(map(identity, previous.errors))
     gone, new = last - now, now - last
     if 0 < _test_count(draft) == _test_count(previous) and draft.failing_tests >= previous.failing_tests:
         places = {where for _, where, _ in gone}  # the same number fails: a fixed and a newly broken test cancel out
         new = {failure for failure in new if failure[1] in places}
-    return bool(gone and new) and compared.is_trusted and not all(_was_seen_before(compared, failure) for failure in new)
-
-
-FORWARD: tuple[Callable[[_Comparison], bool], ...] = (
-    lambda compared: (
-        all(summary.completion < compared.draft.completion for summary in reversed(compared.work)) and not compared.has_lost_tests
-    ),
-    lambda compared: all(summary.passing_tests < compared.draft.passing_tests for summary in reversed(compared.work)),
-    _fewer_tests_fail,
-    lambda compared: (
-        bool(compared.draft.errors)
-        and compared.is_sound
-        and any(_has_shrunk(compared, error.kind) for error in compared.draft.errors)
-    ),
-    _replaces_failure,
-)
-"""Steps forward: completion or passing tests set a record, fewer tests fail, or a failure class shrinks or is replaced."""
-
-
-def _was_seen_before(compared: _Comparison, failure: Identity) -> bool:
-    """Whether the failure occurred before."""
-    return any(identity(error) == failure for summary in compared.work for error in summary.errors if error.kind is failure[0])
+    known = {identity(error) for summary in work for error in summary.errors}
+    return bool(gone and new) and not new <= known and _is_trusted(work)
 
 
 def identity(error: ErrorVector) -> Identity:
