@@ -191,7 +191,5 @@ def _combine(run: _Overseer, history: Sequence[IterationSummary], results: Mappi
     next_state = due.model_copy(update={"oversight": combined, "history": history, "checks": evidence.checks})
     strategy = run.guard("strategy", Strategy(), lambda: strategy_of(next_state))
     planned = combined.model_copy(update={"strategy": strategy})
-    issues = run.guard(
-        "validation", (), lambda: (*issues_after(evidence, combined.progress), *issues_before(due, planned, history))
-    )
+    issues = run.guard("validation", (), lambda: (*issues_after(evidence, combined.progress), *issues_before(due, planned)))
     return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})

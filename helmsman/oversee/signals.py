@@ -1,16 +1,14 @@
 """Alerts about a single iteration, one per row of a table, and validation before and after it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import Detection, Detector
 from helmsman.oversee.drift import LEAST_UNRELATED, describe_drift, is_off_task
 from helmsman.oversee.limits import NEARLY_USED_UP, describe_window, gauges_near, newly_nearly_used
-from helmsman.plain import clean
 from helmsman.records.agent import FAILURES_IN_ROW, AgentOutcome
-from helmsman.records.control import EscalationLevel, Issue, IterationSummary, Movement, Oversight, Progress
+from helmsman.records.control import EscalationLevel, Issue, Oversight, Progress
 from helmsman.records.decision import Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending, is_killed_at_once, spend
@@ -139,23 +137,25 @@ ITERATION_DETECTORS: tuple[Detector[IterationView], ...] = (
 
 NEAR = 0.95  # completion from which an agent is expected to claim completion
 ERRORS = 5  # failed tool calls of a session above which they are reported
-UNADDRESSED = 2  # iterations in a row without progress on the same failure; one may be research
+UNADDRESSED = 2  # iterations in a row without progress on the same class of failure; one may be research
 MOST = 10
 CRITICAL = "no_channel"
 REDESIGN = EscalationLevel.REDESIGN
-_WHERE = 120
 
 
-def issues_before(state: LoopState, oversight: Oversight, history: Sequence[IterationSummary]) -> tuple[Issue, ...]:
+def issues_before(state: LoopState, oversight: Oversight) -> tuple[Issue, ...]:
     """Problems before the due iteration."""
     config, strategy, level = state.config, oversight.strategy, oversight.ladder.rung
     persists, unchecked, allowed = strategy.stance == "persist", not config.checks, config.allow_no_checks
+    # not if the work was reverted
+    recurring = [item for item in oversight.learning if item.in_row >= UNADDRESSED and not state.failed]
+    blockers = (f"{item.kind} failures in {item.in_row} iterations in a row without progress" for item in recurring)
     rows = (
         (unchecked and not allowed, CRITICAL, "no check is configured and allow_no_checks is off: nothing can be verified"),
         (unchecked and allowed, "unverified", "no check is configured, as allow_no_checks permits: nothing is verified"),
         (not config.steering.hooks, "no_hooks", "steering.hooks is off: guardrails and checks inside the session are inactive"),
         (persists and level >= REDESIGN, "strategy", f"the strategy is to persist, while the ladder is at {level.title}"),
-        *((True, "blocker", message) for message in _blockers(state, history)),
+        *((True, "blocker", message) for message in blockers),
     )
     return tuple(_issue(rule, message) for applies, rule, message in rows if applies)[:MOST]
 
@@ -171,18 +171,6 @@ def issues_after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
         (times > ERRORS, "errors", f"{times} tool calls failed in the session: {kinds}"),
     )
     return tuple(_issue(rule, message) for applies, rule, message in rows if applies)
-
-
-def _blockers(state: LoopState, history: Sequence[IterationSummary]) -> Iterator[str]:
-    """The same failure in the last iterations, none of which made progress; reverted work does not count."""
-    recent, is_green = last_iterations(history, UNADDRESSED), state.checks is not None and not state.checks.failures
-    if len(recent) < UNADDRESSED or state.failed or is_green or any(summary.movement is Movement.FORWARD for summary in recent):
-        return
-    failures_of_each = [{(error.kind, error.where) for error in summary.errors} for summary in recent]
-    for error in recent[-1].errors:
-        if all((error.kind, error.where) in failures for failures in failures_of_each):
-            place = f" at {clean(error.where[:_WHERE])}" if error.where else ""
-            yield f"the same {error.kind} failure{place} after {UNADDRESSED} iterations without progress"
 
 
 def _issue(rule: str, message: str) -> Issue:

@@ -1,5 +1,7 @@
 """Alerts about a single iteration, and validation before and after it."""
 
+from typing import Any
+
 import pytest
 
 from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView, issues_after, issues_before
@@ -9,16 +11,15 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.control import (
     EscalationLevel,
     Failed,
-    IterationSummary,
     Ladder,
-    Movement,
+    Learning,
     Oversight,
     Progress,
 )
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.proof import Proof
 from helmsman.records.state import LoopState, Spending
-from tests.unit.builders import ASKED, NOW, call, check, config, evidence, execution, report, sight, state, usage_limited
+from tests.unit.builders import ASKED, call, check, config, evidence, execution, report, sight, state, usage_limited
 
 
 def all_alerts(seen: IterationView) -> tuple[Alert, ...]:
@@ -96,15 +97,9 @@ FAILS = ErrorVector(kind=FailureClass.TEST, where="tests/test_a.py::test_b", mes
 GREEN, RED = report(check(passed=True)), report(check(passed=True), check(passed=False))
 
 
-def summary(movement: Movement = Movement.SIDEWAYS, *errors: ErrorVector, iteration: int = 1) -> IterationSummary:
-    fields = {"iteration": iteration, "at": NOW, "outcome": AgentOutcome.FINISHED, "completion": 0.4}
-    return IterationSummary.model_validate({**fields, "movement": movement, "errors": errors})
-
-
-def issues_of(
-    of: LoopState | None = None, oversight: Oversight | None = None, *history: IterationSummary
-) -> list[tuple[str, bool]]:
-    return [(issue.rule, issue.critical) for issue in issues_before(of or state(), oversight or Oversight(), history)]
+def issues_of(of: LoopState | None = None, **fields: Any) -> list[tuple[str, bool]]:
+    issues = issues_before(of or state(), Oversight.model_validate(fields))
+    return [(issue.rule, issue.critical) for issue in issues]
 
 
 @pytest.mark.feature("O7")
@@ -117,54 +112,19 @@ def test_required_checks_of_which_there_are_none_stop_the_loop_and_other_gaps_ar
 
 @pytest.mark.feature("O7")
 def test_persisting_while_a_redesign_is_due_is_an_issue() -> None:
-    (issue,) = issues_before(state(), Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN)), ())
+    (issue,) = issues_before(state(), Oversight(ladder=Ladder(rung=EscalationLevel.REDESIGN)))
     assert (issue.rule, issue.critical) == ("validation.strategy", False)
     assert "E-II redesign" in issue.message
 
 
 @pytest.mark.feature("O7")
-def test_a_failure_that_two_iterations_left_as_it_was_is_named() -> None:
-    (issue,) = issues_before(state(), Oversight(), (summary(Movement.SIDEWAYS, FAILS), summary(Movement.STILL, FAILS)))
-    assert issue.message == "the same test failure at tests/test_a.py::test_b after 2 iterations without progress"
-
-
-@pytest.mark.feature("O7")
-@pytest.mark.parametrize(
-    "history",
-    [
-        (),
-        (summary(Movement.SIDEWAYS, FAILS),),
-        (summary(Movement.FORWARD, FAILS), summary(Movement.SIDEWAYS, FAILS)),
-        (summary(Movement.SIDEWAYS, FAILS), summary(Movement.FORWARD, FAILS)),
-        (summary(Movement.SIDEWAYS, FAILS), summary(Movement.WAITED, FAILS)),
-        (summary(Movement.BACK, FAILS), summary(Movement.SIDEWAYS)),
-        (summary(Movement.STILL, FAILS), summary(Movement.STILL, FAILS.model_copy(update={"where": "tests/test_c.py"}))),
-        (summary(Movement.SIDEWAYS), summary(Movement.SIDEWAYS)),
-    ],
-    ids=["first", "one", "research", "got on", "waited", "gone", "elsewhere", "green"],
-)
-def test_look_alikes_of_a_blocker_are_not_reported(history: tuple[IterationSummary, ...]) -> None:
-    assert issues_of(None, None, *history) == []
-
-
-@pytest.mark.feature("O7")
-def test_waits_in_between_do_not_hide_a_blocker() -> None:
-    stuck = summary(Movement.STILL, FAILS)
-    assert issues_of(None, None, stuck, summary(Movement.WAITED), stuck) == [("validation.blocker", False)]
-
-
-@pytest.mark.feature("O7")
-def test_a_failure_that_the_tree_does_not_have_any_more_is_no_blocker() -> None:
-    stands = summary(Movement.BACK, FAILS), summary(Movement.STILL, FAILS)
+def test_a_class_of_failure_in_two_iterations_without_progress_is_a_blocker() -> None:
+    learning = (Learning(kind=FailureClass.TEST, seen=4, in_row=2), Learning(kind=FailureClass.LINT, seen=4, in_row=1))
+    (issue,) = issues_before(state(), Oversight(learning=learning))
+    assert (issue.rule, issue.critical) == ("validation.blocker", False)
+    assert issue.message == "test failures in 2 iterations in a row without progress"
     taken_off = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
-    red = report(check(passed=False))
-    assert [
-        len(issues_of(given, None, *stands)) for given in (state(checks=red), state(checks=GREEN), state(failed=taken_off))
-    ] == [
-        1,
-        0,
-        0,
-    ]
+    assert issues_of(state(failed=taken_off), learning=learning) == []
 
 
 @pytest.mark.feature("O7")
