@@ -19,7 +19,6 @@ class Member:
 
     started: bool = False
     running: bool = False
-    may_be_skipped: bool = True  # whether nothing is left to do if somebody else has done its work
     settled: bool = False  # whether it has completed, including all follow-up
     ended: bool = False  # whether it ended without completion
     runs: int = 0  # how often this run has started it

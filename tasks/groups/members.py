@@ -5,10 +5,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from queue import Empty
 from typing import Any, cast
 from uuid import uuid4
 
@@ -16,7 +16,6 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, StateType
 from prefect.context import TagsContext
-from prefect.futures import PrefectFuture, wait
 from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
@@ -94,52 +93,42 @@ def _uid(repository: Repository, group: str) -> str:
 def _end_all(group: Group) -> None:
     """Stop every loop and wait until all have stopped."""
     group.folder.cancel.touch()
-    while group.running:
+    while group.futures:
         record_exit(group, next_exit(group))
 
 
 def next_exit(group: Group) -> WorkerExit:
-    """Wait for the next loop whose process ends, or whose task an unreachable engine ended before it started."""
+    """Wait for the next loop whose task ends, which an unreachable engine can do before the process starts."""
     while True:
-        done = [loop for loop, future in group.futures.items() if loop in group.running and future.done()]
-        try:
-            return group.exits.get(timeout=POLL_SECONDS)
-        except Empty:
-            if done:
-                return WorkerExit(done[0], None, "the engine did not start its process; is it reachable?")
+        done = wait(group.futures.values(), timeout=POLL_SECONDS, return_when=FIRST_COMPLETED).done
+        ended = next((loop for loop, future in group.futures.items() if future in done), None)
+        if ended is not None:
+            return group.exits.pop(ended, WorkerExit(ended, None, "the engine did not start its process; is it reachable?"))
 
 
 def run_due_loops(group: Group) -> bool:
     """Start the loops that are due, and wait until one process ends. Return False where no loop is running."""
-    started = list[PrefectFuture[int | None]]()
     for due in due_loops(group):
-        group.running.add(due.loop)
         group.runs[due.loop] += 1
-        try:
-            # a task with tags asks the engine for a slot before it starts
-            with TagsContext(current_tags=set()):
-                # the engine would search the arguments for futures, and copy a running group
-                future = cast("Any", run_loop).submit(opaque(group), opaque(due), due.loop)
-        except BaseException:
-            group.running.discard(due.loop)
-            raise
+        # a task with tags asks the engine for a slot before it starts
+        with TagsContext(current_tags=set()):
+            # the engine would search the arguments for futures, and copy a running group
+            future = cast("Any", run_loop).submit(opaque(group), opaque(due), due.loop)
         group.futures[due.loop] = future.wrapped_future
-        started.append(future)
-    if not group.running:
+    if not group.futures:
         return False
     try:
         record_exit(group, next_exit(group))
     except STOPPED_FROM_OUTSIDE as why:
         get_run_logger().error("group %s ends: %s", group.request.group, why or "interrupted by a signal")
         _end_all(group)
-        wait(started)
     return True
 
 
 def choose_best(group: Group) -> bool:
     """Choose the best completed loop, once, and prepare its merge. Return whether there is more to do."""
     loops = tuple(state.loop for state in group.states() if state is not None and state.outcome is Outcome.COMPLETED)
-    if not group.request.best or group.running or group.cancelled() or not loops:
+    if not group.request.best or group.futures or group.cancelled() or not loops:
         return False
     try:
         choice = group.chosen or choose_loop(group.request.repository, group.request.group, loops)
@@ -166,7 +155,7 @@ def run_loop(group: Group, due: LoopRequest, name: str) -> int | None:
         ended = run_member(due, loop_folder(group.repository, name), group.cancelled)
     except Exception as error:  # noqa: BLE001 - reported to the group, whose other loops continue
         ended = WorkerExit(name, None, str(error) or type(error).__name__)
-    group.exits.put(ended)
+    group.exits[name] = ended
     return ended.exit_code
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from queue import SimpleQueue
 from typing import Any, cast
 
 from helmsman.config import LimitsConfig, LoopConfig
@@ -79,11 +78,11 @@ class Group:
     """The plan items of the loops, in working order; empty without a plan."""
     allocated: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
     """Budget of each running loop: its state shows it only a moment later."""
-    running: set[str] = field(default_factory=set[str])
     runs: Counter[str] = field(default_factory=Counter[str])
     futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
-    """The engine's future for each started loop."""
-    exits: SimpleQueue[WorkerExit] = field(default_factory=SimpleQueue[WorkerExit])
+    """The engine's future for each running loop."""
+    exits: dict[str, WorkerExit] = field(default_factory=dict[str, WorkerExit])
+    """How the processes ended whose tasks end next."""
     exited: set[str] = field(default_factory=set[str])
     """Loops whose process exited with status 0: whatever they hand over is handed over, or cannot be."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
@@ -183,7 +182,7 @@ def due_loops(group: Group) -> list[LoopRequest]:
 
 def record_exit(group: Group, ended: WorkerExit) -> None:
     """Record how a loop's process ended. What an operator has to fix first is not retried."""
-    group.running.discard(ended.loop)
+    group.futures.pop(ended.loop, None)
     group.exited |= {ended.loop} if ended.exit_code == 0 else set()
     state = known_state(group.repository, ended.loop)
     if state is not None and state.ending is not None:
@@ -256,36 +255,28 @@ def group_result(group: Group) -> ParallelResult:
 
 def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     """The loops of the group as they are now. An item that is ticked in the plan needs no loop, whoever did it."""
-    members = list[Member]()
+    done = done_items(group.repository, group.config, group.request.group) if group.items else frozenset[str]()
+    in_a_row = [frozenset(range(place)) if group.request.in_a_row else frozenset[int]() for place in range(len(states))]
+    needs, members = prerequisites(group.items) if group.items else in_a_row, list[Member]()
     for place, (name, state) in enumerate(zip(group.names, states, strict=True)):
-        runs, running = group.runs[name], name in group.running
-        needs = frozenset(range(place)) if group.request.in_a_row else frozenset[int]()
-        if state is None:
-            members.append(Member(running=running, runs=runs, needs=needs))
-            continue
-        completed = state.outcome is Outcome.COMPLETED
-        interrupted = state.outcome is Outcome.CANCELLED and not runs  # in an earlier run: a stopped driver records this
+        item, runs, running = group.items[place] if group.items else None, group.runs[name], name in group.futures
+        completed = state is not None and state.outcome is Outcome.COMPLETED
+        # in an earlier run: a stopped driver records this
+        interrupted = state is not None and state.outcome is Outcome.CANCELLED and not runs
+        settled = item is not None and item.id in done and not running
+        if state is not None and completed:  # then it must have handed over its work, ticked or not
+            settled = not is_merge_due(state) and (name in group.exited or is_finished(group.request.repository, state))
         member = Member(
-            started=True,
+            started=state is not None,
             running=running,
-            may_be_skipped=not running and not completed,
-            settled=completed
-            and not is_merge_due(state)
-            and (name in group.exited or is_finished(group.request.repository, state)),
-            ended=state.ending is not None and not completed and not interrupted,
+            settled=settled,
+            ended=state is not None and state.ending is not None and not completed and not interrupted,
             runs=runs,
-            needs=needs,
+            needs=needs[place],
+            alone=item is not None and not item.parallel,
         )
         members.append(member)
-    if not group.items:
-        return members
-    done = done_items(group.repository, group.config, group.request.group)
-    return [
-        replace(
-            member, needs=needs, alone=not item.parallel, settled=member.settled or (item.id in done and member.may_be_skipped)
-        )
-        for member, item, needs in zip(members, group.items, prerequisites(group.items), strict=True)
-    ]
+    return members
 
 
 def _allocate(group: Group, places: Sequence[int], waiting: int, states: Sequence[LoopState | None]) -> None:
@@ -296,7 +287,7 @@ def _allocate(group: Group, places: Sequence[int], waiting: int, states: Sequenc
         allocated, under_way = list[float](), set[int]()
         for place, (loop, state) in enumerate(zip(group.names, states, strict=True)):
             spent, limit = getattr(state.spending, name) if state else 0.0, 0.0
-            if loop in group.running:
+            if loop in group.futures:
                 limit = group.allocated.get(loop, {}).get(name, 0.0)
             elif state is not None and state.ending is None:  # a loop whose driver died keeps its budget
                 limit = getattr(state.config.limits, name) or 0.0

@@ -40,7 +40,7 @@ def begin(group: Group) -> list[LoopRequest]:
     """As the run does it: whoever is due is at work from then on."""
     due = due_loops(group)
     for one in due:
-        group.running.add(one.loop)
+        group.futures[one.loop] = Future[Any]()
         group.runs[one.loop] += 1
     return due
 
