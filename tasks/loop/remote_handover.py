@@ -17,7 +17,7 @@ from helmsman.records.state import LoopState
 from tasks.loop.recover import end_processes, save_work
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, contains, git, read_ref, succeeds
 from tasks.repository.loop_context import loop_context, loop_folder, worktree_of
-from tasks.repository.remote import fetch_ref, no_remote_error, push_loop, require_remote
+from tasks.repository.remote import fetch_ref, push_loop, require_remote
 from tasks.repository.state_ref import PREFIX, Fenced, ShownState, read_state, show_state_at, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next
 from tasks.repository.worktree import dirty_paths, reset_to
@@ -57,10 +57,7 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, locke
 
 def require_new_name(repository: Repository, loop: str, remote: RemoteConfig) -> None:
     """Raise OperatorError where the remote already has a loop of this name, and TransientError as `pull_state`."""
-    if not remote.push:
-        return
-    require_remote(repository, remote.name)
-    if _on_remote(repository, remote, state_ref(loop)):
+    if remote.push and _on_remote(repository, remote, state_ref(loop)):
         raise OperatorError(
             f"a loop named {loop} already exists on remote {remote.name}",
             remedy=f"continue it here: helmsman resume {loop}; or choose another --name",
@@ -103,10 +100,8 @@ def holds_lease(repository: Repository, state: LoopState) -> bool:
     """Whether no other process is known to have claimed the loop. An unreachable or slow remote counts as yes."""
     try:
         check_lease(repository, state, END_SECONDS)
-    except Fenced:
-        return False
-    except HelmsmanError:
-        return True
+    except HelmsmanError as error:
+        return not isinstance(error, Fenced)
     return True
 
 
@@ -215,9 +210,9 @@ def _save_local_work(repository: Repository, state: LoopState, theirs: str, head
 
 
 def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: float = TIMEOUT_SECONDS) -> str:
+    """The remote's commit of a ref; empty if it has none. Raises OperatorError without that remote, and TransientError."""
+    require_remote(repository, remote.name)
     try:
         return git(repository.common, "ls-remote", remote.name, ref, timeout=seconds).partition("\t")[0].strip()
     except GitError as error:
-        if not succeeds(repository.common, "remote", "get-url", remote.name):
-            raise no_remote_error(remote.name, error.stderr) from error
         raise TransientError(f"the loop cannot be looked up on remote {remote.name}", found=error.stderr) from error

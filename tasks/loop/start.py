@@ -29,13 +29,13 @@ from tasks.loop.configure import configure
 from tasks.loop.handoff import handoffs_at_commit, handoffs_in_checkout
 from tasks.loop.merge import require_target
 from tasks.loop.remote_handover import pull_state
-from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref, require_head
+from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, require_head
 from tasks.repository.hidden import require_outside
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.own_template import read_template
 from tasks.repository.plan import initial_progress
 from tasks.repository.remote import require_remote
-from tasks.repository.state_ref import known_state, read_state, replace_state, state_ref, write_state
+from tasks.repository.state_ref import known_state, read_state, replace_state, write_state
 from tasks.repository.worktree import require_clean
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
@@ -49,25 +49,14 @@ SUFFIXES = 6, 12, 24
 
 
 def create_loop(
-    repository: Repository,
-    resolved: LoopSettings,
-    name: str,
-    now: datetime,
-    begin_with: str = "",
-    *,
-    run: str = "",
-    new: bool = False,
+    repository: Repository, resolved: LoopSettings, name: str, now: datetime, begin_with: str = "", run: str = ""
 ) -> LoopState:
-    """Write the first state of a loop, unless the same flow run wrote it before. The state stores preset and agent.
+    """Write the first state of a loop, with its preset and agent. `run`: id of the flow run that starts it.
 
-    `run`: id of that flow run. `new`: raise OperatorError where a loop of that name exists.
+    Raises OperatorError where a loop of that name exists.
     """
-    if (existing := known_state(repository, name)) is not None:
-        if new:
-            raise OperatorError(
-                f"a loop named {name} already exists", remedy="it was started in the meantime; choose another --name"
-            )
-        return existing
+    if known_state(repository, name) is not None:
+        raise OperatorError(f"a loop named {name} already exists", remedy="it was started in the meantime; choose another --name")
     require_checks(resolved.config, resolved.preset)
     state = state_from_here(repository, resolved, name, now, begin_with).model_copy(update={"run": run})
     _forget_earlier(loop_folder(repository, name))
@@ -168,8 +157,7 @@ def require_no_secret(config: LoopConfig) -> None:
 
 def _base_and_branch(repository: Repository, config: LoopConfig, begin_with: str, name: str) -> tuple[str, str]:
     """Commit that a new loop starts from, and its branch. Raises OperatorError."""
-    in_place = config.workspace.in_place
-    if begin_with and in_place:
+    if begin_with and config.workspace.in_place:
         raise OperatorError(
             "a loop that works in place starts from what is checked out",
             found=f"another base: {display(begin_with)}",
@@ -183,15 +171,16 @@ def _base_and_branch(repository: Repository, config: LoopConfig, begin_with: str
         if not begin_with:
             raise
         raise OperatorError("the base does not exist", expected="a branch, tag or commit", found=display(begin_with)) from error
-    branch = current_branch(repository.top) if in_place else f"{OWN_BRANCHES}{name}"
-    if in_place and (repository.bare or not branch):
+    if not config.workspace.in_place:
+        return commit, f"{OWN_BRANCHES}{name}"
+    branch = current_branch(repository.top)
+    if repository.bare or not branch:
         raise OperatorError(
             "--in-place needs a checkout that is on a branch",
             found="a bare repository" if repository.bare else "a detached HEAD",
             remedy="leave --in-place out, or switch to a branch",
         )
-    if in_place:
-        require_clean(repository.top)
+    require_clean(repository.top)
     return commit, branch
 
 
@@ -212,9 +201,9 @@ def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
         candidates = ((candidate, known_state(repository, candidate)) for candidate in names)
         name = next(candidate for candidate, existing in candidates if existing is None or existing.run == run)
     pull_state(repository, name, resolved.config.remote, locked=is_locked)
-    if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has started it
-        return _reopen_existing(repository, request, now)
-    return create_loop(repository, resolved, name, now, request.base, run=run)
+    if existing := known_state(repository, name):  # another machine has started it, or this run did before a crash
+        return _reopen_existing(repository, request, now) if request.loop else existing
+    return create_loop(repository, resolved, name, now, request.base, run)
 
 
 def _reopen_existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:

@@ -117,15 +117,10 @@ def require_remote(repository: Repository, name: str) -> None:
     Called before each push, as an agent could remove the remote and create a repository at the path of its name.
     """
     if not succeeds(repository.common, "remote", "get-url", "--", name):
-        raise no_remote_error(name, "no such remote")
-
-
-def no_remote_error(name: str, problem: str) -> OperatorError:
-    return OperatorError(
-        f"there is no remote {name!r} to push the loop to",
-        found=problem,
-        remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
-    )
+        raise OperatorError(
+            f"there is no remote {name!r} to push the loop to",
+            remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
+        )
 
 
 def _find_removed(repository: Repository, state: LoopState, seconds: float) -> tuple[str, Sequence[str]]:

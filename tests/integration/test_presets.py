@@ -235,6 +235,6 @@ def test_patterns_given_by_hand_take_the_place_of_the_presets(top: Path) -> None
 
 def test_a_new_loop_never_takes_the_place_of_one_that_was_begun_meanwhile(top: Path) -> None:
     repository, config = open_repository(top), configured(top).config
-    create_loop(repository, LoopSettings(config, {}), "same", NOW, new=True)
+    create_loop(repository, LoopSettings(config, {}), "same", NOW)
     with pytest.raises(OperatorError, match="a loop named same already exists"):
-        create_loop(repository, LoopSettings(config, {}), "same", NOW, new=True)
+        create_loop(repository, LoopSettings(config, {}), "same", NOW)
