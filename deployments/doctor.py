@@ -25,7 +25,6 @@ from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent
 from tasks.agents.catalogue import find_program
 from tasks.agents.claude import call_environment, refuse_root
-from tasks.engine.database import database_of, find_problem, move_aside, processes_using
 from tasks.engine.embedded import configured_api
 from tasks.memory import memory_url
 from tasks.models.judge import asks_claude_code
@@ -135,21 +134,6 @@ def _permissions(context: Context) -> Finding:
         refuse_root(context.config.claude, call_environment(context.config))
         return Finding("ok", context.config.claude.permission_mode)
     return Finding("ok", f"set by its command: {' '.join(context.agent.kind.command)}")
-
-
-def _database(_: Context) -> Finding:
-    """Check the embedded engine's database only. Any other server reports problems of its database itself."""
-    file = database_of(own_environment()) if configured_api(own_environment()) is None else None
-    database = find_problem(file) if file else None
-    if file is None or database is None:
-        return Finding("ok", "the engine can use it" if file else "none that belongs to this user")
-    problem, holders = f"{file}: {database.why}", processes_using(file)
-    if holders:
-        return Finding("missing", f"{problem}; process {holders[0]} has it open", "use the Prefect that it uses")
-    if not database.of_the_file:
-        return Finding("missing", problem, "look at the disk and at the permissions of that folder")
-    remedy = "install that Prefect, or helmsman doctor --fix puts the file aside; what loops need is in git"
-    return Finding("missing", problem, remedy, lambda: f"kept as {move_aside(file, datetime.now(UTC))}")
 
 
 def _agent(context: Context) -> Finding:
@@ -263,7 +247,6 @@ CHECKS: Mapping[str, Callable[[Context], Finding | None]] = {
     "repository": _repository,
     "checks": _checks,
     "engine": _engine,
-    "database": _database,
     "memory": _memory,
     "disk": _disk,
     **{check.__name__: partial(_check_repository, check) for check in leftovers.CHECKS},

@@ -4,12 +4,11 @@ They contain no script, no style and no reference.
 Elements have classes (`ink`, `grid`), so that a page can adapt the colours of text and lines to its background.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
 
-from helmsman.plain import shorten
 from helmsman.render.templating import render_html
 from helmsman.texts import short_number
 
@@ -21,28 +20,9 @@ INK = "#727d8a"
 COLOUR = "#3b82c4"
 """Of lines."""
 MOST_MARKED = 60  # points that have a dot and a tooltip each; charts with more have none
-MOST_CELLS = 200  # newest cells of a strip
 WIDTH, HEIGHT = 440, 190
 """Size of a chart: two fit side by side, and one is legible on a phone."""
 LEFT, RIGHT = 66, 18
-CELL_HEIGHT = 34
-LEGEND_WIDTH = 100
-
-
-class Look(NamedTuple):
-    """Colour and relative height of a cell: height also marks what needs attention."""
-
-    colour: str
-    share: float
-
-
-KINDS: Mapping[str, Look] = {
-    "neutral": Look(INK, 0.25),
-    "good": Look("#009e73", 0.55),
-    "warn": Look("#b88600", 0.8),
-    "bad": Look("#c2410c", 1.0),
-}
-"""From calm to alarming."""
 
 
 def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = ()) -> Markup:
@@ -83,25 +63,3 @@ class Scale(NamedTuple):
     def __call__(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return self.begin + share * (self.end - self.begin)
-
-
-def strip_chart(title: str, cells: Sequence[tuple[str, str]]) -> Markup:
-    """One cell for each iteration in order: (label, kind). The first and the last are labelled."""
-    newest = cells[-MOST_CELLS:]
-    pitch = min((WIDTH - 12 - RIGHT) / max(len(newest), 1), 28.0)
-    drawn = [(12 + at * pitch, f"{label}: {kind}", KINDS[kind]) for at, (label, kind) in enumerate(newest)]
-    used_kinds = [kind for kind in KINDS if kind in {kind for _, kind in newest}]
-    return render_html(
-        "strip.svg",
-        title=title,
-        shown=bool(newest),
-        width=WIDTH,
-        height=108 if newest else 64,
-        cells=[
-            (left, 50 + CELL_HEIGHT * (1 - look.share), pitch * 0.9, CELL_HEIGHT * look.share, look.colour, tip)
-            for left, tip, look in drawn
-        ],
-        labels=[(12 + (at + 0.5) * pitch, shorten(newest[at][0], 6)) for at in sorted({0, len(newest) - 1}) if newest],
-        legend=[(26 + at * LEGEND_WIDTH, kind, KINDS[kind].colour) for at, kind in enumerate(used_kinds)],
-        ink=INK,
-    )

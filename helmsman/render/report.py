@@ -22,8 +22,8 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import plan_lines
-from helmsman.render.charts import Point, line_chart, strip_chart
-from helmsman.render.facts import PARTS, VERDICTS, Fact, as_code, checks_kind, facts, first_lines, front_facts
+from helmsman.render.charts import Point, line_chart
+from helmsman.render.facts import PARTS, VERDICTS, Fact, as_code, facts, first_lines, front_facts
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import outcome_text
@@ -89,7 +89,7 @@ def html_report(
             Fact("Look at", "\n".join(filter(None, [look_command, *doubts]))),
             Fact("Next", next_command),
         ],
-        figures=list(_figures(records)),
+        charts=list(_charts(records)),
         noticed=Counter(signal.rule for record in records for signal in record.signals).most_common(RULES_SHOWN),
         climbs=state.oversight.ladder.climbs,
         plan=plan_text(state) if state.plan.total else "",
@@ -103,8 +103,8 @@ def html_report(
     return f"{page}\n"
 
 
-def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]:
-    """All charts of a loop; the charts of a figure are stacked with aligned iterations."""
+def _charts(records: Sequence[IterationRecord]) -> Iterator[Markup]:
+    """All charts of a loop."""
     counted = [record for record in records if record.counts]
 
     def chart(title: str, label: str, values: Iterable[float], shown_records: Sequence[IterationRecord] = records) -> Markup:
@@ -112,25 +112,12 @@ def _figures(records: Sequence[IterationRecord]) -> Iterator[tuple[Markup, ...]]
         return line_chart(title, points, label=label, reach=REACH.get(label, ()))
 
     progress = (100 * record.oversight.progress.completion for record in counted)
-    yield (chart("Progress", "% complete by evidence", progress, counted),)
-    yield (chart("Urgency", "output of control", (record.oversight.control.output for record in counted), counted),)
-    yield (chart("Ladder of escalation", "level", (record.oversight.ladder.rung for record in counted), counted),)
-    yield (chart("Cost", "US dollars in all", accumulate(record.usage.cost_usd for record in records)),)
-    yield (chart("Tokens", "in and out, an iteration", (record.usage.tokens for record in records)),)
-    yield (chart("Context", "tokens at its peak", (record.execution.call.context.peak for record in records)),)
-    # a judge that was never asked has no strip
-    labels = [f"{record.iteration}.{record.attempt}" if record.attempt > 1 else str(record.iteration) for record in records]
-    kinds_of = {
-        "Checks": [checks_kind(record.checks) for record in records],
-        "Claims against evidence": [
-            "bad" if record.contradictions else "good" if record.claims_checked else "neutral" for record in records
-        ],
-        "Verdicts of the judge": [VERDICTS[record.judgement.outcome] if record.judgement else "neutral" for record in records],
-    }
-    has_judgement = any(record.judgement for record in records)
-    yield tuple(
-        strip_chart(title, [*zip(labels, kinds, strict=True)]) for title, kinds in list(kinds_of.items())[: 2 + has_judgement]
-    )
+    yield chart("Progress", "% complete by evidence", progress, counted)
+    yield chart("Urgency", "output of control", (record.oversight.control.output for record in counted), counted)
+    yield chart("Ladder of escalation", "level", (record.oversight.ladder.rung for record in counted), counted)
+    yield chart("Cost", "US dollars in all", accumulate(record.usage.cost_usd for record in records))
+    yield chart("Tokens", "in and out, an iteration", (record.usage.tokens for record in records))
+    yield chart("Context", "tokens at its peak", (record.execution.call.context.peak for record in records))
 
 
 def _entries(records: Sequence[IterationRecord], *, outputs_from: int) -> Iterator[Mapping[str, object]]:

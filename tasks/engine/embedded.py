@@ -168,8 +168,8 @@ class _Server:
                     "the embedded Prefect server did not start",
                     expected="a running server" if self.end else f"an answer within {START_SECONDS} s",
                     found=self.end or "it is still starting",
-                    remedy=f"check the disk, the memory and the server's folder {prefect_home(os.environ)}, "
-                    "or start `prefect server start` yourself and set PREFECT_API_URL",
+                    remedy=f"check the disk, the memory and the server's folder {prefect_home(os.environ)} (rename prefect.db "
+                    "if a newer Prefect changed it), or start `prefect server start` yourself and set PREFECT_API_URL",
                 )
         return self.url
 

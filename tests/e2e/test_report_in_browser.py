@@ -61,7 +61,7 @@ def test_charts_are_large_enough_to_be_read_and_nothing_has_to_be_scrolled_sidew
             page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
             assert overflow(page) == 0
             assert all(wide >= 320 and high >= 50 for wide, high in charts(page).values())
-            assert len(charts(page)) == 9
+            assert len(charts(page)) == 6
             assert cut_off(page) == []
             assert_quiet(heard, address)
 

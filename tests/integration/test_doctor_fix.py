@@ -3,12 +3,9 @@
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +22,6 @@ from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import IssueLink
 from tasks.checks.targets import clean_checkout
-from tasks.engine.database import move_aside
 from tasks.loop.run import tidy
 from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import git, open_repository
@@ -179,48 +175,6 @@ def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_complete
         tidy(place, state)
     assert (path.exists(), is_marked_finished(place, state)) == (True, True)
     assert str(path) in scene.doctor("worktrees")[0].found
-
-
-def newer_database(file: Path) -> None:
-    with closing(sqlite3.connect(file)) as database:
-        database.executescript(
-            "create table alembic_version (version_num text); insert into alembic_version values ('ffffffffffff')"
-        )
-
-
-def invalid_database(file: Path) -> None:
-    file.write_text("this is no database, and long enough to be taken for one" * 20)
-
-
-@pytest.mark.feature("H4")
-@pytest.mark.parametrize("make", [newer_database, invalid_database])
-def test_a_database_that_the_engine_cannot_use_is_put_aside_and_kept(scene: Scene, make: Callable[[Path], None]) -> None:
-    folder = scene.repository.parent / "PREFECT_HOME"
-    make(folder / "prefect.db")
-    before = (folder / "prefect.db").read_bytes()
-    assert_fixed(scene, "database", "kept as ")
-    (kept,) = folder.glob("prefect.db.aside-*")
-    assert kept.read_bytes() == before
-
-
-def test_a_database_in_use_is_not_touched(scene: Scene) -> None:
-    file = scene.repository.parent / "PREFECT_HOME" / "prefect.db"
-    newer_database(file)
-    with file.open("rb"):
-        finding, _ = scene.doctor("database", fix=True)
-    assert (finding.fix, f"process {os.getpid()} has it open" in finding.found, file.exists()) == (None, True, True)
-
-
-def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Path) -> None:
-    (tmp_path / "live").mkdir()
-    with closing(sqlite3.connect(tmp_path / "live" / "prefect.db")) as database:
-        database.executescript("pragma journal_mode = wal; create table kept (word text); insert into kept values ('all of it')")
-        for part in (tmp_path / "live").iterdir():  # as a killed process leaves it
-            shutil.copy(part, tmp_path / part.name)
-    kept = move_aside(tmp_path / "prefect.db", datetime.now(UTC))
-    with closing(sqlite3.connect(kept)) as database:
-        assert database.execute("select word from kept").fetchall() == [("all of it",)]
-    assert not list(tmp_path.glob("prefect.db-*"))
 
 
 def test_an_interrupted_loop_is_reported_with_the_resume_command(scene: Scene) -> None:

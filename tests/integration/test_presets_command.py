@@ -81,7 +81,7 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
         helmsman.folder,
         "team",
         "shared",
-        definition_text(Sheet(name="shared", title="S", about="A.", settings={"limits": {"tokens": 9}})),
+        definition_text(PresetSheet(name="shared", title="S", about="A.", settings={"limits": {"tokens": 9}})),
     )
     arguments = ("run", "g", "--check", "true", "--repo", "repository", "--set", "claude.binary=nowhere/claude")
     assert "nowhere/claude" in helmsman.run(*arguments, "--preset", "team/shared.md").errors  # everything before that was right
@@ -99,7 +99,7 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
 def test_untrusted_text_is_printed_without_control_characters(helmsman: CommandLine) -> None:
     hostile = hat("evil", Condition(first=True), prompt=EVIL)
     put(helmsman.repository, ".helmsman/hats", "evil", definition_text(hostile))
-    sheet = Sheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"model": EVIL}})
+    sheet = PresetSheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"model": EVIL}})
     put(helmsman.repository, ".helmsman/presets", "mine", definition_text(sheet.model_copy(update={"guidance": EVIL})))
     put(helmsman.repository, ".helmsman/presets", "broken", f"+++\nname = '{EVIL}'\n+++\n")
     for arguments in (("list",), ("show", "mine")):

@@ -9,13 +9,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
 
 import psutil
 import pytest
 
 from deployments.demo_model import Request, Turn, bash, call, say
-from tasks.engine.database import _has_open as has_open  # pyright: ignore[reportPrivateUsage]
 from tasks.engine.embedded import MODULE as SERVER
 from tasks.groups.members import MODULE as MEMBER
 from tasks.repository.objects import close_readers, read_objects, read_sizes
@@ -116,13 +114,6 @@ def test_driver_engine_and_members_of_a_group_are_hidden_while_their_agents_work
     assert group.returncode == 0, (output, errors)
 
 
-class Hidden(psutil.Process):
-    """One that runs as this user and hides what it has open."""
-
-    def open_files(self) -> NoReturn:
-        raise psutil.AccessDenied(self.pid)
-
-
 def test_a_git_that_stays_while_an_agent_works_was_told_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = make_repository(tmp_path / "top")
     for name in ("ANTHROPIC_API_KEY", "HELMSMAN_STATE_KEY", "HTTPS_PROXY", "GIT_HTTP_EXTRA", "SOMETHING_ELSE"):
@@ -132,16 +123,3 @@ def test_a_git_that_stays_while_an_agent_works_was_told_no_secret(tmp_path: Path
     found = [child for child in psutil.Process().children() if "cat-file" in child.cmdline()]
     assert len(found) == 2
     assert not [child for child in found if SECRET in (*child.environ().values(), *child.cmdline())]
-
-
-@pytest.mark.parametrize(("name", "taken_for_one"), [(SERVER, True), ("another", False)])
-def test_an_engine_that_hides_what_it_has_open_is_taken_for_one_that_uses_the_database(
-    name: str, taken_for_one: bool, tmp_path: Path
-) -> None:
-    """`helmsman doctor --fix` must not put a database aside under it."""
-    begun = "echo; read _"  # until it speaks, the system may not know its arguments yet
-    with subprocess.Popen(["sh", "-c", begun, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        assert has_open(Hidden(process.pid), tmp_path / "prefect.db") is taken_for_one
-        process.communicate(b"\n")

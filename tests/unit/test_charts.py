@@ -1,7 +1,6 @@
 """Charts: correct for any input, and readable on light and dark backgrounds."""
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.plain import clean
-from helmsman.render.charts import COLOUR, INK, KINDS, LARGEST, MOST_CELLS, line_chart, strip_chart
+from helmsman.render.charts import COLOUR, INK, LARGEST, line_chart
 from helmsman.texts import short_number
 
 pytestmark = pytest.mark.feature("H4")
@@ -23,11 +22,6 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=30)
 TEXTS = st.text(max_size=30) | st.just(HOSTILE)
 RANGES = st.none() | st.tuples(st.integers(-5, 0), st.integers(1, 100))
-
-IN_GENERAL: dict[str, Callable[[str], str]] = {
-    "lines": lambda text: line_chart(text, [(1, 2), (2, 3)], label=text),
-    "strip": lambda text: strip_chart(text, [(text, "good"), (text, "bad")]),
-}
 
 
 def parsed(svg: str) -> ET.Element:
@@ -53,10 +47,9 @@ def places(svg: str) -> list[float]:
 
 
 @pytest.mark.feature("X3")
-@pytest.mark.parametrize("draw", IN_GENERAL.values(), ids=IN_GENERAL)
 @given(text=TEXTS)
-def test_a_foreign_text_stays_a_text(draw: Callable[[str], str], text: str) -> None:
-    svg = draw(text)
+def test_a_foreign_text_stays_a_text(text: str) -> None:
+    svg = line_chart(text, [(1, 2), (2, 3)], label=text)
     for element in parsed(svg).iter():
         assert element.tag.removeprefix(SVG) in ELEMENTS
         assert not [key for key in element.attrib if key in NEVER or key.startswith("on")]
@@ -78,9 +71,8 @@ def test_values_that_are_not_finite_are_omitted() -> None:
     assert line_chart("Cost", odd, label="$") == line_chart("Cost", [(1, 1.0), (5, 2.0)], label="$")
 
 
-@pytest.mark.parametrize("svg", [line_chart("E", [], label="n"), strip_chart("E", [])])
-def test_an_empty_chart_says_so_under_its_title(svg: str) -> None:
-    assert texts(svg) == ["E", "no data yet"]
+def test_an_empty_chart_says_so_under_its_title() -> None:
+    assert texts(line_chart("E", [], label="n")) == ["E", "no data yet"]
 
 
 def test_one_point_is_a_dot_without_a_line() -> None:
@@ -105,20 +97,8 @@ def test_an_axis_holds_zero_and_is_widened_by_values_beyond_its_range() -> None:
     assert texts(line_chart("D", [(3, 1), (10, 1)], label="D"))[5:7] == ["3", "10"]
 
 
-def test_a_strip_shows_the_newest_iterations() -> None:
-    cells = strip_chart("Checks", [(str(number), "good") for number in range(1, 10_001)])
-    assert len(cells) < 60_000
-    assert [tip.text for tip in named(cells, "title")][:: MOST_CELLS - 1] == ["9801: good", "10000: good"]
-    assert texts(cells)[-2:] == ["9801", "10000"]
-
-
-def test_cells_differ_by_height_as_well_as_by_colour() -> None:
-    heights = {rect.get("height") for rect in named(strip_chart("Checks", [(kind, kind) for kind in KINDS]), "rect") if len(rect)}
-    assert len(heights) == len(KINDS)
-
-
 @pytest.mark.parametrize("ground", ["#ffffff", "#f6f7f9", "#161b22", "#0f1318"])
-@pytest.mark.parametrize("colour", sorted({COLOUR, INK, *(one.colour for one in KINDS.values())}))
+@pytest.mark.parametrize("colour", [COLOUR, INK])
 def test_every_colour_stands_out_on_light_and_on_dark_ground(colour: str, ground: str) -> None:
     bright, dark = sorted((_luminance(colour), _luminance(ground)), reverse=True)
     assert (bright + 0.05) / (dark + 0.05) >= (3.8 if colour == INK else 2.8)

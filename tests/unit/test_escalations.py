@@ -253,8 +253,8 @@ def test_neutralised_text_looks_the_same_and_is_stable(text: str) -> None:
     assert neutralise(once) == once
 
 
-def issue_with(loop: LoopState, **fields: Any) -> Found:
-    return Found.model_validate({"number": 7, "is_open": True, "author": "bot", "body": body_of(loop), **fields})
+def issue_with(loop: LoopState, **fields: Any) -> TrackerItem:
+    return TrackerItem.model_validate({"number": 7, "is_open": True, "author": "bot", "body": body_of(loop), **fields})
 
 
 def comment(author: str, body: str) -> Comment:

@@ -13,7 +13,7 @@ from helmsman.parsers.markdown_text import MOST_PARSED
 from helmsman.parsers.pushes import AllowedRepo
 from helmsman.records.request import is_loop_id
 from helmsman.records.tracking import IssueLink
-from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, Happened, Ignored, IssueEvent
+from helmsman.records.triggers import LONGEST_BODY, LONGEST_TITLE, EventKind, Ignored, IssueEvent
 from helmsman.render.issue import due_comments, manual_steps, pull_request_body, pull_request_title
 from tests.fakes.issue_events import Kind, comment_event, issue_event
 from tests.unit.builders import STOP, check, report, state

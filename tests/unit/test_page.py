@@ -5,7 +5,6 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +21,7 @@ from helmsman.render.report import MOST_OUTPUTS, MOST_SHOWN, html_report, style
 from helmsman.render.templating import OUTPUT_SHOWN
 from helmsman.texts import format_duration, format_money
 from tests.unit.builders import HOUR, NOW, STOP, WAIT, check, record, report, state
-from tests.unit.full_records import JUDGEMENT, full_record, full_state, overwritten
+from tests.unit.full_records import full_record, full_state, overwritten
 
 pytestmark = pytest.mark.feature("H4")
 
@@ -217,7 +216,6 @@ def test_charts_hold_the_numbers_of_the_records() -> None:
     html = html_report(full_state(), [full_record(iteration=1), full_record(iteration=2, attempt=1)], REF)
     tips = re.findall(r"<title>(at 2: [^<]*)</title>", html)
     assert tips == ["at 2: 62.5", "at 2: 0.812", "at 2: 3", "at 2: 3.5", "at 2: 1,390", "at 2: 90k"]
-    assert "<title>1.2: bad</title>" in html
 
 
 def test_a_long_output_shows_its_end_and_counts_the_rest() -> None:
@@ -284,11 +282,3 @@ def test_completion_looks_like_completion() -> None:
 )
 def test_checks_are_good_bad_or_doubtful(found: CheckReport | None, kind: str) -> None:
     assert checks_kind(found) == kind
-
-
-def test_a_judge_that_was_never_asked_has_no_chart() -> None:
-    def html(judgement: Any) -> str:
-        return html_report(full_state(), [full_record().model_copy(update={"judgement": judgement})], REF)
-
-    assert "Verdicts of the judge" in html(JUDGEMENT)
-    assert "Verdicts of the judge" not in html(None)
