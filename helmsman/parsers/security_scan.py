@@ -9,12 +9,13 @@ from itertools import islice
 from posixpath import normpath
 from typing import Any, get_args
 
-from helmsman.parsers.loose import amount, at, count, items, mapping, text
+from helmsman.parsers.loose import at, count, items, mapping, text
 from helmsman.records.checks import MOST_WEAKNESSES, Scan, ScanSeverity, Weakness
 
 _MOST_READ = 20_000  # maximum findings of one scan to read
-_SEVERE = 7.0  # CVSS score from which a finding is high; SARIF's `security-severity` is such a score
-_MODERATE = 4.0
+_SCORE = re.compile(r"\d{1,2}(?:\.\d{1,4})?")
+_SEVERITY_BY_SCORE: Sequence[tuple[float, ScanSeverity]] = ((7.0, "high"), (4.0, "medium"), (0.0, "low"))
+"""CVSS scores; SARIF's `security-severity` is such a score."""
 _NUMBERED = re.compile(r"(\d+) ?(.*)")
 _LEVELS: Mapping[str, ScanSeverity] = {"error": "high", "warning": "medium", "note": "low", "none": "low"}
 _NAMES: Mapping[str, ScanSeverity] = {"HIGH": "high", "MEDIUM": "medium", "LOW": "low"}
@@ -81,19 +82,11 @@ def _read_result(
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> ScanSeverity:
     """Return the severity, by score if there is one: many tools set the level by their confidence."""
-    scores = (_parse_score(at(scored, "properties.security-severity")) for scored in (result, rule))
-    score = next((number for number in scores if number is not None), None)
-    if score is not None:
-        return "high" if score >= _SEVERE else "medium" if score >= _MODERATE else "low"
+    for part in (result, rule):
+        if score := _SCORE.fullmatch(str(at(part, "properties.security-severity"))):
+            return next(severity for least, severity in _SEVERITY_BY_SCORE if float(score[0]) >= least)
     own = text(result.get("level")) or text(at(rule, "defaultConfiguration.level"))
     return _NAMES.get(text(at(result, "properties.issue_severity")).upper()) or _LEVELS.get(own, "medium")
-
-
-def _parse_score(value: object) -> float | None:
-    """Parse a score, which is a string in SARIF."""
-    if isinstance(value, str):
-        return float(value) if re.fullmatch(r"\d{1,2}(\.\d{1,4})?", value) else None
-    return amount(value)
 
 
 def _relative_path(name: str, worktree: str) -> str:
