@@ -34,37 +34,31 @@ _ENDS = (";", "&& true", "&&true", "; true", "|| true", "||true")
 
 @dataclass(frozen=True)
 class ToolCall:
-    """Input of the hook; its values come from the agent and may have any type."""
+    """Input of the hook; the values of the arguments come from the agent and may have any type."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     cwd: str = ""
 
-    def argument(self, name: str) -> Any:
-        given: Any = self.arguments
-        return cast("Mapping[str, Any]", given).get(name) if isinstance(given, Mapping) else None
-
     @property
     def command(self) -> str:
-        return _as_text(self.argument("command")) if self.tool == "Bash" else ""
+        return self._text("command") if self.tool == "Bash" else ""
 
     @property
     def path(self) -> str:
         """The file that a tool writes; empty if it writes none."""
-        name = WRITERS.get(_as_text(self.tool))
-        return (_as_text(self.argument(name)) or _as_text(self.argument("file_path"))) if name else ""
+        return self._text(WRITERS[self.tool]) or self._text("file_path") if self.tool in WRITERS else ""
 
     def folder(self, otherwise: str) -> str:
         """Working directory of the call."""
-        cwd = _as_text(self.cwd)
-        return cwd if cwd.startswith("/") else otherwise
+        return self.cwd if self.cwd.startswith("/") else otherwise
 
     def commands(self, worktree: str, home: str = "") -> tuple[Command, ...]:
         return commands(self.command, self.folder(worktree), home) if self.command else ()
 
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    def _text(self, name: str) -> str:
+        value = self.arguments.get(name)
+        return value if isinstance(value, str) else ""
 
 
 class SeenCall(NamedTuple):
@@ -134,7 +128,7 @@ def record_call(session: Session, call: ToolCall) -> Session:
     script = call.commands(session.worktree)
     all_branches = tuple(dict.fromkeys((*session.branches, *branches_made(script))))
     starts_background = any(command.background or not {"setsid", "nohup"}.isdisjoint(command.wrappers) for command in script)
-    starts_background |= call.tool == "Bash" and call.argument("run_in_background") is True
+    starts_background |= call.tool == "Bash" and call.arguments.get("run_in_background") is True
     counted = _update_call(session, call, lambda earlier: earlier._replace(times=earlier.times + 1))
     return replace(counted, branches=all_branches[-KEPT_BRANCHES:], background=session.background or starts_background)
 
@@ -169,7 +163,7 @@ def _update_call(session: Session, call: ToolCall, change: Callable[[SeenCall], 
 
 def is_counted(call: ToolCall) -> bool:
     """Whether its repetitions are counted: commands and looks into files."""
-    return bool(call.command.strip()) or _as_text(call.tool) in _LOOKS
+    return bool(call.command.strip()) or call.tool in _LOOKS
 
 
 def only_looks(call: ToolCall, worktree: str = "") -> bool:
@@ -188,7 +182,7 @@ def key_of(call: ToolCall, worktree: str) -> str:
     if not call.command:
         with suppress(TypeError, ValueError, RecursionError):
             text = json.dumps(call.arguments, sort_keys=True, default=str)[:_LONGEST_ARGUMENTS]
-    digest_input = f"{_as_text(call.tool)}\n{folder}\n{text}"
+    digest_input = f"{call.tool}\n{folder}\n{text}"
     return sha256(digest_input.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
@@ -227,7 +221,7 @@ def _paths_losing_content(call: ToolCall, script: Sequence[Command], rules: Rule
 
     Content that a complete rewrite of a file omits shows in the diff later.
     """
-    several = call.argument("edits")
+    several = call.arguments.get("edits")
     edits = cast("list[Any]", several)[:_EDITS_LOOKED_AT] if isinstance(several, list) else [call.arguments]
     for edit in edits if call.path else ():
         match edit:

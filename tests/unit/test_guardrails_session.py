@@ -140,12 +140,12 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
     max_leaves=5,
 )
-TOOLS = st.sampled_from(["Bash", "Write", "Edit", "NotebookEdit", "Read"]) | ANYTHING
-ARGUMENTS = ANYTHING | st.dictionaries(st.sampled_from(["command", "file_path", "notebook_path", "edits"]), ANYTHING)
+TOOLS = st.sampled_from(["Bash", "Write", "Edit", "NotebookEdit", "Read"]) | st.text()
+ARGUMENTS = st.dictionaries(st.sampled_from(["command", "file_path", "notebook_path", "edits"]), ANYTHING)
 
 
-@given(TOOLS, ARGUMENTS, ANYTHING, st.booleans(), st.booleans())
-def test_any_call_is_classified(tool: Any, arguments: Any, cwd: Any, failed: bool, changed: bool) -> None:
+@given(TOOLS, ARGUMENTS, st.text(), st.booleans(), st.booleans())
+def test_any_call_is_classified(tool: str, arguments: dict[str, Any], cwd: str, failed: bool, changed: bool) -> None:
     call = ToolCall(tool, arguments, cwd)
     session = run_call(record_call(Session(TREE), call), call, failed, changed)
     assert isinstance(evaluate(call, session, RULES), Allow | Deny | Advise)
