@@ -81,7 +81,7 @@ def render(alignment: Alignment) -> str:
         lines += ["", f"Round {made.round} of {ROUNDS} at most, by {clean(made.model)}, {format_money(made.cost_usd)} so far."]
     if made.by != "template" and made.reason:
         lines += ["", f"The last answers are not included yet: {clean(made.reason)}"]
-    if made != Made():
+    if made != Origin():
         noted = json.dumps(made.model_dump(mode="json", exclude_defaults=True))
         inert = noted.replace(">", "\\u003e").replace("<", "\\u003c")  # cannot end the comment
         lines += ["", f"<!-- helmsman {inert} -->"]
@@ -109,7 +109,7 @@ def _render_field(kind: _Kind, value: Any) -> Iterator[str]:
                 yield from ([f"   - {_PROOF}: {stage.proof}"] if stage.proof else [])
         case "questions" | "answered":
             boxed = kind == "questions"
-            for asked in cast("tuple[Asked, ...]", value):
+            for asked in cast("tuple[AlignmentQuestion, ...]", value):
                 box = ("[ ] " if asked.open else "[x] ") if boxed else ""
                 yield f"- {box}{asked.question}"
                 # write an empty answer if the text after the question mark would be read as one
@@ -177,7 +177,7 @@ def _parse_alignment(lines: Sequence[str]) -> Alignment:
     missing = ", ".join(f"## {title}" for title in _LAYOUT if title not in sections)
     if missing:
         raise ValueError(f"missing sections: {missing}")
-    noted, made = next((match for line in lines[:end] if (match := _MADE.fullmatch(line.strip()))), None), Made()
+    noted, made = next((match for line in lines[:end] if (match := _MADE.fullmatch(line.strip()))), None), Origin()
     with suppress(ValueError, RecursionError):  # a person who edits or removes our comment has written the file by hand
         made = Origin.model_validate(json.loads(noted[1])) if noted else made
     return Alignment.model_validate({**fields, "made": made, "more": "\n".join(lines[end:]).rstrip()})

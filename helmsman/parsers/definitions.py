@@ -60,7 +60,7 @@ def read_sheet(text: str, where: str) -> PresetSheet:
         for complaint in error.problem.split("\n  ")[1:]:
             key, cause = _SOURCE.split(complaint, maxsplit=1)
             problems.append((file.line(f"settings.{key}"), f"settings.{key}: {cause}"))
-    return _validate(Sheet, file, where, problems, body="guidance")
+    return _validate(PresetSheet, file, where, problems, body="guidance")
 
 
 def read_kind(text: str, where: str) -> AgentKind:

@@ -169,7 +169,7 @@ def filter_issue(message: IssueMessage, allowed: AllowedRepo, facts: Mapping[str
 
 
 def _rejection_reasons(
-    message: IssueMessage, happened: Happened, sender: _Person, allowed: AllowedRepo, source: str
+    message: IssueMessage, happened: EventKind, sender: _Person, allowed: AllowedRepo, source: str
 ) -> Iterator[str]:
     """Yield reasons to ignore an event: it is about something else, or the sender is not permitted."""
     branch, issue, name = message.repository.default_branch, message.issue, clean(sender.login)
@@ -198,7 +198,7 @@ def _rejection_reasons(
         yield f"{name} is not known to be a member of the repository; the operator can list them under `people`"
 
 
-def _classify(message: IssueMessage, label: str, source: str) -> Happened | None:
+def _classify(message: IssueMessage, label: str, source: str) -> EventKind | None:
     wanted = label.casefold()
     has_label = wanted in {listed.name.casefold() for listed in message.issue.labels or ()}
     if not label or (source, message.action) == (

@@ -105,7 +105,7 @@ DONE_SKETCHED = MOST_SKETCHED // 4
 """For a plan too long to sketch: number of last done items; the rest of the sketch shows the next items."""
 
 
-def pick_item(plan: Plan, only: str = "", *, anew: bool = False, small: bool = False, begun: str = "") -> InHand:
+def pick_item(plan: Plan, only: str = "", *, anew: bool = False, small: bool = False, begun: str = "") -> CurrentItem:
     """Return the next item with its context. `only`: id of the single item that the loop is for.
 
     `small`: choose the smallest item that may come next, unless the item `begun` is still open.

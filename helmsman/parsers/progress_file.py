@@ -66,7 +66,7 @@ def read(text: str) -> WorkingMemory:
         completed=tuple(Completed(text=entry) for entry in done if entry)[-KEPT_ENTRIES:],
         decisions=tuple(_parse_choice(entry) for kind, entry in entries if kind == "decided" and entry)[-KEPT_ENTRIES:],
         uncertainties=tuple(entry for kind, entry in entries if kind == "unclear" and entry)[-KEPT_ENTRIES:],
-        remaining_gap=shortened("\n".join(entry for kind, entry in entries if kind == "next"), 4 * KEPT_CHARACTERS),
+        remaining_gap=shorten("\n".join(entry for kind, entry in entries if kind == "next"), 4 * KEPT_CHARACTERS),
         problems=(f"it had {len(lines)} lines; only the last {LINES} were kept",) if len(lines) > LINES else (),
     )
 
