@@ -16,7 +16,7 @@ from helmsman.render.issue import manual_steps
 from tasks.approvals.ask import ask_due_questions
 from tasks.engine.step import with_retries
 from tasks.loop import steps
-from tasks.loop.handoff import PATCH, commit_lines, propose_lines, write_handoff
+from tasks.loop.handoff import PATCH, commit_lines, write_handoff, write_proposal
 from tasks.loop.remember import conclude_memory, known_lessons, needs_model_lessons
 from tasks.loop.wiki import update_wiki
 from tasks.repository.loop_context import LoopContext
@@ -66,7 +66,7 @@ def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
 def _propose(context: LoopContext, state: LoopState) -> LoopState | None:
     if state.proposed:  # a person is being asked, or has been
         return None
-    lines = propose_lines(context, state, *known_lessons(context, state))
+    lines = write_proposal(context, state, *known_lessons(context, state))
     if not lines:
         return None
     publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {context.folder.root / PATCH}:", *lines)))

@@ -111,7 +111,7 @@ def _is_another_document(name: str, text: str) -> bool:
     return name == ALIGNMENT and not is_alignment(text.removeprefix("\ufeff"))
 
 
-def propose_lines(
+def write_proposal(
     context: LoopContext, state: LoopState, lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]
 ) -> tuple[str, ...]:
     """Write a patch with a completed loop's new lessons for AGENTS.md, for `git apply` on its head, and return its lines.

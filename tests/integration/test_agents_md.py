@@ -9,7 +9,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.agents_md import SECTION
 from helmsman.parsers.pushes import is_own_commit
 from helmsman.records.state import LoopState
-from tasks.loop.handoff import PATCH, commit_lines, propose_lines
+from tasks.loop.handoff import PATCH, commit_lines, write_proposal
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, sh, shell, start_loop
 from tests.unit.builders import STOP
 from tests.unit.test_agents_md import SUBJECTS, convention
@@ -49,7 +49,7 @@ def applied(work: LoopWork, state: LoopState, tmp_path: Path) -> Path:
 def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: Path) -> None:
     work = start(tmp_path)
     state = completed(work)
-    assert propose_lines(work.context, state, LESSONS, ()) == (SUBJECTS[0],)
+    assert write_proposal(work.context, state, LESSONS, ()) == (SUBJECTS[0],)
     clone = applied(work, state, tmp_path)
     assert (clone / "AGENTS.md").read_text() == AFTER
     assert sh(clone, "status", "--porcelain") == "M  AGENTS.md"
@@ -67,7 +67,7 @@ def test_the_patch_applies_to_any_file_and_keeps_its_content(tmp_path: Path, pre
     (work.path / ".gitattributes").write_text("AGENTS.md binary -diff\n")
     sh(work.path, "config", "diff.noprefix", "true")
     state = completed(work)
-    propose_lines(work.context, state, LESSONS, ())
+    write_proposal(work.context, state, LESSONS, ())
     sh(work.path, "config", "--unset", "diff.noprefix")
     after = (applied(work, state, tmp_path) / "AGENTS.md").read_bytes().decode()
     assert f"- {SUBJECTS[0]}" in after
@@ -77,18 +77,18 @@ def test_the_patch_applies_to_any_file_and_keeps_its_content(tmp_path: Path, pre
 def test_without_new_lines_there_is_no_patch_and_an_earlier_one_is_removed(tmp_path: Path) -> None:
     work = start(tmp_path, {"AGENTS.md": AFTER})
     state = completed(work)
-    assert propose_lines(work.context, state, LESSONS, ()) == ()
+    assert write_proposal(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
-    propose_lines(work.context, state, [convention(SUBJECTS[1])], ())
+    write_proposal(work.context, state, [convention(SUBJECTS[1])], ())
     assert patch_of(work).exists()
-    assert propose_lines(work.context, state, LESSONS, ()) == ()
+    assert write_proposal(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
 def test_without_the_setting_nothing_is_proposed(tmp_path: Path) -> None:
     work = start(tmp_path)
     state = completed(work, "off")
-    assert propose_lines(work.context, state, LESSONS, ()) == ()
+    assert write_proposal(work.context, state, LESSONS, ()) == ()
     assert not patch_of(work).exists()
 
 
@@ -100,7 +100,7 @@ def test_no_secret_is_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     work = start(tmp_path, {"AGENTS.md": rules})
     key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
     lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
-    assert propose_lines(work.context, completed(work), lessons, ()) == (SUBJECTS[0],)
+    assert write_proposal(work.context, completed(work), lessons, ()) == (SUBJECTS[0],)
     assert key not in patch_of(work).read_text()
 
 
@@ -109,7 +109,7 @@ def test_anything_but_plain_text_is_left_and_the_reason_reported(tmp_path: Path,
     work = start(tmp_path)
     shell(work.path, f"{deed} AGENTS.md")
     with pytest.raises(OperatorError, match=r"AGENTS\.md"):
-        propose_lines(work.context, completed(work), LESSONS, ())
+        write_proposal(work.context, completed(work), LESSONS, ())
     assert not patch_of(work).exists()
 
 
@@ -118,7 +118,7 @@ def test_anything_but_plain_text_is_left_and_the_reason_reported(tmp_path: Path,
 
 def agreed(work: LoopWork, state: LoopState) -> LoopState:
     """The state with the proposal, as the loop's end writes it before a person is asked."""
-    return state.model_copy(update={"proposed": propose_lines(work.context, state, LESSONS, ())})
+    return state.model_copy(update={"proposed": write_proposal(work.context, state, LESSONS, ())})
 
 
 def test_after_consent_it_is_one_commit_and_a_repetition_changes_nothing(tmp_path: Path) -> None:
