@@ -17,7 +17,6 @@ from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import write_state
 from tasks.system.lock import exclusive_driver
-from tests.fakes import command_line
 from tests.fakes.command_line import CommandLine, offline_command_line, read_object
 from tests.fakes.repositories import make_repository
 from tests.unit import builders
@@ -99,7 +98,7 @@ def test_help_and_version_are_commands_too(words: tuple[str, ...], same: tuple[s
 @pytest.mark.feature("O1")
 @pytest.mark.parametrize("further", [(), ("--json",)])
 def test_a_run_without_a_terminal_is_rejected_and_names_the_option(tmp_path: Path, further: tuple[str, ...]) -> None:
-    command_line.make_repository(tmp_path / "repository")
+    make_repository(tmp_path / "repository", {})
     helmsman = offline_command_line(tmp_path)
     told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, *further)
     assert (told.exit_code, "pass --yes to start without asking" in told.errors) == (2, True), told
@@ -112,7 +111,7 @@ LOOPS = '[[loops]]\ngoal = "from the file"\n'
 @pytest.fixture
 def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     folder = tmp_path_factory.mktemp("several")
-    command_line.make_repository(folder / "repository")
+    make_repository(folder / "repository", {})
     (folder / "loops.toml").write_text(LOOPS)
     return offline_command_line(folder)
 

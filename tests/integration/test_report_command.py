@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deployments.show import PAGE, report, show_status
-from helmsman.records.control import Failed
+from helmsman.records.control import RolledBack
 from helmsman.records.decision import Decision, Outcome
 from helmsman.render.report import html_report
 from tasks.repository.git import Repository, git, open_repository
@@ -66,7 +66,7 @@ def test_the_command_writes_the_page(repository: Repository, tmp_path: Path) -> 
 
 WHY = "2 iterations in a row made it worse:\x1b[2J completion is 20%"
 SHOWN = "2 iterations in a row made it worse: [2J completion is 20%"
-FAILED = Failed(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
+FAILED = RolledBack(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
 ENDING = Decision(kind="stop", rule="limits.iterations", reason="5 of 5", at=NOW, outcome=Outcome.STOPPED)
 
 
@@ -85,6 +85,6 @@ def test_the_report_shows_the_reason_and_the_iteration_of_a_rollback(work: LoopW
 
 @pytest.mark.feature("S17")
 def test_the_status_shows_the_reason_of_a_rollback(work: LoopWork, capsys: pytest.CaptureFixture[str]) -> None:
-    replace_state(work.place.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
-    show_status(work.place.repository.top, work.state.loop, as_json=False)
+    replace_state(work.context.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
+    show_status(work.context.repository.top, work.state.loop, as_json=False)
     assert f"undone     refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out

@@ -8,8 +8,8 @@ from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detectors import detect
 from helmsman.records.advance import advance
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
-from helmsman.records.control import EscalationLevel, Failed, Ladder, Oversight
-from helmsman.records.decision import Considered
+from helmsman.records.control import EscalationLevel, Ladder, Oversight, RolledBack
+from helmsman.records.decision import PathStep
 from helmsman.records.iteration import Research, WorkingMemory
 from helmsman.records.proof import SinceStart
 from helmsman.records.verification import Case, Grounds, OutcomeTable
@@ -167,9 +167,9 @@ def test_a_step_back_names_tests_only_if_any_ran() -> None:
 
 @pytest.mark.feature("S18")
 def test_an_explanation_has_the_path_what_would_have_changed_it_and_the_rollback() -> None:
-    yes = Considered(rule="continue", question="Go on?", held=True, because="the check fails", otherwise="any yes above")
-    no = Considered(rule="limits", question="Is a limit reached?", held=False, because="3 of 50", otherwise="more iterations")
-    failed = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
+    yes = PathStep(rule="continue", question="Go on?", held=True, because="the check fails", otherwise="any yes above")
+    no = PathStep(rule="limits", question="Is a limit reached?", held=False, because="3 of 50", otherwise="more iterations")
+    failed = RolledBack(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
     decided = record(CONTINUE.model_copy(update={"path": (no, yes)}), failed=failed)
     lines = list(explanation_lines(decided))
     assert lines[3:5] == [
