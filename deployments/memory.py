@@ -20,7 +20,7 @@ from deployments.settings import configuration, repository_if_any
 from deployments.start_directory import STANDARD_STREAM, start_directory
 from helmsman.config.layers import Layer, display, from_environment, resolve
 from helmsman.errors import OperatorError
-from helmsman.memory.guardrail_effect import effect_text, verdict
+from helmsman.memory.learned_guardrails import effect_text, verdict
 from helmsman.plain import clean, shorten
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.loop.configure import read_user_layer

@@ -7,8 +7,7 @@ stays unchanged.
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from helmsman.memory.guardrail_effect import Verdict, belongs_to_person, verdict
-from helmsman.memory.learned_guardrails import contradiction
+from helmsman.memory.learned_guardrails import Verdict, belongs_to_person, contradiction, verdict
 from helmsman.memory.merge import SAME, text_similarity
 from helmsman.oversee.imperatives import read_imperatives
 from helmsman.parsers.markdown_text import upper_headings

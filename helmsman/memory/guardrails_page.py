@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from helmsman.memory.guardrail_effect import effect_text
-from helmsman.memory.learned_guardrails import REMOVED, code
+from helmsman.memory.learned_guardrails import REMOVED, code, effect_text
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.records.base import Record
 from helmsman.records.lessons import LONGEST_TEXT, Guardrail

@@ -13,8 +13,7 @@ from uuid import uuid4
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.episodes import episode, subject_of, summary
 from helmsman.memory.extraction import lessons_of_iteration, lessons_of_loop
-from helmsman.memory.guardrail_effect import failure_classes, update_after_iteration, update_after_loop
-from helmsman.memory.learned_guardrails import MOST_GUARDRAILS, create
+from helmsman.memory.learned_guardrails import MOST_GUARDRAILS, create, failure_classes, update_after_iteration, update_after_loop
 from helmsman.memory.lessons_question import lessons_request, read_lessons
 from helmsman.memory.merge import credit, learn, review
 from helmsman.oversee.oversee import Observations, oversee

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deployments.demo_model import Request, Script, Turn, bash, call, say
-from helmsman.memory.guardrail_effect import Verdict, verdict
+from helmsman.memory.learned_guardrails import Verdict, verdict
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail
 from tasks.memory import open_store

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.memory.guardrail_effect import effect_text
+from helmsman.memory.learned_guardrails import effect_text
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
 from tasks.memory import guardrails_path, open_store, write_guardrails

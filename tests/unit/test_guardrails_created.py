@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.memory.guardrail_effect import UNNEEDED, Verdict, effect_text, update_after_iteration, update_after_loop, verdict
-from helmsman.memory.learned_guardrails import REMOVED, NewGuardrails, contradiction, create, failure_advice
+from helmsman.memory.learned_guardrails import (
+    REMOVED,
+    UNNEEDED,
+    NewGuardrails,
+    Verdict,
+    contradiction,
+    create,
+    effect_text,
+    failure_advice,
+    update_after_iteration,
+    update_after_loop,
+    verdict,
+)
 from helmsman.oversee.imperatives import read_imperatives
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Imperative, Movement
