@@ -7,7 +7,7 @@ from helmsman.records.hats import Hat, PresetSheet
 from helmsman.toml_text import toml_line
 
 
-def definition_text(record: Hat | Sheet) -> str:
+def definition_text(record: Hat | PresetSheet) -> str:
     body = "prompt" if isinstance(record, Hat) else "guidance"
     values = record.model_dump(mode="json", exclude_defaults=True, exclude={body})
     return "\n".join(["+++", *_pairs(values), "+++", "", getattr(record, body), ""])

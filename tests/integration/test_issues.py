@@ -13,7 +13,7 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.triggers import Handled, Happened, Ignored, IssueEvent
+from helmsman.records.triggers import EventKind, Handled, Ignored, IssueEvent
 from tasks.approvals.answers import with_messages
 from tasks.repository.git import git, open_repository, read_ref
 from tasks.repository.loop_context import LoopContext, loop_context, loop_folder
@@ -58,7 +58,7 @@ def served(tmp_path: Path, api: TrackerApi) -> ServedRepository:
     return found
 
 
-def event(served: ServedRepository, api: TrackerApi, happened: Happened = "labelled", **changes: Any) -> IssueEvent:
+def event(served: ServedRepository, api: TrackerApi, happened: EventKind = "labelled", **changes: Any) -> IssueEvent:
     place = {"repository": REPOSITORY, "location": str(served.clone), "full_name": REPOSITORY, "branch": "main", "number": 1}
     known: dict[str, Any] = {
         "moment": "1",

@@ -79,7 +79,7 @@ def test_whatever_lies_in_its_place_makes_room_for_it_again(work: LoopWork, how:
 
 
 def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
-    met = (Conflicted(path="docs/tasks.md", how="changed on both sides"),)
+    met = (ConflictedFile(path="docs/tasks.md", how="changed on both sides"),)
     at = {"into": "main", "base": work.start, "work": work.start, "head": work.start, "why": "in conflict"}
     trouble = MergeProblem.model_validate({"kind": "conflict", "files": met, **at})
     state = work.state.model_copy(update={"merging": Merging(trouble=trouble)})

@@ -27,7 +27,7 @@ from tasks.repository.state_ref import read_state
 from tasks.system.files import LARGEST_FILE
 from tests.fakes.definition_files import definition_text
 from tests.fakes.repositories import make_repository
-from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
+from tests.unit.hat_scenes import DEBUGGER, QUIET, hat, scene_for
 
 pytestmark = pytest.mark.feature("M10")
 

@@ -27,7 +27,7 @@ def decision(back_to: str) -> Decision:
     return Decision(kind="continue", rule="continue", reason="it fell twice", at=NOW + timedelta(1), back_to=back_to)
 
 
-def rolled_back(work: LoopWork, change: Change) -> Failed:
+def rolled_back(work: LoopWork, change: Change) -> RolledBack:
     execution = Execution(call=AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1), change=change)
     return roll_back(work.context, work.state, execution, decision(work.start))
 

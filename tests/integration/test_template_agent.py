@@ -52,7 +52,7 @@ def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None =
     sections = {name: changes.pop(name) for name in ("agent", "claude", "limits") if name in changes}
     kind = AgentKind(name="any", command=command, words=dict(words or {}), **changes)
     found = resolve([Layer("test", {"goal": "g", "checks": ["true"], **sections})])
-    config, _ = fitted(found.config, found.origins, kind)
+    config, _ = fit_configuration(found.config, found.origins, kind)
     work = start_loop(make_repository(folder / "repository"), folder / "worktree")
     state = work.state.model_copy(update={"config": config, "agent": Agent(kind=kind)})
     return LoopWork(work.repository, work.path, state, work.start)

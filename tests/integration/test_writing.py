@@ -38,7 +38,7 @@ def focus(
     return written(by, lambda: focus_question(of, lessons), read_focus)
 
 
-def by_api(*turns: Turn | Raw) -> tuple[Focus | None, Writing]:
+def by_api(*turns: Turn | Raw) -> tuple[Focus | None, str, Usage]:
     with JudgeApi(turns) as api, unique_tag() as tag:
         credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
         return focus(lambda: credentials, tag=tag)

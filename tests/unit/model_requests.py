@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from helmsman.guardrails.stop import block_message
 from helmsman.memory.lessons_question import lessons_request
 from helmsman.orient.alignment import align_question
-from helmsman.orient.compaction import compaction_request
-from helmsman.orient.focus import focus_request
+from helmsman.orient.written import compaction_question, focus_question
 from helmsman.oversee.best import Candidate, comparison_question
 from helmsman.records.alignment import RepositoryFacts
 from helmsman.records.control import EscalationLevel

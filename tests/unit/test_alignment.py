@@ -134,7 +134,7 @@ def test_what_a_model_is_asked_is_bounded_whatever_the_repository() -> None:
 
 
 def test_a_second_request_shows_what_is_agreed_with_the_answers_and_why_the_last_answer_was_of_no_use() -> None:
-    present = proposed().model_copy(update={"questions": asked("Which separator?", answer="a semicolon")})
+    present = alignment_from().model_copy(update={"questions": questions_of("Which separator?", answer="a semicolon")})
     shown = text_of(present, complaint="the answer contains no JSON object")
     assert "Which separator?\na semicolon" in shown
     assert "### Deliverables\n\n- a CSV export" in shown

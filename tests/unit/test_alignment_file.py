@@ -267,7 +267,7 @@ def test_an_edited_helmsman_comment_is_ignored(noted: str) -> None:
 
 
 def test_values_cannot_end_the_helmsman_comment() -> None:
-    noted = Made(by="template", model="--> <!--", reason="--> <script>")
+    noted = Origin(by="template", model="--> <!--", reason="--> <script>")
     (line,) = [line for line in render(Alignment(goal=GOAL, made=noted)).split("\n") if "<!--" in line]
     assert (line.count("<!--"), line.count("-->"), line.endswith("} -->")) == (1, 1, True)
 

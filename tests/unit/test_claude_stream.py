@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.parsers.agent_actions import ToolInvocation, detail_of, parse_event
 from helmsman.parsers.claude_stream import ClaudeReader, TurnReader, tool_calls
-from helmsman.prices import PRICES, known_price, priced
+from helmsman.prices import PRICES, known_price, with_cost
 from helmsman.records.agent import AgentCall
 from helmsman.records.base import Usage
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
@@ -255,9 +255,9 @@ def test_a_price_belongs_to_exactly_one_model(model: str, known: str | None) -> 
 @pytest.mark.feature("E6", "V7")
 def test_the_dollars_are_those_of_the_four_kinds_of_tokens() -> None:
     million = Usage(input_tokens=10**6, cache_creation_tokens=10**6, cache_read_tokens=10**6, output_tokens=10**6)
-    assert priced(million, "claude-opus-5-5").cost_usd == pytest.approx(4 + 5 + 0.2 + 20)
-    assert priced(million, "claude-opus-5-5", hourly=10**6).cost_usd == pytest.approx(4 + 8 + 0.2 + 20)
-    assert priced(million, "nobody-knows") == million
+    assert with_cost(million, "claude-opus-5-5").cost_usd == pytest.approx(4 + 5 + 0.2 + 20)
+    assert with_cost(million, "claude-opus-5-5", hourly=10**6).cost_usd == pytest.approx(4 + 8 + 0.2 + 20)
+    assert with_cost(million, "nobody-knows") == million
 
 
 # --- turns that a Stop hook continues ---------------------------------------------------------------------------------

@@ -7,17 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.orient.written import (
-    Compacted,
-    compaction_question,
-    needs_compaction,
-    read_compacted,
-)
+from helmsman.orient.written import compaction_question, needs_compaction, read_compacted
 from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, read, render
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight
-from helmsman.records.iteration import Choice, Completed, Question, WorkingMemory
+from helmsman.records.iteration import Choice, Completed, Question, WorkingMemory, WrittenParts
 from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences
 
@@ -30,7 +25,7 @@ GOOD: dict[str, Any] = {
     "currentState": "2 tests fail.",
     "nextSteps": ["the printer", "the docs"],
 }
-WRITTEN = Compacted.model_validate(GOOD)
+WRITTEN = WrittenParts.model_validate(GOOD)
 MEMORY = WorkingMemory(
     completed=(Completed(text="the parser", confidence=90), Completed(text="the lexer")),
     decisions=(Choice(chose="a table", rejected="regexes", reason="they are slow"), Choice(chose="one pass")),
@@ -109,7 +104,7 @@ def test_what_is_not_the_past_in_short_is_refused_with_the_reason() -> None:
 @given(st.text(max_size=400))
 def test_any_text_is_read_to_the_past_in_short_or_a_reason(text: str) -> None:
     read = read_compacted(text)
-    assert isinstance(read, Compacted) or read.isprintable()
+    assert isinstance(read, WrittenParts) or read.isprintable()
 
 
 # The agent's notes: free text that is bounded, read by kind where its lines say one, in the older form as well

@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.oversee import Observations, oversee
-from helmsman.records.advance import advance, record_of, with_its_end
+from helmsman.records.advance import advance, record_of, with_consequences
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import Finding, Leak, TestCounts, Weight
 from helmsman.records.control import (

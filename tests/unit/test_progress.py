@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.progress import BASE, TRUSTED, UNPROVEN, movement, progress_of
-from helmsman.records.agent import BROKEN_OFF, NEVER_AT_WORK, AgentOutcome, ErrorVector, FailureClass
+from helmsman.records.agent import CALL_FAILURES, NO_WORK_OUTCOMES, AgentOutcome, ErrorVector, FailureClass
 from helmsman.records.checks import CheckReport, CheckResult, Judgement, JudgementOutcome, TestCounts
 from helmsman.records.claims import Claims
 from helmsman.records.control import IterationSummary, Movement, Progress
@@ -52,14 +52,14 @@ def last_movement(*drafts: IterationSummary) -> Movement:
 
 @pytest.mark.feature("V4")
 def test_an_agent_that_never_got_to_work_waited() -> None:
-    for outcome in sorted(NEVER_AT_WORK):
+    for outcome in sorted(NO_WORK_OUTCOMES):
         assert last_movement(summary(completion=0.2), summary(completion=0.9, outcome=outcome)) is Movement.WAITED
 
 
 @pytest.mark.feature("V4")
 @pytest.mark.feature("S7")
 def test_an_interrupted_call_counts_only_if_it_changed_files() -> None:
-    for outcome in sorted(BROKEN_OFF):
+    for outcome in sorted(CALL_FAILURES):
         assert last_movement(summary(completion=0.2), summary(outcome=outcome, files_changed=0)) is Movement.WAITED
         assert last_movement(summary(completion=0.2), summary(outcome=outcome, completion=0.9)) is FORWARD
 
