@@ -45,7 +45,7 @@ def command_of(kind: AgentKind, *, model: str = "", further: tuple[str, ...] = (
     return command_line(kind, program="/bin/it", model=model, further=further, prompt=prompt, prompt_file="/p/prompt.md")
 
 
-def described(**values: Any) -> AgentKind:
+def kind_of(**values: Any) -> AgentKind:
     return template_kind(AgentConfig.model_validate({"kind": "template", "command": ("my-agent",), **values}))
 
 
