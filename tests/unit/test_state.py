@@ -349,7 +349,7 @@ def result_of(account: Usage, **fields: Any) -> dict[str, Any]:
 BEGUN = {"type": "system", "subtype": "init", "session_id": "s1"}
 
 
-def heard(
+def call_with(
     resumed: KeptSession | None, *stream: dict[str, Any], exit_code: int = 0, ended_by: EndCause = "itself", stderr: str = ""
 ) -> AgentCall:
     reader = ClaudeReader(resumed)
