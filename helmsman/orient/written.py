@@ -27,8 +27,8 @@ _Area = Annotated[str, Field(min_length=1, max_length=AREA), ONE_LINE]
 
 
 class Focus(StrictAnswer):
-    prompt: Said = Field(min_length=1, max_length=PROMPT)
-    system_context: Said = Field(alias="systemContext", max_length=CONTEXT)
+    prompt: PrintableText = Field(min_length=1, max_length=PROMPT)
+    system_context: PrintableText = Field(alias="systemContext", max_length=CONTEXT)
     areas: list[_Area] = Field(alias="focusAreas", min_length=1, max_length=AREAS)
     urgency: Literal["low", "normal", "high", "critical"]
 
@@ -48,7 +48,7 @@ def focus_question(state: LoopState, lessons: Sequence[str] = ()) -> Question:
         task=render("focus_task", goal=_goal(state), checks=commands(check.command for check in state.config.checks)),
         facts=fit(render("focus_facts", state=state, lessons=lessons), FOCUS_TOKENS),
         closing=render("focus_form", prompt=f"{PROMPT:,}", context=f"{CONTEXT:,}", areas=AREAS, area=AREA),
-        form=form_of(Focus),
+        form=schema_of(Focus),
     )
 
 
