@@ -70,7 +70,7 @@ def describe_best(state: LoopState, best: Checkpoint) -> str:
     return f"{origin} measured best ({best.completion:.0%}); {after}"
 
 
-def restore_best(state: LoopState, best: Checkpoint, kept: Failed) -> LoopState:
+def restore_best(state: LoopState, best: Checkpoint, kept: RolledBack) -> LoopState:
     """The ended loop on its best tree. Later work is mentioned to whoever continues, and does not count against the loop."""
     history = mark_undone_after(state.history, best.commit)
     undone = {summary.iteration for summary in history if summary.undone}

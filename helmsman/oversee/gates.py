@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from helmsman.oversee.merging import is_merge_blocked
-from helmsman.records.advance import without_test
+from helmsman.records.advance import untested_checks
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.proof import WAIVABLE_RULES

@@ -48,11 +48,11 @@ def require_new_proof(state: LoopState, now: datetime) -> LoopState:
     return stop_at_limit(again, f"{NOT_MERGED}: its branch has new commits", now)
 
 
-def with_prepared_merge(state: LoopState, prepared: Prepared) -> LoopState:
+def with_prepared_merge(state: LoopState, prepared: PreparedMerge) -> LoopState:
     return state.model_copy(update={"merging": state.merging.model_copy(update={"prepared": prepared})})
 
 
-def handle_failed_merge(state: LoopState, trouble: Trouble, report: CheckReport | None, now: datetime) -> LoopState:
+def handle_failed_merge(state: LoopState, trouble: MergeProblem, report: CheckReport | None, now: datetime) -> LoopState:
     """Continue from work that contains both sides, with the trouble as its task; after too many failures, ask a person."""
     failed = state.merging.failed + 1
     needs_person = failed >= MERGE_TRIES

@@ -138,7 +138,7 @@ def _with_base(state: LoopState, report: CheckReport) -> LoopState:
             "checks": report,
             "best_checks": report,
             "most_tests": test_counts,
-            "plan": state.plan.model_copy(update={"floor": floor_of(report)}),
+            "plan": state.plan.model_copy(update={"floor": failure_floor(report)}),
             "history": (summary,),
             "oversight": state.oversight.model_copy(update={"progress": progress, "best": checkpoint(summary)}),
         }

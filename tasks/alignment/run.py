@@ -18,9 +18,9 @@ from prefect.context import TaskRunContext
 from prefect.exceptions import TerminationSignal
 
 from helmsman.errors import Cancelled, OperatorError, TransientError
-from helmsman.orient.alignment import align_question, by_template, read_proposal, settled, with_answers
+from helmsman.orient.alignment import add_answers, align_question, close_questions, read_proposal, template_alignment
 from helmsman.oversee.answers import rejection_reason, timeout_answer
-from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Made, RepositoryFacts, result_of
+from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, Origin, RepositoryFacts, result_of
 from helmsman.records.base import Reply
 from helmsman.records.forms import answers_form, read_answers
 from helmsman.records.gates import Choice, Gate, GateKind
@@ -231,7 +231,7 @@ def _read_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str,
     try:
         answers = read_answers(gate.questions, given)
         latest = aligning.current_alignment_if_readable(work)  # a person may have edited it while the form was open
-        return with_answers(latest or alignment, answers), ""
+        return add_answers(latest or alignment, answers), ""
     except OperatorError as error:
         return None, rejection_reason(error)
 

@@ -92,7 +92,7 @@ def _with_hats(sheet: PresetSheet, top: Path, source: str) -> Preset:
     return Preset(sheet=sheet, hats=(*own, *called, *always), source=source)
 
 
-def _find_hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
+def _find_hat(name: str, top: Path, sheet: PresetSheet, source: str) -> Hat:
     hats = HATS.all_files(top)
     if name not in hats:
         raise OperatorError(

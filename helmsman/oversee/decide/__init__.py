@@ -2,7 +2,7 @@
 
 from helmsman.oversee.decide import questions
 from helmsman.oversee.decide.situation import QUESTIONS, Question, Situation, with_rollback
-from helmsman.records.decision import Considered, Decision
+from helmsman.records.decision import Decision, PathStep
 
 __all__ = ["QUESTIONS", "Question", "Situation", "decide", "questions"]
 

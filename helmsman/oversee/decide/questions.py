@@ -22,7 +22,7 @@ from helmsman.oversee.decide.situation import (
 )
 from helmsman.oversee.diagnosis import describe_conflict
 from helmsman.oversee.limits import describe_window, open_windows, used_up_windows
-from helmsman.plain import clean, shortened
+from helmsman.plain import clean, shorten
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import JudgementOutcome, Weight
 from helmsman.records.control import EscalationLevel
@@ -105,10 +105,10 @@ def nothing_changed(s: Situation) -> Answer:
 @question("completion.no_proof")
 def unproven_work(s: Situation) -> Answer:
     because, refused = s.denied_claims, s.evidence.proof.refused_by
-    needs_person = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept work with a finding
+    needs_person = bool(refused) and refused <= WAIVABLE_RULES | {"plan"}  # nobody is asked to accept work with a finding
     if not needs_person or s.state.done.unproven + 1 < MOST_DENIED_CLAIMS:
         return because, None
-    why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
+    why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in WAIVABLE_RULES)
     claimed = f"the agent claimed completion {MOST_DENIED_CLAIMS} times ({s.evidence.proof.how}), and {why}"
     next_steps = (
         f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that proves it"
@@ -163,7 +163,7 @@ def usage_limit(s: Situation) -> Answer:
 def killed(s: Situation) -> Answer:
     """Says nothing about the work or the approach, like a call broken by the network."""
     because = f"{s.call_ending} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}"
-    if not killed_at_once(s.state, s.evidence.execution):
+    if not is_killed_at_once(s.state, s.evidence.execution):
         return because, None
     until = s.now + timedelta(seconds=s.state.config.retry.first_delay_seconds)
     killed = f"the agent was killed (exit status {s.call.exit_code}) before it did anything"
@@ -178,7 +178,7 @@ def failing_agent(s: Situation) -> Answer:
     if failed < allowed:
         return because, None
     last = f"the last ended as {s.call.outcome}{s.error_suffix}"
-    reason = f"{failed} agent calls in a row did nothing ({are_allowed(allowed)}), {last}"
+    reason = f"{failed} agent calls in a row did nothing ({allowed_text(allowed)}), {last}"
     if s.state.attempt > PAUSES.get(s.call.outcome, 0):
         return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
     # the circuit breaker opens: the attempt is repeated after the pause, and a successful one closes it
@@ -203,12 +203,12 @@ def rejected(s: Situation) -> Answer:
     if judgement is None:
         return "no judge was asked", None
     in_row = 0 if judgement.approved else s.state.judge.rejections + judgement.rejected
-    because = f"{plural(in_row, 'rejection')} in a row, {are_allowed(allowed)}"
+    because = f"{plural(in_row, 'rejection')} in a row, {allowed_text(allowed)}"
     if not judgement.rejected or s.state.config.resets_strategy or s.state.judge.rejections + 1 < allowed:
         return because, None
     unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
     about = f" (not met: {unmet})" if unmet else ""
-    times = f"{s.state.judge.rejections + 1} times in a row, {are_allowed(allowed)}"
+    times = f"{s.state.judge.rejections + 1} times in a row, {allowed_text(allowed)}"
     reason = f"the judge rejected the work {times}: {judgement.cause}{about}"
     message = f"{reason}; a person has to review the criteria or the work"
     return because, stop(s, "judge.rejections", message, Outcome.WAITING)
@@ -246,7 +246,7 @@ def tries(s: Situation) -> Answer:
     if proof is None or proof.proven or not proof.tried or tries < plan.tries:
         return because, None
     item, spent = f"{proof.item} ({clean(proof.title)[:100]})", plural(tries, "iteration")
-    last = f"{spent} did not prove the plan's item {item}, {are_allowed(plan.tries)}; missing: {proof.why}"
+    last = f"{spent} did not prove the plan's item {item}, {allowed_text(plan.tries)}; missing: {proof.why}"
     choices = (
         f"a person is needed: fix the item or its check in {plan.file} on {s.state.branch}, or tell the agent"
         f" how; then `helmsman approve {s.state.loop}` allows {plan.tries} more iterations"
@@ -258,7 +258,7 @@ def tries(s: Situation) -> Answer:
 def denied(s: Situation) -> Answer:
     proof = s.evidence.proof
     asked, in_row = proof.asked and proof.green, s.state.done.asked_in_row + 1
-    because = f"{in_row if asked and proof.denied else 0} in a row, {are_allowed(ASK_LIMIT)}"
+    because = f"{in_row if asked and proof.denied else 0} in a row, {allowed_text(ASK_LIMIT)}"
     others = any(denial.rule != "plan" for denial in proof.denied)  # which counts its own tries
     if not (asked and others) or in_row < ASK_LIMIT:
         return because, None

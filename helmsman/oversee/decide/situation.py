@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from helmsman.oversee.best import has_only_own_commits
-from helmsman.plain import clean, shortened
+from helmsman.plain import clean, shorten
 from helmsman.records.advance import tries_after
 from helmsman.records.agent import AgentCall
 from helmsman.records.checks import checks_fail
@@ -116,7 +116,7 @@ class Situation:
         failing: list[str] = []
         for result in report.failures if report else ():  # with the first of its failing tests
             tests = some(result.counts.failing) if result.counts else ""
-            failing.append(f"{shortened(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}")
+            failing.append(f"{shorten(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}")
         status = self.status
         return "; ".join(part for part in (status, some(failing), blocking if blocking not in status else "") if part)
 
@@ -166,7 +166,7 @@ class Situation:
     def denied_claims(self) -> str:
         """Claims on an unchanged tree, and without proof."""
         done, refused = self.state.done, self.evidence.proof.refused_by
-        unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & NEEDS_WORD)
+        unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & WAIVABLE_RULES)
         return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_DENIED_CLAIMS} of either end the loop"
 
     @property
