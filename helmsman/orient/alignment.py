@@ -16,8 +16,8 @@ from helmsman.orient.checks import commands
 from helmsman.parsers.alignment_file import AGREED_HEADING
 from helmsman.parsers.alignment_file import render as alignment_text
 from helmsman.parsers.answers import StrictAnswer, read_answer, schema_of
-from helmsman.plain import shortened
-from helmsman.prompts import render, render_pieces
+from helmsman.plain import shorten
+from helmsman.prompts import fence, render
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,

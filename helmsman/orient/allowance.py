@@ -6,7 +6,7 @@ from typing import Any
 
 from helmsman.config import ClaudeConfig
 from helmsman.guardrails.context import ROTATE_AT, filled_share
-from helmsman.orient.hats import worn_hat
+from helmsman.orient.hats import current_hat
 from helmsman.oversee.advice import advise
 from helmsman.records.agent import KeptSession
 from helmsman.records.control import Band

@@ -101,13 +101,13 @@ def brief(
 def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) -> list[Section]:
     """Sections of facts, the most specific first."""
     done, last, checks = state.done, state.last_call, state.checks
-    research = () if state.researching else render_pieces("research_findings", found=state.memory.research)
+    research = () if state.researching else render("research_findings", found=state.memory.research)
     is_near_limit = nearly_used_windows(state.usage, orientation.started_at)
-    reasons = "; ".join(dict.fromkeys(WHY[one.rule] for one in done.refused if one.rule in WHY))
-    details = "\n".join(clean_lines(one.why) for one in done.refused if one.rule in DETAILED)
-    refusal = render_pieces("refusal", iteration=state.iteration, reasons=reasons, details=details) if done.refused else ()
+    reasons = "; ".join(dict.fromkeys(WHY[denial.rule] for denial in done.refused if denial.rule in WHY))
+    details = "\n".join(clean_lines(denial.why) for denial in done.refused if denial.rule in DETAILED)
+    refusal = render("refusal", iteration=state.iteration, reasons=reasons, details=details) if done.refused else ""
     # instructions between which a person has to choose
-    conflicts = "\n".join(clean(describe_conflict(one)) for one in state.oversight.conflicts)
+    conflicts = "\n".join(clean(describe_conflict(conflict)) for conflict in state.oversight.conflicts)
     is_blocked_by_conflict = conflicts and state.oversight.diagnosis == "double_bind"
     without_tests = ", ".join(f"`{clean(result.command)}`" for result in (checks.results if checks else ()) if result.ran_no_test)
     failed_checks = [*map(failed_check_values, checks.failures)] if checks else []
@@ -118,7 +118,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
     )
     item, own = orientation.plan.item if orientation.plan else None, state.plan.own
     is_due = item and own and not own.passed and state.plan.now == item.id and own.command == item.check
-    item_check = render_pieces("item_check", item=item.id, check=failed_check_values(own)) if item and own and is_due else ()
+    item_check = render("item_check", item=item.id, check=failed_check_values(own)) if item and own and is_due else ""
     memory = without_failed_plan(state.memory, state)
     notes, problems = render_notes(memory).strip(), "; ".join(memory.problems)
     return [
@@ -133,13 +133,13 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
         (CHECKS, results),
         ("trend", trend_section(state)),
         ("check of the item", item_check),
-        ("findings", render_pieces("findings", findings=state.findings)),
-        ("claims", render_pieces("claims", claims=state.contradictions) if done.refused else ()),
-        ("judge feedback", render_pieces("rejections", feedback=state.judge.feedback)),
-        ("last session", render_pieces("last_session", last=last, green=checks is not None and checks.passed)),
-        ("drift", render_pieces("drift", drift=last.drift) if is_off_task(last.drift) else ()),
-        ("rolled back", _rolled_back_section(state.failed, state.worked)),
-        ("interrupted work", render_pieces("interrupted", salvaged=state.salvaged)),
+        ("findings", render("findings", findings=state.findings)),
+        ("claims", render("claims", claims=state.contradictions) if done.refused else ""),
+        ("judge feedback", render("rejections", feedback=state.judge.feedback)),
+        ("last session", render("last_session", last=last, green=checks is not None and checks.passed)),
+        ("drift", render("drift", drift=last.drift) if is_off_task(last.drift) else ""),
+        ("rolled back", _rolled_back_section(state.failed, state.past_iterations)),
+        ("interrupted work", render("interrupted", salvaged=state.salvaged)),
         ("handoff", handoff_section(state.inherited)),
         ("wiki", render("wiki") if state.config.memory.wiki else ""),
         ("notes", render("notes", notes=notes, problems=problems) if notes or problems else ""),
@@ -169,9 +169,9 @@ def _fit(facts: Sequence[Section], allowance: int) -> list[Section]:
 def _advice_section(state: LoopState) -> str:
     """The paragraph of advice; a hat has its own persona."""
     advice = advise(state)
-    persona = "" if worn_hat(state) else PERSONAS[advice.persona]
+    persona = "" if current_hat(state) else PERSONAS[advice.persona]
     sentences = " ".join(one_line(sentence) for sentence in (advice.reason, *advice.instructions, persona) if sentence)
-    return render_pieces("advice", sentences=sentences) if sentences else ()
+    return render("advice", sentences=sentences) if sentences else ""
 
 
 def _rolled_back_section(rolled_back: RolledBack | None, history: Sequence[IterationSummary]) -> str:

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from helmsman.budget import fence, fit
+from helmsman.budget import fit
+from helmsman.orient.checks import commands
 from helmsman.oversee.advice import advise, without_failed_plan
 from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.parsers.progress_file import render as render_notes
@@ -33,7 +34,7 @@ class Focus(StrictAnswer):
     urgency: Literal["low", "normal", "high", "critical"]
 
 
-class _Answer(StrictAnswer):
+class Compacted(StrictAnswer):
     end_goal: PrintableText = Field(alias="endGoal", min_length=1, max_length=GOAL)
     approach: PrintableText = Field(max_length=PROSE)
     completed: list[_Line] = Field(max_length=DONE)
@@ -77,7 +78,7 @@ def compaction_question(state: LoopState, orientation: Orientation) -> Question:
         task=f"# The goal\n{_goal(state)}",
         facts=fit(facts, HISTORY_TOKENS),
         closing=render("compaction_form", goal=f"{GOAL:,}", prose=f"{PROSE:,}", done=DONE, line=LINE, steps=STEPS),
-        form=schema_of(_Answer),
+        form=schema_of(Compacted),
     )
 
 

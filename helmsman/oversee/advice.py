@@ -136,7 +136,10 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("off task", lambda state: is_off_task(state.last_call.drift)),
     ("warned", lambda state: bool(state.oversight.instructions)),
     ("improving", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),
-    ("not claimed", lambda s: bool(s.checks and s.checks.passed and s.worked) and s.oversight.progress.completion >= DONE),
+    (
+        "not claimed",
+        lambda s: bool(s.checks and s.checks.passed and s.past_iterations) and s.oversight.progress.completion >= DONE,
+    ),
     ("nearly done", lambda state: state.oversight.progress.completion > NEAR),
     ("ordinary", lambda _: True),
 )

@@ -62,7 +62,7 @@ def evidence(state: LoopState, worktree: str) -> str:
             short_level(moment.rung),
             "yes" if moment.undone else "",
         )
-        for moment in state.worked[-MOMENTS_SHOWN:]
+        for moment in state.past_iterations[-MOMENTS_SHOWN:]
     )
     return render_markdown(
         "evidence",

@@ -247,7 +247,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
         no_commits=tuple(name for name, answer in known if answer.endswith(" missing")),
     )
     contradicted, checked = contradictions(case)
-    drifted = measure_drift(task_of(state), execution, str(tree)) if execution.worth_checking else Drift()
+    drifted = measure_drift(task_of(state), execution, str(tree)) if execution.needs_checks else Drift()
     item = noted_item(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
     return evidence.model_copy(
         update={"claims": claims, "contradictions": contradicted, "claims_checked": checked, "drift": drifted, "noted": item}

@@ -94,7 +94,7 @@ def _open_pull_request(context: LoopContext, state: LoopState) -> LoopState | No
         opened = with_retries(steps.open_pull_request, state.config.retry)(context, state)
         after = link.model_copy(update={"pull_request": opened.url or f"#{opened.number}", "problem": ""})
     except HelmsmanError as error:
-        after = link.model_copy(update={"problem": clean(error.in_a_line)})
+        after = link.model_copy(update={"problem": clean(error.one_line)})
         _report([f"issue #{link.number} got no pull request: {error}\n{manual_steps(state)}"])
     subject = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
     changed = state.model_copy(update={"issue": after, "updated_at": now_utc()})

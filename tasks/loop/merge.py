@@ -91,7 +91,7 @@ def merge_loop(context: LoopContext, state: LoopState, check: Check) -> LoopStat
     except HelmsmanError as error:
         rule = "world" if isinstance(error, TransientError) else "hindered"
         before, _ = read_state(context.repository, state.loop)
-        return _store_failure(context, before, wait_for_person(before, rule, error.in_a_line, now_utc()))
+        return _store_failure(context, before, wait_for_person(before, rule, error.one_line, now_utc()))
 
 
 def finish_branch_move(context: LoopContext, state: LoopState) -> LoopState:

@@ -149,7 +149,7 @@ def execute(context: LoopContext, state: LoopState, briefing: Briefing, orientat
 
 def checks_task(state: LoopState) -> Callable[[LoopContext, LoopState, Execution], CheckReport]:
     """The checks step, run again where the last report was inconclusive (a timeout, a command that did not start)."""
-    return refreshing_if(state.checks is not None and not state.checks.conclusive, checks)
+    return refreshing_if(state.checks is not None and not state.checks.is_conclusive, checks)
 
 
 @step(by_tree)

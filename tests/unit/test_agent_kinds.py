@@ -205,7 +205,7 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
         with pytest.raises(OperatorError, match="keeps the agent that it started with"):
             reconfigure(state, settings)
     for settings in ({"limits": {"cost_usd": 5}}, {"claude": {"session": "resume"}}):
-        with pytest.raises(OperatorError, match="codex cannot do it"):
+        with pytest.raises(OperatorError, match="codex does not support it"):
             reconfigure(state, settings)
     assert type(state).model_validate_json(state.model_dump_json()) == state
     assert "cost" in state.untold
