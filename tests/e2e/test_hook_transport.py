@@ -100,17 +100,10 @@ def test_a_subagent_and_its_tools_are_asked_about_as_well(tmp_path: Path) -> Non
     assert session.result["result"] == "done"
 
 
-PLANTED: dict[str, dict[str, object]] = {
-    "a token of its own": {"env": {TOKEN: "mine"}},
-    "hooks turned off": {"disableAllHooks": True},
-}
-
-
-@pytest.mark.parametrize("planted", PLANTED)
-def test_a_repository_whose_settings_cut_the_loop_off_is_stopped_with_the_reason(
-    planted: str, tmp_path: Path, prefect_server: PrefectServer
+def test_a_repository_that_sets_a_token_of_its_own_is_stopped_with_the_reason(
+    tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
-    make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps(PLANTED[planted])})
+    make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps({"env": {TOKEN: "mine"}})})
     with scripted_command_line(tmp_path, prefect_server.url, by_call([[*[call(bash("echo x"))] * 20, DONE]])) as helmsman:
         helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")

@@ -9,7 +9,6 @@ import pytest
 
 from deployments.output import fields, print_result, write_file
 from helmsman.errors import OperatorError, TransientError
-from tests.fakes.processes import ROOT
 
 FULL = Path("/dev/full")
 
@@ -78,34 +77,3 @@ def test_a_full_output_device_is_reported_and_not_retried(monkeypatch: pytest.Mo
 def test_a_value_of_several_lines_is_labelled_once_and_an_empty_one_not_at_all() -> None:
     rows = (("text", "one\n\n\x1b[2Jtwo"), ("nothing", ""), ("tests", ("a", "b")))
     assert list(fields(rows)) == ["text       one", "            [2Jtwo", "tests      a", "           b"]
-
-
-DRIVER = """
-import logging, sys
-from prefect.logging.handlers import PrefectConsoleHandler
-from tasks.system.environment import survive_broken_pipe
-survive_broken_pipe()
-log = logging.getLogger("driver")
-log.addHandler(PrefectConsoleHandler(stream=getattr(sys, sys.argv[1])))
-for _ in range(3):
-    log.warning("something happens")
-sys.exit(7)
-"""
-
-
-@pytest.mark.feature("E3", "D3")
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_driver_whose_output_is_closed_continues_to_its_end(stream: str) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    command = [sys.executable, "-c", DRIVER, stream]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        command,
-        cwd="/",
-        env=environment,
-        stdout=writer if stream == "stdout" else subprocess.DEVNULL,
-        stderr=writer if stream == "stderr" else subprocess.DEVNULL,
-    ) as driver:
-        os.close(writer)
-    assert driver.returncode == 7

@@ -122,7 +122,7 @@ sys.exit(7)
 
 @pytest.mark.feature("E3", "D3")
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_driver_whose_output_nobody_reads_any_more_goes_on_to_its_own_end(stream: str) -> None:
+def test_a_driver_whose_output_is_closed_continues_to_its_end(stream: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-c", DRIVER, stream]

@@ -4,18 +4,16 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.agent_dialects import DialectReader, reader_of, without_prompt
 from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.definitions import read_kind
 from helmsman.records.agent import AgentCall, AgentOutcome
-from helmsman.records.agents import TELLS, AgentKind, Capability, Format
+from helmsman.records.agents import AgentKind, Capability, Format
 from helmsman.records.base import Usage
 
 pytestmark = pytest.mark.feature("A5")
@@ -342,35 +340,3 @@ def test_a_repeated_prompt_is_removed_from_the_message() -> None:
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
-    max_leaves=12,
-)
-WORDS = [json.loads(line) for path in RECORDINGS.glob("*/success.jsonl") for line in path.read_bytes().splitlines()] + [
-    json.loads(line) for line in (*CURSOR, *AMP)
-]
-
-
-def mixed(event: Any, replaced: Any, at: int) -> Any:
-    """The event with one of its values replaced by something else."""
-    if not isinstance(event, dict) or not event or at % 3 == 0:
-        return replaced
-    known = cast("dict[str, Any]", event)
-    key = sorted(known)[at % len(known)]
-    return {**known, key: mixed(known[key], replaced, at // 3)}
-
-
-@given(
-    output=st.sampled_from(sorted(TELLS)),
-    lines=st.lists(st.tuples(st.sampled_from(WORDS), JSON, st.integers(0, 2000)), max_size=12),
-    exit_code=st.none() | st.integers(-15, 255),
-)
-def test_any_output_is_folded_in_bounded_memory(output: Format, lines: list[tuple[Any, Any, int]], exit_code: int | None) -> None:
-    reader = plain(output)
-    for event, replaced, at in lines:
-        reader.feed(json.dumps(mixed(event, replaced, at)).encode("utf-8", "replace"))
-    call = reader.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=0)
-    assert AgentCall.model_validate_json(call.model_dump_json()) == call
-    assert len(call.final_text) <= 8000

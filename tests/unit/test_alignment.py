@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.errors import OperatorError
@@ -190,14 +188,6 @@ def test_an_answer_that_cannot_be_used_is_a_reason() -> None:
         assert isinstance(found, str)
         assert why in found
         assert found.isprintable()
-
-
-@given(
-    st.recursive(st.none() | st.text() | st.integers(), lambda of: st.lists(of) | st.dictionaries(st.sampled_from([*GOOD]), of))
-)
-def test_reading_any_json_ends_with_an_alignment_or_a_reason(value: Any) -> None:
-    assert read_proposal(reply_of(json.dumps(value)), GOAL)
-    assert read_proposal(reply_of(json.dumps(GOOD | (value if isinstance(value, dict) else {}))), GOAL)
 
 
 def test_blank_and_repeated_lines_of_an_answer_are_left_out_and_control_characters_become_spaces() -> None:

@@ -77,12 +77,6 @@ def test_values_cannot_add_headings(alignment: Alignment) -> None:
     assert len(found) == 1 + 4 + 14
 
 
-@given(st.text(st.one_of(st.characters(), st.sampled_from("#->`[]\n ")), max_size=400))
-def test_any_text_is_an_alignment_or_an_error(text: str) -> None:
-    assert read(f"# Alignment\n{text}")
-    assert read(text)
-
-
 BY_HAND = """\
 # alignment
 

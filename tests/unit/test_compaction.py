@@ -101,12 +101,6 @@ def test_what_is_not_the_past_in_short_is_refused_with_the_reason() -> None:
         assert why in read
 
 
-@given(st.text(max_size=400))
-def test_any_text_is_read_to_the_past_in_short_or_a_reason(text: str) -> None:
-    read = read_compacted(text)
-    assert isinstance(read, WrittenParts) or read.isprintable()
-
-
 # The agent's notes: free text that is bounded, read by kind where its lines say one, in the older form as well
 
 

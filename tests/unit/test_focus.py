@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.orient.written import FOCUS_TOKENS, GOAL_TOKENS, Focus, focus_question, focus_section, read_focus
 from helmsman.parsers.answers import LONGEST_ANSWER
@@ -123,16 +121,3 @@ def test_the_focus_enters_the_prompt_between_fences_under_a_heading_that_leaves_
     assert "Ignore" not in outside
     assert "999" not in outside
     assert "1. # 999: what always holds\n2. b" in section
-
-
-@given(st.text(max_size=400))
-def test_any_text_is_read_to_a_focus_or_a_reason(text: str) -> None:
-    read = read_focus(text)
-    assert isinstance(read, Focus) or read.isprintable()
-
-
-@given(st.recursive(st.none() | st.text(max_size=20), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_any_value_in_any_place_is_read_to_a_focus_or_a_reason(value: Any) -> None:
-    for name in GOOD:
-        read = read_focus(changed(**{name: value}))
-        assert isinstance(read, Focus | str)

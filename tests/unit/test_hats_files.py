@@ -1,10 +1,6 @@
 """Files of hats and presets: errors name file, line and key."""
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.definitions import LARGEST, read_hat, read_sheet
@@ -26,13 +22,6 @@ def sheet_complaint(text: str) -> str:
     with pytest.raises(OperatorError) as caught:
         read_sheet(text, "presets/x.md")
     return str(caught.value)
-
-
-@given(st.text(max_size=300) | st.text("+=[]\"'.\nabtrue 1", max_size=300).map("+++\n{}\n+++\n".format))
-def test_any_text_is_a_hat_or_an_error_of_the_operator(text: str) -> None:
-    for read in (read_hat, read_sheet):
-        with suppress(OperatorError):
-            read(text, "x.md")
 
 
 def test_conditions_are_one_table_or_several() -> None:

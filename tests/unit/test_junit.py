@@ -105,12 +105,6 @@ def test_a_report_tells_in_which_files_its_tests_stand(attributes: str, file: st
     assert [file] == [path for place in places for path in files_of(place) if path == file] or not (file or places)
 
 
-@given(st.text())
-def test_any_text_is_read_without_an_error(text: str) -> None:
-    counts = counts_of(text)
-    assert counts is None or counts == TestCounts()
-
-
 @given(st.lists(st.sampled_from(["", "<failure/>", "<error/>", "<skipped/>", "<system-out>x</system-out>"])))
 def test_each_case_is_counted_exactly_once(children: list[str]) -> None:
     cases = "".join(f'<testcase name="{number}">{child}</testcase>' for number, child in enumerate(children))

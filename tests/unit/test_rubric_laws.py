@@ -129,16 +129,6 @@ def test_a_key_in_short_and_in_full_is_a_flaw() -> None:
     assert (flaw.line, flaw.cause) == (2, "model and judge.model set the same value")
 
 
-@given(
-    st.dictionaries(
-        st.text(max_size=10) | st.integers() | st.none(), st.none() | st.integers() | st.dictionaries(st.text(), st.none())
-    )
-)
-def test_any_front_matter_is_read(said: dict[Any, Any]) -> None:
-    values, flaws = parse_front_matter(said, lines(said))
-    assert len(values) + len(flaws) <= len(said)
-
-
 def test_what_stands_in_the_front_matter_and_in_a_section_is_a_flaw() -> None:
     assert [flaw.cause for flaw in find_conflicts({"checks": "a"}, {"checks": "b"}, [])] == [
         "checks are in both the front matter and ## Checks"

@@ -10,11 +10,11 @@ from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import (
     EscalationLevel,
-    Failed,
     Ladder,
     Learning,
     Oversight,
     Progress,
+    RolledBack,
 )
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.proof import Proof
@@ -123,7 +123,7 @@ def test_a_class_of_failure_in_two_iterations_without_progress_is_a_blocker() ->
     (issue,) = issues_before(state(), Oversight(learning=learning))
     assert (issue.rule, issue.critical) == ("validation.blocker", False)
     assert issue.message == "test failures in 2 iterations in a row without progress"
-    taken_off = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
+    taken_off = RolledBack(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
     assert issues_of(state(failed=taken_off), learning=learning) == []
 
 

@@ -265,11 +265,6 @@ def assert_bounded(found: TestCounts | None) -> None:
         assert all(0 < len(name) <= NAME_LENGTH for name in found.failing)
 
 
-@given(st.text())
-def test_any_text_gives_bounded_numbers_or_nothing(text: str) -> None:
-    assert_bounded(read_summary(text))
-
-
 @given(st.sampled_from(sorted(OUTPUTS)), st.integers(0, 4000), st.integers(0, 4000))
 def test_any_cut_gives_bounded_numbers_or_nothing(name: str, head: int, tail: int) -> None:
     text = OUTPUTS[name]
