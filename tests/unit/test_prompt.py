@@ -75,11 +75,6 @@ def facts_tokens(subject: LoopState, allowance: int = ORIENTATION_TOKENS) -> int
     return sum(size for name, size in found.sections if name not in FIXED)
 
 
-def test_the_first_iteration_is_told_the_task_and_nothing_else() -> None:
-    assert [name for name, _ in brief(state(), orientation()).sections] == ["task", "iteration"]
-    assert "Iteration 1 of 30, on commit bbbbbbbbbb. Nothing has been done yet.\n" in prompt(state())
-
-
 def test_facts_follow_the_task_the_most_specific_first() -> None:
     briefing = brief(full_state(), orientation(commits=(Commit(id="a" * 40, subject="Add a lexer"),)))
     assert [name for name, _ in briefing.sections] == [
@@ -184,22 +179,6 @@ def test_the_newest_rejections_are_shown_and_a_repeated_one_as_repeated() -> Non
     told = "\n".join(outside_of_fences(prompt(state(judge=JudgeMemory(feedback=rejections)))))
     assert [number for number in range(1, 6) if f"Iteration {number}, the same" in told] == [3, 4, 5]
     assert "Iteration 5, the same criteria as in 4 earlier verdicts:" in told
-
-
-@pytest.mark.feature("V1")
-def test_the_criteria_are_told_before_the_work() -> None:
-    criteria = [{"id": "errors", "text": "Every error names its cause."}]
-    told = prompt(state(config(judge={"criteria": criteria, "envisioning": "Somebody reads an error and knows."})))
-    picture, first = told.index("Somebody reads an error and knows."), told.index("[errors] Every error names its cause.")
-    assert picture < first < told.index("Iteration 1 of")
-
-
-@pytest.mark.feature("O9")
-def test_a_promise_a_reason_to_stop_or_a_next_step_is_asked_for_and_no_status_block() -> None:
-    briefing = brief(full_state(), orientation())
-    assert f"\n{PROMISE}\nBLOCKED: " in briefing.system
-    assert "\nCONTINUE: " in briefing.system
-    assert "RALPH_STATUS" not in briefing.system + briefing.prompt
 
 
 @pytest.mark.feature("S16")

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.config import LoopConfig
-from helmsman.parsers.rubric import read_rubric, settings
+from helmsman.parsers.rubric import read_rubric
 from helmsman.parsers.rubric_items import MOST_ITEMS, MOST_PROBLEMS
 
 pytestmark = pytest.mark.feature("V1")
@@ -60,14 +59,6 @@ def test_a_whole_rubric_is_read() -> None:
     second = rubric.criteria[1].config
     assert second.text == "Errors are handled explicitly, no empty catch blocks."
     assert (second.needed, second.votes) == (2, 3)
-
-
-def test_what_it_says_is_configuration() -> None:
-    config = LoopConfig.model_validate({"goal": "g", **settings(read_rubric(WHOLE))}, strict=True)
-    assert [check.command for check in config.checks] == ["npm test", "npx tsc --noEmit"]
-    assert config.checks[1].name == "types"
-    assert [criterion.id for criterion in config.judge.criteria] == ["c1", "errors"]
-    assert config.judge.envisioning.startswith("A quiet service.")
 
 
 # --- sections -----------------------------------------------------------------------------------------------------
