@@ -40,15 +40,13 @@ _IDS = r"(?P<ids>[\w./-]+(?:\s*,\s*[\w./-]+)*)"
 _NEEDS = re.compile(rf"\((?:needs|depends on):?\s+{_IDS}\)", re.IGNORECASE)
 _RANK = re.compile(r"\(priority:\s*(?:P?(\d{1,3})|(critical|high|medium|low))\)", re.IGNORECASE)
 _RANK_IN_WORDS = re.compile(r"\b()(critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
-_NOTES = {
-    name: [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
-    for name, patterns in {
-        "check": (rf"\*{{0,2}}\(?(?:check|verify)\*{{0,2}}:\*{{0,2}}\s*{_COMMAND}\)?\.?", r"check:[ \t]+(?=\S)(?P<bare>[^`]+)"),
-        "needs": (rf"\*{{0,2}}(?:needs|depends on)\*{{0,2}}:\*{{0,2}}\s*{_IDS}\.?",),
-        "acceptance": (r"\*{0,2}(?:acceptance|accepted when|done when)\*{0,2}:\*{0,2}\s*(?P<what>.+)",),
-    }.items()
-}
-"""Separate lines below an item, by field."""
+_FIELD = re.compile(
+    rf"\*{{0,2}}\(?(?:check|verify)\*{{0,2}}:\*{{0,2}}\s*{_COMMAND}\)?\.?|check:[ \t]+(?=\S)(?P<bare>[^`]+)"
+    rf"|\*{{0,2}}(?:needs|depends on)\*{{0,2}}:\*{{0,2}}\s*{_IDS}\.?"
+    r"|\*{0,2}(?:acceptance|accepted when|done when)\*{0,2}:\*{0,2}\s*(?P<acceptance>.+)",
+    re.IGNORECASE,
+)
+"""A line below an item that consists only of one of its fields."""
 
 
 @dataclass
@@ -63,7 +61,8 @@ class _Box:
     rank: int
     heading: str  # the heading above
     id: str
-    notes: list[str] = field(default_factory=list[str])
+    fields: list[re.Match[str]] = field(default_factory=list[re.Match[str]])  # on separate lines below
+    notes: list[str] = field(default_factory=list[str])  # other lines below
     above: "list[_Box]" = field(default_factory=list["_Box"])  # nearest first
     below: "list[_Box]" = field(default_factory=list["_Box"])
 
@@ -80,19 +79,16 @@ class _Box:
         in_title = _CHECK.search(self.title)
         if in_title is None and "(check:" in self.title.lower():
             raise PlanError(self.line, "its check cannot be parsed: write (check: `command`), one command in backticks")
-        match = in_title or next(self.noted("check"), None) or _VERIFY_COMMAND.search(self.title)
+        below = (match for match in self.fields if match["command"] or match["bare"])
+        match = in_title or next(below, None) or _VERIFY_COMMAND.search(self.title)
         groups = match.groupdict() if match else {}
         return (groups.get("command") or groups.get("bare") or "").strip()
 
     @property
     def needs(self) -> list[str]:
         """Ids of its prerequisites."""
-        found = (*_NEEDS.finditer(self.title), *self.noted("needs"))
-        return list(dict.fromkeys(name.strip(".") for match in found for name in re.split(r"\s*,\s*", match["ids"])))
-
-    def noted(self, name: str) -> Iterator[re.Match[str]]:
-        """Return matches of notes that consist only of the named field."""
-        return (match for pattern in _NOTES[name] for note in self.notes if (match := pattern.fullmatch(note)))
+        ids = ",".join(match["ids"] for match in (*_NEEDS.finditer(self.title), *self.fields) if match["ids"])
+        return list(dict.fromkeys(name.strip().strip(".") for name in ids.split(",") if name))
 
 
 def read(text: str) -> Plan:
@@ -141,7 +137,11 @@ def _boxes(text: str) -> list[_Box]:
             ranks.append((len(heading[1]), _rank_of(heading[2], ranks[-1][1])))
             heading_above = heading[2]
         elif boxes and len(plain := line.expandtabs(TAB)) - len(plain.lstrip()) > boxes[-1].depth:  # it belongs to the box above
-            boxes[-1].notes.append(re.sub(r"^[-*+]\s+", "", line.strip()))
+            note = re.sub(r"^[-*+]\s+", "", line.strip())
+            if parsed := _FIELD.fullmatch(note):
+                boxes[-1].fields.append(parsed)
+            else:
+                boxes[-1].notes.append(note)
     _nest(boxes)
     return boxes
 
@@ -177,17 +177,11 @@ def _nest(boxes: list[_Box]) -> None:
 def _item(box: _Box) -> PlanItem:
     box_and_groups = [box, *box.above]
     markers = {found["name"] for group in box_and_groups for found in _MARKER.finditer(group.title)}
-    parsed_notes = {found[0] for name in _NOTES for found in box.noted(name)}
     values = {
         "id": box.id,
         "title": box.bare,
-        "details": "\n".join(
-            (
-                *(f"Part of: {group.bare}" for group in box_and_groups[:0:-1]),
-                *(note for note in box.notes if note not in parsed_notes),
-            )
-        ),
-        "acceptance": [found["what"] for found in box.noted("acceptance")],
+        "details": "\n".join((*(f"Part of: {group.bare}" for group in box_and_groups[:0:-1]), *box.notes)),
+        "acceptance": [match["acceptance"] for match in box.fields if match["acceptance"]],
         "priority": min(group.rank for group in box_and_groups),
         "needs": box.needs,
         "parallel": "P" in markers,
