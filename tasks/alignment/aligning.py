@@ -1,10 +1,9 @@
-"""An alignment in progress: its file, its id, and asking a model for it."""
+"""An alignment in progress: its file, its id, and its configuration."""
 
 import json
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,6 @@ from helmsman.errors import OperatorError
 from helmsman.memory.handoff import is_goal_completed
 from helmsman.parsers.alignment_file import is_same_goal
 from helmsman.records.alignment import LONGEST_GOAL, Alignment, AlignRequest
-from helmsman.records.base import Reply
-from helmsman.records.iteration import Question
 from helmsman.records.request import LoopRequest
 from tasks.loop.alignment_file import (
     align_folder,
@@ -29,14 +26,10 @@ from tasks.loop.alignment_file import (
     write_alignment,
 )
 from tasks.loop.configure import configure
-from tasks.models.asking import WRITING_SECONDS, Asking, LateAnswer, ask
 from tasks.repository.git import Repository, open_repository
 from tasks.system.files import write_atomic
 from tasks.system.paths import AlignFolder
-from tasks.system.process import never_stop
 from tasks.system.trust import consent_of
-
-THOUGHT_SECONDS = 3 * WRITING_SECONDS  # limit for one answer: it reads and writes more than a focus
 
 
 @dataclass(frozen=True)
@@ -122,25 +115,6 @@ def replace_alignment(work: Work, alignment: Alignment, over: Alignment | None) 
         backup = Path(name)
     write_alignment(work.path, alignment)
     return backup
-
-
-def propose(
-    question: Question,
-    config: LoopConfig,
-    *,
-    credentials: Mapping[str, str],
-    tag: str,
-    stop: Callable[[], bool] = never_stop,
-    seconds: float = THOUGHT_SECONDS,
-) -> Reply:
-    """A model's unparsed answer. A late one is charged and not asked for again automatically.
-
-    Raises OperatorError, TransientError where it may be asked again, Cancelled.
-    """
-    try:
-        return ask(Asking(config, lambda: credentials, tag, stop, seconds), question)
-    except LateAnswer as late:
-        return Reply(text="", stop="late", usage=late.usage)
 
 
 def configure_alignment(request: AlignRequest) -> LoopConfig:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -33,9 +34,11 @@ from tasks.alignment.aligning import Work, configure_alignment
 from tasks.approvals import pause
 from tasks.checks.project import gather_facts
 from tasks.credentials import judge_credentials
-from tasks.engine.runs import EndState, driving_run, is_under_a_worker
+from tasks.engine.runs import EndState, driving_run
 from tasks.engine.step import Step, with_retries
 from tasks.loop.alignment_file import read_alignment, with_stored_handoffs
+from tasks.models.asking import WRITING_SECONDS, Asking, LateAnswer
+from tasks.models.asking import ask as ask_model
 from tasks.repository.git import open_repository
 from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
@@ -44,6 +47,7 @@ from tasks.system.process import end_tagged
 
 P = ParamSpec("P")
 R = TypeVar("R")
+THOUGHT_SECONDS = 3 * WRITING_SECONDS  # limit for one answer: it reads and writes more than a focus
 TRIES = 2  # answers per round; the second question says what was wrong with the first answer
 RETRIES_BEFORE_A_PERSON = 2
 """Retries of a run that does not pause for people: a person waits for it, so it does not wait out a long outage."""
@@ -89,8 +93,13 @@ def gather(work: Work) -> RepositoryFacts:
 
 @_step("ask, round {number}")
 def ask(work: Work, question: Question, number: int, attempt: int) -> Reply:
-    credentials, tag = judge_credentials(work.config), f"align-{work.uid}/{number}-{attempt}"
-    return aligning.propose(question, work.config, credentials=credentials, tag=tag, stop=work.folder.cancel.exists)
+    """A model's unparsed answer. A late one is charged and not asked for again automatically."""
+    config, tag = work.config, f"align-{work.uid}/{number}-{attempt}"
+    asking = Asking(config, lambda: judge_credentials(config), tag, work.folder.cancel.exists, THOUGHT_SECONDS)
+    try:
+        return ask_model(asking, question)
+    except LateAnswer as late:
+        return Reply(text="", stop="late", usage=late.usage)
 
 
 @_step("open {key}")
@@ -206,24 +215,20 @@ def ask_people(work: Work, alignment: Alignment) -> Alignment:
     fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
     gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
     page = render_markdown("questions", alignment=alignment, file=str(work.path))
-    form, problem = answers_form(gate.questions), ""
-    for given in pause.earlier_inputs(work.uid, gate.key):
-        after, why = _read_form(work, alignment, gate, given)
-        if after is not None:
-            return after
-        problem = problem or why  # the problem of the newest rejected answer
-    while not timeout_answer(gate, now_utc()):
+    form, problem, submitted = answers_form(gate.questions), "", pause.earlier_inputs(work.uid, gate.key)
+    while True:
+        for given in submitted:
+            after, why = _read_form(work, alignment, gate, given)
+            if after is not None:
+                return after
+            problem = problem or why  # the problem of the newest rejected answer
+        if timeout_answer(gate, now_utc()):
+            raise UnansweredError("nobody answered in time")
         if problem:
             pause.warn_rejected(problem)
         gate = gate.model_copy(update={"refused": problem, "evidence": page})
-        description = form_text(gate, page)
-        if is_under_a_worker():
-            pause.suspend(gate, form, description)
-        given = pause.pause(gate.key, form, description, _wake_function(work, gate))
-        after, problem = (None, "") if given is None else _read_form(work, alignment, gate, given)
-        if after is not None:
-            return after
-    raise UnansweredError("nobody answered in time")
+        given = pause.pause(gate, form, form_text(gate, page), partial(_wake, work, gate))
+        submitted, problem = [] if given is None else [given], ""
 
 
 def _read_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
@@ -236,12 +241,8 @@ def _read_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str,
         return None, rejection_reason(error)
 
 
-def _wake_function(work: Work, gate: Gate) -> Callable[[], str]:
-    """A function that ends the wait for a form on a cancel or at the deadline."""
-
-    def wake() -> str:
-        if work.folder.cancel.exists():
-            return pause.CANCELLED
-        return Choice.STOP if timeout_answer(gate, now_utc()) else ""
-
-    return wake
+def _wake(work: Work, gate: Gate) -> str:
+    """What ends the wait for a form: a cancel, or the deadline."""
+    if work.folder.cancel.exists():
+        return pause.CANCELLED
+    return Choice.STOP if timeout_answer(gate, now_utc()) else ""

@@ -22,7 +22,6 @@ from helmsman.records.state import LoopState
 from helmsman.render.gate import evidence, form_text, loop_summary
 from tasks.approvals import answers, pause
 from tasks.approvals.answers import with_messages
-from tasks.engine.runs import is_under_a_worker
 from tasks.observers.artifacts import publish_artifacts
 from tasks.repository.git import read_ref
 from tasks.repository.loop_context import LoopContext
@@ -81,11 +80,8 @@ def _ask_by_form(context: LoopContext, state: LoopState, gate: Gate) -> LoopStat
     """Ask with a form until an answer is accepted."""
     form = form_for(gate.kind)
     while state.gate is not None:
-        description = form_text(state.gate, loop_summary(state))
-        if is_under_a_worker():
-            pause.suspend(gate, form, description)
         wake = partial(_wake, context, state, gate, TrackerListener(state, context))
-        submitted = pause.pause(gate.key, form, description, wake)
+        submitted = pause.pause(gate, form, form_text(state.gate, loop_summary(state)), wake)
         if submitted is not None:
             after, problem = _apply_form(context, state, gate, submitted)
             state = after or _store_rejection(context, state, problem)

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 
 from helmsman.errors import Cancelled, TransientError
 from helmsman.records.gates import Gate
-from tasks.engine.runs import run_id, runs_where
+from tasks.engine.runs import is_under_a_worker, run_id, runs_where
 
 POLL_SECONDS = 2
 LONGEST_PAUSE = 3 * 365 * 24 * 3600
@@ -62,10 +62,15 @@ def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
         return []
 
 
-def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Mapping[str, Any] | None:
-    """Show a form on this run and wait. Returns the unvalidated input, or None if something else ended the wait."""
+def pause(gate: Gate, form: type[BaseModel], description: str, wake: Wake) -> Mapping[str, Any] | None:
+    """Show a form on this run and wait. Returns the unvalidated input, or None if something else ended the wait.
+
+    Under a worker the run is suspended instead, and restarted by the engine: raises Pause.
+    """
+    if is_under_a_worker():
+        _suspend(gate, form, description)
     run = run_id()
-    key = _next_key(run, gate)
+    key = _next_key(run, gate.key)
     with _polling(run, form, wake) as cancelled:
         try:
             pause_flow_run(wait_for_input=_form_of(form, description), timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
@@ -114,7 +119,7 @@ def _wait_for_engine(run: UUID) -> None:
                 return
 
 
-def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
+def _suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
     """Suspend the run until the form is submitted; the engine restarts it then. Raises Pause.
 
     Like `suspend_flow_run`, but its state has a message: the question, which the list of runs shows.
