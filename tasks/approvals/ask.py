@@ -44,12 +44,17 @@ def ask_due_questions(context: LoopContext, state: LoopState) -> LoopState:
             state = _open_question(context, state, due)
         gate = state.gate or due
         state = _apply_known_answer(context, state, gate)
-        if state.gate is not None and (lapse := timeout_answer(gate, now_utc())):
+        if state.gate is None:
+            continue
+        if lapse := timeout_answer(gate, now_utc()):
             state = _apply_answer(context, state, lapse)
-        elif state.gate is not None and state.config.gates.ask:
-            state = _ask_by_form(context, state, gate)
-        elif state.gate is not None:
+        elif not state.config.gates.ask:
             return _leave_open(context, state, gate)
+        else:
+            wake = partial(_wake, context, state, gate, TrackerListener(state, context))
+            submitted = pause.pause(gate, form_for(gate.kind), form_text(state.gate, loop_summary(state)), wake)
+            if submitted is not None:  # it precedes answers that came later; if it is invalid, the next round stores why
+                state = _apply_form(context, state, gate, submitted)[0] or state
     publish_changes(state, context)
     return state
 
@@ -74,22 +79,6 @@ def _leave_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState
     reason, now = f"{gate.question} Answer with: {commands}{before}", now_utc()
     decision = Decision(kind="stop", rule=f"{GATE}{gate.kind}", reason=reason, at=now, outcome=Outcome.WAITING)
     return replace_state(context.repository, state, end(state, decision, now), f"ask: {gate.key} stays open")
-
-
-def _ask_by_form(context: LoopContext, state: LoopState, gate: Gate) -> LoopState:
-    """Ask with a form until an answer is accepted."""
-    form = form_for(gate.kind)
-    while state.gate is not None:
-        wake = partial(_wake, context, state, gate, TrackerListener(state, context))
-        submitted = pause.pause(gate, form, form_text(state.gate, loop_summary(state)), wake)
-        if submitted is not None:
-            after, problem = _apply_form(context, state, gate, submitted)
-            state = after or _store_rejection(context, state, problem)
-            continue
-        state = _apply_known_answer(context, state, gate)
-        if state.gate is not None and (lapse := timeout_answer(gate, now_utc())):
-            state = _apply_answer(context, state, lapse)
-    return state
 
 
 def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: TrackerListener) -> str:
