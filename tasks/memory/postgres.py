@@ -73,13 +73,12 @@ def _parse_url(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # their messages may contain the password
         parsed = None
-    if parsed and "@" in f"{parsed.host}{parsed.database}":  # the rest of an unquoted password
-        parsed = None
-    if parsed is None or parsed.drivername not in KNOWN:
+    # "@": the rest of an unquoted password
+    if parsed is None or parsed.drivername not in KNOWN or "@" in f"{parsed.host}{parsed.database}":
         raise TransientError(
             "memory.url is not the URL of a store",
             expected="postgresql://user@host/database, sqlite:////folder/memory.db, or nothing",
-            found=clean(parsed.drivername) if parsed else "something that is not a URL",
+            found=f"a URL of {clean(parsed.drivername)}" if parsed else "something that is not a URL",
             remedy="set HELMSMAN_MEMORY__URL, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
         )
     return parsed.set(drivername=DRIVER)

@@ -46,7 +46,13 @@ class SqliteFile(Store):
         self._file, self.place = file, str(file)
         path, query = (f"file:{quote(str(file))}", {"mode": "ro", "uri": "true"}) if read_only else (str(file), {})
         self._engine = create_engine(URL.create("sqlite", database=path, query=query), connect_args={"timeout": PATIENCE_SECONDS})
-        event.listen(self._engine, "connect", _configure_reader if read_only else _configure)
+
+        def configure(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+            connection.isolation_level = None  # we begin transactions explicitly
+            for setting in SETTINGS if read_only else (*SETTINGS, *WRITER_SETTINGS):
+                connection.execute(setting).close()
+
+        event.listen(self._engine, "connect", configure)
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
@@ -76,18 +82,6 @@ class SqliteFile(Store):
         files = [self._file, _sibling(self._file, "-wal"), _sibling(self._file, "-shm"), *copies]
         size = sum(file.stat().st_size for file in files if file.exists())
         return size, tuple(copy.name for copy in copies), tuple(file.name for file in _find_files(self._file, DAMAGED))
-
-
-def _configure(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
-    _configure_reader(connection, entry)
-    for setting in WRITER_SETTINGS:
-        connection.execute(setting).close()
-
-
-def _configure_reader(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None  # we begin transactions explicitly
-    for setting in SETTINGS:
-        connection.execute(setting).close()
 
 
 # --- opening ------------------------------------------------------------------------------------------------------
