@@ -101,33 +101,33 @@ def test_each_agent_is_called_by_the_flags_of_its_documentation(name: str, expec
 
 
 def test_an_agent_gets_its_prompt_as_it_wants_it() -> None:
-    assert command_of(described()) == ["/bin/it"]
-    assert command_of(described(prompt="argument")) == ["/bin/it", "do it"]
-    assert command_of(described(prompt="argument"), further=("-v",)) == ["/bin/it", "-v", "do it"]
-    assert command_of(described(command=("a", "-p", "{prompt}", "-x"), prompt="argument")) == ["/bin/it", "-p", "do it", "-x"]
-    given = described(command=("a", "--file={prompt_file}", "--model", "{model}"), prompt="file")
+    assert command_of(kind_of()) == ["/bin/it"]
+    assert command_of(kind_of(prompt="argument")) == ["/bin/it", "do it"]
+    assert command_of(kind_of(prompt="argument"), further=("-v",)) == ["/bin/it", "-v", "do it"]
+    assert command_of(kind_of(command=("a", "-p", "{prompt}", "-x"), prompt="argument")) == ["/bin/it", "-p", "do it", "-x"]
+    given = kind_of(command=("a", "--file={prompt_file}", "--model", "{model}"), prompt="file")
     assert command_of(given, model="large one") == ["/bin/it", "--file=/p/prompt.md", "--model", "large one"]
 
 
 @given(prompt=st.text(max_size=60), model=st.text(min_size=1, max_size=20))
 def test_whatever_is_filled_in_stays_one_argument_and_is_not_filled_in_again(prompt: str, model: str) -> None:
-    given = described(command=("a", "{model}", "x{prompt}y"), prompt="argument")
+    given = kind_of(command=("a", "{model}", "x{prompt}y"), prompt="argument")
     assert command_of(given, model=model, prompt=prompt) == ["/bin/it", model, "x" + prompt.replace("\0", "\ufffd") + "y"]
 
 
 def test_a_zero_byte_in_the_prompt_is_replaced_where_an_argument_must_hold_it() -> None:
-    assert command_of(described(prompt="argument"), prompt="binary \0 output") == ["/bin/it", "binary \ufffd output"]
+    assert command_of(kind_of(prompt="argument"), prompt="binary \0 output") == ["/bin/it", "binary \ufffd output"]
 
 
 def test_a_prompt_that_no_argument_can_hold_is_refused_with_what_to_do() -> None:
-    given = described(prompt="argument")
+    given = kind_of(prompt="argument")
     assert len(command_of(given, prompt="x" * LONGEST_ARGUMENT)) == 2
     with pytest.raises(OperatorError, match="too long for template") as told:
         command_of(given, prompt="ä" * (LONGEST_ARGUMENT // 2 + 1))
     assert "stdin or file" in told.value.remedy
     with pytest.raises(OperatorError, match="too long for template"):
-        command_of(described(command=("a", "--prompt={prompt}"), prompt="argument"), prompt="x" * LONGEST_ARGUMENT)
-    assert len(command_of(described(), prompt="x" * 10 * LONGEST_ARGUMENT)) == 1
+        command_of(kind_of(command=("a", "--prompt={prompt}"), prompt="argument"), prompt="x" * LONGEST_ARGUMENT)
+    assert len(command_of(kind_of(), prompt="x" * 10 * LONGEST_ARGUMENT)) == 1
 
 
 # --- what is missing ------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_sa
 )
 def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(settings: dict[str, Any], key: str) -> None:
     with pytest.raises(OperatorError, match=f"{key} is set, but template does not support it") as told:
-        fit_configuration(*fitted_for(**settings), described())
+        fit_configuration(*fitted_for(**settings), kind_of())
     assert told.value.remedy
     able = AgentKind(name="able", command=("a", "{model}"), output="opencode")
     if key in {"limits.cost_usd", "limits.tokens", "agent.model"}:
@@ -171,7 +171,7 @@ def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(set
 
 def test_a_preset_s_budget_is_no_word_of_the_operator_s() -> None:
     found = resolve([Layer("preset bugfix", {"goal": "g", "limits": {"cost_usd": 5}})])
-    assert fit_configuration(found.config, found.origins, described())[0].limits.cost_usd is None
+    assert fit_configuration(found.config, found.origins, kind_of())[0].limits.cost_usd is None
 
 
 def test_settings_of_claude_code_that_somebody_made_are_named_where_nothing_uses_them() -> None:
@@ -184,7 +184,7 @@ def test_settings_of_claude_code_that_somebody_made_are_named_where_nothing_uses
 
 def test_every_capability_has_words_and_every_lack_is_told() -> None:
     assert set(CAPABILITY_TEXTS) == set(Capability)
-    bare, able = described(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
+    bare, able = kind_of(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
     assert len(missing_capabilities(bare)) == len(Capability)
     assert set(missing_capabilities(able)) == {CAPABILITY_TEXTS[one] for one in set(Capability) - able.capabilities}
     told = list(introduction(Agent(kind=able, unused=("claude.session",))))

@@ -360,14 +360,14 @@ def call_with(
 
 @pytest.mark.feature("E2")
 def test_only_the_added_usage_of_a_resumed_session_is_charged() -> None:
-    used = heard(KEPT, result_of(Usage(cost_usd=1.5, input_tokens=130, output_tokens=4)))
+    used = call_with(KEPT, result_of(Usage(cost_usd=1.5, input_tokens=130, output_tokens=4)))
     assert used.usage == Usage(cost_usd=0.5, input_tokens=30, output_tokens=4)
     assert used.resumed
 
 
 @pytest.mark.feature("E2")
 def test_a_smaller_total_is_a_new_account() -> None:
-    assert heard(KEPT, result_of(Usage(cost_usd=0.5, input_tokens=30))).usage == Usage(cost_usd=0.5, input_tokens=30)
+    assert call_with(KEPT, result_of(Usage(cost_usd=0.5, input_tokens=30))).usage == Usage(cost_usd=0.5, input_tokens=30)
 
 
 ONE_CALL = st.tuples(st.integers(0, 10**6), st.integers(0, 10**4), st.booleans())
@@ -384,7 +384,7 @@ def test_a_loop_is_charged_what_the_command_line_accounts_for_in_total(sessions:
             account = account.plus(Usage(input_tokens=tokens, cost_usd=cents / 100))
             said = {"type": "assistant", "message": {"id": f"m{number}", "usage": {"input_tokens": tokens}}}
             told = [BEGUN, said] if time_is_up and number < len(calls) else [BEGUN, said, result_of(account)]
-            made = heard(session, *told, ended_by="itself" if len(told) > 2 else "deadline")
+            made = call_with(session, *told, ended_by="itself" if len(told) > 2 else "deadline")
             after = advance(after, record(execution=execution(made)))
             session = session_to_resume(after, NOW)
             assert session
