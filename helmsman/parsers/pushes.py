@@ -58,12 +58,12 @@ class AllowedRepo(Section):
     branches: tuple[str, ...] = ("**",)
     """Branches that the repository's own configuration may choose from."""
     label: str = Field(default="helmsman", max_length=100)
-    """The label that has an issue started. Empty: issues start nothing."""
+    """The label that starts a loop for an issue. Empty: issues start nothing."""
     people: tuple[str, ...] = ()
-    """Logins that may start loops by a label and steer them by comments. Empty: whoever GitHub says belongs to the repository;
-    for the label alone also whoever labels an issue of somebody else, which no forge lets anybody do who may not."""
+    """Logins that may start loops by a label and steer them by comments. Empty: members of the repository according to GitHub;
+    for the label also whoever labels another person's issue, which forges allow only authorised people."""
     set: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Configuration for its loops, operator's keys too: `set = { remote.push = true }`. It wins over the repository's files."""
+    """Configuration of its loops, also operator keys: `set = { remote.push = true }`. It overrides the repository's files."""
 
 
 _AllowedOrLocation = Annotated[AllowedRepo, BeforeValidator(lambda value: {"at": value} if isinstance(value, str) else value)]
