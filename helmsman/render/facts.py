@@ -303,7 +303,7 @@ def _signal_facts(record: IterationRecord) -> Iterator[Fact]:
 
 
 def decision_facts(decision: Decision) -> Iterator[Fact]:
-    yield Fact("→", f"{decision.word}: {clean(decision.reason)}", "")
+    yield Fact("→", f"{decision.title}: {clean(decision.reason)}", "")
     others = ((step, f"; different with: {step.otherwise}" if step.held and step.otherwise else "") for step in decision.path)
     steps = (("yes" if step.held else "no", f"{step.question} {step.because}{other}") for step, other in others)
     yield from _details("Decision", ("rule", as_code(decision.rule)), *steps)
