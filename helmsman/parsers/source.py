@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from helmsman.toml_text import load_bundled
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query
+    from tree_sitter import Node, Parser, Query, QueryCursor
 
 LARGEST, LONGEST_LINE = 200_000, 20_000
 """Maximum characters of a file and of a line: longer ones are data, and parsing may take quadratic time."""
@@ -78,7 +78,7 @@ class Source:
     @property
     def language(self) -> str:
         """Name of its grammar; empty if there is none."""
-        grammar = GRAMMARS.get(self.path.rpartition(".")[2].lower()) if "." in self.path else None
+        grammar = _grammar_of(self.path)
         return grammar.query if grammar else ""
 
     @cached_property
@@ -100,35 +100,26 @@ class Source:
             found.append(Test(separator.join(names), place.line, place.last, skipped, assertions))
         return tuple(found)
 
+    def places(self, *names: str) -> tuple[Place, ...]:
+        """Return places by name: `assertion`, `literal`, and `idle` for assertions that always hold."""
+        return tuple(sorted({_place_of(node) for name in names for node in self._captured(name)}))
+
     @cached_property
     def skips(self) -> tuple[Place, ...]:
         """Marks and calls that skip tests everywhere. Conditional skips do not count: they name platforms."""
-        return self._places("skip", "focus")
-
-    @cached_property
-    def assertions(self) -> tuple[Place, ...]:
-        return self._places("assertion")
-
-    @cached_property
-    def idle(self) -> tuple[Place, ...]:
-        """Assertions that always hold."""
-        return self._places("idle")
+        return self.places("skip", "focus")
 
     @cached_property
     def doubles(self) -> tuple[Place, ...]:
         """Replacements of code by doubles; the text is the replaced name."""
-        return self._places("double.of" if self._captured("double.of") else "double")
+        return self.places("double.of" if self._captured("double.of") else "double")
 
     @cached_property
     def suppressions(self) -> tuple[Place, ...]:
         """Suppressions of checkers."""
         lines = (Place(number, number, line) for number, line in enumerate(self.text.split("\n"), 1))
-        comments = (place for place in (self._places("comment") if self.language else lines) if _SUPPRESSION.search(place.text))
-        return tuple(sorted((*comments, *self._places("suppression"))))
-
-    @cached_property
-    def literals(self) -> tuple[Place, ...]:
-        return self._places("literal")
+        comments = (place for place in (self.places("comment") if self.language else lines) if _SUPPRESSION.search(place.text))
+        return tuple(sorted((*comments, *self.places("suppression"))))
 
     @property
     def literal_spans(self) -> tuple[tuple[int, int, int], ...]:
@@ -187,35 +178,32 @@ class Source:
     def _captured(self, name: str) -> list["Node"]:
         return self._captures.get(name, [])
 
-    def _places(self, *names: str) -> tuple[Place, ...]:
-        return tuple(sorted({_place_of(node) for name in names for node in self._captured(name)}))
-
     @cached_property
     def _captures(self) -> Mapping[str, list["Node"]]:
-        grammar = GRAMMARS.get(self.path.rpartition(".")[2].lower())
-        if grammar is None or not _is_readable(self.text):
-            return {}
-        from tree_sitter import QueryCursor
-
-        parser, query = _load(grammar)
-        tree = parser.parse(self.text.encode(errors="replace"))
-        found = QueryCursor(query).captures(tree.root_node)
+        parsed = _parse(self.path, self.text)
+        found = parsed[0].captures(parsed[1]) if parsed else {}
         return {name: sorted(nodes, key=lambda node: node.start_byte) for name, nodes in found.items()}
 
 
 def query_matches(path: str, text: str, query: str) -> list[dict[str, list["Node"]]]:
     """Return the matches of another query of `queries/` in a text, each with its captures by name."""
-    grammar = GRAMMARS.get(path.rpartition(".")[2].lower())
-    if grammar is None or not _is_readable(text):
-        return []
+    parsed = _parse(path, text, query)
+    return [found for _, found in parsed[0].matches(parsed[1])] if parsed else []
+
+
+def _grammar_of(path: str) -> Grammar | None:
+    return GRAMMARS.get(path.rpartition(".")[2].lower()) if "." in path else None
+
+
+def _parse(path: str, text: str, query: str = "") -> tuple["QueryCursor", "Node"] | None:
+    """Return a cursor for a query, the language's own by default, and the syntax tree; None if the text cannot be read."""
+    grammar = _grammar_of(path)
+    if grammar is None or not 0 < len(text) <= LARGEST or max(map(len, text.split("\n"))) > LONGEST_LINE:
+        return None
     from tree_sitter import QueryCursor
 
-    parser, loaded = _load(grammar._replace(query=query))
-    return [found for _, found in QueryCursor(loaded).matches(parser.parse(text.encode(errors="replace")).root_node)]
-
-
-def _is_readable(text: str) -> bool:
-    return 0 < len(text) <= LARGEST and max(map(len, text.split("\n"))) <= LONGEST_LINE
+    parser, loaded = _load(grammar._replace(query=query) if query else grammar)
+    return QueryCursor(loaded), parser.parse(text.encode(errors="replace")).root_node
 
 
 @lru_cache(maxsize=32)

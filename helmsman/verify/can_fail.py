@@ -43,7 +43,7 @@ def with_other_values(source: Source, names: Collection[str] | None) -> str | No
     Values change if an assertion names one, or if there is no assertion to negate. None if neither is possible.
     """
     inside = frozenset(_lines_of_tests(source, names))
-    asserted = inside & {line for place in source.assertions for line in range(place.line, place.last + 1)}
+    asserted = inside & {line for place in source.places("assertion") for line in range(place.line, place.last + 1)}
     altered_text, altered = _with_other_literals(source, inside)
     if asserted.isdisjoint(altered):
         lines = [_negate_assertion(line) if at in asserted else line for at, line in enumerate(source.text.split("\n"), 1)]

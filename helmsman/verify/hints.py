@@ -137,7 +137,8 @@ def _find_fewer_assertions(change: Change) -> Found:
             if test.assertions < earlier.get(test.name, 0):
                 yield _hint(file, test.line, f"{test.name} asserts {test.assertions} times, and did {earlier[test.name]} times")
         yield from (
-            _hint(file, one.line, "it passes whatever the code does", one.text) for one in _new_places(before.idle, after.idle)
+            _hint(file, one.line, "it passes whatever the code does", one.text)
+            for one in _new_places(before.places("idle"), after.places("idle"))
         )
 
 
@@ -202,9 +203,9 @@ def _find_overlap(change: Change) -> Found:
     relevant = (file for file in (*known, *change.tests.items()) if new_values and any(value in file[1] for value in new_values))
     expected: set[str] = set()
     for source in (_parse_source(*file) for file in relevant):  # in assertions and in the tables of tests
-        lines = {line for one in source.assertions for line in range(one.line, one.last + 1)}
+        lines = {line for one in source.places("assertion") for line in range(one.line, one.last + 1)}
         lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
-        expected |= {one.text for one in source.literals if one.line in lines and _DISTINCTIVE.fullmatch(one.text)}
+        expected |= {one.text for one in source.places("literal") if one.line in lines and _DISTINCTIVE.fullmatch(one.text)}
     for file, values in new.items():
         both = sorted(values & expected)
         if len(both) >= _FEWEST and len(both) >= _SHARE * len(values):
@@ -213,7 +214,7 @@ def _find_overlap(change: Change) -> Found:
 
 def _values_in(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set[str]:
     if source.language:
-        found = ((one.text, one.line) for one in source.literals)
+        found = ((one.text, one.line) for one in source.places("literal"))
     elif _DATA.fullmatch(file.path):
         found = ((word, at) for at, line in enumerate(source.text.split("\n"), 1) for word in _WORD.findall(line))
     else:

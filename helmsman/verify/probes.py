@@ -130,7 +130,10 @@ def read_probes(text: str, config: LoopConfig) -> tuple[Probe, ...] | str:
     found: list[Probe] = []
     for case in read.cases[: config.proof.probes]:
         # mask literals of its code in the description, unless the goal names them
-        description, values = case.says, {place.text for path in ("a.py", "a.js") for place in Source(path, case.code).literals}
+        description, values = (
+            case.says,
+            {place.text for path in ("a.py", "a.js") for place in Source(path, case.code).places("literal")},
+        )
         for value in sorted({value.strip("\"'`") for value in values} - {""}, key=len, reverse=True):
             if value not in requested:
                 description = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", description)

@@ -69,9 +69,9 @@ def test_suppressions_doubles_and_idle_assertions_are_located() -> None:
     python, script = Source("a.py", PYTHON), Source("a.js", JAVASCRIPT)
     assert [(one.line, one.text) for one in python.suppressions] == [(5, "# noqa: E501")]
     assert [one.line for one in script.suppressions] == [3]
-    assert [(one.line, one.text) for one in python.idle] == [(10, "assert True")]
+    assert [(one.line, one.text) for one in python.places("idle")] == [(10, "assert True")]
     assert [one.text for one in script.doubles] == ["('../src/add')"]
-    assert {"text", "7", "2"} <= {one.text for one in python.literals}
+    assert {"text", "7", "2"} <= {one.text for one in python.places("literal")}
 
 
 def test_a_focus_mark_excludes_all_other_tests() -> None:
@@ -93,5 +93,12 @@ def test_inline_tests_of_the_start_replace_those_of_the_source() -> None:
 @given(st.sampled_from(sorted(GRAMMARS)), st.text())
 def test_any_text_parses_and_places_are_within_it(suffix: str, text: str) -> None:
     source = Source(f"a.{suffix}", text)
-    for places in (source.tests, source.skips, source.suppressions, source.literals, source.doubles, source.idle):
+    for places in (
+        source.tests,
+        source.skips,
+        source.suppressions,
+        source.places("literal"),
+        source.doubles,
+        source.places("idle"),
+    ):
         assert all(1 <= one.line <= text.count("\n") + 1 for one in places)
