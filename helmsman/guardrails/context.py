@@ -27,10 +27,10 @@ NOISE_AT = 0.7  # share of errors and repetition in tool output at which the ses
 NOISE_TOKENS = 20_000  # tokens of tool output below which noise does not count
 
 
-def known_window(model: str, told: Mapping[str, int], configured: int | None) -> int:
+def known_window(model: str, reported: Mapping[str, int], configured: int | None) -> int:
     """Tokens of a model's window: as configured, else as reported by the CLI, else by the model's name."""
     by_name = next((window for part, window in WINDOWS if part in model.lower()), UNKNOWN_WINDOW)
-    return configured or told.get(model, 0) or by_name
+    return configured or reported.get(model, 0) or by_name
 
 
 def filled_share(tokens: int, window: int) -> float:

@@ -134,5 +134,5 @@ def _advise(rule: Rule, error: ErrorVector | None = None, *, times: int = 0, pat
         where = f" at {clean(error.where[:LONGEST_QUOTE])}" if error.where else ""
         description = f"{error.kind}{where}" + (f" ({clean(error.message[:LONGEST_QUOTE])})" if error.message else "")
         remedy = table()["remedies"][error.kind]
-    words = table()["advice"][rule]
-    return (Advise(rule, words.format(times=times, error=description, path=clean(path[:LONGEST_QUOTE]), remedy=remedy).rstrip()),)
+    text = table()["advice"][rule]
+    return (Advise(rule, text.format(times=times, error=description, path=clean(path[:LONGEST_QUOTE]), remedy=remedy).rstrip()),)

@@ -156,9 +156,9 @@ def record_result(session: Session, call: ToolCall, failed: bool, changed: bool,
 def _update_call(session: Session, call: ToolCall, change: Callable[[SeenCall], SeenCall]) -> Session:
     if not is_counted(call):
         return session
-    found = session.earlier_calls(call)
-    others = tuple(seen for seen in session.seen if seen.key != found.key)
-    return replace(session, seen=(*others, change(found))[-KEPT_CALLS:])
+    earlier = session.earlier_calls(call)
+    others = tuple(seen for seen in session.seen if seen.key != earlier.key)
+    return replace(session, seen=(*others, change(earlier))[-KEPT_CALLS:])
 
 
 def is_counted(call: ToolCall) -> bool:

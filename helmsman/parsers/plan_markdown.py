@@ -176,7 +176,7 @@ def _nest(boxes: list[_Box]) -> None:
 
 def _item(box: _Box) -> PlanItem:
     box_and_groups = [box, *box.above]
-    markers = {found["name"] for group in box_and_groups for found in _MARKER.finditer(group.title)}
+    markers = {marker["name"] for group in box_and_groups for marker in _MARKER.finditer(group.title)}
     values = {
         "id": box.id,
         "title": box.bare,

@@ -121,22 +121,22 @@ def find_commands(folders: Mapping[str, Folder]) -> Detection:
     """Return the commands of the root folder (`""`); if it has none for tests, also its scripts or those of subfolders."""
     root = folders.get("", Folder())
     below = [name for name in sorted(folders) if may_contain_project(name)]
-    found = list(_candidates_in("", root))
-    if not _has_tests(found):  # a script with a usual name, run by its shebang's interpreter, else by its suffix's
+    every = list(_candidates_in("", root))
+    if not _has_tests(every):  # a script with a usual name, run by its shebang's interpreter, else by its suffix's
         for path in [name for name in SCRIPTS if name in root.texts][:1]:
             shebang = _SHEBANG.match(root.text(path))
             interpreter = (
                 shebang[1].replace("python", "python3") if shebang else _LISTS["interpreters"].get(splitext(path)[1], "sh")
             )
-            found.append(Candidate(f"{interpreter} {path}", Kind.TESTS, path))
-    if not _has_tests(found):
-        found += [candidate for name in below[:MOST_FOLDERS] for candidate in _candidates_in(name, folders[name])]
+            every.append(Candidate(f"{interpreter} {path}", Kind.TESTS, path))
+    if not _has_tests(every):
+        every += [candidate for name in below[:MOST_FOLDERS] for candidate in _candidates_in(name, folders[name])]
     first: dict[str, Candidate] = {}
-    for candidate in found:
+    for candidate in every:
         if isinstance(candidate, Candidate):
             first.setdefault(candidate.command, candidate)
     by_kind = sorted(first.values(), key=lambda candidate: [*Kind].index(candidate.kind))
-    skipped = dict.fromkeys(candidate for candidate in found if isinstance(candidate, Skipped))
+    skipped = dict.fromkeys(candidate for candidate in every if isinstance(candidate, Skipped))
     return Detection(tuple(by_kind[:MOST_CANDIDATES]), tuple(skipped))
 
 
@@ -205,9 +205,9 @@ def _candidates_of_row(row: Row, folder: Folder, run: str = "") -> Iterator[Cand
 
 def _most_usual(names: Iterable[str]) -> Iterator[tuple[Kind, str]]:
     """Yield the most usual of the target names for each kind."""
-    known = set(names)
+    known_names = set(names)
     for kind, wanted in NAMES.items():
-        yield from ((kind, name) for name in [name for name in wanted if name in known][:1])
+        yield from ((kind, name) for name in [name for name in wanted if name in known_names][:1])
 
 
 def _yaml_keys(text: str, key: str) -> list[str]:
@@ -277,8 +277,8 @@ def _python_candidates(folder: Folder) -> Iterator[Candidate | Skipped]:
         yield Skipped("pyproject.toml", "it is not valid TOML")
     run = next((run for lock, run in _LISTS["python_locks"].items() if lock in folder.names), "")
     tool = mapping(at(pyproject, "tool"))
-    if found := _python_test_command(folder, tool):
-        yield Candidate(f"{run}{found[0]}", Kind.TESTS, found[1], "python")
+    if test_command := _python_test_command(folder, tool):
+        yield Candidate(f"{run}{test_command[0]}", Kind.TESTS, test_command[1], "python")
     for row in PYTHON:
         prefix, tool_name = "" if row.own_environment else run, row.tool or "python"
         if not row.kind:
@@ -314,8 +314,8 @@ def _python_test_command(folder: Folder, tool: Mapping[str, Any]) -> tuple[str, 
         place = next((top for top in (*_TEST_FOLDERS, "") for name in modules if name.rpartition("/")[0] == top), None)
         if place is None:
             return None
-        found = [name for name in modules if name.rpartition("/")[0] == place]
-        texts, where = [folder.text(name) for name in found], found[0]
+        inside = [name for name in modules if name.rpartition("/")[0] == place]
+        texts, where = [folder.text(name) for name in inside], inside[0]
         pytest = any(map(_PYTEST.search, texts)) or not any(map(_UNITTEST.search, texts))
     # A folder that is a package must be imported from the top, or its relative imports fail.
     package = " -t ." if f"{place}/__init__.py" in folder.names else ""

@@ -121,7 +121,7 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
 
     `facts`: further fields: repository, location, source, delivery, moment.
     """
-    allowed, found = tuple(branches), list[Push | Ignored]()
+    allowed, events = tuple(branches), list[Push | Ignored]()
     for update in updates[:MOST_BRANCHES]:
         branch, ends = update.ref.removeprefix(HEADS), (update.before, update.after)
         if not update.ref.startswith(HEADS):
@@ -136,9 +136,9 @@ def filter_updates(updates: Sequence[Update], branches: Iterable[str], facts: Ma
             why = "" if matches_branch(branch, allowed) else f"the operator does not allow branch {branch}"
         before = None if _ZEROS.fullmatch(update.before) else update.before
         push = {**facts, "branch": branch, "commit": update.after, "before": before}
-        found.append(Ignored(reason=why) if why else Push.model_validate(push))
+        events.append(Ignored(reason=why) if why else Push.model_validate(push))
     left_out = len(updates) - MOST_BRANCHES
-    return [*found, Ignored(reason=f"{left_out} more refs in one push are ignored")] if left_out > 0 else found
+    return [*events, Ignored(reason=f"{left_out} more refs in one push are ignored")] if left_out > 0 else events
 
 
 def matches_branch(branch: str, patterns: Iterable[str]) -> bool:
@@ -180,6 +180,6 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, AllowedR
 
 def find_allowed(allowed: Mapping[str, AllowedRepo], names: Iterable[str]) -> tuple[str, AllowedRepo] | None:
     """Return the operator's name and entry for the first listed of these names, ignoring case as forges do."""
-    known = {name.casefold(): name for name in allowed}
-    found = next((known[name.casefold()] for name in names if name.casefold() in known), None)
-    return None if found is None else (found, allowed[found])
+    listed = {name.casefold(): name for name in allowed}
+    name = next((listed[name.casefold()] for name in names if name.casefold() in listed), None)
+    return None if name is None else (name, allowed[name])

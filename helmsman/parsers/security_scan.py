@@ -32,8 +32,8 @@ def read_scan(output: str, worktree: str, commit: str = "") -> Scan:
         report = mapping(json.JSONDecoder().raw_decode(output, start)[0])
     if "runs" not in report and "results" not in report:
         return Scan(commit=commit, error="the scan printed neither bandit's JSON nor SARIF")
-    found = _read_sarif(report, worktree) if "runs" in report else _read_bandit(report, worktree)
-    ranked = sorted(islice(found, _MOST_READ), key=lambda weakness: _ORDER.index(weakness.severity))
+    weaknesses = _read_sarif(report, worktree) if "runs" in report else _read_bandit(report, worktree)
+    ranked = sorted(islice(weaknesses, _MOST_READ), key=lambda weakness: _ORDER.index(weakness.severity))
     return Scan(commit=commit, findings=tuple(ranked[:MOST_WEAKNESSES]), left_out=max(len(ranked) - MOST_WEAKNESSES, 0))
 
 

@@ -32,10 +32,10 @@ _REASON_LINES = 5
 
 def find_promises(prompt: str) -> dict[str, int]:
     """Return the first promises in a prompt, each with its first line."""
-    found = dict[str, int]()
+    lines = dict[str, int]()
     for match in islice(_PROMISE.finditer(prompt), _MOST_PROMISES):
-        found.setdefault(match[0], prompt.count("\n", 0, match.start()) + 1)
-    return found
+        lines.setdefault(match[0], prompt.count("\n", 0, match.start()) + 1)
+    return lines
 
 
 def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Claims:
@@ -77,8 +77,8 @@ def _closing_word(lines: list[str]) -> tuple[str, str]:
 
 def read_status(message: str) -> StatusReport | None:
     """Parse the last report of a message, as a block or separate lines; None if there is none. Never raises."""
-    *_, found = [{}, *filter(None, _reports(message[-_LONGEST:]))]
-    fields = {name: read(found[key]) for key, (name, read) in _FIELDS.items() if key in found}
+    *_, report = [{}, *filter(None, _reports(message[-_LONGEST:]))]
+    fields = {name: read(report[key]) for key, (name, read) in _FIELDS.items() if key in report}
     return StatusReport.model_validate(fields) if fields else None
 
 

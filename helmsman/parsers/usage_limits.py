@@ -50,9 +50,9 @@ def read_limit(info: Mapping[str, Any]) -> RateLimit:
     )
 
 
-def is_limit_message(words: str) -> bool:
+def is_limit_message(message: str) -> bool:
     """Whether an error message of the CLI is about the subscription's limit."""
-    return _NAMES_A_LIMIT.search(words[:_WORDS_READ]) is not None
+    return _NAMES_A_LIMIT.search(message[:_WORDS_READ]) is not None
 
 
 def without_past_reset(limit: RateLimit | None, now: datetime) -> RateLimit | None:
@@ -62,21 +62,21 @@ def without_past_reset(limit: RateLimit | None, now: datetime) -> RateLimit | No
     return limit.model_copy(update={"resets_at": None})
 
 
-def rejected_limit(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
+def rejected_limit(limit: RateLimit | None, message: str, now: datetime) -> RateLimit:
     """Return the limit that stopped a call. The event's reset, even if just passed, is more reliable than the message."""
     rejected = limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
     if rejected.resets_at is None:
-        rejected = rejected.model_copy(update={"resets_at": parse_reset(words, now)})
+        rejected = rejected.model_copy(update={"resets_at": parse_reset(message, now)})
     return rejected
 
 
-def parse_reset(words: str, now: datetime) -> datetime | None:
+def parse_reset(message: str, now: datetime) -> datetime | None:
     """Return the reset time in a message; None if it names none or one in the past."""
-    words = words[:_WORDS_READ]
-    if epoch := _EPOCH.search(words):
+    message = message[:_WORDS_READ]
+    if epoch := _EPOCH.search(message):
         moment = _from_epoch(float(epoch[1]))
     else:
-        moments = (_parse_moment(found, now) for found in _RESET.finditer(words))
+        moments = (_parse_moment(match, now) for match in _RESET.finditer(message))
         moment = next((moment for moment in moments if moment), None)
     return moment if moment and moment > now else None
 
@@ -86,21 +86,21 @@ def _from_epoch(epoch: float | None) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _MILLISECONDS_FROM else None
 
 
-def _parse_moment(found: re.Match[str], now: datetime) -> datetime | None:
+def _parse_moment(match: re.Match[str], now: datetime) -> datetime | None:
     """Return the named time, in the named or else the nearest year; a date without time means midnight."""
-    hour, minute = int(found["hour"] or 12), int(found["minute"] or 0)
-    if not (found["hour"] or found["month"]) or not (1 <= hour <= 12 and minute < 60):  # noqa: PLR2004 - the face of a clock
+    hour, minute = int(match["hour"] or 12), int(match["minute"] or 0)
+    if not (match["hour"] or match["month"]) or not (1 <= hour <= 12 and minute < 60):  # noqa: PLR2004 - the face of a clock
         return None
     zone = UTC
     with suppress(KeyError, ValueError, OSError):  # an unknown or malformed zone, or a folder of zones
-        zone = ZoneInfo(found["zone"]) if found["zone"] else UTC
-    hour = hour % 12 + (12 if (found["half"] or "a") in "pP" else 0)
+        zone = ZoneInfo(match["zone"]) if match["zone"] else UTC
+    hour = hour % 12 + (12 if (match["half"] or "a") in "pP" else 0)
     local_time = now.astimezone(zone).replace(hour=hour, minute=minute, second=0, microsecond=0)
-    if not found["month"]:
+    if not match["month"]:
         return (local_time if local_time > now - STALE else local_time + timedelta(days=1)).astimezone(UTC)
     days = list[datetime]()
-    for year in [int(found["year"])] if found["year"] else [local_time.year - 1, local_time.year, local_time.year + 1]:
+    for year in [int(match["year"])] if match["year"] else [local_time.year - 1, local_time.year, local_time.year + 1]:
         with suppress(ValueError, OverflowError):  # no such month or day
-            day = local_time.replace(year=year, month=_MONTHS.index(found["month"].lower()) + 1, day=int(found["day"]))
+            day = local_time.replace(year=year, month=_MONTHS.index(match["month"].lower()) + 1, day=int(match["day"]))
             days.append(day.astimezone(UTC))
     return min(days, key=lambda day: abs(day - now), default=None)
