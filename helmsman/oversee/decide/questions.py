@@ -94,7 +94,7 @@ def completed_before(s: Situation) -> Answer:
 @question("completion.nothing_changed")
 def nothing_changed(s: Situation) -> Answer:
     because = s.denied_claims
-    if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_DENIED_CLAIMS:
+    if "unchanged" not in s.evidence.proof.refusing_rules or s.state.done.unchanged + 1 < MOST_DENIED_CLAIMS:
         return because, None
     reason = (
         f"the agent claimed completion {MOST_DENIED_CLAIMS} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short_commit}"
@@ -104,7 +104,7 @@ def nothing_changed(s: Situation) -> Answer:
 
 @question("completion.no_proof")
 def unproven_work(s: Situation) -> Answer:
-    because, refused = s.denied_claims, s.evidence.proof.refused_by
+    because, refused = s.denied_claims, s.evidence.proof.refusing_rules
     needs_person = bool(refused) and refused <= WAIVABLE_RULES | {"plan"}  # nobody is asked to accept work with a finding
     if not needs_person or s.state.done.unproven + 1 < MOST_DENIED_CLAIMS:
         return because, None

@@ -165,7 +165,7 @@ class Situation:
     @property
     def denied_claims(self) -> str:
         """Claims on an unchanged tree, and without proof."""
-        done, refused = self.state.done, self.evidence.proof.refused_by
+        done, refused = self.state.done, self.evidence.proof.refusing_rules
         unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & WAIVABLE_RULES)
         return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_DENIED_CLAIMS} of either end the loop"
 
