@@ -59,7 +59,6 @@ class Steering:
         self._threads: dict[str, _Thread] = {}
         self._pending: dict[str, tuple[str, ToolCall]] = {}
         self._announced: dict[str, ToolInvocation] = {}
-        self._asked: dict[str, None] = {}
         self._unasked = False
         self._stops = stops
         self._filling = False
@@ -145,7 +144,7 @@ class Steering:
             announced = self._announced.pop(result.identity, None)
             thread, call = self._pending.pop(result.identity, ("", None))
             # A failed call may have been rejected before any hook; a successful one has run.
-            self._unasked |= announced is not None and not result.failed and result.identity not in self._asked
+            self._unasked |= announced is not None and not result.failed and call is None
             if call is not None:
                 self._record_result(thread, call, result)
             elif announced is not None and result.output.startswith(_NEVER_ASKED):
@@ -166,7 +165,6 @@ class Steering:
         """Judge a tool call before it runs."""
         call, identity, agent = _tool_call(event), text(event.get("tool_use_id")), text(event.get("agent_id"))
         with self._lock:
-            _put_bounded(self._asked, identity, None, PENDING_KEPT)
             thread = self._thread(agent)
             late = self._due_at is not None and self._turns > self._due_at + GRACE
             # a stuck subagent ends without the session

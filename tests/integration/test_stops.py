@@ -167,7 +167,7 @@ def test_a_prompt_event_after_the_models_answer_is_not_accepted(first: str) -> N
     ]
     for part in parts if first == "the hook" else reversed(parts):
         part()
-    assert listener.deaf is (first == "the model")
+    assert listener.ignores_hooks is (first == "the model")
 
 
 def test_the_gate_gets_the_end_of_a_long_message() -> None:
