@@ -353,7 +353,7 @@ TARGETS: Mapping[str, Target] = {
     "research": Target(_plainly(read_research), words=(b"## STRENGTHS\n- a\n\n## APPROACH\nb\n\n## CONFIDENCE\n40\n",)),
     "guardrails": Target(_guardrails, words=(render_guardrails(()).encode(), b"# Guardrails\n\n- when a: do b\n")),
     "wiki-index": Target(_wiki, words=(b"# Index\n\n- [a](a.md): b\n",)),
-    "source": Target(_source, ("tests/unit/test_best.py", "pyproject.toml", ".ci/run"), longest=8192),
+    "source": Target(_source, ("tests/unit/test_group.py", "pyproject.toml", ".ci/run"), longest=8192),
     "change": Target(_change, ("tests/unit/test_*.py",), longest=8192),
     "shell": Target(_shell, (".ci/run",), (b"cd /x && rm -rf \"$HOME\"/* | tee <(cat <<'E'\nx\nE\n)",)),
     "orders": Target(_orders, ("CONTRIBUTING.md",)),

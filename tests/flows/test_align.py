@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -22,13 +22,17 @@ from deployments.demo_model import Turn, say
 from flows.align import align
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import STANDARD
-from helmsman.records.alignment import Alignment, AlignRequest
+from helmsman.records.alignment import ALIGNMENT, Alignment, AlignRequest
 from tasks.loop.alignment_file import align_folder, align_name, read_alignment
 from tasks.repository.git import open_repository
+from tasks.system.paths import state_home
 from tests.fakes.approver import answer_forms, post_with_retry
+from tests.fakes.command_line import trust_repositories
 from tests.fakes.engine_client import login
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi
+from tests.fakes.processes import Ended
+from tests.fakes.terminal import Terminal
 from tests.unit.test_alignment import GOOD
 
 pytestmark = pytest.mark.feature("M1")
@@ -265,3 +269,49 @@ def fill_in(engine_url: str, run: str, form: Mapping[str, Any]) -> str:
     with httpx.Client(auth=login(), trust_env=False, timeout=30) as client:
         told = post_with_retry(client, where, {"run_input": dict(form)})
     return str(told.raise_for_status().json()["status"])
+
+
+COMMAND = f"""
+import sys
+from pathlib import Path
+from deployments.align import align_goal
+sys.exit(align_goal(Path(sys.argv[1]), "export the rows", None, {ALIGNMENT!r}, yes=False, as_json=False))
+"""
+
+
+def typed(api: JudgeApi, engine_url: str, repository: Path, keys: str) -> Ended:
+    """The command in a terminal in which somebody types beforehand."""
+    key = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
+    variables = {**os.environ, **key, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT)}
+    with Terminal.running([sys.executable, "-P", "-c", COMMAND, repository], repository.parent, variables) as terminal:
+        shown = terminal.run_typed(keys)
+    return replace(shown, output=shown.output.replace("\r\n", "\n"))
+
+
+def aligned(engine_url: str, repository: Path, turns: Sequence[Turn], keys: str) -> tuple[Ended, Alignment, list[str]]:
+    """What was shown, what is written, and what the model was asked."""
+    trust_repositories(state_home(), repository)
+    with JudgeApi(turns) as api:
+        ended = typed(api, engine_url, repository, keys)
+        prompts = [asked.prompt for asked in api.requests]
+    written = read_alignment(repository / ALIGNMENT)
+    assert written is not None, ended
+    return ended, written, prompts
+
+
+def asking(*questions: str) -> Turn:
+    return say(json.dumps(GOOD | {"blockingQuestions": questions}))
+
+
+@pytest.mark.slow
+def test_whoever_sits_there_is_asked_one_by_one_until_nothing_is_open(engine_url: str, repository: Path) -> None:
+    first = asking("Which separator?", "Which \x1b[2Jcolumns?")
+    ended, written, prompts = aligned(engine_url, repository, [first, KNOWS], "a tab\n-\n")
+    assert ended.exit_code == 0, ended
+    assert "1. Which separator?" in ended.output
+    assert "2. Which [2Jcolumns?" in ended.output
+    assert "\x1b[2J" not in ended.output
+    assert "then: helmsman run" in ended.output
+    assert [one.answer for one in written.answered] == ["a tab", ""]
+    assert len(prompts) == 2
+    assert "Which separator?\na tab" in prompts[1]

@@ -1,7 +1,9 @@
-"""Commands: how they choose a loop, what they refuse, and how they show configuration, help and version."""
+"""Commands: the chosen loop, options that contradict, goals on standard input, help and single keys."""
 
+import io
 import json
 import os
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 
 from deployments.choosing import chosen_loop, driver_of
 from deployments.deploy import new_pool
+from deployments.settings import goal_settings
 from deployments.show import show_status
+from deployments.start_directory import STANDARD_STREAM
 from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
 from helmsman.errors import OperatorError
@@ -159,3 +163,35 @@ def test_an_invalid_name_of_a_work_pool_is_rejected(name: str) -> None:
     with pytest.raises(OperatorError, match="--pool is not a valid name for a work pool"):
         new_pool(name)
     assert new_pool("team a").type == "process"
+
+
+GOAL = 'It\'s $(done) when `x` holds:\n\n"yes"\n'
+
+
+def piped(goal: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(goal)))
+
+
+@pytest.mark.parametrize("piped_as", ["utf-8", "utf-8-sig"])
+def test_a_goal_is_read_from_standard_input_as_it_stands_there(piped_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    piped(GOAL.replace("\n", "\r\n").encode(piped_as), monkeypatch)
+    assert goal_settings(None, STANDARD_STREAM) == {"goal": GOAL.strip()}
+
+
+@pytest.mark.parametrize(
+    ("goal", "found"), [(b" \n", "nothing"), (b"\xff", "no UTF-8"), (b"x" * (2**20 + 1), "more than 1048576")]
+)
+def test_standard_input_that_is_no_goal_is_refused_with_what_it_is(
+    goal: bytes, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(goal, monkeypatch)
+    with pytest.raises(OperatorError, match="standard input") as caught:
+        goal_settings(None, STANDARD_STREAM)
+    assert caught.value.found.startswith(found)
+
+
+def test_a_goal_beside_standard_input_is_left_to_be_refused_as_one_too_many() -> None:
+    assert goal_settings("another", STANDARD_STREAM) == {"goal": "another", "goal_file": "-"}
+    assert goal_settings("a goal", None) == {"goal": "a goal"}
+    assert goal_settings(None, Path("GOAL.md")) == {"goal_file": "GOAL.md"}
+    assert goal_settings(None, None) == {}

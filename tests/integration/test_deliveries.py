@@ -1,9 +1,10 @@
-"""What was delivered is kept once, by however many receivers, and forgotten after a while."""
+"""Deliveries of pushes are kept until their runs are known, and start loops in every kind of repository."""
 
 import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,13 @@ import pytest
 
 from helmsman.errors import TransientError
 from helmsman.records.triggers import Push
+from tasks.loop.recover import repair
+from tasks.repository.loop_context import loop_context
 from tasks.triggers.deliveries import FORGET_AFTER, Deliveries
 from tests.fakes.processes import ROOT
+from tests.fakes.push_receiver import ServedRepository, served_repository
+from tests.fakes.repositories import make_repository, sh
+from tests.integration.test_pushed import CONFIGURATION, push_of, started
 
 pytestmark = pytest.mark.feature("D2")
 
@@ -112,3 +118,45 @@ def test_a_file_that_cannot_be_used_is_the_world_s_fault(tmp_path: Path) -> None
 def test_nobody_else_on_the_machine_may_read_it(deliveries: Deliveries, tmp_path: Path) -> None:
     deliveries.accept("one", [push()], NOW)
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> ServedRepository:
+    return served_repository(tmp_path, {"helmsman.toml": CONFIGURATION})
+
+
+def a_shallow_clone(served: ServedRepository, folder: Path) -> Path:
+    served.commit("later", {"later": "1"})
+    served.push("main")
+    sh(folder, "clone", "--quiet", "--branch=main", "--depth=1", f"file://{served.bare}", "shallow")
+    return folder / "shallow"
+
+
+def a_clone_with_nothing_checked_out(served: ServedRepository, folder: Path) -> Path:
+    sh(folder, "clone", "--quiet", str(served.bare), "empty")
+    return folder / "empty"
+
+
+def a_linked_worktree(served: ServedRepository, folder: Path) -> Path:
+    sh(served.clone, "worktree", "add", "--quiet", "--detach", str(folder / "linked"))
+    return folder / "linked"
+
+
+def a_bare_repository_with_sha256(_: ServedRepository, folder: Path) -> Path:
+    sh(folder, "init", "--quiet", "--bare", "--object-format=sha256", "--initial-branch=master", "other.git")
+    source = make_repository(folder / "source", {"helmsman.toml": CONFIGURATION}, "--object-format=sha256")
+    sh(source, "push", "--quiet", str(folder / "other.git"), "HEAD:refs/heads/main")
+    return folder / "other.git"
+
+
+@pytest.mark.parametrize(
+    "make", [a_shallow_clone, a_clone_with_nothing_checked_out, a_linked_worktree, a_bare_repository_with_sha256]
+)
+def test_a_push_starts_a_loop_in_every_kind_of_repository(
+    make: Callable[[ServedRepository, Path], Path], served: ServedRepository, tmp_path: Path
+) -> None:
+    where = make(served, tmp_path)
+    commit = sh(where, "for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/main", "refs/remotes/origin/main")
+    state = started(push_of(served, commit, location=str(where)))
+    ready = repair(loop_context(str(where), state), state)
+    assert (loop_context(str(where), ready).worktree / "helmsman.toml").read_text() == CONFIGURATION

@@ -1,13 +1,17 @@
-"""Environment variables of agent and checks, and a process whose reader has exited."""
+"""Environment of agents and checks, programs that are looked up, and a closed output."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.errors import OperatorError
+from tasks.sandbox.probe import find_bubblewrap
+from tasks.system.claude_binary import find_binary
 from tasks.system.environment import (
     AGENT_DEFAULTS,
     AGENT_FIXED,
@@ -19,6 +23,7 @@ from tasks.system.environment import (
     own_environment,
 )
 from tests.fakes.processes import ROOT
+from tests.unit.builders import config
 
 REAL = {"GIT_NO_REPLACE_OBJECTS": "1"}
 BASICS = {
@@ -136,3 +141,24 @@ def test_a_driver_whose_output_is_closed_continues_to_its_end(stream: str) -> No
     ) as driver:
         os.close(writer)
     assert driver.returncode == 7
+
+
+def test_a_relative_path_of_the_agents_program_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would mean another file in each process that looks for it."""
+    (tmp_path / "claude").touch(0o755)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OperatorError, match="an absolute path"):
+        find_binary(config(claude={"binary": "./claude"}).claude)
+
+
+@pytest.mark.parametrize("folder", ["tools", ".", "./tools"])
+def test_a_folder_of_path_may_be_named_from_where_we_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    here = tmp_path / folder
+    here.mkdir(exist_ok=True)
+    for name in ("claude", "bwrap"):
+        (here / name).touch(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", folder)
+    for found in (find_binary(config().claude), find_bubblewrap()):
+        assert found.is_absolute()
+        assert found.samefile(here / found.name)

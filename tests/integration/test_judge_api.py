@@ -1,11 +1,13 @@
-"""The judge by the API: the real client of the Messages API against a server on loopback."""
+"""The judge on a scripted API: answers, retries, faults of the network and of the operator, and credentials of blocks."""
 
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from blocks.judge import Judge
 from deployments.demo_model import Turn, say
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
@@ -274,3 +276,14 @@ def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_
 )
 def test_the_api_is_asked_where_a_key_is_known(way: str, environment: dict[str, str], expected: str) -> None:
     assert way_of(judge_config(way=way), environment) == expected
+
+
+def test_a_block_gives_the_variables_that_are_set_in_it_and_no_others() -> None:
+    block = Judge(api_key=SecretStr("sk-ant-hidden"), base_url="https://gateway.test")
+    assert block.environment() == {"ANTHROPIC_API_KEY": "sk-ant-hidden", "ANTHROPIC_BASE_URL": "https://gateway.test"}
+    assert Judge(oauth_token=SecretStr("hidden-token")).environment() == {"CLAUDE_CODE_OAUTH_TOKEN": "hidden-token"}
+
+
+def test_a_block_does_not_show_its_secrets() -> None:
+    block = Judge(api_key=SecretStr("sk-ant-hidden"), oauth_token=SecretStr("hidden-token"))
+    assert "hidden" not in repr(block) + str(block)

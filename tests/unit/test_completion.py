@@ -1,4 +1,4 @@
-"""What has to be true before the work is done, whoever says so."""
+"""What proves that the work is done, and what becomes of a request without proof."""
 
 from typing import Any
 
@@ -6,18 +6,238 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.oversee.answers import apply_answer
+from helmsman.oversee.decide import decide
+from helmsman.oversee.gates import due_gate
+from helmsman.oversee.summary import with_baseline
+from helmsman.records.advance import end, untested_checks
 from helmsman.records.agent import Change, Execution, Survivor
-from helmsman.records.checks import Finding, Weight
+from helmsman.records.checks import Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.claims import Contradiction, StatusReport
+from helmsman.records.decision import Outcome
+from helmsman.records.gates import Answer, Choice, GateKind
+from helmsman.records.plan import CurrentItem, PlanItem, PlanProgress
 from helmsman.records.proof import WAIVABLE_RULES, DoneSignals, Proof, SinceStart
-from helmsman.verify.completion import prove, required_tests
+from helmsman.records.state import LoopState
+from helmsman.verify.completion import UNCHANGED, UNPROVEN, prove, required_tests
 from helmsman.verify.items import criteria_of_doubts
-from tests.unit.builders import ASKED, SILENT, call, check, config, evidence, report, state
+from helmsman.verify.new_tests import NO_NEW_TEST, in_question, needs_test, overlaid, shown_by
+from helmsman.verify.outcomes import outcomes
+from tests.unit.builders import ASKED, NOW, SILENT, call, check, config, evidence, report, situation, state
 
 pytestmark = pytest.mark.feature("V9")
 
-GREEN = report(check(passed=True))
-RED = report(check(passed=False))
+GREEN, RED = report(check(passed=True)), report(check(passed=False))
+SAME, SILENT_WORK, SHOWN = (
+    SinceStart(unchanged=True),
+    SinceStart(needs_test=True),
+    SinceStart(needs_test=True, failing=("pytest",)),
+)
+EMPTY = SinceStart(without_test=("pytest",))
+NO_TEST = {"counts": {"skipped": 2}}
+JUDGED = config(judge={"criteria": ["it is done"]})
+HAND = CurrentItem(item=PlanItem(id="T1", title="one"), remaining=1)
+
+
+def claim(since: SinceStart, **done: int) -> Any:
+    return situation(state=state(done=DoneSignals.model_validate(done)), checks=GREEN, claims=ASKED, since_start=since)
+
+
+@pytest.mark.parametrize(
+    ("since", "done", "outcome", "words"),
+    [
+        (SAME, {}, None, UNCHANGED),
+        (SAME, {"unproven": 1}, None, UNCHANGED),
+        (SAME, {"unchanged": 1}, Outcome.NOTHING_CHANGED, UNCHANGED),
+        (SILENT_WORK, {}, None, UNPROVEN),
+        (SILENT_WORK, {"unproven": 1}, Outcome.UNPROVEN, UNPROVEN),
+        (SHOWN, {}, Outcome.COMPLETED, "its new tests fail without the work"),
+        (SinceStart(), {}, Outcome.COMPLETED, "every check passes"),
+        (EMPTY, {}, None, "no test ran in pytest"),
+        (EMPTY, {"unproven": 1}, Outcome.UNPROVEN, "no test ran in pytest"),
+    ],
+)
+def test_the_first_request_without_proof_is_sent_back_and_the_second_ends_the_loop(
+    since: SinceStart, done: dict[str, int], outcome: Outcome | None, words: str
+) -> None:
+    decision = decide(claim(since, **done))
+    assert (decision.outcome, decision.kind) == (outcome, "stop" if outcome else "continue")
+    assert words in decision.reason
+
+
+def test_nobody_is_asked_to_accept_work_that_a_finding_stands_against() -> None:
+    found = Finding(rule="trusted.expectations", weight=Weight.BLOCK, path="check.sh", message="it was changed", honest="")
+    asked = {"state": state(done=DoneSignals(unproven=1)), "checks": GREEN, "claims": ASKED, "findings": (found,)}
+    assert decide(situation(**asked, since_start=EMPTY)).outcome is None
+
+
+@pytest.mark.feature("V19")
+def test_a_completion_names_what_it_rests_on_and_what_nobody_looked_at() -> None:
+    plain = decide(claim(SHOWN)).grounds
+    assert plain
+    assert plain.rests_on[0] == "`pytest` on the work in a clean checkout: the check passes"
+    assert plain.rests_on[1:] == (
+        "the start's tests on the work's source: not run, no test or setting of the start was changed",
+        "the work's tests on the start's source: not run, no test was added or changed",
+    )
+    assert any("no judge was asked" in line for line in plain.not_looked_at)
+    copy = TrustedRun(put_back=("tests/test_a.py",), report=GREEN)
+    rested = decide(claim(SHOWN.model_copy(update={"tests_of_start": copy, "on_start": RED}))).grounds
+    assert rested
+    assert rested.rests_on[1:] == (
+        "the start's tests and settings on the work's source (tests/test_a.py): the check passes",
+        "the work's tests on the start's source: the check fails",
+    )
+    assert decide(claim(SILENT_WORK)).grounds is None
+
+
+@pytest.mark.parametrize(
+    ("known", "fields", "due"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (None, {}, False),
+        (True, {"config": JUDGED}, False),
+        (True, {"plan": PlanProgress(ticked={"T1": 1}), "hand": CurrentItem()}, False),
+        (True, {"plan": PlanProgress(), "hand": CurrentItem()}, True),
+        (True, {"plan": PlanProgress(), "hand": HAND}, False),
+    ],
+)
+def test_a_test_is_due_where_all_was_green_at_the_start_and_neither_a_judge_nor_an_item_shows_the_work(
+    *, known: bool | None, fields: dict[str, Any], due: bool
+) -> None:
+    hand = fields.get("hand")
+    of = state(green_at_start=known, **{name: value for name, value in fields.items() if name != "hand"})
+    assert needs_test(of, evidence(of, checks=GREEN, plan=hand)) is due
+
+
+@pytest.mark.feature("V16")
+@pytest.mark.parametrize(("goal", "outcome"), [("Fix it.", Outcome.COMPLETED), ("Fix it and add a regression test.", None)])
+def test_a_new_test_that_passes_on_the_start_s_source_denies_completion_only_where_the_goal_asks_for_tests(
+    goal: str, outcome: Outcome | None
+) -> None:
+    """What was red before fails there in any case, so it shows no new test."""
+    of, old, new = config(goal=goal), "tests/test_a.py::test_old", "tests/test_a.py::test_new"
+    for failing, expected in (((old,), outcome), ((old, new), Outcome.COMPLETED)):
+        on_start = report(check(passed=False, counts=TestCounts(failed=len(failing), failing=failing)))
+        table = outcomes(GREEN, TrustedRun(), {old}, goal, of.invariants, on_start).table
+        known = state(config=of, green_at_start=False)
+        needed = needs_test(known, evidence(known, checks=GREEN))
+        since = SinceStart(needs_test=needed, failing=("pytest",), tests=failing, table=table)
+        decided = decide(situation(state=known, checks=GREEN, claims=ASKED, since_start=since))
+        assert decided.outcome is expected
+        assert (NO_NEW_TEST in decided.reason) is (expected is None)
+
+
+def test_a_start_that_was_not_tried_is_not_known_to_be_green() -> None:
+    assert state().green_at_start is None
+    assert [with_baseline(state(), found).green_at_start for found in (GREEN, RED)] == [True, False]
+
+
+def test_a_check_without_a_test_is_one_that_passes_and_ran_none() -> None:
+    cases: dict[str, tuple[bool, dict[str, int] | None, dict[str, int], tuple[str, ...], bool]] = {
+        "all skipped": (True, {"skipped": 2}, {}, (), True),
+        "none there": (True, {}, {}, (), True),
+        "one ran": (True, {"passed": 1, "skipped": 2}, {}, (), False),
+        "no runner": (True, None, {}, (), False),
+        "not counted any more": (True, None, {"pytest": 3}, (), True),
+        "red": (False, {"skipped": 2}, {}, (), False),
+        "as at the start": (True, {"skipped": 2}, {}, ("pytest",), False),
+    }
+    for case, (passed, counts, most, at_start, empty) in cases.items():
+        assert untested_checks(report(check(passed=passed, counts=counts)), most, at_start) == (("pytest",) if empty else ()), (
+            case
+        )
+
+
+@pytest.mark.feature("V5")
+def test_files_that_the_checks_collected_before_any_work_are_known() -> None:
+    one = check(passed=True)
+    found = report(*(one.model_copy(update={"collected": (path, "checks/a.py")}) for path in ("checks/b.py", "checks/c.py")))
+    assert with_baseline(state(), found).collected_at_start == ("checks/b.py", "checks/a.py", "checks/c.py")
+
+
+@pytest.mark.parametrize(
+    ("found", "done", "asked"),
+    [
+        ({"claims": ASKED}, {}, True),
+        ({"claims": SILENT}, {}, False),
+        ({"claims": ASKED, "checks": RED}, {}, False),
+        ({"claims": SILENT}, {"test_only_in_row": 2}, True),
+        ({"claims": SILENT, "plan": HAND}, {}, True),
+    ],
+)
+def test_work_is_compared_with_the_start_only_where_it_may_count_as_done(
+    *, found: dict[str, Any], done: dict[str, int], asked: bool
+) -> None:
+    of = state(done=DoneSignals.model_validate(done))
+    assert in_question(of, evidence(of, **{"checks": GREEN, **found})) is asked
+
+
+@pytest.mark.feature("V16")
+def test_tests_and_what_only_tests_use_are_laid_over_the_start_and_no_source() -> None:
+    tests = (
+        "tests/test_a.py",
+        "tests/data.json",
+        "src/a.test.ts",
+        "pkg/a_test.go",
+        "check_test.sh",
+        "cli.spec",
+        "kept/rules.txt",
+    )
+    sources = ("src/a.py", "src/spec.py", "contest.sh", "README.md", "src/latest.c")
+    of = config(invariants={"trusted": ["kept/**"]})
+    assert overlaid((*tests, *sources), of) == tests
+
+
+@pytest.mark.feature("V16")
+@pytest.mark.parametrize(
+    ("work", "start", "shown"),
+    [
+        (
+            {"passed": True},
+            {"passed": False, "counts": {"passed": 1, "failed": 1, "failing": ["test_b"]}},
+            (("pytest",), ("test_b",)),
+        ),
+        ({"passed": True}, {"passed": True}, ((), ())),
+        ({"passed": True, **NO_TEST}, {"passed": False}, ((), ())),
+        ({"passed": False}, {"passed": False}, ((), ())),
+        ({"passed": True}, {"passed": False, "timed_out": True}, ((), ())),
+        ({"passed": True}, {"passed": False, "error": "no such file"}, ((), ())),
+        ({"passed": True}, {"passed": False, "flaky": ["pytest"]}, ((), ())),
+    ],
+)
+def test_a_check_shows_the_work_where_it_passes_on_it_and_fails_for_sure_on_the_start(
+    work: dict[str, Any], start: dict[str, Any], shown: tuple[tuple[str, ...], tuple[str, ...]]
+) -> None:
+    assert shown_by(report(check(**work)), report(check(name="pytest (start run)", **start))) == shown
+
+
+def ended(outcome: Outcome) -> LoopState:
+    return end(state(iteration=2), decide(claim(SILENT_WORK, unproven=1)).model_copy(update={"outcome": outcome}), NOW)
+
+
+@pytest.mark.feature("H1")
+def test_a_person_is_asked_once_whether_unproven_work_is_done_and_their_word_completes_it() -> None:
+    state = ended(Outcome.UNPROVEN)
+    gate = due_gate(state, NOW)
+    assert gate is not None
+    assert gate.kind is GateKind.UNPROVEN
+    asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
+    after = {
+        choice: apply_answer(asked, Answer(gate=gate.key, kind=gate.kind, choice=choice, via="engine", at=NOW), NOW)
+        for choice in gate.choices
+    }
+    assert {choice: one.outcome for choice, one in after.items() if choice is not Choice.TAKE_OVER} == {
+        Choice.ACCEPT: Outcome.COMPLETED, Choice.APPROVE: None, Choice.STOP: Outcome.UNPROVEN,
+    }  # fmt: skip
+    assert due_gate(after[Choice.STOP], NOW) is None
+    assert after[Choice.APPROVE].done == DoneSignals()
+    assert due_gate(ended(Outcome.NOTHING_CHANGED), NOW) is None
+
+
+GREEN_REPORT = report(check(passed=True))
+RED_REPORT = report(check(passed=False))
 BLOCKING = Finding(
     rule="tests.deleted", weight=Weight.BLOCK, path="tests/a.py", line=3, message="test_a was deleted", honest="keep it"
 )
@@ -32,7 +252,7 @@ def changed(*files: str) -> Execution:
 
 def proof(before: DoneSignals | None = None, sections: dict[str, Any] | None = None, **found: Any) -> Proof:
     of = config(**(sections or {}))
-    return prove(of, before or DoneSignals(), evidence(state(of), **{"checks": GREEN, "claims": ASKED, **found}))
+    return prove(of, before or DoneSignals(), evidence(state(of), **{"checks": GREEN_REPORT, "claims": ASKED, **found}))
 
 
 def rules(of: Proof) -> list[str]:
@@ -43,7 +263,7 @@ def test_asking_under_green_checks_with_nothing_against_it_is_enough() -> None:
     assert proof().open
 
 
-@pytest.mark.parametrize("found", [{"claims": SILENT}, {"checks": RED}, {"checks": None}, {"checks": report()}])
+@pytest.mark.parametrize("found", [{"claims": SILENT}, {"checks": RED_REPORT}, {"checks": None}, {"checks": report()}])
 def test_without_a_request_or_with_checks_that_fail_or_did_not_run_nothing_is_done(found: dict[str, Any]) -> None:
     assert not proof(**found).open
 
@@ -106,7 +326,7 @@ def test_without_checks_an_operator_who_agreed_to_that_gets_a_proof_of_nothing()
 
 @given(
     asks=st.booleans(),
-    checks=st.sampled_from([None, report(), RED, GREEN]),
+    checks=st.sampled_from([None, report(), RED_REPORT, GREEN_REPORT]),
     findings=st.sampled_from([(), (WARNING,), (BLOCKING,), (WARNING, BLOCKING)]),
     done=st.builds(DoneSignals, asked_in_row=st.integers(0, 9), test_only_in_row=st.integers(0, 9)),
 )
@@ -115,7 +335,7 @@ def test_nothing_opens_the_gate_but_green_checks_without_a_blocking_finding(
 ) -> None:
     found = proof(done, claims=ASKED if asks else SILENT, checks=checks, findings=findings)
     if found.open:
-        assert checks is GREEN
+        assert checks is GREEN_REPORT
         assert BLOCKING not in findings
         assert found.asked
 

@@ -1,14 +1,19 @@
 """The research phase: its prompt, when it is complete, and when work starts."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
 from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, read, read_research_file
+from helmsman.oversee.summary import GREEN, NO_CHECK, NOTHING_ELSE, start_warnings
 from helmsman.records.iteration import Orientation, Research
+from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState
-from tests.unit.builders import NOW, config, state
+from helmsman.render.lines import start_lines
+from tests.unit.builders import NOW, check, config, report, state
 
 WEIGHED = "- subtract in the caller: rejected, there are three of them"
 APPROACH = "Subtract the discount in total() and keep its signature; the existing tests prove it."
@@ -118,3 +123,46 @@ def test_any_file_is_read_and_what_is_kept_is_bounded(text: str) -> None:
     found = read(text)
     assert all(len(entries) <= KEPT_ENTRIES for entries in (found.strengths, found.risks, found.gaps, found.approaches))
     assert found.confidence is None or 0 <= found.confidence <= 100
+
+
+JUDGE: dict[str, Any] = {"judge": {"criteria": ["it is good"]}}
+ITEMS = tuple(PlanItem(id=f"T{number}", title="x") for number in range(1, 5))
+WITH_CHECK = PlanItem(id="T0", title="x", check="make x")
+DONE = PlanItem(id="T9", title="x", done=True)
+PASSED, FAILED = report(check(passed=True)), report(check(passed=False))
+
+
+@pytest.mark.parametrize(
+    ("sections", "found", "items", "said"),
+    [
+        ({}, PASSED, (), [NOTHING_ELSE]),
+        (JUDGE, PASSED, (), [GREEN]),
+        ({}, PASSED, (WITH_CHECK,), [GREEN]),
+        ({}, FAILED, (), []),
+        ({}, None, (), []),
+        ({"checks": (), "allow_no_checks": True}, None, (), [NO_CHECK]),
+        ({"checks": (), **JUDGE}, None, (), []),
+    ],
+)
+def test_a_goal_that_no_check_and_no_criterion_touches_is_warned_of(
+    sections: dict[str, Any], found: Any, items: tuple[PlanItem, ...], said: list[str]
+) -> None:
+    assert list(start_warnings(config(**sections), found, items)) == said
+
+
+@pytest.mark.feature("M8")
+@pytest.mark.parametrize(
+    ("sections", "items", "said"),
+    [
+        ({}, ITEMS, "4 of 4 items have no check: a person will be asked, unless a test names the item (T1, T2, T3 and 1 more)"),
+        (JUDGE, ITEMS, "4 of 4 items have no check: they will be judged, unless a test names the item (T1, T2, T3 and 1 more)"),
+        (
+            {},
+            (WITH_CHECK, ITEMS[0], DONE),
+            "1 of 2 items has no check: a person will be asked, unless a test names the item (T1)",
+        ),
+    ],
+)
+def test_items_without_a_check_are_counted_and_named(sections: dict[str, Any], items: tuple[PlanItem, ...], said: str) -> None:
+    assert list(start_warnings(config(**sections), FAILED, items)) == [said]
+    assert list(start_lines(None, (said,))) == ["#0  before any work", f"    warn       {said}"]
