@@ -18,8 +18,7 @@ from helmsman.config import CheckConfig
 from helmsman.config.layers import dotted_pairs
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.orient.hats import hat_rows
-from helmsman.parsers.rubric import Rubric
-from helmsman.parsers.rubric_items import Problem
+from helmsman.parsers.rubric import Problem, Rubric
 from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
 from helmsman.records.hats import LONGEST_NAME, is_name

@@ -17,7 +17,7 @@ from helmsman.config import CheckConfig
 from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.parsers.project import Candidate, Detection, Kind, find_commands, without_covered
-from helmsman.parsers.rubric_items import criteria_of
+from helmsman.parsers.rubric import criteria_of
 from helmsman.plain import clean, clean_lines
 from helmsman.render.first_files import DEFAULT_TIMEOUT, helmsman_toml, rubric_md
 from helmsman.texts import format_duration, plural

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from helmsman.config import CheckConfig, CriterionConfig
-from helmsman.parsers.rubric_items import RubricItem
+from helmsman.parsers.rubric import RubricItem
 from helmsman.parsers.shell_words import known_programs
 from helmsman.records.checks import CheckReport
 

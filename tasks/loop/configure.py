@@ -14,8 +14,7 @@ import yaml
 from helmsman.config.layers import COMMAND_LINE, Layer, display, dotted_pairs, from_environment, resolve
 from helmsman.config.owners import Setting, TrustRequest, as_json, violations
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.parsers.rubric import Rubric, find_conflicts, parse_front_matter, read_rubric, settings
-from helmsman.parsers.rubric_items import MOST_PROBLEMS, Problem
+from helmsman.parsers.rubric import MOST_PROBLEMS, Problem, Rubric, find_conflicts, parse_front_matter, read_rubric, settings
 from helmsman.parsers.status import find_promises
 from helmsman.plain import one_line
 from helmsman.records.hats import Preset

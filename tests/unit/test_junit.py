@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.runner_formats import NAME_LENGTH, NAMES_KEPT
-from helmsman.parsers.test_report import files_of, read_junit
+from helmsman.parsers.test_report import NAME_LENGTH, NAMES_KEPT, files_of, read_junit
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.verify.rerun import after_rerun, ran, suspects
 from tests.unit.builders import check, report

@@ -27,8 +27,7 @@ from helmsman.parsers.project import (
     may_contain_project,
     without_covered,
 )
-from helmsman.parsers.rubric import read_rubric
-from helmsman.parsers.rubric_items import criteria_of
+from helmsman.parsers.rubric import criteria_of, read_rubric
 from helmsman.plain import one_line
 from helmsman.render.first_files import helmsman_toml, rubric_md
 from helmsman.toml_text import toml_string

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, CriterionConfig
-from helmsman.parsers.rubric_items import RubricItem
+from helmsman.parsers.rubric import RubricItem
 from helmsman.records.checks import CheckReport
 from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, Agreement, Uncovered, audit, kinds
 from tests.unit.builders import check

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.parsers.rubric import read_rubric
-from helmsman.parsers.rubric_items import MOST_ITEMS, MOST_PROBLEMS
+from helmsman.parsers.rubric import MOST_ITEMS, MOST_PROBLEMS, read_rubric
 
 pytestmark = pytest.mark.feature("V1")
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
-from helmsman.parsers.rubric import find_conflicts, parse_front_matter, read_rubric, settings
-from helmsman.parsers.rubric_items import MOST_PROBLEMS
+from helmsman.parsers.rubric import MOST_PROBLEMS, find_conflicts, parse_front_matter, read_rubric, settings
 
 pytestmark = pytest.mark.feature("V1")
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.runner_formats import NAME_LENGTH, NAMES_KEPT
-from helmsman.parsers.test_report import clean_lines, find_runs, read_summary, runners
+from helmsman.parsers.test_report import NAME_LENGTH, NAMES_KEPT, clean_lines, find_runs, read_summary, runners
 from helmsman.records.checks import TestCounts
 from tests.unit.runner_situations import RECORDED
 
