@@ -13,7 +13,7 @@ from helmsman.records.state import LoopState
 LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200
 LONGEST_REASON = 160
 MOST_TESTS, MOST_FILES, MOST_CRITERIA = 20, 20, 20
-OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
+UNDESCRIPTIVE = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
 """Prefixes of commit subjects that do not describe the work."""
 LONGEST_READ, SENTENCES = 2_000, 8  # of a goal, to classify the kind of work
 _PLACEHOLDERS = re.compile("|".join(WORDS["placeholders"]))
@@ -77,7 +77,7 @@ def episode(view: IterationView, overseen: Overseen, subject: Subject, recalled:
     verdicts = [verdict for verdict in evidence.judgement.criteria if not verdict.cannot_tell] if evidence.judgement else []
     # the work as subjects of its commits, oldest first, as many as fit
     commits = reversed(evidence.execution.change.commits)
-    subjects = (commit.subject for commit in commits if not commit.subject.startswith(OURS))
+    subjects = (commit.subject for commit in commits if not commit.subject.startswith(UNDESCRIPTIVE))
     approach_parts = dict.fromkeys(short_line(subject, LONGEST_SUBJECT) for subject in subjects)
     return Episode(
         uid=state.uid,

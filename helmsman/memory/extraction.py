@@ -30,11 +30,11 @@ _APPROACH, _TRIED, _CHOSE, _SIDE, _REASON = 280, 90, 160, 120, 160
 _PROVEN, _GREEN, _NEARLY, _ISSUE, _TROUBLE, _JUDGED = 0.9, 0.8, 0.7, 0.8, 0.7, 0.8
 _CHOICES = (0.7, 0.8)  # confidence of a decision with one or both of reason and rejected alternative
 
-GOT_ON = frozenset({Movement.WAITED, Movement.FORWARD})
+NOT_FAILED = frozenset({Movement.WAITED, Movement.FORWARD})
 """Iterations that do not count as failed attempts: without work, or with progress."""
-ONE_OF_MANY = frozenset({FailureClass.TEST, FailureClass.TYPES, FailureClass.LINT})
+INDEPENDENT_FAILURES = frozenset({FailureClass.TEST, FailureClass.TYPES, FailureClass.LINT})
 """Failures of these classes end independently. Of any other class the first failure hides the rest."""
-BY_MACHINE = ENVIRONMENT_FAILURES.union(map(FailureClass, ("usage", "missing_command", "missing_module", "permission")))
+MACHINE_FAILURES = ENVIRONMENT_FAILURES.union(map(FailureClass, ("usage", "missing_command", "missing_module", "permission")))
 """Failures inside a session that depend on the machine. Failing tests there are normal work, and how to edit is known."""
 
 
@@ -138,7 +138,7 @@ def _failed_attempts(
     episode: Episode, before: Sequence[Episode], classes: Sequence[FailureClass], tests: Sequence[str]
 ) -> Iterator[Episode]:
     """Earlier iterations that left a failure unchanged that this one ended."""
-    hiding = set(classes) - ONE_OF_MANY
+    hiding = set(classes) - INDEPENDENT_FAILURES
     open_ = {identity(error) for previous in before[-1:] for error in previous.errors if error.kind in classes}
     known = set[Identity]()
     for previous, after in pairwise((*before, episode)):
@@ -152,7 +152,7 @@ def _failed_attempts(
 
 def _ineffective_approaches(episodes: Iterable[Episode]) -> tuple[str, ...]:
     """The newest distinct approaches without effect."""
-    without_effect = (episode for episode in episodes if episode.movement not in GOT_ON)
+    without_effect = (episode for episode in episodes if episode.movement not in NOT_FAILED)
     return tuple(dict.fromkeys(approach for episode in without_effect if (approach := _descriptive_parts(episode.approach))))[
         -MOST_TRIED:
     ]
@@ -190,7 +190,13 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
             any(trouble.times >= TIMES for trouble in _errors_at(error, past.troubles)) for past in worked[-IN_SESSIONS - 1 :]
         ]
         is_new = len(sessions) == IN_SESSIONS or not sessions[0]
-        if error.kind in BY_MACHINE and error.where and len(sessions) >= IN_SESSIONS and all(sessions[-IN_SESSIONS:]) and is_new:
+        if (
+            error.kind in MACHINE_FAILURES
+            and error.where
+            and len(sessions) >= IN_SESSIONS
+            and all(sessions[-IN_SESSIONS:])
+            and is_new
+        ):
             why = f"{_join_kinds((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
             quotation = f"{quote(place(error), _SIDE)}: {quote(error.message, _REASON)}"
             text = f"{_join_kinds((error.kind,)).capitalize()} in consecutive sessions at {quotation}."

@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     EFFECTIVE = "effective"
 
 
-NO_GOOD = frozenset({Verdict.INEFFECTIVE, Verdict.UNNEEDED})
+RETIRING = frozenset({Verdict.INEFFECTIVE, Verdict.UNNEEDED})
 
 
 def failure_classes(episode: Episode) -> frozenset[FailureClass]:
@@ -200,7 +200,7 @@ def update_after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: da
         )
     if belongs_to_person(updated):
         return updated
-    if verdict(updated) in NO_GOOD:
+    if verdict(updated) in RETIRING:
         return retire(effect_text(updated)[:LONGEST_WHY], updated, now)
     idle = now - max(updated.created_at, updated.loaded_at or updated.created_at)
     return retire(f"unused: not shown for {idle.days} days", updated, now) if idle > UNUSED else updated
@@ -246,7 +246,7 @@ def effect_text(guardrail: Guardrail) -> str:
     since = f"{guardrail.after_seen} of {guardrail.after_of}"
     result = verdict(guardrail)
     quiet = f", no failure of its class in the last {guardrail.unneeded}" if result is Verdict.UNNEEDED else ""
-    is_kept = belongs_to_person(guardrail) and result in NO_GOOD
+    is_kept = belongs_to_person(guardrail) and result in RETIRING
     note = "; it belongs to a person, so it stays until somebody deletes it" if is_kept else ""
     return f"{result}: {guardrail.failure} failures in {before} before, in {since} since it is shown; {shown}{quiet}{note}"
 

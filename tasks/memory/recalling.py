@@ -14,8 +14,8 @@ from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, T
 if TYPE_CHECKING:
     from tasks.memory.reads import Reads
 
-FOUND = 30  # lessons to search by words: of all projects, and as many of this one
-BESIDE = 5  # lessons of a kind to consider regardless of words
+SEARCHED = 30  # lessons to search by words: of all projects, and as many of this one
+EXTRA = 5  # lessons of a kind to consider regardless of words
 GOAL = 1_000  # characters of a goal to search for before the names of its tests; the rest follows them
 TESTS = 8
 
@@ -52,10 +52,10 @@ def _recall(store: "Reads", subject: Subject, now: datetime, allowance: int) -> 
 def _search_lessons(store: "Reads", subject: Subject) -> Iterator[SearchHit]:
     """Lessons by words, and those that may apply to the project regardless of words."""
     project, tier = subject.project, Tier.SEMANTIC
-    yield from store.search(search_text(subject), tier=tier, limit=FOUND, project=project)
-    further = store.lessons(project, LessonKind.CONVENTION, subject.task_type, tier, limit=BESIDE)
+    yield from store.search(search_text(subject), tier=tier, limit=SEARCHED, project=project)
+    further = store.lessons(project, LessonKind.CONVENTION, subject.task_type, tier, limit=EXTRA)
     if subject.failures:
-        further += store.lessons(project, LessonKind.ANTIPATTERN, tier=tier, limit=BESIDE)
+        further += store.lessons(project, LessonKind.ANTIPATTERN, tier=tier, limit=EXTRA)
     yield from (SearchHit(lesson, 0.0, 0) for lesson in further)
 
 

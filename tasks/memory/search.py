@@ -94,7 +94,7 @@ def facet(*names: str) -> str:
     return FACET + hashlib.sha256("\x00".join(map(key, names)).encode()).hexdigest()[:16]
 
 
-class QuestionWord(NamedTuple):
+class QueryWord(NamedTuple):
     """A word of a query."""
 
     word: str
@@ -103,7 +103,7 @@ class QuestionWord(NamedTuple):
     common: bool  # contained in too many lessons
 
 
-def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str]) -> list[QuestionWord]:
+def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str]) -> list[QueryWord]:
     """Weights of the query's words that lessons of these tiers contain, rarest first."""
     rows = connection.execute(_WORD_COUNTS, {"words": [*question, TOTAL], "tiers": list(tiers)}).all()
     lessons_by_word = {str(word): int(lessons) for word, lessons in rows if lessons > 0}
@@ -111,11 +111,11 @@ def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str])
     rarest = sorted((lessons, word) for word, lessons in lessons_by_word.items())[:MOST_ASKED]
     limit = max(COMMON, total * COMMON_SHARE)
     weights = (math.log1p((max(total - lessons, 0) + 0.5) / (lessons + 0.5)) for lessons, _ in rarest)
-    return [QuestionWord(word, lessons, weight, lessons > limit) for (lessons, word), weight in zip(rarest, weights, strict=True)]
+    return [QueryWord(word, lessons, weight, lessons > limit) for (lessons, word), weight in zip(rarest, weights, strict=True)]
 
 
 def find_lessons(
-    connection: Connection, query: Sequence[QuestionWord], tiers: Sequence[str], facets: Sequence[str], most: int
+    connection: Connection, query: Sequence[QueryWord], tiers: Sequence[str], facets: Sequence[str], most: int
 ) -> list[int]:
     """Numbers of lessons of these tiers, with all facets, whose rare words of the query weigh most."""
     # rare words select lessons alone, common ones in pairs
@@ -157,7 +157,7 @@ def mark_words(tokens: Iterable[str], mark: str, facets: Iterable[str]) -> str:
     return " ".join([*(mark + word for word in tokens), *facets]) if tokens else ""
 
 
-def match_weight(row_words: str, query: Sequence[QuestionWord]) -> tuple[float, int]:
+def match_weight(row_words: str, query: Sequence[QueryWord]) -> tuple[float, int]:
     """Share of the query's weight in the words of a row, and their number."""
     words_held, mark = frozenset(row_words.split()), row_words[:MARK]
     weights = [word.weight for word in query if mark + word.word in words_held]
