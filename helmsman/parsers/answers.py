@@ -1,8 +1,8 @@
 """JSON answers of models: schemas, and extraction from text with fences or prose around them."""
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, cast
+from contextlib import suppress
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -49,14 +49,26 @@ ONE_LINE = BeforeValidator(lambda value: " ".join(printable(value).split()) if i
 
 
 def read_answer(text: str, name: str, form: type[_Model]) -> _Model | str:
-    """Parse the first JSON object that has this name as the requested form; return a message if invalid. Never raises."""
-    parsed = find_object(text, name)
-    if isinstance(parsed, str):
-        return parsed
-    try:
-        return form.model_validate(parsed)
-    except ValidationError as error:
-        return describe_mismatch(error)
+    """Parse the first JSON object that has this name as the requested form; return a message if invalid.
+
+    Never raises, and is bounded in time for any text.
+    """
+    if len(text) > LONGEST_ANSWER:
+        return f"the answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}"
+    position, decoder = text.find("{"), json.JSONDecoder(strict=False)
+    for _ in range(_OBJECTS):
+        if position < 0:
+            break
+        value, end = None, position
+        with suppress(ValueError, RecursionError):
+            value, end = decoder.raw_decode(text, position)
+        if isinstance(value, dict) and name in value:
+            try:
+                return form.model_validate(value)
+            except ValidationError as error:
+                return describe_mismatch(error)
+        position = text.find("{", max(end, position + 1))
+    return f"the answer contains no JSON object with `{name}`"
 
 
 def describe_mismatch(error: ValidationError) -> str:
@@ -64,22 +76,3 @@ def describe_mismatch(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = printable(".".join(str(part) for part in first["loc"])).replace("`", "'")[:60]
     return f"the answer does not match the schema: {place or 'the whole answer'}: {first['msg']}"
-
-
-def find_object(text: str, name: str) -> Mapping[str, Any] | str:
-    """Return the first JSON object in a text that has this name, or a message. Bounded in time for any text."""
-    if len(text) > LONGEST_ANSWER:
-        return f"the answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}"
-    position, decoder = text.find("{"), json.JSONDecoder(strict=False)
-    for _ in range(_OBJECTS):
-        if position < 0:
-            break
-        end = position
-        try:
-            value, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict) and name in value:
-            return cast("dict[str, Any]", value)
-        position = text.find("{", max(end, position + 1))
-    return f"the answer contains no JSON object with `{name}`"

@@ -93,7 +93,12 @@ def matches_any(path: str, patterns: Iterable[str]) -> bool:
     A pattern without a slash matches a name in any folder; one that ends with a slash matches everything below. A leading `/` or
     `./` is the repository's root. Brackets are literal.
     """
-    return any(match_pieces(path, _anchored_pieces(pattern)) for pattern in patterns)
+    for pattern in patterns:
+        below = f"{pattern}**" if pattern.endswith("/") else pattern
+        anywhere = below if "/" in pattern.rstrip("/") else f"**/{below}"
+        if match_pieces(path, pieces_of(anywhere.removeprefix("./").removeprefix("/").replace("[", "[[]"))):
+            return True
+    return False
 
 
 def match_pieces(path: str, pieces: Pieces) -> bool:
@@ -110,10 +115,3 @@ def match_pieces(path: str, pieces: Pieces) -> bool:
 @lru_cache(maxsize=1000)
 def pieces_of(pattern: str) -> Pieces:
     return tuple(None if name == "**" else re.compile(translate(name)) for name in pattern.split("/"))
-
-
-@lru_cache(maxsize=1000)
-def _anchored_pieces(pattern: str) -> Pieces:
-    below = f"{pattern}**" if pattern.endswith("/") else pattern
-    anywhere = below if "/" in pattern.rstrip("/") else f"**/{below}"
-    return pieces_of(anywhere.removeprefix("./").removeprefix("/").replace("[", "[[]"))
