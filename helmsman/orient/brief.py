@@ -5,7 +5,6 @@ the most specific first.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, takewhile
 
 from helmsman.budget import fit
 from helmsman.memory.handoff import handoff_section
@@ -19,14 +18,13 @@ from helmsman.oversee.diagnosis import describe_conflict
 from helmsman.oversee.drift import is_off_task
 from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import render as render_notes
-from helmsman.plain import clean, clean_lines, one_line
+from helmsman.plain import clean, clean_lines, in_plain_words, one_line
 from helmsman.prompts import render
 from helmsman.prompts.message import BLOCKS, render_message
-from helmsman.records.control import LATER, IterationSummary, Movement, RolledBack
+from helmsman.records.control import LATER, RolledBack
 from helmsman.records.decision import CRITICAL
 from helmsman.records.iteration import Briefing, Orientation, WrittenParts
 from helmsman.records.state import LoopState
-from helmsman.texts import plural
 from helmsman.tokens import tokens
 
 CHECKS = "last checks"
@@ -138,7 +136,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
         ("judge feedback", render("rejections", feedback=state.judge.feedback)),
         ("last session", render("last_session", last=last, green=checks is not None and checks.passed)),
         ("drift", render("drift", drift=last.drift) if is_off_task(last.drift) else ""),
-        ("rolled back", _rolled_back_section(state.failed, state.past_iterations)),
+        ("rolled back", _rolled_back_section(state.failed)),
         ("interrupted work", render("interrupted", salvaged=state.salvaged)),
         ("handoff", handoff_section(state.inherited)),
         ("wiki", render("wiki") if state.config.memory.wiki else ""),
@@ -174,19 +172,10 @@ def _advice_section(state: LoopState) -> str:
     return render("advice", sentences=sentences) if sentences else ""
 
 
-def _rolled_back_section(rolled_back: RolledBack | None, history: Sequence[IterationSummary]) -> str:
-    """Section on rolled-back work, without `Failed.why`, which is for people and names findings."""
+def _rolled_back_section(rolled_back: RolledBack | None) -> str:
+    """Section on rolled-back work, without `RolledBack.why`, which is for people and names findings."""
     if rolled_back is None:
         return ""
-    # final iterations that each made it worse and were rolled back at once: each started where the previous one ended
-    newest_first = [summary for summary in history if summary.movement is not Movement.WAITED][::-1]
-    worsened = list(takewhile(lambda summary: summary.undone and summary.movement is Movement.BACK, newest_first))
-    consecutive = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(worsened))
-    count, is_unsafe = min(len(worsened), 1 + len(list(consecutive))), rolled_back.rule.startswith(CRITICAL)
-    return render(
-        "taken_back",
-        failed=rolled_back,
-        unsafe=rolled_back.rule.removeprefix(CRITICAL).replace("_", " ") if is_unsafe else "",
-        later=rolled_back.rule == LATER,
-        falls=f"{plural(count, 'iteration')} in a row" if count > 1 else "The last iteration",
-    )
+    is_unsafe = rolled_back.rule.startswith(CRITICAL)
+    unsafe = in_plain_words(rolled_back.rule.removeprefix(CRITICAL)) if is_unsafe else ""
+    return render("taken_back", failed=rolled_back, unsafe=unsafe, later=rolled_back.rule == LATER)

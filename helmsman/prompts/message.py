@@ -29,12 +29,7 @@ _SAMPLE: Mapping[str, object] = {
 }
 _EMPTY_SAMPLE: Mapping[str, object] = {
     **_SAMPLE,
-    "checks": "",
-    "picture": "",
-    "criteria": (),
-    "work": "",
-    "facts": "",
-    "memory": "",
+    **dict.fromkeys(("checks", "picture", "criteria", "work", "facts", "memory"), ""),
 }
 
 _SAFE_NODES = (nodes.TemplateData, nodes.Output, nodes.If, nodes.And, nodes.Or, nodes.Not, nodes.Concat, nodes.Operand)

@@ -2,8 +2,10 @@
 
 import re
 from datetime import datetime
+from typing import Any, cast
 
 from pydantic import computed_field
+from pydantic_core import from_json
 
 from helmsman.records.agent import Guarded, StopAttempt
 from helmsman.records.base import Record, Usage
@@ -157,16 +159,13 @@ class GateAnswered(Event):
     answer: Answer
 
 
-class _Header(Record):
-    event: str
-
-
 EVENTS = {_kind(of): of for of in Event.__subclasses__()}
 
 
 def read_event(text: str) -> Event:
     """Parse a line of a journal. Raises ValueError (pydantic's error is one) for anything else."""
-    event_type = EVENTS.get(_Header.model_validate_json(text).event)
+    fields = from_json(text)
+    event_type = EVENTS.get(str(cast("dict[str, Any]", fields).get("event"))) if isinstance(fields, dict) else None
     if event_type is None:
         raise ValueError("an event of another version")
     return event_type.model_validate_json(text)

@@ -49,7 +49,7 @@ def make_git(worktree: Path, folder: Path) -> list[Mount]:
     (folder / "packed-refs").write_bytes(_references(worktree))
     (folder / BORROWED).mkdir()
     objects = repository.common / "objects"
-    alternates = _list_alternates(objects)
+    alternates = _list_alternates(repository.common)
     (folder / BORROWED / "alternates").write_text("".join(f"{path}\n" for path in (OBJECTS, *alternates)))
     (folder / "objects" / "info").mkdir(exist_ok=True)
     for name in ("hooks", "modules"):
@@ -142,17 +142,10 @@ def _copy_files(source: Path, target: Path, names: tuple[str, ...]) -> None:
         shutil.copy2(path, copied)
 
 
-def _list_alternates(objects: Path) -> list[Path]:
+def _list_alternates(common: Path) -> list[Path]:
     """Alternates of the repository, including indirect ones."""
-    alternates, stores = dict[Path, None](), [objects]
-    for store in stores:
-        listing = store / "info" / "alternates"
-        lines = listing.read_text(errors="surrogateescape").split("\n") if listing.is_file() else []
-        paths = [Path(os.path.normpath(store / line)) for line in lines if line and not line.startswith("#")]
-        new = [path for path in paths if path.is_dir() and path not in {objects, *alternates}]
-        stores += new
-        alternates |= dict.fromkeys(new)
-    return list(alternates)
+    lines = git(common, "count-objects", "--verbose").splitlines()
+    return [Path(line.removeprefix("alternate: ")) for line in lines if line.startswith("alternate: ")]
 
 
 def _read_ref(folder: Path, name: str) -> str | None:

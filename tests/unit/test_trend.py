@@ -12,7 +12,6 @@ from helmsman.records.control import Issue, IterationSummary, Movement, Oversigh
 from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, orientation, report, state
-from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, history, step, waited
 from tests.unit.markdown import outside_of_fences
 
 pytestmark = pytest.mark.feature("O2", "O3")
@@ -88,33 +87,3 @@ def test_tests_are_named_without_their_files_where_that_leaves_them_apart() -> N
     words = prompt_of(after(before, summary(2, "a.py::test_two"), failing=("a.py::test_two",)))
     assert "fixed: a.py::test_one, b.py::test_one\n" in words
     assert "failing for 2 iterations: test_two\n" in words
-
-
-# What the next iteration is told of work that was taken back: in how many iterations it had got worse
-
-
-TAKEN_BACK = RolledBack(iteration=4, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
-
-
-FELL = step(BACK, undone=True)
-
-
-def prompt_after(*steps: Step) -> str:
-    return brief(state(failed=TAKEN_BACK, history=history(*steps), iteration=len(steps)), orientation()).prompt
-
-
-@pytest.mark.feature("S17")
-@pytest.mark.parametrize(
-    ("steps", "words"),
-    [
-        ([step(FORWARD), FELL], "The last iteration made the checks worse, so that work was removed."),
-        ([step(FORWARD), FELL, FELL], "2 iterations in a row made the checks worse, so that work was removed."),
-        ([step(FORWARD), FELL, FELL, FELL], "3 iterations in a row made the checks worse"),
-        ([step(BACK), step(SIDEWAYS, undone=True), FELL, FELL], "2 iterations in a row made the checks worse"),
-        ([step(FORWARD), FELL, FELL, waited()], "2 iterations in a row made the checks worse"),
-        ([], "The last iteration made the checks worse"),
-    ],
-    ids=["one", "two", "three", "after one that stood", "then a wait", "nothing is remembered"],
-)
-def test_the_number_is_that_of_the_iterations_which_made_it_worse(steps: list[Step], words: str) -> None:
-    assert words in prompt_after(*steps)
