@@ -1,14 +1,10 @@
-"""`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. It is idempotent.
-
-Also checks for the doctor: missing automations, and concurrency slots held by dead processes.
-"""
+"""`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. It is idempotent."""
 
 import os
 import sys
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -17,19 +13,17 @@ from uuid import UUID, uuid4
 import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate, WorkPoolCreate
+from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
-from deployments.leftovers import Finding
 from deployments.output import print_result
 from helmsman.config.layers import display
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
-from tasks.loop.run import SLOTS
 from tasks.loop.sweep import SETTLED_SECONDS
 from tasks.system.environment import own_environment
 from tasks.system.process import run
@@ -191,40 +185,3 @@ def _deploy_all(pool: str) -> list[str]:
         output = "\n".join(clean(line) for line in (ended.head + ended.tail).splitlines()[-20:])
         raise TransientError("Prefect could not deploy the flows", found=output, remedy="look at the server's log")
     return [f"{deployment['entrypoint'].rpartition(':')[2]}/{deployment['name']}" for deployment in changed["deployments"]]
-
-
-STALE_AFTER = timedelta(hours=6)
-"""Since a slot was last acquired or released. A lease ends a minute after its holder, but a restarted server loses the leases
-that it kept in memory, not the slots; and no merge waits that long, since its checks time out earlier."""
-MOST_LIMITS = 200  # checked at most: one page of the server
-
-
-def server_finding(name: str, now: datetime) -> Finding:
-    """Finding about missing automations, or about slots held by dead processes; or why they cannot be checked."""
-    try:
-        with get_client(sync_client=True) as client:
-            if name == "automations":
-                client.read_deployment_by_name(SWEEP)
-                missing = [name for name in (SILENT_RUN, CRASHED_RUN) if not client.read_automations_by_name(name)]
-            else:
-                limits = client.read_global_concurrency_limits(limit=MOST_LIMITS, offset=0)
-                ours = (limit for limit in limits if limit.name.startswith(SLOTS) and limit.active_slots)
-                missing = [limit.name for limit in ours if limit.updated and now - limit.updated > STALE_AFTER]
-    except ObjectNotFound:
-        return Finding("ok", "none: nothing is deployed")
-    except httpx.HTTPError as error:
-        return Finding("warn", f"the server cannot be queried: {error}", "look at the server's log")
-    if name == "automations" and missing:
-        return Finding("warn", f"missing: {'; '.join(missing)}", "helmsman deploy creates them again")
-    if not missing:
-        return Finding("ok", "crashed runs are restarted" if name == "automations" else "none is held by a dead process")
-
-    def free_slots() -> str:
-        with get_client(sync_client=True) as client:
-            for slot in missing:
-                with suppress(ObjectNotFound):  # deleted by now, with its slots
-                    client.update_global_concurrency_limit(slot, GlobalConcurrencyLimitUpdate(active_slots=0))
-        return f"freed {', '.join(missing)}"
-
-    names, remedy = ", ".join(missing), "helmsman doctor --fix frees them; until then merges wait"
-    return Finding("warn", f"held for more than {STALE_AFTER}: {names}", remedy, free_slots)

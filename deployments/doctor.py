@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,17 +77,17 @@ def collect_findings(names: Iterable[str], repo: Path, *, fix: bool = False) -> 
     context = Context(repo, repository, agent, config)
     for name in names:
         finding, fixed = _run_check(name, context), ""
-        if finding and fix and finding.fix:
+        if fix and finding.fix:
             try:
                 fixed = finding.fix()
-                finding = _run_check(name, context) or finding
-            except (HelmsmanError, OSError, httpx.HTTPError) as error:
+                finding = _run_check(name, context)
+            except (HelmsmanError, OSError) as error:
                 fixed = f"nothing: it failed with {error}"
-        results += [(replace(finding, what=name), fixed)] if finding else []
+        results.append((replace(finding, what=name), fixed))
     return results
 
 
-def _run_check(name: str, context: Context) -> Finding | None:
+def _run_check(name: str, context: Context) -> Finding:
     """Run one check. An error becomes a finding, so that it does not hide the others."""
     try:
         return CHECKS[name](context)
@@ -227,16 +226,7 @@ def _check_repository(check: Callable[[Repository], Finding], context: Context) 
     return check(context.repository)
 
 
-def _check_server(name: str, context: Context) -> Finding | None:
-    """Check the server if one is configured and answers. It runs last, since its imports take seconds."""
-    if configured_api(own_environment()) is None or _engine(context).verdict != "ok":
-        return None
-    from deployments.deploy import server_finding
-
-    return server_finding(name, datetime.now(UTC))
-
-
-CHECKS: Mapping[str, Callable[[Context], Finding | None]] = {
+CHECKS: Mapping[str, Callable[[Context], Finding]] = {
     "python": lambda _: Finding("ok", ".".join(map(str, sys.version_info[:3]))),
     "git": _git,
     "agent": _agent,
@@ -250,5 +240,4 @@ CHECKS: Mapping[str, Callable[[Context], Finding | None]] = {
     "memory": _memory,
     "disk": _disk,
     **{check.__name__: partial(_check_repository, check) for check in leftovers.CHECKS},
-    **{name: partial(_check_server, name) for name in ("automations", "slots")},
 }

@@ -32,10 +32,9 @@ from tasks.engine.runs import EndState, driving_run
 from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit, store_choice
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.models.asking import Asking, written
-from tasks.observers.follow import newest_record
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder
-from tasks.repository.state_ref import known_state
+from tasks.repository.state_ref import known_state, read_records
 from tasks.system.environment import (
     PYTHON_VARIABLES,
     SESSION_VARIABLES,
@@ -229,7 +228,7 @@ def _candidate(repository: Repository, state: LoopState) -> Candidate:
     numstat = git(repository.common, "diff", "--numstat", "--no-ext-diff", *commits, "--").split("\n")  # a name may hold others
     rows = [line.split("\t", COLUMNS - 1)[:-1] for line in numstat if line]
     diff = git(repository.common, "diff", "--no-ext-diff", "--no-textconv", "--no-color", *commits, "--")
-    record = newest_record(repository, state.loop)
+    record = next(read_records(repository, state.loop), None)
     return Candidate(
         loop=state.loop,
         diff=redact(diff[: 2 * LONGEST_DIFF])[:LONGEST_DIFF],

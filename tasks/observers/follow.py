@@ -1,17 +1,11 @@
-"""Follow a loop that another process drives: read new events from its journal, and its newest record."""
+"""Follow a loop that another process drives: read new events from its journal."""
 
 import os
 import stat
 from contextlib import closing, suppress
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from helmsman.records.iteration import IterationRecord
 from helmsman.render.activity import LoggedEvent
-from tasks.repository.git import Repository
-from tasks.repository.objects import read_objects
-from tasks.repository.state_ref import state_ref
 from tasks.system.journal import read_entry
 
 FIRST_LOOK = 1024 * 1024
@@ -20,8 +14,6 @@ TAIL_BYTES = 64 * 1024
 """Bytes from the end that suffice to read a loop's state once."""
 AT_ONCE = 4 * 1024 * 1024
 """Maximum bytes per read; the next one continues. A longer line is not one of ours."""
-STATES_BACK = 5
-"""States searched for a record: those of a cancel, an interrupted attempt or a question have none."""
 
 
 class Follower:
@@ -76,14 +68,3 @@ def last_entries(journal: Path, most: int = TAIL_BYTES) -> list[LoggedEvent]:
     """Last events of a journal, oldest first; invalid lines are skipped."""
     with closing(Follower(journal, most)) as follower:
         return follower.read_new()
-
-
-def newest_record(repository: Repository, loop: str) -> IterationRecord | None:
-    """Record of the last finished iteration within STATES_BACK states; None if there is none or it is invalid."""
-    ref = state_ref(loop)
-    blobs = read_objects(repository.common, [f"{ref}~{back}:record.json" for back in range(STATES_BACK)])
-    content = next((blob[1] for blob in blobs if blob is not None), None)
-    try:
-        return None if content is None else IterationRecord.model_validate_json(content)
-    except ValidationError:
-        return None
