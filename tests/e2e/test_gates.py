@@ -21,7 +21,7 @@ from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.processes import eventually, wait_for_end
 from tests.fakes.repositories import make_repository
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("H1")]
 
 PATIENCE = 100
 TURNS = (call(bash("echo 42 > answer")), say("It is so.\n<promise>COMPLETE</promise>"))
@@ -61,7 +61,7 @@ def _asks(helmsman: ScriptedCommandLine) -> bool:
         return False
 
 
-@pytest.mark.feature("H1", "H2", "E3")
+@pytest.mark.feature("H2", "E3")
 def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(
     helmsman: ScriptedCommandLine, prefect_server: PrefectServer
 ) -> None:
@@ -79,7 +79,7 @@ def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "H2")
+@pytest.mark.feature("H2")
 def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(tmp_path: Path) -> None:
     make_repository(tmp_path / "repository", {})
     with PrefectServer.running(tmp_path / "server") as server, scripted_command_line(tmp_path, server.url, script) as helmsman:
@@ -99,7 +99,6 @@ def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1")
 def test_the_command_line_refuses_answers_that_cannot_be_followed_and_second_ones(
     helmsman: ScriptedCommandLine, prefect_server: PrefectServer
 ) -> None:

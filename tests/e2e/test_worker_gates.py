@@ -18,7 +18,7 @@ from tests.fakes.team_engine import ENDED, PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS
 
 # Alone on two cores they take a minute each; several times that where others want the cores too.
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
+pytestmark = [pytest.mark.feature("D1"), pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
 
 PLAN_FIRST = {"gates": {"plan": True}}
 LAPSES_SOON = {"gates": {"plan": True, "timeout_hours": 20 / 3600}}
@@ -41,7 +41,6 @@ def swept(team: Team) -> str:
     return str(told[0]["message"]) if told else ""
 
 
-@pytest.mark.feature("D1")
 def test_a_worker_runs_a_loop_to_its_end_under_the_loop_s_name_and_the_api_refuses_what_is_no_request(
     team: Team, tmp_path: Path
 ) -> None:
@@ -62,7 +61,7 @@ def test_a_worker_runs_a_loop_to_its_end_under_the_loop_s_name_and_the_api_refus
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H2", "D1")
+@pytest.mark.feature("H2")
 def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(team: Team, tmp_path: Path) -> None:
     seen, bench = len(team.helmsman.model.requests), team.bench(tmp_path / "a")
     loop = team.id_of("loop/loop")
@@ -91,7 +90,7 @@ def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H2", "D1")
+@pytest.mark.feature("H2")
 def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_and_no_other(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

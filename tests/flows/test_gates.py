@@ -25,6 +25,8 @@ from tests.fakes.scripted_agent import PROMISE, calls_made, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.flows.test_loop import SOLVE
 
+pytestmark = pytest.mark.feature("H1")
+
 SOLVED = says(PROMISE, shell=SOLVE)
 NOISE = says(shell="date +%N > noise")
 
@@ -48,7 +50,7 @@ def resume(repository: Path, **settings: object) -> LoopState:
     return state_of(repository)
 
 
-@pytest.mark.feature("H1", "O1")
+@pytest.mark.feature("O1")
 def test_a_confirmed_plan_starts_the_loop_and_the_guidance_reaches_the_first_prompt(drive: Drive, engine_url: str) -> None:
     given = {"decision": "approve", "guidance": "Use the number of the guide.", "by": "Ada"}
     with answer_forms(engine_url, "loop", given) as person:
@@ -61,7 +63,6 @@ def test_a_confirmed_plan_starts_the_loop_and_the_guidance_reaches_the_first_pro
     assert driven.state.guidance == ()
 
 
-@pytest.mark.feature("H1")
 def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_waiting(drive: Drive, engine_url: str) -> None:
     wrong = {"decision": "approve", "settings": "limits.iterations=many"}
     right = {"decision": "approve", "settings": "limits.iterations=7; limits.cost_usd=3"}
@@ -77,7 +78,7 @@ def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_wa
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "E9")
+@pytest.mark.feature("E9")
 def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
     drive: Drive, engine_url: str, repository: Path
 ) -> None:
@@ -92,7 +93,7 @@ def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "M7")
+@pytest.mark.feature("M7")
 def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, engine_url: str, repository: Path) -> None:
     def commit_by_hand() -> None:
         state = state_of(repository)
@@ -113,7 +114,7 @@ def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, en
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "E6")
+@pytest.mark.feature("E6")
 def test_a_budget_is_extended_by_what_the_form_says_and_by_nothing_less(drive: Drive, engine_url: str) -> None:
     too_little = {"decision": "approve", "more_usd": 1}
     enough = {"decision": "approve", "more_iterations": 2}
@@ -125,7 +126,7 @@ def test_a_budget_is_extended_by_what_the_form_says_and_by_nothing_less(drive: D
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "E6")
+@pytest.mark.feature("E6")
 def test_going_on_answers_no_question(drive: Drive) -> None:
     driven = drive([NOISE, SOLVED], gates={"budget": True}, limits={"iterations": 1})
     for settings in ({}, {"limits": {"iterations": 5}}):
@@ -136,7 +137,6 @@ def test_going_on_answers_no_question(drive: Drive) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1")
 def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, engine_url: str) -> None:
     again = {"decision": "revise", "guidance": "Add a note."}
     noted = says(PROMISE, shell="echo because > note; git add note; git commit -qm Note")
@@ -149,7 +149,6 @@ def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, 
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1")
 def test_a_loop_is_not_answered_by_one_of_its_name_that_was_removed(drive: Drive) -> None:
     driven = drive([SOLVED], gates={"plan": True})
     put(driven.repository, Choice.APPROVE)
@@ -161,7 +160,6 @@ def test_a_loop_is_not_answered_by_one_of_its_name_that_was_removed(drive: Drive
     assert (again.ending.rule, again.spending.agent_calls) == ("gate.plan", 0)
 
 
-@pytest.mark.feature("H1")
 def test_only_what_was_proven_is_approved_for_merging(drive: Drive) -> None:
     driven = drive([SOLVED], gates={"merge": True})
     worktree = worktree_of(open_repository(driven.repository), "loop", driven.state.config.workspace)
@@ -173,7 +171,7 @@ def test_only_what_was_proven_is_approved_for_merging(drive: Drive) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1", "E3")
+@pytest.mark.feature("E3")
 @pytest.mark.parametrize("ask", [True, False])
 def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: Drive, ask: bool) -> None:
     driven = drive([NOISE], gates={"milestone_every": 1})
@@ -187,7 +185,6 @@ def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: 
 
 
 @pytest.mark.slow
-@pytest.mark.feature("H1")
 def test_a_loop_whose_question_has_lapsed_goes_on_without_an_answer(drive: Drive) -> None:
     driven = drive([NOISE, SOLVED], gates={"budget": True, "timeout_hours": 1e-9}, limits={"iterations": 1})
     assert resume(driven.repository, limits={"iterations": 5}).outcome is Outcome.COMPLETED

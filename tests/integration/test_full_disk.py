@@ -23,6 +23,8 @@ from tasks.system.journal import journal_to, listening, publish
 from tasks.system.process import appending, run
 from tests.fakes.repositories import loop_state, make_repository, sh
 
+pytestmark = pytest.mark.feature("X4")
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Generator[Path]:
@@ -54,7 +56,6 @@ def fill(disk: Path) -> Path:
     return filler
 
 
-@pytest.mark.feature("X4")
 @pytest.mark.needs("disks")
 def test_a_state_that_cannot_be_written_leaves_the_last_one_and_goes_on_once_there_is_room(
     small: Path, repository: Repository
@@ -73,7 +74,6 @@ def test_a_state_that_cannot_be_written_leaves_the_last_one_and_goes_on_once_the
     assert read_state(repository, state.loop)[0].iteration == 1
 
 
-@pytest.mark.feature("X4")
 @pytest.mark.needs("disks")
 def test_a_journal_without_room_stops_nothing(small: Path) -> None:
     fill(small)
@@ -82,7 +82,6 @@ def test_a_journal_without_room_stops_nothing(small: Path) -> None:
             publish(StepStarted(step=step, iteration=1, attempt=1))
 
 
-@pytest.mark.feature("X4")
 @pytest.mark.needs("disks")
 def test_output_that_cannot_be_kept_is_trouble_of_the_world(small: Path) -> None:
     (small / "output").touch()
@@ -91,7 +90,6 @@ def test_output_that_cannot_be_kept_is_trouble_of_the_world(small: Path) -> None
         write(b"a" * 10_000)
 
 
-@pytest.mark.feature("X4")
 @pytest.mark.needs("disks")
 def test_a_repository_that_may_only_be_read_is_a_clear_error(small: Path, repository: Repository) -> None:
     state = loop_state(sh(repository.top, "rev-parse", "HEAD"))
@@ -112,7 +110,6 @@ def write_to_full_disk() -> None:
         file.write("x")
 
 
-@pytest.mark.feature("X4")
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_the_world_s_fault_and_says_that_space_is_missing() -> None:
     with pytest.raises(TransientError, match="No space left on device") as raised, raising_transient_errors():
@@ -120,7 +117,6 @@ def test_a_full_disk_is_the_world_s_fault_and_says_that_space_is_missing() -> No
     assert "free space" in raised.value.remedy
 
 
-@pytest.mark.feature("X4")
 def test_a_machine_without_room_for_another_command_is_the_world_s_fault(tmp_path: Path) -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, most[1]))
@@ -131,13 +127,11 @@ def test_a_machine_without_room_for_another_command_is_the_world_s_fault(tmp_pat
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
 
-@pytest.mark.feature("X4")
 def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), raising_transient_errors():
         write_atomic(tmp_path / "nowhere" / "call.json", "{}")
 
 
-@pytest.mark.feature("X4")
 @pytest.mark.parametrize(
     "error",
     [
@@ -154,7 +148,6 @@ def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on
         raise error
 
 
-@pytest.mark.feature("X4")
 @pytest.mark.parametrize(
     "error", [OperatorError("no", remedy="helmsman resume other --set a=1"), Fenced("moved on"), KeyError("x")]
 )
@@ -167,7 +160,6 @@ def test_a_remedy_that_is_told_already_another_driver_and_a_fault_of_ours_are_to
     assert isinstance(error, HelmsmanError | KeyError)
 
 
-@pytest.mark.feature("X4")
 def test_a_full_disk_that_nobody_foresaw_is_told_as_one_and_not_as_a_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_unforeseen(OSError(errno.ENOSPC, "No space left on device", "x")) == 1
     told = capsys.readouterr().err

@@ -20,6 +20,8 @@ from tests.fakes.processes import ROOT
 from tests.fakes.proven_loops import ProvenLoop, make_proven_loop, repository
 from tests.fakes.repositories import commit, sh, write
 
+pytestmark = pytest.mark.feature("M4")
+
 MINE, THEIRS, BOTH = ({"app.py": f"one\n{word}\nthree\n"} for word in ("MINE", "THEIRS", "BOTH"))
 
 
@@ -33,7 +35,6 @@ def landing(top: Path, tmp_path: Path) -> ProvenLoop:
     return make_proven_loop(top, tmp_path, {"items/mine": "mine\n"})
 
 
-@pytest.mark.feature("M4")
 @pytest.mark.parametrize("setting", ["--no-squash", "--squash"])
 def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_along(
     top: Path, tmp_path: Path, setting: str
@@ -52,7 +53,6 @@ def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_alo
     assert sh(top, "status", "--porcelain") == ""
 
 
-@pytest.mark.feature("M4")
 def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_there(landing: ProvenLoop, tmp_path: Path) -> None:
     commit(landing.top, "theirs", {"other.py": "1\n"})
     made: list[str] = []
@@ -70,7 +70,6 @@ def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_the
     assert sh(tmp_path / "person", "status", "--porcelain") == ""
 
 
-@pytest.mark.feature("M4")
 def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: ProvenLoop) -> None:
     commit(landing.top, "theirs", {"other.py": "1\n"})
     sh(landing.top, "cherry-pick", landing.state.head)
@@ -80,7 +79,6 @@ def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: P
     assert (landing.top / "items" / "mine").exists()
 
 
-@pytest.mark.feature("M4")
 def test_a_branch_that_is_being_rebased_is_not_moved(landing: ProvenLoop) -> None:
     top = landing.top
     sh(top, "switch", "--quiet", "--create", "other")
@@ -99,7 +97,6 @@ def test_a_branch_that_is_being_rebased_is_not_moved(landing: ProvenLoop) -> Non
     assert landing.at("main") == landing.merged.commit
 
 
-@pytest.mark.feature("M4")
 def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other(top: Path, tmp_path: Path) -> None:
     def put(folder: Path, text: bytes) -> str:
         Path(os.fsdecode(os.fsencode(folder) + b"/items/caf\xe9")).write_bytes(text)
@@ -114,7 +111,6 @@ def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other
     assert [one.path for one in landing.trouble.files] == ["items/caf\N{REPLACEMENT CHARACTER}"]
 
 
-@pytest.mark.feature("M4")
 @pytest.mark.parametrize("conflicted", [False, True])
 def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path, tmp_path: Path, *, conflicted: bool) -> None:
     landing = make_proven_loop(top, tmp_path, MINE)
@@ -130,7 +126,6 @@ def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path,
     assert landing.merged.commit == landing.at("main")
 
 
-@pytest.mark.feature("M4")
 def test_a_branch_move_interrupted_by_a_death_is_finished_before_a_question(
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +146,6 @@ def _dies(*_: object) -> bool:
     raise KeyboardInterrupt
 
 
-@pytest.mark.feature("M4")
 @pytest.mark.feature("V2")
 def test_a_tree_that_the_agent_has_git_show_in_place_of_its_own_is_not_the_one_that_is_checked(top: Path, tmp_path: Path) -> None:
     landing = make_proven_loop(top, tmp_path / "bad", {"items/second": "1\n", "items/third": "1\n"})
@@ -165,7 +159,7 @@ def test_a_tree_that_the_agent_has_git_show_in_place_of_its_own_is_not_the_one_t
 WELL: dict[str, object] = {"failed": 0, "trouble": "", "branch": True, "worktree": True, "clean": True, "unverified": []}
 
 
-@pytest.mark.feature("M4", "E3")
+@pytest.mark.feature("E3")
 @pytest.mark.timeout(200)
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from tasks.repository.git import current_branch
 from tasks.repository.worktree import commit_turn, dirty_paths
 from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, record_of, shell, start_loop
 
+pytestmark = pytest.mark.feature("O4")
+
 
 @pytest.fixture
 def work(tmp_path: Path) -> LoopWork:
@@ -34,7 +36,6 @@ def progress(work: LoopWork) -> Path:
     return work.path / ".helmsman" / "progress.md"
 
 
-@pytest.mark.feature("O4")
 def test_working_memory_is_laid_out_and_read_back(work: LoopWork) -> None:
     notes = "Done: the parser\nNext: the printer"
     memory = WorkingMemory(notes=notes, completed=(Completed(text="the parser"),), remaining_gap="the printer")
@@ -44,7 +45,6 @@ def test_working_memory_is_laid_out_and_read_back(work: LoopWork) -> None:
     assert read_notes(work.context, state) == memory
 
 
-@pytest.mark.feature("O4")
 def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work: LoopWork) -> None:
     for number in range(14):
         commit(work.path, f"number {number}")
@@ -54,7 +54,6 @@ def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work
     assert [one.subject for one in facts.commits] == [f"number {number}" for number in range(14, 4, -1)]
 
 
-@pytest.mark.feature("O4")
 def test_a_file_that_is_gone_keeps_what_was_known(work: LoopWork) -> None:
     state = work.state.model_copy(update={"memory": WorkingMemory(remaining_gap="the printer")})
     prepare(work.context, state, NOW)
@@ -64,7 +63,6 @@ def test_a_file_that_is_gone_keeps_what_was_known(work: LoopWork) -> None:
     assert "gone" in memory.problems[0]
 
 
-@pytest.mark.feature("O4")
 def test_a_file_without_end_and_bytes_that_are_no_text_are_read_up_to_a_bound(work: LoopWork) -> None:
     prepare(work.context, work.state, NOW)
     with progress(work).open("ab") as file:
@@ -91,7 +89,6 @@ def planted(work: LoopWork, outside: Path, deed: str) -> None:
     shell(work.path, TO_WRITE[deed].format(outside=outside, folder=outside.parent))
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("deed", TO_WRITE)
 def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside_is_written(
@@ -107,7 +104,6 @@ def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside
     assert dirty_paths(work.path) == ()
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("X1", "X3")
 @pytest.mark.parametrize("deed", IN_ITS_PLACE)
 def test_what_a_link_leads_to_is_not_read_into_the_state(work: LoopWork, outside: Path, deed: str) -> None:
@@ -118,7 +114,6 @@ def test_what_a_link_leads_to_is_not_read_into_the_state(work: LoopWork, outside
     assert "gone" in memory.problems[0]
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("X3")
 def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outside: Path, tmp_path: Path) -> None:
     top = make_repository(tmp_path / "hostile", {"app.py": "1\n"})
@@ -133,7 +128,6 @@ def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outs
     assert outside.read_text() == "## COMPLETED\n- precious\n"
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("X1")
 def test_a_secret_in_working_memory_does_not_reach_the_state(work: LoopWork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "tok-0123456789")
@@ -149,7 +143,6 @@ def checked(work: LoopWork, change: Change, **sections: object) -> CheckReport:
     return checks.fn(work.context, state, Execution(call=record_of(state, 1).execution.call, change=change))
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("M2")
 @pytest.mark.parametrize(
     "command",
@@ -165,7 +158,6 @@ def test_a_check_that_plays_with_git_does_not_take_the_loop_along(work: LoopWork
     assert dirty_paths(work.path) == ()
 
 
-@pytest.mark.feature("O4")
 def test_reports_speak_for_the_commands_that_made_them_and_for_what_was_looked_for() -> None:
     one, other = {"command": "make test"}, {"command": "make lint"}
     sections = [{"checks": checks} for checks in ((), (one,), (other,), (one, other), (other, one))]
@@ -185,7 +177,6 @@ echo '=== 1 failed, 1 passed in 0.01s ==='; exit 1
 """
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("V3")
 @pytest.mark.parametrize("tolerated", [True, False])
 def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
@@ -198,7 +189,6 @@ def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
     assert dirty_paths(work.path) == ()
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("V10")
 def test_the_required_tests_that_a_report_lists_are_noted(work: LoopWork) -> None:
     change = commit_turn(work.repository, work.path, work.state, work.start)
@@ -209,7 +199,6 @@ def test_the_required_tests_that_a_report_lists_are_noted(work: LoopWork) -> Non
     assert report.results[0].ran == ("test_a",)
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("V8")
 def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(work: LoopWork) -> None:
     prepare(work.context, work.state, NOW)
@@ -224,7 +213,6 @@ def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(
     assert dirty_paths(work.path) == ()
 
 
-@pytest.mark.feature("O4")
 @pytest.mark.feature("V2")
 def test_the_whole_output_of_a_failing_check_is_laid_out_for_the_agent_and_is_never_work(work: LoopWork) -> None:
     change = commit_turn(work.repository, work.path, work.state, work.start)

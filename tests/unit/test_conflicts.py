@@ -19,12 +19,13 @@ from tests.unit.builders import NOW
 from tests.unit.histories import FORWARD, SIDEWAYS, STILL, Step, green, history, red, step, still, waited
 from tests.unit.honest_projects import PROJECTS, orders_of
 
+pytestmark = pytest.mark.feature("S11")
+
 
 def instructions_of(text: str) -> list[tuple[int, str, str]]:
     return [(order.line, order.modality, order.text) for order in read_imperatives("AGENTS.md", text)]
 
 
-@pytest.mark.feature("S11")
 @pytest.mark.parametrize(
     ("modality", "sentences"),
     [
@@ -43,7 +44,6 @@ def test_a_sentence_orders_or_forbids(modality: str, sentences: list[str]) -> No
     assert [[how for _, how, _ in instructions_of(text)] for text in sentences] == [[modality]] * len(sentences)
 
 
-@pytest.mark.feature("S11")
 def test_sentences_without_an_instruction_are_skipped() -> None:
     cases = {
         "statements": ["The parser is fast.", "Should we add tests?", "Test files are in `tests/`.", ""],
@@ -57,7 +57,6 @@ def test_sentences_without_an_instruction_are_skipped() -> None:
         assert [instructions_of(text) for text in texts] == [[]] * len(texts), case
 
 
-@pytest.mark.feature("S11")
 def test_items_under_a_heading_that_forbids_are_forbidden_until_the_next_heading() -> None:
     text = "## Do not\n- add mocks\n- Never sleep\n- You must say why\n### More\n- rename files\n## Do\n- add tests\n"
     assert instructions_of(text) == [
@@ -69,7 +68,6 @@ def test_items_under_a_heading_that_forbids_are_forbidden_until_the_next_heading
     ]
 
 
-@pytest.mark.feature("S11")
 def test_a_sentence_with_two_orders_is_two() -> None:
     assert instructions_of("Never edit `dist/`; change `src/`.") == [
         (1, "must_not", "Never edit `dist/`"),
@@ -81,14 +79,12 @@ def test_a_sentence_with_two_orders_is_two() -> None:
     ]
 
 
-@pytest.mark.feature("S11")
 def test_a_sentence_with_a_condition_or_an_exception_is_whole() -> None:
     whole = "Never edit `dist/`; change it except in tests."
     assert instructions_of(whole) == [(1, "must_not", whole)]
     assert instructions_of("Fix the bug without changing the API.") == [(1, "must", "Fix the bug without changing the API.")]
 
 
-@pytest.mark.feature("S11")
 @pytest.mark.parametrize(
     "piece", ["leave ", "Never a. ", "- Never x\n", "**", "keep a as ", "if , ", "Do not:\n", "# a\n", "X. `", "<!--"]
 )
@@ -102,7 +98,6 @@ def between(goal: str, rules: str) -> tuple[Conflict, ...]:
     return find_conflicts([*read_imperatives("goal", goal), *read_imperatives("AGENTS.md", rules)])
 
 
-@pytest.mark.feature("S11")
 @pytest.mark.parametrize(
     ("kind", "goal", "rules"),
     [
@@ -125,7 +120,6 @@ def test_a_contradiction_is_found_with_its_kind(kind: str, goal: str, rules: str
     assert {found[0].first.source, found[0].second.source} == {"goal", "AGENTS.md"}
 
 
-@pytest.mark.feature("S11")
 @pytest.mark.parametrize(
     ("goal", "rules"),
     [
@@ -140,7 +134,6 @@ def test_a_contradiction_in_other_words_is_found_as_well(goal: str, rules: str) 
     assert len(between(goal, rules)) == 1
 
 
-@pytest.mark.feature("S11")
 @pytest.mark.parametrize(
     ("goal", "rules"),
     [
@@ -164,14 +157,12 @@ def test_exceptions_narrower_instructions_and_conditions_are_no_contradiction(go
     assert between(goal, rules) == ()
 
 
-@pytest.mark.feature("S11")
 @pytest.mark.parametrize("project", PROJECTS, ids=range(len(PROJECTS)))
 def test_an_honest_project_has_no_contradiction(project: str) -> None:
     assert len(orders_of(project)) > 0
     assert [f"{one.kind}: {one.first.text} | {one.second.text}" for one in find_conflicts(orders_of(project))] == []
 
 
-@pytest.mark.feature("S11")
 def test_the_gravest_come_first_and_no_more_than_five() -> None:
     goal = "\n".join(["- Use tabs instead of spaces.", *(f"- Change `src/m{number}.py`." for number in range(9)), "- Use mocks."])
     found = between(goal, "- Use spaces instead of tabs.\n- Never touch `src/`.\n- Never use mocks.")
@@ -179,7 +170,6 @@ def test_the_gravest_come_first_and_no_more_than_five() -> None:
     assert len(found) == MOST_CONFLICTS
 
 
-@pytest.mark.feature("S11")
 def test_a_thousand_hostile_instructions_are_compared_to_the_end() -> None:
     change = [Imperative(source="a", text=f"Change `src/{'a/' * 40}{number}.py`", modality="must") for number in range(500)]
     never = [Imperative(source="b", text=f"Never touch `{'*a' * 40}{number}`", modality="must_not") for number in range(500)]
@@ -200,12 +190,10 @@ def alternating(*sets: Sequence[str], **fields: object) -> list[IterationSummary
     return [summary(Movement.SIDEWAYS, failing=tuple(names), tree=f"tree {at}", **fields) for at, names in enumerate(sets)]
 
 
-@pytest.mark.feature("S11")
 def test_a_contradiction_about_a_file_that_the_loop_cannot_get_past_is_a_double_bind() -> None:
     assert find_double_bind(SRC, [summary(files=("src/api.py",))] * 3) == ("double_bind", SRC)
 
 
-@pytest.mark.feature("S11")
 @pytest.mark.parametrize(
     "history",
     [
@@ -225,24 +213,20 @@ def test_progress_and_waits_get_no_diagnosis(history: list[IterationSummary]) ->
 TESTS = (("t.py::test_a",), ("t.py::test_b",)) * 2
 
 
-@pytest.mark.feature("S11")
 def test_failures_that_alternate_without_a_contradiction_are_forgetfulness() -> None:
     assert find_double_bind((), alternating(*TESTS)) == ("amnesiac", ())
 
 
-@pytest.mark.feature("S11")
 def test_failures_that_alternate_with_a_contradiction_are_a_double_bind() -> None:
     assert find_double_bind(MOCKS, alternating(*TESTS))[0] == "double_bind"
 
 
-@pytest.mark.feature("S11")
 def test_trees_that_alternate_are_forgetfulness() -> None:
     assert find_double_bind((), [summary(tree=tree) for tree in "abab"])[0] == "amnesiac"
     assert find_double_bind((), [summary(tree=tree) for tree in "abcd"])[0] == "none"
     assert find_double_bind((), [summary(tree="") for _ in "abab"])[0] == "none"
 
 
-@pytest.mark.feature("S11")
 def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_leaves_the_ways_out_to_the_decision() -> None:
     signal = double_bind_alert("double_bind", SRC)
     assert signal is not None
@@ -252,7 +236,6 @@ def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_le
     assert "helmsman resume" not in signal.message
 
 
-@pytest.mark.feature("S11")
 @given(st.text(max_size=300), st.text(max_size=200), st.integers(0, 10**6), st.sampled_from(["goal", "", "AGENTS.md"]))
 @example("x" * 300, "p" * 200, 10**6, "")
 @example("word " * 60, "p" * 200, 0, "goal")
@@ -265,7 +248,6 @@ def test_a_double_bind_is_told_whole_in_what_the_ladder_keeps_of_a_reason(text: 
     assert signal.message.endswith("a person has to choose")
 
 
-@pytest.mark.feature("S11")
 def test_forgetfulness_redirects_to_the_notes() -> None:
     signal = double_bind_alert("amnesiac", ())
     assert signal is not None
@@ -274,7 +256,6 @@ def test_forgetfulness_redirects_to_the_notes() -> None:
     assert len(signal.instruction) <= 500
 
 
-@pytest.mark.feature("S11")
 def test_no_more_than_five_are_kept_those_that_matter_first() -> None:
     many: tuple[Conflict, ...] = (*MOCKS, *MOCKS, *MOCKS, *MOCKS, *MOCKS, *SRC)
     _, found = find_double_bind(many, [summary(files=("src/api.py",))] * 3)
@@ -290,7 +271,7 @@ def diagnosis_of(*steps: Step) -> Diagnosis:
     return diagnose(lived, detect(lived, DetectConfig())[0])
 
 
-@pytest.mark.feature("S5", "S11")
+@pytest.mark.feature("S5")
 @pytest.mark.parametrize(
     "steps",
     [[green()] * 3, [A, *[green()] * 5, waited()], [step(FORWARD)] * 3],
@@ -300,7 +281,7 @@ def test_a_stable_cycle_with_progress_is_productive(steps: list[Step]) -> None:
     assert diagnosis_of(*steps) == "productive"
 
 
-@pytest.mark.feature("S5", "S11")
+@pytest.mark.feature("S5")
 def test_a_stable_cycle_without_progress_is_stuck() -> None:
     cases = {
         "no change": [still()] * 4,
@@ -311,7 +292,7 @@ def test_a_stable_cycle_without_progress_is_stuck() -> None:
         assert diagnosis_of(*steps) == "stuck", case
 
 
-@pytest.mark.feature("S5", "S11")
+@pytest.mark.feature("S5")
 def test_returning_failures_are_amnesiac() -> None:
     cases = {
         "two failures in turn": [A, B, A, B],
@@ -324,14 +305,14 @@ def test_returning_failures_are_amnesiac() -> None:
         assert diagnosis_of(*steps) == "amnesiac", case
 
 
-@pytest.mark.feature("S5", "S11")
+@pytest.mark.feature("S5")
 def test_what_came_back_long_ago_is_not_held_against_what_is_done_now() -> None:
     past = [A, green(), A, green(), A]
     assert diagnosis_of(*past, *[green()] * 3) == "productive"
     assert diagnosis_of(*past, *[still(green=True, completion=0.9)] * 4) == "stuck"
 
 
-@pytest.mark.feature("S5", "S11")
+@pytest.mark.feature("S5")
 @pytest.mark.parametrize("steps", [[], [A], [A, B], [A, green(), A, green()], [A, A, green()], [waited()] * 5])
 def test_short_histories_get_no_diagnosis(steps: list[Step]) -> None:
     assert diagnosis_of(*steps) == "none"

@@ -22,6 +22,8 @@ from helmsman.records.state import LoopState, Spending
 from helmsman.render.gate import evidence, form_text, loop_summary
 from tests.unit import builders
 
+pytestmark = pytest.mark.feature("H1")
+
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OF_A_LOOP = [kind for kind in GateKind if kind is not GateKind.QUESTIONS]
 
@@ -70,7 +72,7 @@ NEVER: list[LoopState] = [
 ]
 
 
-@pytest.mark.feature("H1", "M7", "O1")
+@pytest.mark.feature("M7", "O1")
 @pytest.mark.parametrize(("kind", "state"), WHEN)
 def test_a_person_is_asked_where_the_loop_needs_one(kind: GateKind, state: LoopState) -> None:
     gate = due_gate(state, NOW)
@@ -81,12 +83,12 @@ def test_a_person_is_asked_where_the_loop_needs_one(kind: GateKind, state: LoopS
     assert due_gate(later, NOW + timedelta(days=30)) == gate  # while it is open
 
 
-@pytest.mark.feature("H1", "M7")
+@pytest.mark.feature("M7")
 def test_nobody_is_asked_where_the_loop_needs_nobody() -> None:
     assert [due_gate(state, NOW) for state in NEVER] == [None] * len(NEVER)
 
 
-@pytest.mark.feature("H1", "M7")
+@pytest.mark.feature("M7")
 @pytest.mark.parametrize("kind", [GateKind.PLAN, GateKind.MILESTONE])
 def test_what_was_answered_is_not_asked_again_at_the_same_iteration(kind: GateKind) -> None:
     state = dict(WHEN)[kind]
@@ -96,7 +98,6 @@ def test_what_was_answered_is_not_asked_again_at_the_same_iteration(kind: GateKi
     assert due_gate(after, NOW) is None
 
 
-@pytest.mark.feature("H1")
 @pytest.mark.parametrize("kind", OF_A_LOOP)
 def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind) -> None:
     state = asking(kind, ending=ending("ladder.human", Outcome.WAITING), iteration=2)
@@ -111,7 +112,7 @@ def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind) -> No
         assert after.outcome is (state.outcome if stays else expected), choice
 
 
-@pytest.mark.feature("L9", "H1")
+@pytest.mark.feature("L9")
 def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_there() -> None:
     done = ending("completed", Outcome.COMPLETED)
     wanted: dict[str, Any] = {"memory": {"agents_md": "commit"}, "gates": {"ask": True}}
@@ -131,7 +132,7 @@ def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_t
     assert due_gate(state.model_copy(update={"proposed": ()}), NOW) is None
 
 
-@pytest.mark.feature("H1", "M4")
+@pytest.mark.feature("M4")
 def test_work_that_a_person_accepts_against_the_judge_is_asked_about_once_more_before_it_is_merged() -> None:
     wanted = builders.config(gates={"merge": True}, merge={"into": "main"})
     rejected = asking(GateKind.REJECTIONS, config=wanted, ending=ending("judge.rejections", Outcome.WAITING))
@@ -146,7 +147,6 @@ def test_work_that_a_person_accepts_against_the_judge_is_asked_about_once_more_b
         assert due_gate(accepted.model_copy(update={"config": other}), NOW) is None
 
 
-@pytest.mark.feature("H1")
 def test_a_loop_that_was_taken_over_asks_for_the_way_back() -> None:
     state = asking(GateKind.HUMAN, ending=ending("ladder.human", Outcome.WAITING))
     after = apply_answer(state, answer(state, Choice.TAKE_OVER), NOW)
@@ -158,7 +158,7 @@ def test_a_loop_that_was_taken_over_asks_for_the_way_back() -> None:
     assert (due_gate(back, NOW), back.ending) == (None, None)
 
 
-@pytest.mark.feature("H1", "E6")
+@pytest.mark.feature("E6")
 def test_no_answer_continues_past_a_limit() -> None:
     cases: dict[str, tuple[GateKind, Choice, dict[str, Any]]] = {
         "handed back after a limit": (GateKind.HANDED_OVER, Choice.APPROVE, {}),
@@ -178,7 +178,6 @@ def test_no_answer_continues_past_a_limit() -> None:
         assert budget.kind is GateKind.BUDGET, case
 
 
-@pytest.mark.feature("H1")
 @pytest.mark.parametrize(
     ("choice", "more", "words"),
     [
@@ -193,7 +192,6 @@ def test_an_answer_that_cannot_be_followed_says_why(choice: Choice, more: dict[s
         apply_answer(state, answer(state, choice, **more), NOW)
 
 
-@pytest.mark.feature("H1")
 def test_an_answer_to_a_question_that_is_over_is_refused() -> None:
     state = asking(GateKind.MILESTONE)
     late = answer(state, Choice.APPROVE).model_copy(update={"gate": "plan-0-1"})
@@ -201,7 +199,7 @@ def test_an_answer_to_a_question_that_is_over_is_refused() -> None:
         apply_answer(state, late, NOW)
 
 
-@pytest.mark.feature("H1", "E6")
+@pytest.mark.feature("E6")
 def test_a_budget_is_extended_only_past_the_limit_that_is_reached() -> None:
     spent = Spending(cost_usd=3)
     state = asking(GateKind.BUDGET, iteration=30, spending=spent, ending=ending("limits.iterations", Outcome.STOPPED))
@@ -217,7 +215,6 @@ def test_a_budget_is_extended_only_past_the_limit_that_is_reached() -> None:
                 apply_answer(state, answer, NOW)
 
 
-@pytest.mark.feature("H1")
 def test_a_form_asks_for_a_decision_among_the_choices_and_assumes_none() -> None:
     for kind in OF_A_LOOP:
         schema = form_for(kind).model_json_schema()
@@ -228,7 +225,6 @@ def test_a_form_asks_for_a_decision_among_the_choices_and_assumes_none() -> None
         assert all(field.get("title") and field.get("description") for field in fields.values())
 
 
-@pytest.mark.feature("H1")
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -248,7 +244,6 @@ def test_a_form_that_is_filled_in_wrongly_names_the_field(given: dict[str, Any],
         answer_from_form(state, state.gate, read_form(state.gate, given), via="engine", now=NOW)
 
 
-@pytest.mark.feature("H1")
 def test_a_semicolon_before_a_variable_belongs_to_the_command_that_it_stands_in() -> None:
     state = asking(GateKind.HUMAN)
     assert state.gate is not None
@@ -258,7 +253,6 @@ def test_a_semicolon_before_a_variable_belongs_to_the_command_that_it_stands_in(
     assert (changed["pain"], changed["limits"]) == ({"scan": "x; Y=1 z"}, {"tokens": 9})
 
 
-@pytest.mark.feature("H1")
 def test_questions_are_answered_one_by_one_and_what_is_left_empty_stays_open() -> None:
     questions = ("Which port?", "Why?", "Who?")
     assert read_answers(questions, {"answer_1": "8080", "answer_2": " ", "answer_3": "-"}) == {"Which port?": "8080", "Who?": ""}
@@ -266,7 +260,6 @@ def test_questions_are_answered_one_by_one_and_what_is_left_empty_stays_open() -
         read_answers(questions, {"decision": "approve"})
 
 
-@pytest.mark.feature("H1")
 @pytest.mark.parametrize("declared", ["stop", "approve"])
 def test_silence_never_accepts_work_nor_spends_more(declared: str) -> None:
     assert not {GateKind.MERGE, GateKind.BUDGET, GateKind.QUESTIONS} & SAFE_TO_ASSUME
@@ -289,7 +282,6 @@ class _Elements(HTMLParser):
         self.found.append(tag)
 
 
-@pytest.mark.feature("H1")
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
@@ -308,7 +300,7 @@ def test_a_refused_answer_is_explained_in_one_line_in_the_words_of_the_form(sett
 HOSTILE = st.text(alphabet=st.sampled_from(list("<>&`*_[]()!#|\\\n\r\x1b\"' abscript=/:")), max_size=60)
 
 
-@pytest.mark.feature("X3", "H1")
+@pytest.mark.feature("X3")
 @given(goal=HOSTILE, reason=HOSTILE, problem=HOSTILE, output=HOSTILE)
 def test_nothing_foreign_becomes_markup_of_a_form(goal: str, reason: str, problem: str, output: str) -> None:
     config = LoopConfig.model_validate({"goal": f"g{goal}", "checks": ["make test"]})
@@ -329,7 +321,6 @@ def _in_fence(lines: list[str], at: int) -> bool:
     return sum(line.startswith("```") for line in lines[:at]) % 2 == 1
 
 
-@pytest.mark.feature("H1")
 def test_a_form_says_who_is_asked_how_the_loop_stands_what_fails_and_what_each_choice_does() -> None:
     reason = "checks fail: `make test`; E-III human: 3 in vain"
     stopped = ending("ladder.human", Outcome.WAITING).model_copy(update={"reason": reason})

@@ -183,7 +183,6 @@ def test_a_report_names_what_ran_whether_it_passed_or_not() -> None:
 
 
 @pytest.mark.feature("V10")
-@pytest.mark.feature("V3")
 @pytest.mark.parametrize("reporter", ["spec", "tap"])
 def test_a_test_that_node_skipped_or_has_as_a_todo_did_not_run(reporter: str) -> None:
     names = {

@@ -15,6 +15,8 @@ from helmsman.records.claims import Claims
 from helmsman.records.control import IterationSummary, Movement, Progress
 from tests.unit.builders import ASKED, NOW, check, evidence, execution, report, usage_limited
 
+pytestmark = pytest.mark.feature("V4")
+
 FORWARD, SIDEWAYS, STILL, BACK = Movement.FORWARD, Movement.SIDEWAYS, Movement.STILL, Movement.BACK
 REMEMBERED = 50
 
@@ -50,13 +52,11 @@ def last_movement(*drafts: IterationSummary) -> Movement:
     return movements(drafts)[-1]
 
 
-@pytest.mark.feature("V4")
 def test_an_agent_that_never_got_to_work_waited() -> None:
     for outcome in sorted(NO_WORK_OUTCOMES):
         assert last_movement(summary(completion=0.2), summary(completion=0.9, outcome=outcome)) is Movement.WAITED
 
 
-@pytest.mark.feature("V4")
 @pytest.mark.feature("S7")
 def test_an_interrupted_call_counts_only_if_it_changed_files() -> None:
     for outcome in sorted(CALL_FAILURES):
@@ -64,14 +64,12 @@ def test_an_interrupted_call_counts_only_if_it_changed_files() -> None:
         assert last_movement(summary(completion=0.2), summary(outcome=outcome, completion=0.9)) is FORWARD
 
 
-@pytest.mark.feature("V4")
 def test_what_waited_is_compared_with_nothing() -> None:
     waited = summary(outcome=AgentOutcome.USAGE_LIMIT, completion=0.9, passing_tests=99, checked=False, files_changed=0)
     assert movements([waited, summary(completion=0)]) == [Movement.WAITED, SIDEWAYS]
     assert last_movement(summary(completion=0.5), waited, summary(completion=0.6)) is FORWARD
 
 
-@pytest.mark.feature("V4")
 def test_the_first_moment() -> None:
     cases = {
         "something passes": (summary(completion=0.1, files_changed=0), FORWARD),
@@ -83,34 +81,28 @@ def test_the_first_moment() -> None:
         assert movement((), draft) is expected, case
 
 
-@pytest.mark.feature("V4")
 def test_more_than_the_best_is_forward_and_as_much_is_not() -> None:
     climb = [0.2, 0.6, 0.3, 0.5, 0.6, 0.61]
     assert movements([summary(completion=share) for share in climb]) == [FORWARD, FORWARD, BACK, SIDEWAYS, SIDEWAYS, FORWARD]
 
 
-@pytest.mark.feature("V4")
 def test_more_passing_tests_than_ever_are_forward_though_the_share_is_smaller() -> None:
     assert last_movement(summary(**counts(90, 10)), summary(**counts(100, 100))) is FORWARD
 
 
-@pytest.mark.feature("V4")
 def test_new_tests_that_fail_are_no_step_back() -> None:
     assert last_movement(summary(**counts(10, 0), green=True), summary(**counts(10, 5), **failing("a"))) is SIDEWAYS
 
 
-@pytest.mark.feature("V4")
 def test_fewer_failing_tests_are_counted_anew_when_tests_are_added() -> None:
     green, red, better = summary(**counts(90, 0)), summary(**counts(60, 40)), summary(**counts(70, 30))
     assert movements([green, red, better, better]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
 
 
-@pytest.mark.feature("V4")
 def test_fewer_failing_tests_are_no_gain_where_fewer_ran() -> None:
     assert last_movement(summary(**counts(60, 40)), summary(completion=0.3, passing_tests=60, failing_tests=20)) is SIDEWAYS
 
 
-@pytest.mark.feature("V4")
 def test_deleting_the_tests_that_fail_is_no_step_forward() -> None:
     honest = summary(completion=0.3, passing_tests=60, failing_tests=40, **failing("test_a", extent=40))
     fewer = summary(completion=0.3, passing_tests=60, failing_tests=39, **failing("test_b", extent=39))
@@ -118,7 +110,6 @@ def test_deleting_the_tests_that_fail_is_no_step_forward() -> None:
     assert movements([honest, fewer, none]) == [FORWARD, SIDEWAYS, SIDEWAYS]
 
 
-@pytest.mark.feature("V4")
 def test_tests_that_were_only_added_are_no_step_forward_while_what_failed_fails() -> None:
     red = summary(**counts(10, 2), **failing("test_a"))
     padded = counts(30, 2) | failing("test_a")
@@ -129,19 +120,16 @@ def test_tests_that_were_only_added_are_no_step_forward_while_what_failed_fails(
     assert last_movement(red, more) is last_movement(summary(**counts(20, 0), green=True), more) is FORWARD
 
 
-@pytest.mark.feature("V4")
 def test_a_fixed_build_error_is_progress_before_tests_run() -> None:
     broken = [summary(completion=0, **failing(f"src/{name}.c:3", kind=FailureClass.BUILD)) for name in "abb"]
     assert movements([summary(**counts(60, 0), green=True), *broken]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
 
 
-@pytest.mark.feature("V4")
 def test_a_build_that_breaks_where_tests_ran_hides_what_was_lost() -> None:
     before, deleted = summary(**counts(60, 5), **failing("test_a")), summary(**counts(50, 5), **failing("test_b"))
     assert last_movement(before, summary(completion=0, **failing("a.c", kind=FailureClass.BUILD)), deleted) is not FORWARD
 
 
-@pytest.mark.feature("V4")
 def test_what_was_taken_off_the_branch_is_not_compared_with_and_its_trees_are_not_new() -> None:
     first, undone = summary("a", completion=0.5), summary("b", completion=0.3, undone=True)
     record = summary("c", completion=0.9, undone=True)
@@ -150,7 +138,6 @@ def test_what_was_taken_off_the_branch_is_not_compared_with_and_its_trees_are_no
     assert movement([first, undone], summary("b", completion=0.5)) is STILL
 
 
-@pytest.mark.feature("V4")
 def test_a_smaller_extent_is_forward_wherever_the_first_failure_now_is() -> None:
     steps = [
         failing(f"src/{name}.ts:1", extent=extent, kind=FailureClass.TYPES) for name, extent in (("a", 20), ("b", 18), ("a", 19))
@@ -158,13 +145,11 @@ def test_a_smaller_extent_is_forward_wherever_the_first_failure_now_is() -> None
     assert movements([summary(**step) for step in steps]) == [FORWARD, FORWARD, SIDEWAYS]
 
 
-@pytest.mark.feature("V4")
 def test_a_smaller_extent_on_a_tree_that_was_there_before_is_chance() -> None:
     first, second = (summary("x", **failing("a", extent=extent, kind=FailureClass.NETWORK)) for extent in (5, 3))
     assert last_movement(first, second) is STILL
 
 
-@pytest.mark.feature("V4")
 def test_a_replaced_failure_is_progress() -> None:
     assert last_movement(summary(**failing("src/a.c:1")), summary(**failing("src/b.c:9"))) is FORWARD
     assert (
@@ -173,13 +158,11 @@ def test_a_replaced_failure_is_progress() -> None:
     )
 
 
-@pytest.mark.feature("V4")
 def test_a_failure_whose_line_or_numbers_move_is_the_same() -> None:
     same = [summary(errors=(error(f"src/a.py:{line}", f"assert 0.{line} < 0.5"),)) for line in (3, 14, 15)]
     assert movements(same) == [FORWARD, SIDEWAYS, SIDEWAYS]
 
 
-@pytest.mark.feature("V4")
 def test_uncounted_failures_are_trusted_until_a_number_must_improve() -> None:
     endless = [summary(**failing(f"src/{chr(97 + number)}.c:1")) for number in range(15)]
     assert movements(endless) == [FORWARD] * (TRUSTED + 1) + [SIDEWAYS] * (14 - TRUSTED)
@@ -191,7 +174,6 @@ def with_message(word: str, **fields: Any) -> IterationSummary:
     return summary(errors=(error("t", f"no such {word}"),), **fields)
 
 
-@pytest.mark.feature("V4")
 def test_a_returning_failure_is_no_progress() -> None:
     assert movements([with_message(word) for word in "abc"])[1:] == [FORWARD, FORWARD]
     assert movements([with_message(word) for word in "abac"])[1:] == [FORWARD, SIDEWAYS, FORWARD]
@@ -201,7 +183,6 @@ def base(**fields: Any) -> IterationSummary:
     return summary("base", iteration=BASE, movement=Movement.WAITED, **fields)
 
 
-@pytest.mark.feature("V4")
 def test_the_first_iteration_is_compared_with_the_tree_that_the_loop_began_with() -> None:
     cases = {
         "as many": (counts(5, 5), SIDEWAYS),
@@ -213,20 +194,17 @@ def test_the_first_iteration_is_compared_with_the_tree_that_the_loop_began_with(
         assert movement([], summary(**first)) is FORWARD, case
 
 
-@pytest.mark.feature("V4")
 def test_a_tree_that_was_there_before_is_still_and_a_new_one_sideways() -> None:
     trees = ["a", "b", "a", "b", "c"]
     assert movements([summary(tree) for tree in trees]) == [FORWARD, SIDEWAYS, STILL, STILL, SIDEWAYS]
 
 
-@pytest.mark.feature("V4")
 def test_what_changed_nothing_made_nothing_worse() -> None:
     wavering = summary("a", completion=0.2, files_changed=0)
     assert last_movement(summary("a", completion=0.9), wavering) is STILL
     assert last_movement(summary("a", completion=0.9), summary("b", completion=0.2)) is BACK
 
 
-@pytest.mark.feature("V4")
 def test_not_asking_again_after_completion_was_proven_is_no_step_back() -> None:
     proven = summary(completion=1, green=True, passing_tests=5)
     assert last_movement(proven, summary(completion=0.95, green=True, passing_tests=5)) is SIDEWAYS
@@ -234,21 +212,18 @@ def test_not_asking_again_after_completion_was_proven_is_no_step_back() -> None:
     assert last_movement(proven, summary(completion=0.6, passing_tests=5)) is BACK
 
 
-@pytest.mark.feature("V4")
 def test_a_long_refactor_with_falling_failures_goes_forward_and_so_does_a_second_one() -> None:
     green = summary(**counts(100, 0), green=True)
     red = [summary(**counts(100 - failed, failed), **failing("test_a", extent=failed)) for failed in (40, 30, 20, 10)]
     assert movements([green, *red, green, *red]) == [FORWARD, BACK, *[FORWARD] * 3, SIDEWAYS, BACK, *[FORWARD] * 3]
 
 
-@pytest.mark.feature("V4")
 def test_breaking_and_fixing_forever_is_not_progress_forever() -> None:
     swing = [summary(**counts(100, 0))] + [summary(**counts(100 - n, n), **failing("test_a", extent=n)) for n in (40, 30)]
     found = movements(swing * 40)
     assert all(found[at : at + REMEMBERED].count(FORWARD) <= TRUSTED + 1 for at in range(60))
 
 
-@pytest.mark.feature("V4")
 @given(seed=st.integers(0, 2**32), broken=st.integers(1, 5), tests=st.integers(6, 1000))
 def test_another_set_of_as_many_failing_tests_each_time_is_forward_once(seed: int, broken: int, tests: int) -> None:
     chance = Random(seed)
@@ -284,14 +259,12 @@ def judged(score: float | None) -> Judgement:
     return Judgement(outcome=JudgementOutcome.REJECTED, cause="a criterion is not met", score=score)
 
 
-@pytest.mark.feature("V4")
 def test_shares_are_counted_from_results() -> None:
     progress = progress_after(report(counted(30, 10), check(passed=True, name="lint", command="ruff check")))
     assert (progress.checks, progress.tests, progress.criteria, progress.items) == (0.5, 0.75, None, None)
     assert progress.completion == pytest.approx(UNPROVEN * (5 * 0.75 + 3 * 0.5) / 8)
 
 
-@pytest.mark.feature("V4")
 def test_tests_weigh_more_than_checks_and_checks_more_than_a_judge() -> None:
     tests = progress_after(report(counted(9, 1)), judgement=judged(0)).completion
     checks = progress_after(
@@ -302,24 +275,20 @@ def test_tests_weigh_more_than_checks_and_checks_more_than_a_judge() -> None:
     assert criteria == pytest.approx(UNPROVEN * 2 / 10)
 
 
-@pytest.mark.feature("V4")
 def test_what_is_proven_is_all() -> None:
     assert progress_after(report(counted(10, 0)), claims=ASKED).completion == 1
 
 
-@pytest.mark.feature("V4")
 def test_nothing_is_there_where_nothing_is_checked() -> None:
     assert progress_after(report()).completion == 0
 
 
-@pytest.mark.feature("V4")
 @given(before=BEFORE)
 def test_an_iteration_that_checked_nothing_leaves_everything_as_it_was(before: Progress) -> None:
     assert progress_after(None, before) == before
     assert progress_after(report(counted(5, 0)), before, execution=execution(usage_limited())) == before
 
 
-@pytest.mark.feature("V4")
 def test_what_fails_by_chance_takes_nothing_away() -> None:
     counts = TestCounts(passed=9, failed=1, failing=("test_sum",))
     before = progress_after(report(counted(10, 0)))
@@ -328,14 +297,12 @@ def test_what_fails_by_chance_takes_nothing_away() -> None:
     assert progress_after(report(check(passed=False, counts=counts)), before, most=10).checks == 0
 
 
-@pytest.mark.feature("V4")
 def test_deleted_tests_do_not_raise_the_share() -> None:
     assert progress_after(report(counted(6, 4)), most=10).tests == 0.6
     assert progress_after(report(counted(6, 0)), most=10).tests == 0.6
     assert progress_after(report(counted(6, 4)), most=10).tests == progress_after(report(counted(6, 3)), most=10).tests
 
 
-@pytest.mark.feature("V4")
 @pytest.mark.parametrize("fields", [{"timed_out": True}, {"error": "no such program"}], ids=["timed out", "could not run"])
 def test_a_check_that_says_nothing_neither_helps_nor_harms(fields: dict[str, object]) -> None:
     silent, before = check(passed=False, exit_code=None, **fields), Progress(checks=0.5, tests=0.6)
@@ -346,7 +313,6 @@ def test_a_check_that_says_nothing_neither_helps_nor_harms(fields: dict[str, obj
     assert progress_after(report(silent)).checks == 0
 
 
-@pytest.mark.feature("V4")
 def test_a_verdict_holds_until_the_next_one_that_can_be_read() -> None:
     before = progress_after(report(counted(1, 0)), judgement=judged(0.25))
     assert before.criteria == 0.25
@@ -355,7 +321,6 @@ def test_a_verdict_holds_until_the_next_one_that_can_be_read() -> None:
     assert progress_after(report(counted(1, 0)), before, judgement=judged(0.5)).criteria == 0.5
 
 
-@pytest.mark.feature("V4")
 def test_the_first_verdict_takes_nothing_away_where_a_judge_was_to_be_asked() -> None:
     found = evidence(checks=report(counted(10, 0)))
     unasked = progress_of(found, NOTHING, {}, judged=True)
@@ -364,7 +329,6 @@ def test_the_first_verdict_takes_nothing_away_where_a_judge_was_to_be_asked() ->
     assert unasked.completion < rejected.completion < UNPROVEN
 
 
-@pytest.mark.feature("V4")
 @given(checks=REPORTS, before=BEFORE, most=st.integers(0, 100), score=SCORES, asks=st.booleans(), will=st.booleans())
 def test_every_share_is_between_nothing_and_all_and_all_only_where_it_is_proven(
     checks: CheckReport, before: Progress, most: int, score: float | None, asks: bool, will: bool

@@ -102,7 +102,6 @@ def test_the_goal_comes_first_and_once_and_the_promise_stands_in_the_constant_te
     assert "ALL-DONE" not in briefing.prompt
 
 
-@pytest.mark.feature("O3")
 def test_the_constant_text_is_the_same_in_every_iteration() -> None:
     assert brief(state(), orientation()).system == brief(full_state(), orientation()).system
 
