@@ -89,8 +89,7 @@ def test_what_must_not_change_while_a_loop_runs_wins_over_the_operators_environm
     assert seen == {**AGENT_DEFAULTS, "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
 
 
-@pytest.mark.feature("X1")
-@pytest.mark.feature("O3")
+@pytest.mark.feature("X1", "O3")
 @pytest.mark.parametrize(("said", "seen"), [({}, "1"), ({"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "0"}, "0")])
 def test_git_status_stands_before_no_message_unless_the_operator_wants_it(said: dict[str, str], seen: str) -> None:
     assert agent_environment(said, [])["CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"] == seen

@@ -285,8 +285,7 @@ STOPPED = ParallelLoop(
 UNTOLD = ParallelLoop(loop="g-3", goal="three", approach="Tests first.", branch="c", untold=("cost",))
 
 
-@pytest.mark.feature("H5")
-@pytest.mark.feature("M5")
+@pytest.mark.feature("H5", "M5")
 def test_every_loop_has_a_row_with_its_outcome() -> None:
     page = group_page(ParallelResult(group="g", completed=1, loops=(DONE, STOPPED, UNTOLD), problems=("g-4: died",)))
     assert "1 of 3 loops completed, $2.00" in page
@@ -297,9 +296,7 @@ def test_every_loop_has_a_row_with_its_outcome() -> None:
     assert "problem    g-4: died" in page
 
 
-@pytest.mark.feature("H5")
-@pytest.mark.feature("M5")
-@pytest.mark.feature("X3")
+@pytest.mark.feature("H5", "M5", "X3")
 def test_what_is_quoted_does_not_leave_its_fence() -> None:
     page = group_page(ParallelResult(group="g", completed=1, loops=(STOPPED.model_copy(update={"goal": "``` <b>"}),)))
     assert page.startswith("# g\n\n````\ngroup ")

@@ -125,8 +125,7 @@ def test_the_last_message_of_an_agent_is_shown_with_a_question() -> None:
     assert "The agent's last words: Half of it is done" in evidence(after, "here")
 
 
-@pytest.mark.feature("H4")
-@pytest.mark.feature("M6")
+@pytest.mark.feature("H4", "M6")
 def test_research_is_named_with_what_is_missing() -> None:
     approach = "One file after the other."
     told = "\n".join(iteration_lines(record(memory=WorkingMemory(research=Research(tries=1, approach=approach)))))
@@ -154,8 +153,7 @@ def test_the_reason_fits_on_one_short_line(reason: str) -> None:
     assert len(told) <= len("health     E-I refactor because of ") + 101
 
 
-@pytest.mark.feature("S18")
-@pytest.mark.feature("S4")
+@pytest.mark.feature("S18", "S4")
 def test_a_step_back_names_tests_only_if_any_ran() -> None:
     def message(**fields: int) -> str:
         (fallen,) = (one for one in detect(history(*[step(BACK, **fields)] * 2), DetectConfig())[0] if one.rule == "regressing")
@@ -179,8 +177,7 @@ def test_an_explanation_has_the_path_what_would_have_changed_it_and_the_rollback
     assert lines[-1] == "undone     ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"
 
 
-@pytest.mark.feature("S18")
-@pytest.mark.feature("V19")
+@pytest.mark.feature("S18", "V19")
 def test_completed_work_is_explained_with_its_cases_and_grounds() -> None:
     """In a terminal, on the page and in the engine's UI alike."""
     case = Case(name="t::a", check="pytest", outcome="FAIL_TO_PASS", consequence="proves", why="was red")
