@@ -17,7 +17,7 @@ from deployments.leftovers import Finding
 from deployments.output import print_result
 from deployments.run import refuse_judge
 from deployments.settings import configuration
-from helmsman.agents.fitting import describe_briefly
+from helmsman.agents import describe_briefly
 from helmsman.config import LoopConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.plain import clean

@@ -23,7 +23,7 @@ from deployments.live import display
 from deployments.output import fields, print_result
 from deployments.settings import configuration, invalid_name, key_settings
 from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, require_consent, with_consent
-from helmsman.agents.fitting import describe_briefly
+from helmsman.agents import describe_briefly
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, merge_tables
 from helmsman.errors import OperatorError, TransientError

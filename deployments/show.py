@@ -16,7 +16,7 @@ from deployments.output import fields, print_result, write_file, write_stdout
 from deployments.settings import configuration
 from deployments.start_directory import STANDARD_STREAM
 from helmsman import texts
-from helmsman.agents.fitting import describe_briefly
+from helmsman.agents import describe_briefly
 from helmsman.config.base import Owner
 from helmsman.config.layers import describe, leaves
 from helmsman.config.owners import OWNERS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every tool
 
-from helmsman.agents.fitting import CAPABILITY_TEXTS
+from helmsman.agents import CAPABILITY_TEXTS
 from helmsman.parsers.definitions import read_kind
 from helmsman.records.agents import TELLS, AgentKind, Capability
 from tasks.agents.catalogue import AGENTS

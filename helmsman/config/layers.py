@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from helmsman.config import CheckConfig, CriterionConfig, HiddenCheckConfig, LoopConfig, Section
 from helmsman.config.base import fields, section_of
-from helmsman.config.old_keys import OLD_KEYS
+from helmsman.config.loop import OLD_KEYS
 from helmsman.errors import OperatorError
 from helmsman.plain import did_you_mean
 from helmsman.toml_text import parse_toml

@@ -1,12 +1,18 @@
 """LoopConfig: the one frozen tree."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from pydantic import Field, ValidationInfo, model_validator
 
 from helmsman.config import goals, infrastructure, oversight
 from helmsman.config.base import STORED, OperatorKey, Section, Words
-from helmsman.config.old_keys import drop_old_keys
+from helmsman.toml_text import load_bundled
+
+OLD_KEYS: Mapping[str, str] = {
+    key: became for became, keys in load_bundled("helmsman.config", "old_keys.toml").items() for key in keys.split()
+}
+"""Removed keys, each with what to do instead."""
 
 
 class LoopConfig(Section):
@@ -60,7 +66,7 @@ class LoopConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _drop_old_keys(cls, values: Any, info: ValidationInfo) -> Any:
-        return drop_old_keys(values) if info.context == STORED else values
+        return _without_old_keys(values) if info.context == STORED else values
 
     @property
     def isolation(self) -> infrastructure.SandboxConfig:
@@ -72,3 +78,16 @@ class LoopConfig(Section):
     def resets_strategy(self) -> bool:
         """Whether rejections by the judge lead to another approach: the loop merges without asking a person."""
         return bool(self.merge.into) and not self.gates.merge
+
+
+def _without_old_keys(values: Any) -> Any:
+    """Remove obsolete keys from a configuration stored by an older version. Other values are returned unchanged."""
+    if not isinstance(values, Mapping):
+        return values
+    kept = dict(cast("Mapping[str, Any]", values))
+    for key in OLD_KEYS:
+        section, _, name = key.rpartition(".")
+        table = kept.get(section)
+        if isinstance(table, Mapping):
+            kept[section] = {field: value for field, value in cast("Mapping[str, Any]", table).items() if field != name}
+    return {key: value for key, value in kept.items() if value != {}}  # a section may be gone as a whole

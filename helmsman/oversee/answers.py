@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from helmsman.agents.fitting import require_able
+from helmsman.agents import require_able
 from helmsman.config import LoopConfig
 from helmsman.config.layers import INVALID, Layer, display, resolve
 from helmsman.errors import OperatorError

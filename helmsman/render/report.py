@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from markupsafe import Markup
 
-from helmsman.agents.fitting import describe_briefly
+from helmsman.agents import describe_briefly
 from helmsman.plain import shorten
 from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from helmsman.agents.fitting import fit_configuration, unused_settings
+from helmsman.agents import fit_configuration, unused_settings
 from helmsman.config.infrastructure import AgentConfig
 from helmsman.config.layers import Resolved, did_you_mean, display
 from helmsman.errors import OperatorError

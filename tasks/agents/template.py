@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from helmsman.agents.command import command_line
+from helmsman.agents import command_line
 from helmsman.errors import OperatorError
 from helmsman.orient.allowance import agent_model
 from helmsman.parsers.agent_dialects import reader_of, without_prompt

@@ -20,7 +20,7 @@ from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, PrefectHTTPStatusError, TerminationSignal
 from prefect.logging import get_run_logger
 
-from helmsman.agents.fitting import introduction
+from helmsman.agents import introduction
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.estimates import format_estimate
 from helmsman.orient.decomposition import oversize_warning

@@ -12,8 +12,7 @@ from pathlib import Path
 from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
-from helmsman.sandbox.box import INSIDE, SOCKETS, Mount, arguments
-from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, reach_of, with_proxy
+from helmsman.sandbox import CLAUDE_HOSTS, INSIDE, SOCKETS, Mount, Reach, arguments, reach_of, with_proxy
 from tasks.repository.checkout_environment import toolchains
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.loop_context import LoopContext

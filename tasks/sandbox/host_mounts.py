@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from helmsman.sandbox.box import SYSTEM, Mount
+from helmsman.sandbox import SYSTEM, Mount
 
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO")
 """Variables with paths of certificates."""

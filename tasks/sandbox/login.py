@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from helmsman.sandbox.box import Mount
+from helmsman.sandbox import Mount
 from tasks.system.files import remove, write_atomic
 
 FOLDER = ".claude"

@@ -13,8 +13,7 @@ import stat
 from pathlib import Path
 
 from helmsman.errors import TransientError
-from helmsman.sandbox.box import OBJECTS, Mount
-from helmsman.sandbox.git_config import config_text, parse_config_list
+from helmsman.sandbox import OBJECTS, Mount, config_text, parse_config_list
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
 from tasks.system.faults import MACHINE_MESSAGES
 from tasks.system.files import open_up, read_within

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helmsman.config.infrastructure import SandboxConfig
 from helmsman.errors import OperatorError
-from helmsman.sandbox.box import NAMESPACES, UNPRIVILEGED
+from helmsman.sandbox import NAMESPACES, UNPRIVILEGED
 from tasks.sandbox.host_mounts import expand_paths, require_not_writable
 
 PROGRAM = "bwrap"

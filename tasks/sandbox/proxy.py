@@ -18,7 +18,7 @@ from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.agent import Guarded
 from helmsman.records.events import ToolGuarded
-from helmsman.sandbox.reach import LOOPBACK, Reach
+from helmsman.sandbox import LOOPBACK, Reach
 from tasks.loopback import LoopbackServer, serving
 from tasks.sandbox.inside import copy_both_ways
 from tasks.system.journal import publish

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from helmsman.config.old_keys import OLD_KEYS
+from helmsman.config.loop import OLD_KEYS
 from helmsman.records.advance import advance
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.agent import StopAttempt
-from helmsman.sandbox.git_config import config_text, parse_config_list
+from helmsman.sandbox import config_text, parse_config_list
 from tasks.agents.stop import StopGate
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout

@@ -15,7 +15,7 @@ import pytest
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.records.events import Event, ToolGuarded
-from helmsman.sandbox.reach import Reach
+from helmsman.sandbox import Reach
 from tasks.sandbox.login import login_mounts
 from tasks.sandbox.proxy import MOST_REPORTED, Upstream, sockets, upstream_of
 from tasks.system.journal import listening

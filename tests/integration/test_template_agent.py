@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from helmsman.agents.command import LONGEST_ARGUMENT
-from helmsman.agents.fitting import fit_configuration
+from helmsman.agents import LONGEST_ARGUMENT, fit_configuration
 from helmsman.config.layers import Layer, resolve
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.agent import AgentCall, AgentOutcome

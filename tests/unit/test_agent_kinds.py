@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.agents.command import LONGEST_ARGUMENT, command_line
-from helmsman.agents.fitting import (
+from helmsman.agents import (
     CAPABILITY_TEXTS,
+    LONGEST_ARGUMENT,
     NEEDS,
+    command_line,
     describe_briefly,
     fit_configuration,
     introduction,

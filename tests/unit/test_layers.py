@@ -22,7 +22,7 @@ from helmsman.config.layers import (
     merge_tables,
     resolve,
 )
-from helmsman.config.old_keys import OLD_KEYS
+from helmsman.config.loop import OLD_KEYS
 from helmsman.errors import OperatorError
 from helmsman.toml_text import parse_toml
 

@@ -7,9 +7,7 @@ from pydantic import ValidationError
 
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
-from helmsman.sandbox.box import SYSTEM, Mount, arguments
-from helmsman.sandbox.git_config import config_text, parse_config_list
-from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, reach_of, with_proxy
+from helmsman.sandbox import CLAUDE_HOSTS, SYSTEM, Mount, Reach, arguments, config_text, parse_config_list, reach_of, with_proxy
 
 pytestmark = pytest.mark.feature("D5")
 

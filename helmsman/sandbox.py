@@ -1,11 +1,107 @@
-"""Endpoints that the agent may reach from a box without a network: its model's, by name and port."""
+"""The sandbox of a command: arguments of bubblewrap, git's configuration inside, and the endpoints that an agent may reach."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from helmsman.errors import OperatorError
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix")
+"""Programs and their settings, read-only. Paths that are neither here nor mounted do not exist in the box."""
+
+OWN_FOLDER = "/run/helmsman"  # Helmsman's own folder in the box
+INSIDE = f"{OWN_FOLDER}/inside.py"
+SOCKETS = f"{OWN_FOLDER}/sockets"
+OBJECTS = f"{OWN_FOLDER}/objects"
+
+NAMESPACES = (
+    "--unshare-user",
+    "--disable-userns",  # otherwise a process inside could create a namespace and control mounts and networks there
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+)
+UNPRIVILEGED = ("--cap-drop", "ALL", "--die-with-parent")
+"""No --new-session: the process runner starts a session itself, and its TERM must reach the group inside."""
+FINAL_OPTIONS = ("--remount-ro", "/")  # created to hold the mounts
+EMPTY = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - inside the box
+
+Way = Literal["read", "write", "empty", "nothing"]
+
+
+@dataclass(frozen=True)
+class Mount:
+    """Content of a path in the box: a host path to read or write, an empty folder, or an empty file."""
+
+    path: str
+    way: Way = "read"
+    source: str = ""  # Host path; empty for the same path.
+
+    def arguments(self) -> list[str]:
+        """Arguments of bubblewrap for this mount."""
+        source = self.source or self.path
+        options: dict[Way, list[str]] = {
+            "read": ["--ro-bind", source],
+            "write": ["--bind", source],
+            "empty": ["--tmpfs"],
+            "nothing": ["--ro-bind", "/dev/null"],
+        }
+        return [*options[self.way], self.path]
+
+
+def arguments(worktree: str, mounts: Sequence[Mount], *, shares_network: bool) -> list[str]:
+    """Arguments of bubblewrap for a command in the worktree, up to `--`. A later mount covers an earlier one."""
+    network = () if shares_network else ("--unshare-net",)
+    system = [part for path in SYSTEM for part in ("--ro-bind-try", path, path)]
+    own = ["--proc", "/proc", "--dev", "/dev", *(part for path in EMPTY for part in ("--tmpfs", path))]
+    mounted = [part for mount in mounts for part in mount.arguments()]
+    return [*NAMESPACES, *network, *UNPRIVILEGED, *system, *own, *mounted, *FINAL_OPTIONS, "--chdir", worktree, "--"]
+
+
+# --- git configuration inside: settings for files and the committer's identity; no address, no credential ---
+
+CORE = frozenset(
+    f"core.{name}"
+    for name in (
+        "autocrlf", "eol", "filemode", "hookspath", "ignorecase", "longpaths", "precomposeunicode", "safecrlf",
+        "sparsecheckout", "sparsecheckoutcone", "symlinks",
+    )
+)  # fmt: skip
+USER = frozenset({"user.name", "user.email"})
+SECTIONS = "filter", "diff", "merge"
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
+
+Setting = tuple[str, str]  # a key as git prints it, and its value
+
+
+def parse_config_list(text: str) -> list[Setting]:
+    """Parse the output of `git config --list -z --show-scope`, without settings of Helmsman's own command line.
+
+    A setting without a value is true.
+    """
+    parts = text.split("\0")
+    scoped_entries = zip(parts[::2], parts[1::2], strict=False)  # ends with a zero byte
+    entries = (entry.partition("\n") for scope, entry in scoped_entries if scope != "command")
+    return [(key, value if separator else "true") for key, separator, value in entries]
+
+
+def config_text(settings: Iterable[Setting]) -> str:
+    """A git configuration file with the allowed settings, the last value of each."""
+    text = ""
+    for key, value in dict(settings).items():
+        section, _, rest = key.partition(".")
+        inner, _, name = rest.rpartition(".")
+        if key in CORE | USER or (inner and section in SECTIONS):
+            quoted = inner.replace("\\", "\\\\").replace('"', '\\"')
+            head = f'{section} "{quoted}"' if inner else section
+            text += f'[{head}]\n\t{name} = "{value.translate(_ESCAPED)}"\n'
+    return text
+
+
+# --- endpoints that the agent may reach without a network: its model's, by name and port ---
 
 HTTP, HTTPS = 80, 443
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
