@@ -162,8 +162,10 @@ def filter_issue(message: IssueMessage, allowed: AllowedRepo, facts: Mapping[str
     if comment:
         content = {"comment": comment.id, "said": _comment_text(message), "moment": str(comment.id)}
     else:
-        texts = {"title": visible_line(issue.title), "body": visible_text(issue.body or "", LONGEST_BODY)}
-        content = {**texts, "moment": issue.updated_at[:100]}
+        title = " ".join(visible(issue.title[: 10 * LONGEST_TITLE]).split())[
+            :LONGEST_TITLE
+        ]  # forges do not render it as Markdown
+        content = {"title": title, "body": visible_text(issue.body or "", LONGEST_BODY), "moment": issue.updated_at[:100]}
     about = {"full_name": message.repository.full_name, "branch": message.repository.default_branch, "number": issue.number}
     return IssueEvent.model_validate({**facts, **about, **content, "happened": happened, "by": sender.login})
 
@@ -223,11 +225,6 @@ def visible_text(text: str, most: int) -> str:
     """Return the text as rendered for a reader: no comments, no invisible characters."""
     shown = rendered(text)
     return shown if len(shown) <= most else f"{shown[: most - 40]}\n[… the rest is omitted …]"
-
-
-def visible_line(text: str) -> str:
-    """Return a title, which forges do not render as Markdown."""
-    return " ".join(visible(text[: 10 * LONGEST_TITLE]).split())[:LONGEST_TITLE]
 
 
 def issue_goal(event: IssueEvent) -> str:

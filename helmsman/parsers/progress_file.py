@@ -5,7 +5,6 @@ with a heading for each kind, is still read.
 """
 
 import re
-from collections.abc import Iterator
 
 from helmsman.plain import clean, shorten
 from helmsman.records.iteration import Choice, Completed, WorkingMemory
@@ -29,17 +28,15 @@ _KINDS = {"COMPLETED": "Done", "DECISIONS": "Decided", "UNCERTAINTIES": "Unclear
 
 def render(memory: WorkingMemory) -> str:
     """Return the text of progress.md; a memory in the older format gets a line for each entry."""
-    lines = memory.notes.split("\n") if memory.notes else list(_lines_of_older_format(memory))
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _lines_of_older_format(memory: WorkingMemory) -> Iterator[str]:
-    yield from (f"Done: {item.text}" for item in memory.completed)
+    if memory.notes:
+        return f"{memory.notes}\n"
+    lines = [f"Done: {item.text}" for item in memory.completed]
     for choice in memory.decisions:
         parts = {"rejected": choice.rejected, "reason": choice.reason, "revisit if": choice.revisit_if}
-        yield "; ".join((f"Decided: {choice.chose}", *(f"{name} {text}" for name, text in parts.items() if text)))
-    yield from (f"Unclear: {text}" for text in memory.uncertainties)
-    yield from (f"Next: {line}" for line in map(str.strip, memory.remaining_gap.split("\n")) if line)
+        lines.append("; ".join((f"Decided: {choice.chose}", *(f"{name} {text}" for name, text in parts.items() if text))))
+    lines += [f"Unclear: {text}" for text in memory.uncertainties]
+    lines += [f"Next: {line}" for line in map(str.strip, memory.remaining_gap.split("\n")) if line]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def read(text: str) -> WorkingMemory:

@@ -58,26 +58,21 @@ def _read_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
         for result in map(mapping, items(run.get("results"))):
             # Skip suppressed results, unless the suppression is still under review or was rejected.
             statuses = {text(mapping(suppression).get("status")) for suppression in items(result.get("suppressions"))}
-            if not statuses or statuses & {"underReview", "rejected"}:
-                yield _read_result(result, rules, rules_by_id, worktree)
-
-
-def _read_result(
-    result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], rules_by_id: Mapping[str, Mapping[str, Any]], worktree: str
-) -> Weakness:
-    name, place = text(result.get("ruleId"), 100), result.get("ruleIndex")
-    # The index may be -1, or refer to an extension's rules, so the name takes precedence; `B602/1` belongs to rule B602.
-    indexed = rules[count(place)] if count(place) == place and count(place) < len(rules) else mapping(None)
-    rule = (rules_by_id.get(name) or rules_by_id.get(name.rpartition("/")[0], {})) if name else indexed
-    location = at(result, "locations.0.physicalLocation")
-    words = text(at(location, "region.snippet.text"), 10_000) or text(at(result, "message.text"), 1000)
-    return Weakness(
-        rule=name or text(rule.get("id"), 100),
-        path=_relative_path(text(at(location, "artifactLocation.uri"), 4096), worktree),
-        line=count(at(location, "region.startLine")),
-        severity=_severity(result, rule),
-        digest=_digest(words),
-    )
+            if statuses and not statuses & {"underReview", "rejected"}:
+                continue
+            name, place = text(result.get("ruleId"), 100), result.get("ruleIndex")
+            # The index may be -1, or refer to an extension's rules, so the name takes precedence; `B602/1` belongs to rule B602.
+            indexed = rules[count(place)] if count(place) == place and count(place) < len(rules) else mapping(None)
+            rule = (rules_by_id.get(name) or rules_by_id.get(name.rpartition("/")[0], {})) if name else indexed
+            location = at(result, "locations.0.physicalLocation")
+            words = text(at(location, "region.snippet.text"), 10_000) or text(at(result, "message.text"), 1000)
+            yield Weakness(
+                rule=name or text(rule.get("id"), 100),
+                path=_relative_path(text(at(location, "artifactLocation.uri"), 4096), worktree),
+                line=count(at(location, "region.startLine")),
+                severity=_severity(result, rule),
+                digest=_digest(words),
+            )
 
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> ScanSeverity:

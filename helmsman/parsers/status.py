@@ -11,7 +11,7 @@ RECOMMENDATION: one line
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice, takewhile
 
 from helmsman.parsers.markdown_text import without_code
@@ -76,24 +76,20 @@ def _closing_word(lines: list[str]) -> tuple[str, str]:
 
 
 def read_status(message: str) -> StatusReport | None:
-    """Parse the last report of a message, as a block or separate lines; None if there is none. Never raises."""
-    *_, report = [{}, *filter(None, _reports(message[-_LONGEST:]))]
-    fields = {name: read(report[key]) for key, (name, read) in _FIELDS.items() if key in report}
-    return StatusReport.model_validate(fields) if fields else None
+    """Parse the last report of a message, as a block or separate lines; None if there is none. Never raises.
 
-
-def _reports(kept: str) -> Iterator[dict[str, str]]:
-    """Yield reports field by field: after a mark any field makes a report. A repeated field begins another report."""
-    fields: dict[str, str] = {}
-    marked = False
-    for line in (*kept.splitlines(), "---END_RALPH_STATUS---"):
+    After a mark any field makes a report. A repeated field begins another report.
+    """
+    report, fields, is_marked = dict[str, str](), dict[str, str](), False
+    for line in (*message[-_LONGEST:].splitlines(), "---END_RALPH_STATUS---"):
         mark, field = _MARK.search(line), _FIELD.match(line)
         if mark or (field and field[1].upper() in fields):
-            if marked or _DISTINCTIVE_FIELDS & fields.keys():
-                yield fields
-            fields, marked = {}, not mark[1] if mark else marked
+            report = fields if fields and (is_marked or _DISTINCTIVE_FIELDS & fields.keys()) else report
+            fields, is_marked = {}, not mark[1] if mark else is_marked
         if field:
             fields[field[1].upper()] = field[2].strip(" \t\r\n,*_`\"'")
+    values = {name: read(report[key]) for key, (name, read) in _FIELDS.items() if key in report}
+    return StatusReport.model_validate(values) if values else None
 
 
 def _normalize(value: str) -> str:
