@@ -32,30 +32,23 @@ def locate(word: str, folder: str | None, rules: Rules) -> Place | None:
     path = resolve_word(word, folder, rules.home or HOME) if 0 < len(word) <= _LONGEST else None
     if path is None:
         return None
-    cleaned, resolved = _single_leading_slash(path), _resolve(path, rules)
+    resolved = _resolve(path, rules)
     tops = {normpath(rules.worktree), _resolve(normpath(rules.worktree), rules)}
     holds_worktree = any(is_below(top, resolved) for top in tops)
     for top in sorted(tops):
         if is_below(resolved, top):
             return Place("inside", resolved[len(top) :].strip("/"), holds_worktree)
-    if any(is_below(cleaned, device) for device in _DEVICES):
-        return Place("temporary", cleaned)
+    if any(is_below(path, device) for device in _DEVICES):
+        return Place("temporary", path)
     is_temporary = any(is_below(resolved, normpath(top)) for top in (*TEMPORARY, *rules.temporary) if top)
     return Place("temporary" if is_temporary else "outside", resolved, holds_worktree)
-
-
-def _single_leading_slash(path: str) -> str:
-    """Reduce leading slashes to one; POSIX keeps two."""
-    return f"/{path.lstrip('/')}" if path.startswith("//") else path
 
 
 def _resolve(path: str, rules: Rules) -> str:
     """Follow links in the known part of a path."""
     known, unknown, _ = path.partition(UNKNOWN)
-    if not unknown:
-        return _single_leading_slash(normpath(rules.resolve(path)))
-    folder = dirname(known)
-    return _single_leading_slash(normpath(join(rules.resolve(folder), path[len(folder) :].lstrip("/"))))
+    folder = dirname(known) if unknown else path
+    return f"/{normpath(join(rules.resolve(folder), path[len(folder) :].lstrip('/'))).lstrip('/')}"
 
 
 def is_below(path: str, folder: str) -> bool:

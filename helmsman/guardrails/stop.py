@@ -37,7 +37,7 @@ def judge_stop(results: Sequence[CheckResult], why: str, seconds: float) -> Stop
         why = "every check that ran passes" if ran else "no check finished"
     names = [result.name for result in failed]
     more = [f"{len(names) - CHECKS_SHOWN} more"] if len(names) > CHECKS_SHOWN else []
-    joined_names = ", ".join([*map(_short_line, names[:CHECKS_SHOWN]), *more])
+    joined_names = ", ".join([*(short_line(name, NAME_SHOWN) for name in names[:CHECKS_SHOWN]), *more])
     return StopAttempt(
         blocked=not why,
         why=why or f"{checks_fail(len(failed), len(ran))}: {joined_names}",
@@ -56,12 +56,13 @@ def block_message(results: Sequence[CheckResult]) -> str:
     """Message to an agent that is sent back to work."""
     failed = failed_checks(results)
     more = f" and {len(failed) - CHECKS_SHOWN} more" if len(failed) > CHECKS_SHOWN else ""
-    commands = ", ".join(f"`{_short_line(result.command)}`" for result in failed[:CHECKS_SHOWN])
+    commands = ", ".join(f"`{short_line(result.command, NAME_SHOWN)}`" for result in failed[:CHECKS_SHOWN])
     shown: list[str] = []  # the failing tests by name, or else the end of the output
     for result in failed[:CHECKS_SHOWN]:
         names = result.counts.failing if result.counts else ()
         printed = [line for line in (result.tail or result.head).splitlines() if line.strip()][-LINES_SHOWN:]
-        shown += map(_short_line, names[:TESTS_SHOWN] or printed or (f"exit code {result.exit_code}, no output",))
+        lines = names[:TESTS_SHOWN] or printed or (f"exit code {result.exit_code}, no output",)
+        shown += (short_line(line, NAME_SHOWN) for line in lines)
         shown += [f"[{len(names) - TESTS_SHOWN} more]"] if len(names) > TESTS_SHOWN else []
     text = render("stop", checks=f"{commands}{more}", one=len(failed) == 1, shown="\n".join(shown))
     return fit(text, TEXT_TOKENS)
@@ -69,7 +70,3 @@ def block_message(results: Sequence[CheckResult]) -> str:
 
 def _has_exited(result: CheckResult) -> bool:
     return result.exit_code is not None and not result.timed_out and not result.error
-
-
-def _short_line(text: str) -> str:
-    return short_line(text[: 2 * NAME_SHOWN], NAME_SHOWN)

@@ -94,7 +94,7 @@ def resolve_word(word: str, folder: str | None, home: str) -> str | None:
         word = home + word[1:] if word[1:2] in {"", "/"} else f"/~/{word[1:]}"
     if word.startswith(UNKNOWN) or (folder is None and not word.startswith("/")):
         return None
-    return normpath(join(folder or "/", word))
+    return f"/{normpath(join(folder or '/', word)).lstrip('/')}"  # POSIX keeps two leading slashes
 
 
 @cache

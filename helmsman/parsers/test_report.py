@@ -277,7 +277,6 @@ class Runner(NamedTuple):
     failed: Words = ()
     failed_outside: Words = ()  # not counted among those that ran
     more_failed: str = ""
-    below_failed: str = ""
     else_failed: int = 0  # offset of the line whose number counts if no test failed
     skipped: Words = ()
     names: tuple[Names, ...] = ()
@@ -315,7 +314,6 @@ def _read_counts(runner: Runner, number: int, lines: list[str], above: list[str]
     broken = {section for rule, section, name in found_names if name == rule.as_section}
     of_tests, skipped = total(tally, runner.failed), total(tally, runner.skipped)
     failed = of_tests + total(tally, runner.failed_outside) + len(broken) + _sum_numbers(runner.more_failed, above)
-    failed += _sum_numbers(runner.below_failed, [line_at(lines, number + 1)])
     if not failed and runner.else_failed:
         failed = total(tally_of(line_at(lines, number + runner.else_failed)), runner.failed)
     passed = total(tally, runner.passed)
