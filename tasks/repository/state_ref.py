@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import pairwise
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -34,7 +33,6 @@ STATE = "/state"
 
 FSYNC_OPTIONS = "-c", "core.fsync=objects,reference"
 """A power cut must not leave a ref to an empty object; by default git trusts the disk."""
-LARGEST_BATCH = 64  # records in memory at the same time
 STALE_LOCK_SECONDS = 60  # a ref is locked for milliseconds; a lock of this age belongs to a killed git
 
 
@@ -235,15 +233,13 @@ def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]
     changed = "--diff-filter=AM"  # a state without a record deletes the last one, which is a change as well
     log = "log", "--first-parent", "--format=%H", changed, state_ref(loop), "--", "record.json"
     commits = git(repository.common, *log).split()
-    starts = (0, *range(1, len(commits), LARGEST_BATCH))  # the first batch has one: most readers want the newest
-    for first, end in pairwise((*starts, len(commits))):
-        names = [f"{commit}:record.json" for commit in commits[first:end]]
-        for name, stored in zip(names, read_objects(repository.common, names), strict=True):
-            if stored is not None:
-                try:
-                    yield IterationRecord.model_validate_json(stored[1])
-                except ValidationError as error:
-                    raise _unreadable_error(f"a record of loop {loop}", error, f"git show {name}") from error
+    for name in (f"{commit}:record.json" for commit in commits):
+        stored = read_objects(repository.common, [name])[0]
+        if stored is not None:
+            try:
+                yield IterationRecord.model_validate_json(stored[1])
+            except ValidationError as error:
+                raise _unreadable_error(f"a record of loop {loop}", error, f"git show {name}") from error
 
 
 def read_interruptions(repository: Repository, loop: str) -> list[tuple[int, str]]:
