@@ -4,8 +4,7 @@ They contain no script, no style and no reference.
 Elements have classes (`ink`, `grid`), so that a page can adapt the colours of text and lines to its background.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
@@ -22,16 +21,16 @@ COLOUR = "#3b82c4"
 MOST_MARKED = 60  # points that have a dot and a tooltip each; charts with more have none
 WIDTH, HEIGHT = 440, 190
 """Size of a chart: two fit side by side, and one is legible on a phone."""
-LEFT, RIGHT = 66, 18
+LEFT, RIGHT, TOP, BOTTOM = 66, WIDTH - 18, 54, HEIGHT - 26
+"""Edges of the area of the line."""
 
 
 def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = ()) -> Markup:
     """Values over iterations. The axis includes zero, `reach` and every value, so that no line looks steeper than it is."""
     drawn = sorted((x, y) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST)  # drops NaN and infinity
     xs, ys = [x for x, _ in drawn] or [0.0], [0.0, *reach, *(y for _, y in drawn)]
-    across, up = Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT - 6), Scale(min(ys), max(ys), HEIGHT - 26, 54)
-    shown = [(across(x), up(y)) for x, y in drawn]
-    ticks = (up.low, (up.low + up.high) / 2, up.high)
+    across, up = _scale(xs, LEFT, RIGHT - 6), _scale(ys, BOTTOM, TOP)
+    places = [(across(x), up(y)) for x, y in drawn]
     tips = [f"at {short_number(x)}: {short_number(y)}" for x, y in drawn] if len(drawn) <= MOST_MARKED else []
     return render_html(
         "line_chart.svg",
@@ -41,25 +40,18 @@ def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequen
         height=HEIGHT if drawn else 64,
         label=label,
         colour=COLOUR,
-        path=" ".join(f"{x:.1f},{y:.1f}" for x, y in shown) if len(shown) > 1 else "",
-        dots=[(x, y, tip) for (x, y), tip in zip(shown, tips, strict=False)],
-        across=[(across(tick), short_number(tick)) for tick in dict.fromkeys((across.low, across.high))],
-        up=[(up(tick), short_number(tick)) for tick in dict.fromkeys(ticks)],
+        path=" ".join(f"{x:.1f},{y:.1f}" for x, y in places) if len(places) > 1 else "",
+        dots=[(x, y, tip) for (x, y), tip in zip(places, tips, strict=False)],
+        across=[(across(x), short_number(x)) for x in dict.fromkeys((min(xs), max(xs)))],
+        up=[(up(y), short_number(y)) for y in dict.fromkeys((min(ys), (min(ys) + max(ys)) / 2, max(ys)))],
         left=LEFT,
-        right=WIDTH - RIGHT,
-        bottom=up.begin,
+        right=RIGHT,
+        bottom=BOTTOM,
         ink=INK,
     )
 
 
-class Scale(NamedTuple):
-    """Linear map from values to image coordinates; a single value is centred."""
-
-    low: float
-    high: float
-    begin: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
-        return self.begin + share * (self.end - self.begin)
+def _scale(values: Sequence[float], begin: float, end: float) -> Callable[[float], float]:
+    """Linear map from the range of the values to image coordinates; a single value is centred."""
+    low, high = min(values), max(values)
+    return lambda value: begin + ((value - low) / (high - low) if high > low else 0.5) * (end - begin)
