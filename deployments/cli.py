@@ -16,7 +16,6 @@ from deployments.dialogue import say
 from deployments.errors import failure, status_of
 from deployments.options import OPTIONS, TABLE, Version, parameter
 from deployments.start_directory import leave_start_directory
-from helmsman.errors import OperatorError
 
 if TYPE_CHECKING:  # typer brings a click of its own, in a private package
     from typer._click.core import Context
@@ -36,7 +35,6 @@ class Command(NamedTuple):
 
 
 COMMANDS = {words: Command(**row) for words, row in TABLE["commands"].items()}
-BORROWED = TABLE["borrowed"]  # flags of similar tools, and what to use instead
 SPACES = 6  # columns around a command's name
 EXAMPLE = (
     ('helmsman run "Make the parser accept trailing commas" --check "pytest -q"', "start a loop"),
@@ -128,10 +126,6 @@ def main() -> None:
 def _run() -> int:
     try:
         leave_start_directory()
-        flags = sys.argv[1 : sys.argv.index("--")] if "--" in sys.argv else sys.argv[1:]  # arguments after `--` are not flags
-        for flag in (argument.partition("=")[0] for argument in flags):
-            if flag in BORROWED:
-                raise OperatorError(f"{flag} is not an option of helmsman", remedy=BORROWED[flag])
         sys.argv[1:] = expand_aliases(sys.argv[1:])
         app(standalone_mode=True)
     except BrokenPipeError:

@@ -195,3 +195,12 @@ def test_a_goal_beside_standard_input_is_left_to_be_refused_as_one_too_many() ->
     assert goal_settings("a goal", None) == {"goal": "a goal"}
     assert goal_settings(None, Path("GOAL.md")) == {"goal_file": "GOAL.md"}
     assert goal_settings(None, None) == {}
+
+
+@pytest.mark.feature("H4")
+def test_options_of_other_loops_set_a_key(helmsman: CommandLine) -> None:
+    wrong = ("--max-calls", "0", "--timeout", "0", "--milestone-every", "0", "--completion-promise", "x")
+    told = helmsman.run("run", "the goal", "--check", "true", "--repo", helmsman.repository, "--yes", *wrong)
+    assert told.exit_code == 2
+    for key in ("limits.calls_per_hour", "claude.timeout_minutes", "gates.milestone_every", "completion.promise"):
+        assert f"{key} (command line)" in told.errors
