@@ -34,8 +34,7 @@ from helmsman.parsers.alignment_file import read as read_alignment
 from helmsman.parsers.alignment_file import render as render_alignment
 from helmsman.parsers.claude_stream import ClaudeReader, is_model_message, tool_calls, tool_results
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
-from helmsman.parsers.failure_lines import list_failures
-from helmsman.parsers.failures import failed_by_output, failure_of
+from helmsman.parsers.failures import failed_by_output, failure_of, list_failures
 from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.parsers.plan_files import read_plan, tick_items
 from helmsman.parsers.plan_form import PlanError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.parsers.failure_lines import list_failures
+from helmsman.parsers.failures import list_failures
 from helmsman.parsers.test_report import read_summary
 
 pytestmark = pytest.mark.feature("O3")
