@@ -21,7 +21,7 @@ from tasks.repository.git import GitError, Repository, commit_and_tree, contains
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import resolve_plan
 from tasks.repository.state_ref import PREFIX
-from tasks.repository.worktree import SUBJECT_SHOWN, recover, reset_to
+from tasks.repository.worktree import SUBJECT_SHOWN, recover, reset_to, restore, set_branch
 from tasks.system.secrets import redact
 
 MOST_REBASED = 200  # commits; more of them are merged, which is fast for any number
@@ -150,10 +150,11 @@ def move_loop_branch(context: LoopContext, state: LoopState, commit: str, before
         return tip == commit
     if not contains(repository.common, commit, before):
         git(repository.common, "update-ref", f"{PREFIX}{state.loop}/rebased/{before[:12]}", before)
+    if context.worktree.exists():  # files first: a crash in between leaves none that looks like a person's change
+        restore(context.worktree, commit)
+    git(repository.common, "update-ref", ref, commit, before)
     if context.worktree.exists():
-        reset_to(context.worktree, state.branch, commit, before=before)
-    else:
-        git(repository.common, "update-ref", ref, commit, before)
+        set_branch(context.worktree, state.branch, commit)
     return True
 
 

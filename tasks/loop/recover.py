@@ -18,10 +18,10 @@ from helmsman.records.events import AttemptInterrupted
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from tasks.agents.call_folder import CallFolder, interrupted_call
-from tasks.repository.git import current_branch, git, read_ref
+from tasks.repository.git import commit_and_tree, current_branch, git, read_ref
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import PREFIX, free_ref, replace_state
-from tasks.repository.worktree import dirty_paths, ensure_worktree, recover, reset_to, salvage, save_commits, set_branch
+from tasks.repository.worktree import dirty_paths, ensure_worktree, recover, restore, salvage, save_commits, set_branch
 from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
@@ -123,9 +123,9 @@ def changed_between(context: LoopContext, start: str, commit: str) -> tuple[str,
 
 def reset_branch(context: LoopContext, state: LoopState, back_to: str) -> None:
     """Reset the branch and the worktree to that commit; a commit on no other branch is saved on a ref first."""
-    tip = read_ref(context.worktree, f"refs/heads/{state.branch}")
-    save_commits(context.repository, context.worktree, state, [tip] if tip else [], back_to)
-    reset_to(context.worktree, state.branch, back_to)
+    tip = commit_and_tree(context.worktree, f"refs/heads/{state.branch}")[0]
+    save_commits(context.repository, context.worktree, state, [tip], back_to)
+    restore(context.worktree, back_to, state.branch, tip)
 
 
 def leave_at_best(context: LoopContext, state: LoopState) -> LoopState:
@@ -150,7 +150,7 @@ def move_to_best(context: LoopContext, state: LoopState) -> None:
     if tip == left.commit and current in {"", state.branch}:  # a person may have switched branches since
         recover(context.repository, worktree, state.branch)
         salvage(context.repository, worktree, state, left.commit)
-        reset_to(worktree, state.branch, left.back_to, before=left.commit)
+        restore(worktree, left.back_to, state.branch, left.commit)
     elif tip == left.back_to and not current:
         set_branch(worktree, state.branch, left.back_to)
 

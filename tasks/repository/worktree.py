@@ -260,31 +260,31 @@ def _commit_leftovers(path: Path, state: LoopState) -> None:
     git(path, "commit", "--quiet", "--no-verify", "--message", subject, "--message", body)
 
 
-def restore(path: Path, commit: str) -> tuple[str, ...]:
+def restore(path: Path, commit: str, branch: str = "", before: str = "") -> tuple[str, ...]:
     """Reset the worktree to a commit and return the paths that differed. Files that were ignored before stay, and so does junk.
 
-    If HEAD was moved, it is detached: a branch that was checked out instead does not move.
-    Raises OperatorError if git would reset another repository.
+    If HEAD was moved, it is detached: a branch that was checked out instead does not move. With `branch` HEAD is on that branch
+    throughout, and the branch moves from `before`. Raises OperatorError if git would reset another repository.
     """
     _require_own_git(path, commit)
+    if branch:
+        git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
     dirty, moved, ignored = _uncommitted(path), _head(path) != commit, list[str]()
     if moved:  # the commit may lack the rules that ignore them
         ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
+    if moved and branch:  # files first: a crash in between leaves none that looks like a change to the commit
+        run_making_writable(path, "read-tree", "--reset", "-u", commit)
+        git(path, "update-ref", f"refs/heads/{branch}", commit, before)
+    elif moved:
         run_making_writable(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
     if moved or dirty:
         _clean(path, spare=[name for name in ignored if name])
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
 
 
-def reset_to(path: Path, branch: str, commit: str, *, held: bool = True, before: str = "") -> None:
-    """Reset the worktree and the branch to a commit. `held=False` does not touch a branch that has moved from there.
-
-    `before`: expected commit of the branch; raises GitError, and does not move the branch, if it is at another one.
-    Files change first and the branch last, so that a crash in between leaves no file that looks like a person's change.
-    """
+def reset_to(path: Path, branch: str, commit: str, *, held: bool = True) -> None:
+    """Reset the worktree and the branch to a commit. `held=False` does not touch a branch that has moved from there."""
     restore(path, commit)
-    if before:
-        git(path, "update-ref", f"refs/heads/{branch}", commit, before)
     if held or read_ref(path, f"refs/heads/{branch}") == commit:
         set_branch(path, branch, commit)
 

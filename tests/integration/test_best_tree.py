@@ -11,7 +11,7 @@ from helmsman.records.state import LoopState
 from tasks.loop.recover import leave_at_best, move_to_best
 from tasks.repository.git import GitError
 from tasks.repository.state_ref import read_state
-from tasks.repository.worktree import reset_to
+from tasks.repository.worktree import restore
 from tests.fakes.processes import ROOT
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, write
 from tests.integration.best_tree_process import ended_loop, left_whole
@@ -96,7 +96,7 @@ def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone
 def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: LoopWork) -> None:
     tip = commit(work.path, "a person's", {"app.py": "theirs\n"})
     with pytest.raises(GitError):
-        reset_to(work.path, BRANCH, best(work), before=work.state.head)
+        restore(work.path, best(work), BRANCH, work.state.head)
     assert work.sh("rev-parse", BRANCH) == tip
 
 
