@@ -41,14 +41,14 @@ PORTS = {"redis": 6379, "s3": 9000, "git": 9418, "prefect": 4200}
 DEPLOY = """
 from prefect.client.orchestration import get_client
 from prefect_aws import AwsClientParameters, AwsCredentials, S3Bucket
-from deployments.deploy import declare_ours, deploy
+from deployments.deploy import update_own_automations, deploy
 access = AwsCredentials(aws_access_key_id="{key}", aws_secret_access_key="{secret}", region_name="us-east-1",
     aws_client_parameters=AwsClientParameters(endpoint_url="{s3}"))
 access.get_s3_client().create_bucket(Bucket="helmsman")
 S3Bucket(bucket_name="helmsman", bucket_folder="results", credentials=access).save("results")
 deploy("helmsman", as_json=True)
 with get_client(sync_client=True) as client:
-    declare_ours(client, silence_seconds={silence}, settled_seconds={settled})
+    update_own_automations(client, silence_seconds={silence}, settled_seconds={settled})
 """
 LIST = """
 import boto3, json

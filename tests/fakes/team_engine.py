@@ -39,21 +39,21 @@ TWO_SESSIONS = two_sessions.GOAL
 ANSWER = (call(bash("echo 42 > answer")), say("It is so.\n<promise>COMPLETE</promise>"))
 DEPLOY = """
 from prefect.client.orchestration import get_client
-from deployments.deploy import declare_ours, deploy
+from deployments.deploy import update_own_automations, deploy
 deploy("helmsman", as_json=True)
 with get_client(sync_client=True) as client:
-    declare_ours(client, silence_seconds={silence}, settled_seconds={settled})
+    update_own_automations(client, silence_seconds={silence}, settled_seconds={settled})
 """
 
 NOTIFY = """
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import get_client
-from deployments.deploy import declare_ours
+from deployments.deploy import update_own_automations
 sent = {{"subject": "{{{{subject}}}}", "body": "{{{{body}}}}"}}
 block = CustomWebhookNotificationBlock(name="ops", url="{url}", json_data=sent)
 block.save("questions", overwrite=True)
 with get_client(sync_client=True) as client:
-    declare_ours(client, notify="custom-webhook/questions", silence_seconds={silence}, settled_seconds={settled})
+    update_own_automations(client, notify="custom-webhook/questions", silence_seconds={silence}, settled_seconds={settled})
 """
 
 
