@@ -1,15 +1,14 @@
 """Inputs, strictness and answers of the rules."""
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
 from helmsman.records.agent import ErrorVector
+from helmsman.toml_text import load_bundled
 
 Rule = Literal[
     "nested", "push", "publish", "destructive", "history", "git_internals", "own_state", "protected", "outside", "processes",
@@ -114,9 +113,8 @@ class Row:
     anywhere: bool = False
 
 
-@cache
-def table() -> dict[str, Any]:
-    return tomllib.loads(files("helmsman.guardrails").joinpath("guardrails.toml").read_text("utf-8"))
+def table() -> Any:
+    return load_bundled("helmsman.guardrails", "guardrails.toml")
 
 
 @cache
