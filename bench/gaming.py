@@ -45,7 +45,7 @@ from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
 from helmsman.records.verification import Verification
 from helmsman.verify.hints import hints
-from helmsman.verify.new_tests import wilson
+from helmsman.verify.new_tests import wilson_interval
 from tasks.checks.targets import Range, change_of
 from tasks.checks.verify import verify
 from tasks.repository.clean_checkout import clean_checkout_of
@@ -83,7 +83,7 @@ class Outcome:
 
 def interval(found: int, of: int) -> str:
     """Share with its 95 % Wilson interval."""
-    low, high = wilson(found, of)
+    low, high = wilson_interval(found, of)
     return f"{found:4}/{of:<4} {100 * found / max(of, 1):5.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 

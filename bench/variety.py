@@ -12,13 +12,13 @@ from pathlib import Path
 
 from helmsman.oversee.variety import score, variety_alert
 from helmsman.records.control import Variety
-from tasks.checks.scan import measured
+from tasks.checks.scan import measure_variety
 from tasks.repository.git import git
 
 
 def costs(cwd: Path) -> None:
     start = time.perf_counter()
-    found = measured(cwd, "HEAD")
+    found = measure_variety(cwd, "HEAD")
     print(f"{(time.perf_counter() - start) * 1000:.0f} ms  {found}")
 
 
@@ -26,7 +26,7 @@ def history(cwd: Path, number: int) -> None:
     commits = git(cwd, "rev-list", "--first-parent", f"--max-count={number}", "HEAD").split()[::-1]
     trend: list[Variety] = []
     for commit in commits:
-        trend.append(measured(cwd, commit))
+        trend.append(measure_variety(cwd, commit))
         signal = variety_alert(trend[-10:], green=True)
         fall = score(trend[-5]) - score(trend[-1]) if len(trend) > 4 else 0.0
         told = signal.message if signal else ""

@@ -22,7 +22,7 @@ from helmsman.plain import clean, clean_lines
 from helmsman.render.first_files import DEFAULT_TIMEOUT, helmsman_toml, rubric_md
 from helmsman.texts import format_duration, plural
 from helmsman.verify.redundancy import kinds
-from tasks.checks.project import Fate, Tried, read_project, try_all, try_one
+from tasks.checks.project import Trial, TrialOutcome, read_project, try_all, try_one
 from tasks.loop.configure import RUBRIC, read_layers
 from tasks.repository.clean_checkout import CleanCheckout, clean_checkout_of
 from tasks.repository.git import Repository, commit_and_tree, open_repository
@@ -33,7 +33,11 @@ from tasks.system.trust import trust_commands
 TOML = "helmsman.toml"
 TIMEOUT_FACTOR = 5  # a check's timeout as a multiple of its measured time: machines get busier and tests grow
 SLOW_CHECK_SECONDS = 1800  # timeout in seconds of a check that is kept although its trial timed out
-SHOW_OUTPUT = {Fate.FAILS, Fate.CANNOT_START, Fate.TOO_SLOW}  # fates for which the end of the output is shown
+SHOW_OUTPUT = {
+    TrialOutcome.FAILS,
+    TrialOutcome.CANNOT_START,
+    TrialOutcome.TOO_SLOW,
+}  # fates for which the end of the output is shown
 TAIL_LINES = 3
 MAY_THEY_RUN = "Do you trust this repository, and may these commands run as you, now once in a clean checkout and later in loops?"
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")  # folders of installed packages, missing in a fresh checkout
@@ -52,7 +56,7 @@ class Page:
 @dataclass(frozen=True)
 class _Survey:
     found: Detection
-    tried: tuple[Tried, ...]
+    tried: tuple[Trial, ...]
     notes: tuple[str, ...]
     setup: tuple[str, ...]
 
@@ -100,7 +104,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
 def _survey_project(repository: Repository, place: CleanCheckout, console: Console, *, can_ask: bool) -> _Survey:
     """Read the project files and try their commands; with a terminal, only after the user agrees."""
     folders = read_project(repository)
-    detected, tried = find_commands(folders), tuple[Tried, ...]()
+    detected, tried = find_commands(folders), tuple[Trial, ...]()
     if can_ask and detected.candidates:  # commands of the repository, which the user may not have read yet
         command_lines = (f"  {clean(candidate.command)}   ({clean(candidate.where)})" for candidate in detected.candidates)
         say("Found in the project's files:", *command_lines)
@@ -109,12 +113,12 @@ def _survey_project(repository: Repository, place: CleanCheckout, console: Conso
         tried = tuple(
             try_all(place, detected.candidates, lambda candidate: show_on(console, [f"trying {clean(candidate.command)}"]))
         )
-    tried = tried or tuple(Tried(candidate, Fate.UNTRIED) for candidate in detected.candidates)
+    tried = tried or tuple(Trial(candidate, TrialOutcome.UNTRIED) for candidate in detected.candidates)
     names = folders[""].names
     return _Survey(detected, tried, tuple(_notes(repository, names, tried)), tuple(propose_setup(names)))
 
 
-def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
+def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Trial]) -> Iterator[str]:
     """Notes on why the results may differ from those in the user's own checkout."""
     if not tried:
         yield "no command was found that could prove anything"
@@ -123,7 +127,7 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]
         more = ", …" if len(unsaved) > UNSEEN_SHOWN else ""
         yield f"examined the last commit, as a loop does, without uncommitted changes: {', '.join(unsaved[:UNSEEN_SHOWN])}{more}"
     missing = [name for name in DEPENDENCIES if (repository.top / name).is_dir() and name not in names]
-    if missing and any(trial.fate in {Fate.FAILS, Fate.CANNOT_START} for trial in tried):
+    if missing and any(trial.fate in {TrialOutcome.FAILS, TrialOutcome.CANNOT_START} for trial in tried):
         installed = "what they need is installed by `setup` below [workspace] in helmsman.toml"
         yield f"checks run in a fresh checkout, without {' and '.join(missing)}: {installed}"
     for trial in recommended(tried):
@@ -133,7 +137,7 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Tried]
         yield "a command that runs no test passes whatever the agent does, so it is not used by default"
 
 
-def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], written: Sequence[Page], *, as_json: bool) -> None:
+def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Trial], written: Sequence[Page], *, as_json: bool) -> None:
     lines, where, criteria = list[str](), repo_option(repo), criteria_of(goal)
     for page in written:
         if page.obstacle:
@@ -171,7 +175,7 @@ def _report(repo: Path, survey: _Survey, goal: str, kept: Sequence[Tried], writt
     print_result(data, [*lines, "", *fields(("next", line) for line in next_steps)], as_json=as_json)
 
 
-def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
+def recommended(tried: Sequence[Trial]) -> tuple[Trial, ...]:
     """Commands that work. If no test command does, put the first failing one in front: a loop can fix it."""
     by_candidate = {one.candidate: one for one in tried}
     working = tuple(by_candidate[one] for one in without_covered({one.candidate: one.proves for one in tried}))
@@ -189,7 +193,7 @@ def _ask(question: str) -> str:
     return text
 
 
-def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried]:
+def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Trial]:
     """Ask for further commands, and try each one."""
     question = "A command that proves the goal" if none_yet else "Another command that proves it"
     while command := _ask(f"{question} (empty: none)"):
@@ -201,7 +205,7 @@ def _ask_for_commands(place: CleanCheckout, *, none_yet: bool) -> Iterator[Tried
             question = "Another command that proves it"
 
 
-def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
+def tried_lines(tried: Sequence[Trial], kept: Sequence[Trial]) -> Iterator[str]:
     """One line per command, and the end of the output of failed ones."""
     for number, trial in enumerate(tried, 1):
         label = f"{trial.candidate.kind:<6} {clean(trial.candidate.command)} ({clean(trial.candidate.where)})"
@@ -210,16 +214,16 @@ def tried_lines(tried: Sequence[Tried], kept: Sequence[Tried]) -> Iterator[str]:
         yield from (f"   {clean(line.expandtabs())[:160]}" for line in output[-TAIL_LINES:])
 
 
-def file_pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], survey: _Survey) -> tuple[Page, Page]:
+def file_pages(goal: str, kept: Sequence[Trial], obstacles: Mapping[str, str], survey: _Survey) -> tuple[Page, Page]:
     """Contents of both files."""
     rejected = [trial for trial in survey.tried if trial.candidate.command not in {check.candidate.command for check in kept}]
     reasons = [(trial.candidate.command, f"{trial.candidate.where}: {outcome_text(trial)}") for trial in rejected]
-    setup_needed = any(trial.fate in {Fate.FAILS, Fate.CANNOT_START} for trial in survey.tried)
+    setup_needed = any(trial.fate in {TrialOutcome.FAILS, TrialOutcome.CANNOT_START} for trial in survey.tried)
     # the first check of a kind is named after it; others of that kind are named by their command
     firsts, checks = {trial.candidate.kind: trial for trial in reversed(kept)}, list[tuple[CheckConfig, str]]()
     for trial in kept:
         name = str(trial.candidate.kind) if firsts[trial.candidate.kind] is trial else ""
-        slow = SLOW_CHECK_SECONDS if trial.fate is Fate.TOO_SLOW else 0
+        slow = SLOW_CHECK_SECONDS if trial.fate is TrialOutcome.TOO_SLOW else 0
         timeout = max(DEFAULT_TIMEOUT, slow, ceil(trial.seconds * TIMEOUT_FACTOR))
         config = CheckConfig(command=trial.candidate.command, name=name, timeout_seconds=timeout)
         checks.append((config, f"{trial.candidate.where}: {outcome_text(trial)}"))
@@ -228,13 +232,13 @@ def file_pages(goal: str, kept: Sequence[Tried], obstacles: Mapping[str, str], s
     return Page(TOML, toml, obstacles.get(TOML, "")), Page(RUBRIC, rubric, obstacles.get(RUBRIC, ""))
 
 
-def outcome_text(tried: Tried) -> str:
-    if tried.fate is Fate.WORKS:
+def outcome_text(tried: Trial) -> str:
+    if tried.fate is TrialOutcome.WORKS:
         ran = "" if tried.tests is None else f", {plural(tried.tests, 'test') if tried.tests else 'no tests'}"
         return f"works, {format_duration(tried.seconds)}{ran}"
-    if tried.fate is Fate.TOO_SLOW:
+    if tried.fate is TrialOutcome.TOO_SLOW:
         return f"too slow, ended after {format_duration(tried.seconds)}"
-    if tried.fate is Fate.FAILS and tried.failed:
+    if tried.fate is TrialOutcome.FAILS and tried.failed:
         return f"fails now: {tried.failed} of {plural(tried.tests or 0, 'test')}"
     return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")
 

@@ -56,7 +56,7 @@ from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints
 from helmsman.verify.judge.votes import UnreadableError, read_vote
-from helmsman.verify.touched import settings_of, touched
+from helmsman.verify.touched import classify_changes, settings_of
 from helmsman.verify.variety import counts_of
 from tasks.loop.configure import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
@@ -220,7 +220,9 @@ def _change(data: bytes) -> None:
     before, _, after = text(data[1:]).partition("\0")
     files = (FileDiff(f"tests/test_it{kind}", before, after), FileDiff(f"src/it{kind}", after, before))
     sides = {file.path: (file.before or "", file.after or "") for file in files}
-    kinds = touched(sides, [before[:100]], lambda path: sides.get(path, ("", ""))[0], lambda path: sides.get(path, ("", ""))[1])
+    kinds = classify_changes(
+        sides, [before[:100]], lambda path: sides.get(path, ("", ""))[0], lambda path: sides.get(path, ("", ""))[1]
+    )
     hints(Change(TreeDiff(files), kinds))
 
 

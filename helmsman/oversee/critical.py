@@ -18,7 +18,7 @@ from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending
 from helmsman.texts import plural
-from helmsman.verify.findings import some
+from helmsman.verify.findings import join_some
 
 LEAST_TESTS = 3  # one or two tests can fail for one small reason; three mean that everything broke
 LEAST_SHARE = 0.5
@@ -126,7 +126,7 @@ def _summarize(rule: str, noun: str, seen: Sequence[str], about: str, remedy: st
 
 def _join_some(parts: Iterable[str]) -> str:
     """The first few, each as one short printable line."""
-    return some([short_line(part[:1000], _LONGEST) for part in parts], most=SHOWN)
+    return join_some([short_line(part[:1000], _LONGEST) for part in parts], most=SHOWN)
 
 
 def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:

@@ -9,7 +9,7 @@ from helmsman.oversee.progress import has_worked, is_comparable, made_progress, 
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import MOST_ERRORS, MOST_NAMES, IterationSummary
-from helmsman.verify.findings import some
+from helmsman.verify.findings import join_some
 
 NAME_LENGTH = 200
 ENVIRONMENT_FAILURES = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
@@ -60,7 +60,7 @@ def lists_all_failures(summary: IterationSummary) -> bool:
 
 def join_names(names: Sequence[str]) -> str:
     """Join untrusted names for a message, short and on one line."""
-    return some([clean(name[:NAME_LENGTH]) for name in names])
+    return join_some([clean(name[:NAME_LENGTH]) for name in names])
 
 
 CYCLE_WINDOW = 16  # iterations searched for cycles: two rounds of the longest one, with two iterations per step

@@ -11,7 +11,7 @@ from helmsman.records.proof import WAIVABLE_RULES
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.verify.completion import UNPROVEN
-from helmsman.verify.findings import no_test_ran_in
+from helmsman.verify.findings import describe_checks_without_tests
 
 TRIES = "plan.tries"
 ITEM = "plan.person"
@@ -70,7 +70,7 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
     if ending.outcome is Outcome.UNPROVEN and not _was_answered(state, GateKind.UNPROVEN):
         empty = untested_checks(state.checks, state.most_tests, state.without_test_at_start)
         reason = next((denial.why for denial in state.done.refused if denial.rule in WAIVABLE_RULES), UNPROVEN)
-        why = no_test_ran_in(empty) if empty else reason
+        why = describe_checks_without_tests(empty) if empty else reason
         yield GateKind.UNPROVEN, f"{why[0].upper()}{why[1:]}. Is the work done?"
     if ending.rule == ITEM:
         title = next((item.title for item in state.plan.sketch if item.id == state.plan.now), "")

@@ -15,7 +15,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
-from helmsman.verify.findings import some
+from helmsman.verify.findings import join_some
 
 NAME = 200  # stored characters of a path or name: paths may have 4,096, test names any number
 TROUBLES = 3
@@ -166,4 +166,4 @@ def start_warnings(config: LoopConfig, report: CheckReport | None, items: Sequen
         consequence = "they will be judged" if judged else "a person will be asked"
         have = "has" if len(no_check) == 1 else "have"
         missing = f"{len(no_check)} of {len(remaining)} items {have} no check"
-        yield f"{missing}: {consequence}, unless a test names the item ({some(no_check)})"
+        yield f"{missing}: {consequence}, unless a test names the item ({join_some(no_check)})"

@@ -87,25 +87,25 @@ class Language(NamedTuple):
 _Call = tuple[Function, "Node"]  # a call of one of the repository's functions
 
 
-def grouped(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
+def group_by_function(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
     """Group cases by function, without duplicate calls."""
-    found = dict[Function, dict[str, Case]]()
+    by_call = dict[Function, dict[str, Case]]()
     for case in cases:
-        known, call = found.setdefault(case.function, {}), repr((case.args, case.kwargs))
-        if call not in known or known[call].expected is ANY:
-            known[call] = case
-    return {function: list(known.values()) for function, known in found.items()}
+        calls_so_far, key = by_call.setdefault(case.function, {}), repr((case.args, case.kwargs))
+        if key not in calls_so_far or calls_so_far[key].expected is ANY:
+            calls_so_far[key] = case
+    return {function: list(calls_so_far.values()) for function, calls_so_far in by_call.items()}
 
 
-def cases_of(language: Language, path: str, text: str, paths: Collection[str] = ()) -> list[Case]:
+def extract_cases(language: Language, path: str, text: str, paths: Collection[str] = ()) -> list[Case]:
     """Return the cases of a test file that need only the call."""
     if language.prepares.search(text):
         return []
-    found = query_matches(path, text, language.query)
-    resolve = language.resolve(found, path, paths)
-    nodes = sorted((match["call"][0] for match in found if "call" in match), key=lambda node: node.start_byte)
+    matched = query_matches(path, text, language.query)
+    resolve = language.resolve(matched, path, paths)
+    nodes = sorted((match["call"][0] for match in matched if "call" in match), key=lambda node: node.start_byte)
     calls = [(function, node) for node in nodes if (function := resolve(text_of(node.child_by_field_name("function"))))]
-    compared = {_unparenthesized(match["compared"][0]): match["expected"][0] for match in found if "compared" in match}
+    compared = {_unparenthesized(match["compared"][0]): match["expected"][0] for match in matched if "compared" in match}
     return list(islice((case for call in calls for case in _cases_of_call(language, call, calls, compared)), MOST_CASES))
 
 
@@ -116,14 +116,13 @@ def defined_functions(language: Language, path: str, text: str) -> frozenset[str
 
 def literals(language: Language, path: str, text: str) -> list[Any]:
     """Return numbers and short strings in a source."""
-    found: list[Any] = []
+    values: list[Any] = []
     for match in query_matches(path, text, language.query):
         for node in match.get("literal", ()):
             with suppress(NoLiteral):
-                found += (
-                    [value_of(node, {})] if node.parent and node.parent.type != "expression_statement" else []
-                )  # skip docstrings
-    return [one for one in found if len(str(one)) < LONGEST_LITERAL]
+                if node.parent and node.parent.type != "expression_statement":  # not a docstring
+                    values.append(value_of(node, {}))
+    return [value for value in values if len(str(value)) < LONGEST_LITERAL]
 
 
 def _cases_of_call(
@@ -134,17 +133,15 @@ def _cases_of_call(
     call_arguments = node.child_by_field_name("arguments")
     if call_arguments is None or not _is_independent(language, call, calls):
         return
-    arguments = [one for one in call_arguments.named_children if one.type != "comment"]
+    arguments = [argument for argument in call_arguments.named_children if argument.type != "comment"]
     for env in rows_around(node):
         with suppress(NoLiteral):
-            args = tuple(value_of(one, env) for one in arguments if one.type != "keyword_argument")
-            keywords = [(one.named_children[0], one.named_children[1]) for one in arguments if one.type == "keyword_argument"]
+            args = tuple(value_of(argument, env) for argument in arguments if argument.type != "keyword_argument")
+            keywords = [argument.named_children[:2] for argument in arguments if argument.type == "keyword_argument"]
             kwargs = {text_of(name): value_of(value, env) for name, value in keywords}
             expected = ANY
-            for candidate in (
-                node,
-                *(() if language.compared_only else _uses_of_result(node)),
-            ):  # the call, or the name that it is assigned to
+            # the call, or the name that it is assigned to
+            for candidate in (node, *(() if language.compared_only else _uses_of_result(node))):
                 with suppress(NoLiteral, KeyError):
                     expected = value_of(compared[_unparenthesized(candidate)], env)
                     break

@@ -9,7 +9,18 @@ from posixpath import basename, dirname, join, normpath
 from typing import TYPE_CHECKING, Any
 
 from helmsman.parsers.literals import Env, Word, text_of
-from helmsman.verify.call_cases import ANY, Calls, Case, Found, Function, Language, Resolve, Texts, cases_of, defined_functions
+from helmsman.verify.call_cases import (
+    ANY,
+    Calls,
+    Case,
+    Found,
+    Function,
+    Language,
+    Resolve,
+    Texts,
+    defined_functions,
+    extract_cases,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,8 +79,8 @@ def _is_unconditional(call: "Node", env: Env) -> bool:
     """Whether a test makes the call in every run, and all parameters are known, so that none is a fixture."""
     node = call.parent
     while node is not None and node.type in _UNCONDITIONAL:
-        items = [one for one in node.named_children[0].named_children if node.type == "with_statement"]
-        if not all(text_of(one).startswith("self.subTest") for one in items):
+        items = [item for item in node.named_children[0].named_children if node.type == "with_statement"]
+        if not all(text_of(item).startswith("self.subTest") for item in items):
             return False
         node = node.parent
     if node is None or node.type != "function_definition" or not text_of(node).startswith("def test"):
@@ -81,11 +92,11 @@ def _is_unconditional(call: "Node", env: Env) -> bool:
 
 def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
     names, files = _names_in(PYTHON, sources), {f"/{path}" for path in paths}
-    found = [one for path, text in tests.items() for one in cases_of(PYTHON, path, text) if one.function.name in names]
-    modules = {one.function.module: f"/{one.function.module.replace('.', '/')}" for one in found}
+    cases = [case for path, text in tests.items() for case in extract_cases(PYTHON, path, text) if case.function.name in names]
+    modules = {case.function.module: f"/{case.function.module.replace('.', '/')}" for case in cases}
     ends = {module: (f"{path}.py", f"{path}/__init__.py") for module, path in modules.items()}
-    known = {module for module, end in ends.items() if any(file.endswith(end) for file in files)}
-    return [one for one in found if one.function.module in known]
+    existing = {module for module, end in ends.items() if any(file.endswith(end) for file in files)}
+    return [case for case in cases if case.function.module in existing]
 
 
 def _python_interpreter(commands: Sequence[str]) -> str:
@@ -105,8 +116,8 @@ def _python_script(batch: Sequence[Calls], tests: Sequence[str], mark: str) -> s
     parts = [path.split("/") for path in tests]
     folders = sorted({"/".join(one[:depth]) for one in parts for depth in range(len(one))}, key=lambda one: (len(one), one))
     paths = [path for folder in folders for path in (folder or ".", f"{folder}/src".lstrip("/"))]
-    asked = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], [*one.near]) for one in batch]
-    return f"mark = {mark!r}\npaths = {paths!r}\nasked = {asked!r}\n{_load_program('python_calls.py.txt')}"
+    requests = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], [*one.near]) for one in batch]
+    return f"mark = {mark!r}\npaths = {paths!r}\nasked = {requests!r}\n{_load_program('python_calls.py.txt')}"
 
 
 def _resolve_python(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
@@ -161,8 +172,8 @@ def _is_harmless_in_javascript(statement: "Node", _function: Function) -> bool |
 
 def _javascript_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
     names = _names_in(JAVASCRIPT, sources)
-    found = (one for path, text in tests.items() for one in cases_of(JAVASCRIPT, path, text, paths))
-    return [one for one in found if one.function.name in names or one.function.module in sources]
+    cases = (case for path, text in tests.items() for case in extract_cases(JAVASCRIPT, path, text, paths))
+    return [case for case in cases if case.function.name in names or case.function.module in sources]
 
 
 def _encode_word(value: object) -> str:
@@ -170,11 +181,11 @@ def _encode_word(value: object) -> str:
 
 
 def _javascript_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
-    asked: list[Mapping[str, Any]] = []
-    for one in batch:
-        own, near = [[case.args, case.expected] for case in one.own], [args for args, _ in one.near]
-        asked.append({**one.function._asdict(), "own": own, "near": near})
-    text = json.dumps(asked, default=lambda word: {mark: _encode_word(word)})
+    requests: list[Mapping[str, Any]] = []
+    for calls in batch:
+        own, near = [[case.args, case.expected] for case in calls.own], [args for args, _ in calls.near]
+        requests.append({**calls.function._asdict(), "own": own, "near": near})
+    text = json.dumps(requests, default=lambda word: {mark: _encode_word(word)})
     return f"const mark = {json.dumps(mark)};\nconst asked = {json.dumps(text)};\n{_load_program('javascript_calls.mjs')}"
 
 
@@ -231,9 +242,11 @@ def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case
     libraries = {path: text for path, text in sources.items() if not re.search(r"(?m)^package main\b", text)}
     names = {(dirname(path), name) for path, text in libraries.items() for name in defined_functions(GO, path, text)}
     own = {path: text for path, text in tests.items() if path in paths and path.endswith("_test.go")}
-    each = ((dirname(path), one) for path, text in own.items() for one in cases_of(GO, path, text))
-    known = [(folder, one) for folder, one in each if (folder, one.function.name) in names]
-    return [one._replace(function=Function(f"{module[1]}/{folder}".rstrip("/"), one.function.name)) for folder, one in known]
+    cases = ((dirname(path), case) for path, text in own.items() for case in extract_cases(GO, path, text))
+    matching = [(folder, case) for folder, case in cases if (folder, case.function.name) in names]
+    return [
+        case._replace(function=Function(f"{module[1]}/{folder}".rstrip("/"), case.function.name)) for folder, case in matching
+    ]
 
 
 def _go_literal(value: Any) -> str:

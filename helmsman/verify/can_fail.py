@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from helmsman.parsers.source import Source
 from helmsman.plain import clean
-from helmsman.verify.findings import some
+from helmsman.verify.findings import join_some
 
 MOST_ALTERED = 20
 """Maximum number of test files to alter; one is enough to make a check fail."""
@@ -31,13 +31,13 @@ _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _PARTS = re.compile(r"::| > |/|\.| \(")
 
 
-def own_names(cases: Collection[str]) -> frozenset[str]:
+def names_in_file(cases: Collection[str]) -> frozenset[str]:
     """Return the possible names of these cases' functions or titles in a file, for any runner."""
     names = {_PARAMETERS.sub("", case).strip() for case in cases}
     return frozenset(part for case in names for part in (case, *_PARTS.split(case)) if part)
 
 
-def with_other_values(source: Source, names: Collection[str] | None) -> str | None:
+def alter_values(source: Source, names: Collection[str] | None) -> str | None:
     """Return the text with other numbers and strings in tests of these names (`None`: in all), or with opposite assertions.
 
     Values change if an assertion names one, or if there is no assertion to negate. None if neither is possible.
@@ -57,7 +57,7 @@ def _lines_of_tests(source: Source, names: Collection[str] | None) -> Iterator[i
     """Yield the lines of each test and of the code before it, such as its table of cases."""
     end = 0
     for test in source.tests:
-        if names is None or not own_names([test.name]).isdisjoint(names):
+        if names is None or not names_in_file([test.name]).isdisjoint(names):
             yield from range(end + 1, test.last + 1)
         end = max(end, test.last)
 
@@ -89,7 +89,7 @@ def _alter_literal(literal: bytes, step: int, *, quoted: bool) -> bytes:
     return literal + b"~" * step
 
 
-def cannot_fail(checks: Sequence[str] | None) -> str:
+def describe_cannot_fail(checks: Sequence[str] | None) -> str:
     """Describe checks that still pass with other values in their tests; empty if there are none."""
-    what = "with other values in the tests that turned green, these checks pass as well, so they show nothing"
-    return f"{what}: {some([clean(name) for name in checks])}" if checks else ""
+    message = "these checks still pass with other values in the tests that turned green, so they prove nothing"
+    return f"{message}: {join_some([clean(name) for name in checks])}" if checks else ""

@@ -31,8 +31,8 @@ def read_claims(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     admits_failure = any(_ADMITS.search(_HARMLESS.sub("", sentence)) for sentence, _ in sentences)
     for sentence, under in sentences:
         quote = short_line(sentence, _LONGEST_QUOTE)
-        found = (claim for claim in _read_sentence(sentence, under) if not (admits_failure and claim[0] == "tests_pass"))
-        claims += [Claim(kind=kind, subject=subject, said=quote, source="last message") for kind, subject in found]
+        accepted = (claim for claim in _read_sentence(sentence, under) if not (admits_failure and claim[0] == "tests_pass"))
+        claims += [Claim(kind=kind, subject=subject, said=quote, source="last message") for kind, subject in accepted]
     if status and status.tests_status == "passing":
         claims.append(Claim(kind="tests_pass", said="TESTS_STATUS: passing", source="RALPH_STATUS"))
     unique = {(claim.kind, claim.subject): claim for claim in reversed(claims)}
@@ -127,7 +127,7 @@ def contradictions(case: Case) -> tuple[tuple[Contradiction, ...], int]:
     answers = [(claim, _COMPARE[claim.kind](claim.subject, case)) for claim in case.claims.claims if claim.kind in _COMPARE]
     wrong = (_contradiction("contradiction", claim.said, answer, claim.source) for claim, answer in answers if answer)
     softer: list[Contradiction] = []
-    commit_claim = next((one.said for one in case.claims.claims if one.kind == "committed"), case.claims.how)
+    commit_claim = next((claim.said for claim in case.claims.claims if claim.kind == "committed"), case.claims.how)
     if case.change.leftovers_committed and commit_claim:
         softer.append(_contradiction("uncommitted", commit_claim, "work was left uncommitted, and Helmsman committed it"))
     return (*wrong, *softer)[:MOST], sum(answer is not None for _, answer in answers)
@@ -149,7 +149,7 @@ _REWRITES = re.compile(r"--amend|\b(?:rebase|reset|cherry-pick|squash|worktree|c
 def _check_file_changed(path: str, case: Case) -> str | None:
     if path in Paths((*case.change.files, *case.call.edited)):
         return ""
-    if path in Paths(case.earlier_files) or case.unseen or case.change.files_changed > len(case.change.files):
+    if path in Paths(case.earlier_files) or case.for_agent or case.change.files_changed > len(case.change.files):
         return None
     name = path.rpartition("/")[2].lower()
     touched = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
@@ -180,7 +180,7 @@ def _check_committed(name: str, case: Case) -> str | None:
     if name not in case.no_commits:
         return ""
     rewritten = any(_REWRITES.search(run.command) for run in case.call.commands)
-    return None if case.unseen or rewritten else f"git has no commit {name[:12]}"
+    return None if case.for_agent or rewritten else f"git has no commit {name[:12]}"
 
 
 _COMPARE: dict[ClaimKind, Callable[[str, Case], str | None]] = {

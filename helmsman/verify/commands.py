@@ -49,13 +49,13 @@ def only_runs_tests(command: str) -> bool:
     return True
 
 
-def path_of(one: Command, word: str) -> str:
+def path_in_repository(command: Command, word: str) -> str:
     """Return a word of a command as a path in the repository; empty if it is outside or unknown."""
-    place = resolve_word(word, one.folder, HOME) or ""
+    place = resolve_word(word, command.folder, HOME) or ""
     return place.removeprefix(f"{_ROOT}/") if place.startswith(f"{_ROOT}/") else ""
 
 
-def scripts(command: str) -> Iterator[str]:
+def scripts_run_by(command: str) -> Iterator[str]:
     """Yield paths that a command certainly runs or compares with, unlike those in `grep -q x README.md` and `python app.py`."""
     for simple in simple_commands(command):
         if simple.program not in _ELSEWHERE:
@@ -64,17 +64,17 @@ def scripts(command: str) -> Iterator[str]:
                 words += [first] if _is_check(first) else []
             elif _MODULE.fullmatch(first) and simple.program not in _TOOLS and _CHECK_NAME.search(first):
                 words.append(f"{first.replace('.', '/')}.py")
-            paths = (path_of(simple, word.partition("::")[0]) for word in words)
+            paths = (path_in_repository(simple, word.partition("::")[0]) for word in words)
             yield from (path for path in paths if path and not is_test_file(path) and not _EDITED_BY_ANY_WORK.fullmatch(path))
 
 
-def _checking_arguments(one: Command) -> Iterator[str]:
-    expects_script = one.program in _SHELLS or bool(_INTERPRETERS.fullmatch(one.program))
+def _checking_arguments(command: Command) -> Iterator[str]:
+    expects_script = command.program in _SHELLS or bool(_INTERPRETERS.fullmatch(command.program))
     before = ""
-    for word in one.arguments:
+    for word in command.arguments:
         name, equals, value = word.partition("=") if word.startswith("-") else (before, "", word)
         before = word
-        if not value or (word.startswith("-") and not equals) or (one.program in _TOOLS and _is_code(value)):
+        if not value or (word.startswith("-") and not equals) or (command.program in _TOOLS and _is_code(value)):
             continue
         if _CONFIG_OPTION.fullmatch(name) or _REFERENCE.search(value) or (expects_script and _is_check(value)):
             yield value
@@ -93,7 +93,7 @@ def _is_code(path: str) -> bool:
 NOT_STARTED = frozenset({126, 127})  # exit codes of `sh` for a program that is not executable or not found
 _NAME = r"([A-Za-z0-9@_.][\w./@+-]*)"
 _QUOTE = "[\u2018\u2019'\"]?"
-SAYS = tuple(
+NOT_FOUND_MESSAGES = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         rf"^(?:\S*sh|env): (?:\d+: |line \d+: )?{_QUOTE}{_NAME}{_QUOTE}: (?:command )?not found",
@@ -108,12 +108,12 @@ SAYS = tuple(
 """Messages of shells, Python, Node, Bundler and PHP for a missing program or module."""
 
 
-def missing(result: CheckResult) -> str:
+def missing_program(result: CheckResult) -> str:
     """Return the name of the program or module that a failed check did not find; empty if it names none."""
     if result.passed or result.timed_out:
         return ""
     output = f"{result.head}\n{result.tail}"
-    match = next((match for pattern in SAYS if (match := pattern.search(output))), None)
+    match = next((match for pattern in NOT_FOUND_MESSAGES if (match := pattern.search(output))), None)
     if match is not None:
         return next(filter(None, match.groups()), "")
     return result.command.split(maxsplit=1)[0] if result.exit_code in NOT_STARTED else ""

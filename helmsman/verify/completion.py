@@ -15,8 +15,8 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
-from helmsman.verify.can_fail import cannot_fail
-from helmsman.verify.findings import findings_that_block, no_test_ran_in, processes_left, some
+from helmsman.verify.can_fail import describe_cannot_fail
+from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, describe_survivors, join_some
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
 
 ALL_TICKED = "every item of the plan is ticked"
@@ -68,7 +68,8 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
     verifies = evidence.plan is not None and evidence.plan.item is not None and evidence.plan.item.verify
     remaining, seen = evidence.items_left, sum((*before.indicators, looks)[-RECENT:])
     proven, needed = evidence.item.item if evidence.item and evidence.item.proven else "", config.completion.indicators
-    left_names = some([name for name in evidence.plan.left if name != proven], remaining) if evidence.plan else ""
+    left_names = join_some([name for name in evidence.plan.left if name != proven], remaining) if evidence.plan else ""
+    failing_hidden = [result.name for result in evidence.hidden if not result.passed]
     too_few = f"{seen} of the last {RECENT} iterations look complete, {needed} are needed"
     gates = (
         Denial(rule="unchanged", why=UNCHANGED if since.unchanged and not verifies else ""),  # a verifying item needs no change
@@ -79,18 +80,14 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
             why=_format_reason("tests of the start fail on the new source", since.changed_expectations, judged),
         ),
         Denial(rule="looked_up", why=_format_reason("answers look hard-coded", since.looked_up, judged)),
-        Denial(rule="unproven", why=cannot_fail(since.cannot_fail)),
-        Denial(rule="unproven", why=no_test_ran_in(() if since.unchanged else since.without_test)),
-        Denial(rule="invariants", why=findings_that_block(evidence.findings)),
+        Denial(rule="unproven", why=describe_cannot_fail(since.cannot_fail)),
+        Denial(rule="unproven", why=describe_checks_without_tests(() if since.unchanged else since.without_test)),
+        Denial(rule="invariants", why=describe_blocking(evidence.findings)),
         Denial(rule="required_tests", why=_format_reason("required tests did not run", unseen_tests(config, evidence.checks))),
         Denial(rule="indicators", why=too_few if seen < needed else ""),
-        Denial(
-            rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {left_names}" if remaining else ""
-        ),
-        Denial(rule="processes", why=processes_left(evidence)),
-        Denial(
-            rule="hidden", why=_format_reason("a hidden check fails", [one.name for one in evidence.hidden if not one.passed])
-        ),
+        Denial(rule="plan", why=f"items of {config.plan.file} are not proven ({remaining}): {left_names}" if remaining else ""),
+        Denial(rule="processes", why=describe_survivors(evidence)),
+        Denial(rule="hidden", why=_format_reason("a hidden check fails", failing_hidden)),
         Denial(
             rule="probes",
             why=_format_reason("a case that a model wrote fails", evidence.probed.failing if evidence.probed else ()),
@@ -99,8 +96,8 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
     return tuple(gate for gate in gates if gate.why)
 
 
-def _format_reason(what: str, names: Sequence[str], judged: bool = False) -> str:
-    return f"{what}: {some([clean(name) for name in names])}" if names and not judged else ""
+def _format_reason(problem: str, names: Sequence[str], judged: bool = False) -> str:
+    return f"{problem}: {join_some([clean(name) for name in names])}" if names and not judged else ""
 
 
 def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:

@@ -27,7 +27,7 @@ class Spot(NamedTuple):
 def finding(rule: str, honest: str, weight: Weight, spot: Spot, message: str) -> Finding:
     """Build a finding. `honest`: what to do instead, as an instruction."""
     before, after, message_text = (
-        shorten(" ".join(text(one, 10 * SHOWN).split()), SHOWN) for one in (spot.before, spot.after, message)
+        shorten(" ".join(text(side, 10 * SHOWN).split()), SHOWN) for side in (spot.before, spot.after, message)
     )
     fields = {"rule": rule, "honest": honest, "weight": weight, "path": text(spot.path, LONGEST_PATH), "line": spot.line}
     return Finding.model_validate({**fields, "before": before, "after": after, "message": message_text})
@@ -38,24 +38,25 @@ def finding(rule: str, honest: str, weight: Weight, spot: Spot, message: str) ->
 NAMED = 3
 
 
-def some(names: Sequence[str], of: int | None = None, most: int = NAMED) -> str:
+def join_some(names: Sequence[str], total: int | None = None, most: int = NAMED) -> str:
     """Join the first names; `of`: total number, if only the first are given."""
     shown = names[:most]
-    more = (len(names) if of is None else of) - len(shown)
+    more = (len(names) if total is None else total) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def findings_that_block(findings: Iterable[Finding]) -> str:
+def describe_blocking(findings: Iterable[Finding]) -> str:
     """Describe blocking findings; empty if there are none."""
-    return some([f"{found.message} ({found.rule}, {found.where})" for found in findings if found.weight is Weight.BLOCK])
+    blocking = [hit for hit in findings if hit.weight is Weight.BLOCK]
+    return join_some([f"{hit.message} ({hit.rule}, {hit.where})" for hit in blocking])
 
 
-def no_test_ran_in(checks: Sequence[str]) -> str:
+def describe_checks_without_tests(checks: Sequence[str]) -> str:
     """Describe passing checks that ran no test; empty if there are none."""
-    return f"no test ran in {some(checks)}: a check that passes without one shows nothing" if checks else ""
+    return f"no test ran in {join_some(checks)}: a check that passes without tests proves nothing" if checks else ""
 
 
-def processes_left(evidence: Evidence) -> str:
+def describe_survivors(evidence: Evidence) -> str:
     """Describe the agent's processes that could not be ended: they may change files or act as servers during the checks."""
     left = evidence.execution.call.survivors
     return f"processes that the agent started are still running: {format_survivors(left)}" if left else ""
@@ -63,10 +64,10 @@ def processes_left(evidence: Evidence) -> str:
 
 # --- links to targets outside of the repository ---------------------------------------------------------------------------------
 
-_CONTENT = "Commit the file itself: a link out of the repository leads nowhere on another machine, and to whatever lies there."
+_CONTENT = "Commit the file itself: on another machine, a link out of the repository is broken or leads to an unrelated file."
 
 
-def link_outside(path: str, target: str) -> Iterator[Finding]:
+def find_outside_link(path: str, target: str) -> Iterator[Finding]:
     """Yield a blocking finding for a link to a target outside of the repository, which is not part of the work."""
     if isabs(target) or normpath(join(dirname(path), target)).split("/")[0] == "..":
         yield finding(
@@ -76,7 +77,7 @@ def link_outside(path: str, target: str) -> Iterator[Finding]:
 
 # --- markers of unresolved merge conflicts ----------------------------------------------------------------------------------
 
-_HONEST = "Merge what both sides wanted, take the markers out, and let tests show that both hold."
+_HONEST = "Merge the intent of both sides, remove the markers, and prove both with tests."
 _MARKER = re.compile(r"<{7} \S.*|>{7} (?:\S*[0-9a-f]{7}\S*|HEAD|refs/\S+)(?: .*)?")
 """Marker with the name that git appends: seven signs alone may be a heading, and quoted mail looks like the second."""
 

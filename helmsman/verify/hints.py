@@ -20,8 +20,8 @@ from helmsman.records.checks import Finding, Weight
 from helmsman.texts import plural
 from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.findings import Spot, finding, some
-from helmsman.verify.touched import Touched, tables
+from helmsman.verify.findings import Spot, finding, join_some
+from helmsman.verify.touched import ChangedPaths, file_roles
 
 KEPT, OF_ONE_RULE = 30, 10
 _DATA = re.compile(r".*\.(?:json|csv|tsv|ya?ml|toml|txt|xml|ini|dat)")
@@ -48,7 +48,7 @@ class Change:
     """A diff and the context needed to interpret it."""
 
     diff: TreeDiff
-    kinds: Touched  # its paths by their role in the checks
+    kinds: ChangedPaths  # its paths by their role in the checks
     tests: Mapping[str, str] = field(default_factory=dict[str, str])
     """Texts of unchanged test files by path, as far as read."""
     protected: tuple[str, ...] = ()  # glob patterns of what the operator protects
@@ -97,9 +97,9 @@ def hints(change: Change) -> tuple[Finding, ...]:
     return tuple(found[:KEPT])
 
 
-def weigh(found: Iterable[Finding], config: InvariantsConfig) -> tuple[Finding, ...]:
+def weigh(findings: Iterable[Finding], config: InvariantsConfig) -> tuple[Finding, ...]:
     """Sort blocking findings first; findings in files that the operator allows to change become hints."""
-    weighed = (hit.model_copy(update={"weight": Weight.HINT}) if matches_any(hit.path, config.allow) else hit for hit in found)
+    weighed = (hit.model_copy(update={"weight": Weight.HINT}) if matches_any(hit.path, config.allow) else hit for hit in findings)
     return tuple(sorted(weighed, key=lambda hit: hit.weight is not Weight.BLOCK)[:KEPT])
 
 
@@ -108,12 +108,12 @@ def weigh(found: Iterable[Finding], config: InvariantsConfig) -> tuple[Finding, 
 
 def _find_skipped(change: Change) -> Found:
     for file, before, after in change.of_tests:
-        known = {test.name for test in before.tests if test.skipped}
-        new = [test for test in after.tests if test.skipped and test.name not in known]
+        skipped_before = {test.name for test in before.tests if test.skipped}
+        new = [test for test in after.tests if test.skipped and test.name not in skipped_before]
         yield from (_hint(file, test.line, f"{test.name} is skipped") for test in new)
         inside = [range(test.line - 1, test.last + 1) for test in after.tests]
-        outside = (one for one in _new_places(before.skips, after.skips) if not any(one.line in lines for lines in inside))
-        yield from (_hint(file, one.line, "tests are skipped", one.text) for one in outside)
+        outside = (place for place in _new_places(before.skips, after.skips) if not any(place.line in lines for lines in inside))
+        yield from (_hint(file, place.line, "tests are skipped", place.text) for place in outside)
 
 
 def _find_gone(change: Change) -> Found:
@@ -122,7 +122,7 @@ def _find_gone(change: Change) -> Found:
     now = {_bare_name(test) for _, test in are}
     gone = ((file, test) for file, test in were if _bare_name(test) not in now)
     for file, test in islice(gone, max(len(were) - len(are), 0)):
-        yield Spot(file.path, test.line), f"{test.name} is gone"
+        yield Spot(file.path, test.line), f"{test.name} was removed"
 
 
 def _bare_name(test: Test) -> str:
@@ -135,22 +135,25 @@ def _find_fewer_assertions(change: Change) -> Found:
         earlier = {test.name: test.assertions for test in before.tests}
         for test in after.tests:
             if test.assertions < earlier.get(test.name, 0):
-                yield _hint(file, test.line, f"{test.name} asserts {test.assertions} times, and did {earlier[test.name]} times")
+                yield _hint(
+                    file, test.line, f"{test.name} has {plural(test.assertions, 'assertion')}; it had {earlier[test.name]}"
+                )
         yield from (
-            _hint(file, one.line, "it passes whatever the code does", one.text)
-            for one in _new_places(before.places("idle"), after.places("idle"))
+            _hint(file, place.line, "this assertion passes whatever the code does", place.text)
+            for place in _new_places(before.places("idle"), after.places("idle"))
         )
 
 
 def _find_doubles(change: Change) -> Found:
     """Yield doubles of a source that this work changes, by its name."""
     stems = {basename(file.path).partition(".")[0] for file, _, _ in change.sides if is_source(file.path)}
-    words = {stem: re.compile(rf"(?<![^\W_]){re.escape(stem)}(?![^\W_])") for stem in stems if len(stem) >= _SHORTEST_STEM}
+    patterns = {stem: re.compile(rf"(?<![^\W_]){re.escape(stem)}(?![^\W_])") for stem in stems if len(stem) >= _SHORTEST_STEM}
     for file, before, after in change.of_tests:
-        for one in _new_places(before.doubles, after.doubles):
-            for stem, word in words.items():
-                if word.search(one.text):
-                    yield _hint(file, one.line, f"{stem} is replaced by a double, though it is what the goal changes", one.text)
+        for place in _new_places(before.doubles, after.doubles):
+            for stem, pattern in patterns.items():
+                if pattern.search(place.text):
+                    message = f"{stem} is replaced by a test double, although the work changes it"
+                    yield _hint(file, place.line, message, place.text)
 
 
 # --- source and settings ----------------------------------------------------------------------------------------------
@@ -161,15 +164,15 @@ def _find_suppressions(change: Change) -> Found:
     if all(only_runs_tests(command) for command in change.commands):
         return
     for file, before, after in change.sides:
-        for one in _new_places(before.suppressions, after.suppressions):
-            yield _hint(file, one.line, "a checker is suppressed", one.text)
+        for place in _new_places(before.suppressions, after.suppressions):
+            yield _hint(file, place.line, "a checker's warning is suppressed", place.text)
 
 
 def _find_settings(change: Change) -> Found:
     """Yield changes to the loop's configuration and files that checks run; of other settings, those that select tests or hide
     failures.
     """
-    table = tables()
+    table = file_roles()
     remaining = {file.path for file in change.diff if file.after is not None}
     for file in change.diff:
         done = _STATUS.get(file.status, "changed")
@@ -179,16 +182,14 @@ def _find_settings(change: Change) -> Found:
         elif matches_any(file.path, table["ci"]):
             if file.after is None and not any(matches_any(path, table["ci"]) for path in remaining):
                 yield _first_change(file), f"{file.path} configured continuous integration and was removed"
-            yield from (
-                _hint(file, at, f"a failure passes in {file.path}", text) for at, text in added if _HIDES_FAILURE.search(text)
-            )
+            yield from (_hint(file, at, f"{file.path} hides failures", text) for at, text in added if _HIDES_FAILURE.search(text))
         elif file.path in change.kinds.settings:
             # a script or recipe of a check, not what a runner reads by itself
             if not matches_any(file.path, (*table["governors"], *table["checkers"], *table["shared"])):
-                yield _first_change(file), f"{file.path} is what a check runs and was {done}"
+                yield _first_change(file), f"{file.path} is run by a check and was {done}"
             else:
-                found = ((at, text) for at, text in added if _HIDES_FAILURE.search(text) or _SELECTS_TESTS.search(text))
-                yield from (_hint(file, at, f"{file.path} picks tests or results", text) for at, text in found)
+                matching = ((at, text) for at, text in added if _HIDES_FAILURE.search(text) or _SELECTS_TESTS.search(text))
+                yield from (_hint(file, at, f"{file.path} selects tests or hides failures", text) for at, text in matching)
 
 
 def _find_overlap(change: Change) -> Found:
@@ -199,27 +200,32 @@ def _find_overlap(change: Change) -> Found:
             values = _values_in(file, now, frozenset(line.number for line in file.added)) - _values_in(file, was, None)
             new |= {file: values} if _FEWEST <= len(values) <= _MOST else {}
     new_values = {value for values in new.values() for value in values}
-    known = ((source.path, source.text) for _, source, _ in change.of_tests)
-    relevant = (file for file in (*known, *change.tests.items()) if new_values and any(value in file[1] for value in new_values))
+    changed_tests = ((source.path, source.text) for _, source, _ in change.of_tests)
+    relevant = (
+        file for file in (*changed_tests, *change.tests.items()) if new_values and any(value in file[1] for value in new_values)
+    )
     expected: set[str] = set()
     for source in (_parse_source(*file) for file in relevant):  # in assertions and in the tables of tests
-        lines = {line for one in source.places("assertion") for line in range(one.line, one.last + 1)}
+        lines = {line for place in source.places("assertion") for line in range(place.line, place.last + 1)}
         lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
-        expected |= {one.text for one in source.places("literal") if one.line in lines and _DISTINCTIVE.fullmatch(one.text)}
+        expected |= {
+            place.text for place in source.places("literal") if place.line in lines and _DISTINCTIVE.fullmatch(place.text)
+        }
     for file, values in new.items():
         both = sorted(values & expected)
         if len(both) >= _FEWEST and len(both) >= _SHARE * len(values):
-            yield _first_change(file), f"{plural(len(both), 'value')} that tests expect came into {file.path}: {some(both)}"
+            message = f"{file.path} now contains {plural(len(both), 'value')} that tests expect: {join_some(both)}"
+            yield _first_change(file), message
 
 
 def _values_in(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set[str]:
     if source.language:
-        found = ((one.text, one.line) for one in source.places("literal"))
+        values = ((one.text, one.line) for one in source.places("literal"))
     elif _DATA.fullmatch(file.path):
-        found = ((word, at) for at, line in enumerate(source.text.split("\n"), 1) for word in _WORD.findall(line))
+        values = ((word, at) for at, line in enumerate(source.text.split("\n"), 1) for word in _WORD.findall(line))
     else:
         return set()
-    return {text for text, line in found if (lines is None or line in lines) and _DISTINCTIVE.fullmatch(text)}
+    return {text for text, line in values if (lines is None or line in lines) and _DISTINCTIVE.fullmatch(text)}
 
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
@@ -232,10 +238,10 @@ def _parse_source(path: str, text: str) -> Source:
 
 def _new_places(before: Iterable[Place], after: Iterable[Place]) -> Iterator[Place]:
     """Yield places whose text occurred less often before."""
-    known = Counter(place.text for place in before)
+    counts = Counter(place.text for place in before)
     for place in after:
-        known[place.text] -= 1
-        if known[place.text] < 0:
+        counts[place.text] -= 1
+        if counts[place.text] < 0:
             yield place
 
 
@@ -250,13 +256,13 @@ def _first_change(file: FileDiff) -> Spot:
 
 
 _STATUS = {"A": "added", "D": "deleted", "R": "renamed"}
-_RESTORE = "Put the file back as it was and change the work so that it passes."
+_RESTORE = "Restore the file and make the work pass without changing it."
 HINTS = (
-    Hint("tests.skipped", "Make the test pass, or say in a commit why it cannot run.", _find_skipped),
-    Hint("tests.gone", "Keep the test, or say in a commit why what it says no longer holds.", _find_gone),
-    Hint("assertions", "Have the test assert what it did.", _find_fewer_assertions),
-    Hint("doubles", "Test the code itself.", _find_doubles),
-    Hint("suppressions", "Change the code so that the checker has nothing to say.", _find_suppressions),
-    Hint("settings", "Leave what judges the work as it was, unless the goal asks for the change.", _find_settings),
+    Hint("tests.skipped", "Make the test pass, or explain in a commit message why it cannot run.", _find_skipped),
+    Hint("tests.gone", "Keep the test, or explain in a commit message why it no longer applies.", _find_gone),
+    Hint("assertions", "Restore the test's assertions.", _find_fewer_assertions),
+    Hint("doubles", "Test the real code.", _find_doubles),
+    Hint("suppressions", "Fix the code so that the checker passes.", _find_suppressions),
+    Hint("settings", "Leave tests, checks and their settings unchanged, unless the goal asks for the change.", _find_settings),
     Hint("overlap", "Compute results from the input instead of looking them up.", _find_overlap),
 )

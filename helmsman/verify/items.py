@@ -17,7 +17,7 @@ from helmsman.records.checks import CheckResult, Judgement, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.state import LoopState
-from helmsman.verify.findings import findings_that_block, no_test_ran_in, processes_left, some
+from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, describe_survivors, join_some
 
 ITEM = "plan."  # prefix of the criterion id for an item
 LONGEST_CRITERION = 4_000
@@ -30,7 +30,7 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
     if item is None:
         return None
     if evidence.execution.plan and evidence.execution.plan.kept:
-        why = "the plan was made anew; its items are proven from the next iteration on"
+        why = "the plan was regenerated; its items can be proven from the next iteration on"
         return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
     missing = tuple(filter(None, _reasons_against(state, evidence, item)))
     proof = ItemProof(item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.needs_checks)
@@ -41,8 +41,8 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
     noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
     is_claimed = noted or evidence.claims.wants_to_finish or any(refers_to(line, item.id, item.title) for line in claimed)
     how_to_show = (
-        f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a line"
-        f" `{item.id}: done` in the notes, so that somebody looks at it"
+        f"nothing shows that it is done: add a test that names `{item.id}` and fails without the change, or the"
+        f" line `{item.id}: done` to the notes to have it reviewed"
     )
     return proof.model_copy(
         update={"proven": False, "missing": (NO_EVIDENCE if is_claimed else how_to_show,), "needs_word": is_claimed}
@@ -74,25 +74,25 @@ def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
 
 def criteria_of_doubts(changed: Sequence[str], looked_up: Sequence[str]) -> tuple[CriterionConfig, ...]:
     """Return the judge's criteria if the start's tests fail on the new source, and if answers look hard-coded."""
-    of_tests = render("judge_changed_tests", found=some(changed)) if changed else ""
-    of_answers = render("judge_looked_up", found=some(looked_up)) if looked_up else ""
+    of_tests = render("judge_changed_tests", found=join_some(changed)) if changed else ""
+    of_answers = render("judge_looked_up", found=join_some(looked_up)) if looked_up else ""
     asked = (("changed.tests", of_tests), ("looked.up", of_answers))
     return tuple(CriterionConfig(id=name, text=text[:LONGEST_CRITERION]) for name, text in asked if text)
 
 
-def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:
+def apply_judgement(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:
     """Apply the judge's verdict to a proof."""
-    verdict = next((one for one in judgement.criteria if one.criterion == criterion.id), None)
+    verdict = next((verdict for verdict in judgement.criteria if verdict.criterion == criterion.id), None)
     if verdict is not None and verdict.met:
-        return taken_as_proven(proof)
+        return mark_proven(proof)
     if verdict is not None and verdict.cannot_tell:
         why = f"the judge cannot tell whether it is done: {verdict.reason}"
         return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": True})
-    why = f"the judge does not see it done: {verdict.reason if verdict else judgement.cause}"
+    why = f"the judge finds it not done: {verdict.reason if verdict else judgement.cause}"
     return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": False})
 
 
-def taken_as_proven(proof: ItemProof) -> ItemProof:
+def mark_proven(proof: ItemProof) -> ItemProof:
     """Mark an item as proven by the missing confirmation."""
     return proof.model_copy(update={"proven": True, "missing": (), "needs_word": False})
 
@@ -103,12 +103,12 @@ def taken_as_proven(proof: ItemProof) -> ItemProof:
 def _reasons_against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[str]:
     """Yield the reasons against an item, with empty strings for those that do not apply."""
     yield "" if evidence.checks else f"the agent's call ended as {evidence.execution.call.outcome}, so nothing was checked"
-    yield findings_that_block(evidence.findings)
-    yield processes_left(evidence)
+    yield describe_blocking(evidence.findings)
+    yield describe_survivors(evidence)
     yield _check_own(evidence, item)
     yield _check_failures(state, evidence, item)
     if not item.check:
-        yield no_test_ran_in(evidence.since_start.without_test if evidence.since_start else ())
+        yield describe_checks_without_tests(evidence.since_start.without_test if evidence.since_start else ())
         earlier = state.plan.changed and state.plan.now == item.id
         changed = item.verify or earlier or evidence.execution.change.files_changed > 0
         yield "" if changed else "no change was made for it"
@@ -138,9 +138,9 @@ def _check_failures(state: LoopState, evidence: Evidence, item: PlanItem) -> str
     if item.check and state.checks is not None:
         floors = (state.plan.floor or failure_floor(state.best_checks), failure_floor(state.checks))
         failing = tuple(result for result in failing if any(_is_worse(floor.get(result.command, -1), result) for floor in floors))
-        return f"it made something worse: {some([result.name for result in failing])}" if failing else ""
+        return f"it made checks worse: {join_some([result.name for result in failing])}" if failing else ""
     return (
-        f"{checks_fail(len(failing), len(evidence.checks.results))}: {some([result.name for result in failing])}"
+        f"{checks_fail(len(failing), len(evidence.checks.results))}: {join_some([result.name for result in failing])}"
         if failing
         else ""
     )

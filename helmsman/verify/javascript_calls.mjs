@@ -31,7 +31,7 @@ function call(holder, made, args) {
   }
 }
 
-function told([kind, value]) {
+function describe([kind, value]) {
   if (kind !== "value") return [kind, value];
   const holds = value !== null && typeof value === "object" ? value : {};
   if (typeof value === "function" || typeof holds.then === "function" || typeof holds.next === "function") return ["unclear", ""];
@@ -56,7 +56,7 @@ async function answers({ module, name, own, near }) {
     const made = name ? holder[name] : loaded.default;
     const given = own.map(([args, expected]) => [call(holder, made, args), expected]);
     const right = given.filter(([outcome, expected]) => isRight(outcome, expected)).length;
-    return [right, given.map(([outcome]) => told(outcome)), near.map((args) => told(call(holder, made, args)))];
+    return [right, given.map(([outcome]) => describe(outcome)), near.map((args) => describe(call(holder, made, args)))];
   } catch {
     return null;
   }

@@ -31,10 +31,10 @@ _LOOKUP_ERRORS = frozenset(
 )
 """Errors of a missing table entry. Others may come from validation of a text, which neighbouring inputs fail."""
 FORGED = {
-    "equal": "gives an object of type {} that equals whatever it is compared with",
+    "equal": "returns an object of type {} that equals everything it is compared with",
     "ends": "ends the process with os._exit, so that no test after it can fail",
-    "hook": "comes with a sys.excepthook of its own, which decides how a failing test program ends",
-    "again": "gives {} for an input of its tests when it is called once more",
+    "hook": "replaces sys.excepthook, which decides how a failing test program ends",
+    "again": "returns {} for an input of its tests when called again",
 }
 _EMPTY_VALUES = frozenset({"None", "null", "undefined"})
 _DANGEROUS = re.compile(r"[/\\~]|^\.|://")
@@ -49,23 +49,23 @@ class Answers(NamedTuple):
     near: tuple[tuple[str, str], ...]
 
 
-def calls_beside(cases: Mapping[Function, Sequence[Case]], literals: Sequence[Any]) -> list[Calls]:
+def select_calls(cases: Mapping[Function, Sequence[Case]], literals: Sequence[Any]) -> list[Calls]:
     """Return the functions worth a run: at least two expected answers, and enough neighbouring calls.
 
     `literals`: values in the changed source.
     """
-    found: list[Calls] = []
-    known = {repr(literal) for literal in literals} | {literal for literal in literals if isinstance(literal, str)}
+    selected: list[Calls] = []
+    in_source = {repr(literal) for literal in literals} | {literal for literal in literals if isinstance(literal, str)}
     for function, own in cases.items():
         near = tuple(islice(_neighbouring_inputs(own, literals), MOST_CALLS))
         answers = {repr(case.expected) for case in own if case.expected is not ANY}
         if len(answers) > 1 and len(near) >= FEWEST:
-            hard_coded = tuple(case for case in own if _is_hard_coded(case, known))
-            found.append(Calls(function, tuple(own[:MOST_CALLS]), near, hard_coded if len(hard_coded) < len(own) else ()))
-    return found
+            hard_coded = tuple(case for case in own if _is_hard_coded(case, in_source))
+            selected.append(Calls(function, tuple(own[:MOST_CALLS]), near, hard_coded if len(hard_coded) < len(own) else ()))
+    return selected
 
 
-def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, written: Written = repr) -> str:
+def describe_lookup(calls: Calls, answers: Answers, at_start: Answers | None = None, written: Written = repr) -> str:
     """Return the suspicion about a function as a clause; empty if there is none. `at_start`: answers before the work."""
     title = calls.function.title
     # behaviour of no honest function, unless it existed before the work
@@ -81,16 +81,16 @@ def looked_up(calls: Calls, answers: Answers, at_start: Answers | None = None, w
     outcomes = set(counted)
     hard_coded = [case for case in calls.named if ("value", written(case.expected)) not in outcomes]
     if hard_coded and len({text for kind, text in outcomes if kind == "value"}) >= COMPUTED:
-        return f"{title} names the input and the answer of a test: {_join_calls(calls, hard_coded, written)}"
+        return f"{title} contains the input and the answer of a test: {_join_calls(calls, hard_coded, written)}"
     only_empty = all(kind == "error" or text in _EMPTY_VALUES for kind, text in outcomes)
     takes_only_texts = all(isinstance(value, str) for args, kwargs in calls.near for value in (*args, *kwargs.values()))
     validates = takes_only_texts and all(kind == "error" and text not in _LOOKUP_ERRORS for kind, text in outcomes)
     if not (len(outcomes) == 1 or only_empty) or outcomes & set(answers.own) or validates:
         return ""
     kind, text = counted[0]
-    answer = "nothing" if len(outcomes) > 1 else f"a {text}" if kind == "error" else clean(text)
+    answer = "returns nothing" if len(outcomes) > 1 else f"raises {text}" if kind == "error" else f"returns {clean(text)}"
     examples = ", ".join(_format_call(calls.function, *values, written) for values in calls.near[:SHOWN])
-    return f"{title} gives {answer} for each of {len(counted)} inputs beside those of its tests: {examples}"
+    return f"{title} {answer} for each of {len(counted)} inputs near those of its tests: {examples}"
 
 
 def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str:
@@ -101,28 +101,28 @@ def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str
     if not answers.right:
         is_constant = len({*answers.own, *answers.near}) == 1 and kind == "value"
         inputs = _join_calls(calls, calls.own, written)
-        clause = f"gives {clean(text)} where no test runner calls it, also for what tests ask: {inputs}"
+        clause = f"returns {clean(text)} when called outside of a test runner, even for inputs of its tests: {inputs}"
         return f"{calls.function.title} {clause}" if is_constant else ""
     pairs = zip(calls.own, answers.own, strict=False)
     different = [(case, text) for case, (kind, text) in pairs if kind == "value" and text != written(case.expected)]
     if len(different) != len(calls.own) - answers.right:  # values may be equal and written differently
         return ""
     case, text = different[0]
-    return f"{calls.function.title} gives {clean(text)} where no test calls it: {_join_calls(calls, [case], written)}"
+    return f"{calls.function.title} returns {clean(text)} when called outside of its tests: {_join_calls(calls, [case], written)}"
 
 
 def _join_calls(calls: Calls, cases: Sequence[Case], written: Written) -> str:
     return ", ".join(_format_call(calls.function, case.args, case.kwargs, written) for case in cases[:SHOWN])
 
 
-def _is_hard_coded(case: Case, known: Collection[str]) -> bool:
+def _is_hard_coded(case: Case, in_source: Collection[str]) -> bool:
     """Whether the source names input and answer, and they identify the case: not `if n % 3 == 0: return "Fizz"`."""
-    if not _is_distinctive(case.expected) or repr(case.expected) not in known:
+    if not _is_distinctive(case.expected) or repr(case.expected) not in in_source:
         return False
     values = (*case.args, *case.kwargs.values())
     leaves = list(_leaves(values))
     is_distinctive = any(map(_is_distinctive, leaves)) or len(leaves) >= TELLING_LEAVES
-    return repr(values) in known or (is_distinctive and all(repr(one) in known for one in leaves))
+    return repr(values) in in_source or (is_distinctive and all(repr(one) in in_source for one in leaves))
 
 
 def _is_distinctive(value: Any) -> bool:
@@ -150,13 +150,13 @@ def read_answers(result: CheckResult, mark: str) -> list[Answers | None]:
         return []
 
 
-def _read_pairs(found: Sequence[tuple[object, object]]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(kind), str(text)) for kind, text in found)
+def _read_pairs(pairs: Sequence[tuple[object, object]]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(kind), str(text)) for kind, text in pairs)
 
 
 def _format_call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Written) -> str:
-    words = (*map(written, args), *(f"{name}={written(value)}" for name, value in kwargs.items()))
-    return clean(f"{function.title}({', '.join(words)})")[:80]
+    arguments = (*map(written, args), *(f"{name}={written(value)}" for name, value in kwargs.items()))
+    return clean(f"{function.title}({', '.join(arguments)})")[:80]
 
 
 # --- inputs near those of the tests ---------------------------------------------------------------------------------
@@ -182,7 +182,8 @@ def _alternate(*each: Iterator[Values]) -> Iterator[Values]:
 
 def _vary_argument(case: Case, place: int | str, literals: Sequence[Any]) -> Iterator[Values]:
     old = case.args[place] if isinstance(place, int) else case.kwargs[place]
-    alike = (one for one in literals if type(one) is type(old) and not (isinstance(one, str) and _DANGEROUS.search(one)))
+    same_type = (literal for literal in literals if type(literal) is type(old))
+    alike = (literal for literal in same_type if not (isinstance(literal, str) and _DANGEROUS.search(literal)))
     for new in chain(neighbours(old), alike):
         if isinstance(place, int):
             yield (*case.args[:place], new, *case.args[place + 1 :]), case.kwargs

@@ -36,7 +36,7 @@ def asks_for_tests(goal: str) -> bool:
     return _ASKS_FOR_TESTS.search(goal) is not None
 
 
-def in_question(state: LoopState, evidence: Evidence) -> bool:
+def may_be_done(state: LoopState, evidence: Evidence) -> bool:
     """Whether the work may count as done and should be compared with the start: nothing fails, and completion is requested.
 
     A plan requests it when nothing is left, its current item by being worked on, and test-only iterations at their limit.
@@ -52,7 +52,7 @@ def in_question(state: LoopState, evidence: Evidence) -> bool:
 def may_complete(state: LoopState, evidence: Evidence) -> bool:
     """Whether this iteration could be the last: the plan has at most the current item left."""
     hand = evidence.plan
-    return in_question(state, evidence) and (hand is None or hand.remaining <= 1)
+    return may_be_done(state, evidence) and (hand is None or hand.remaining <= 1)
 
 
 def needs_test(state: LoopState, evidence: Evidence) -> bool:
@@ -65,13 +65,13 @@ def needs_test(state: LoopState, evidence: Evidence) -> bool:
     return due and not state.config.judge.criteria and not follows_plan
 
 
-def start_run_due(state: LoopState, evidence: Evidence) -> bool:
+def needs_start_run(state: LoopState, evidence: Evidence) -> bool:
     """Whether to run the work's tests on the start's source: a test is needed, or may prove an item."""
     item = evidence.plan.item if evidence.plan else None
     return needs_test(state, evidence) or (item is not None and not item.check and not item.verify)
 
 
-def overlaid(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...]:
+def select_overlay(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...]:
     """Return the added or changed paths to copy onto the start's source: tests and test support."""
     patterns = (*config.invariants.protect, *config.invariants.trusted)
     return tuple(
@@ -84,22 +84,23 @@ def overlaid(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...]:
     )
 
 
-def not_collected(paths: Iterable[str], failing: Sequence[str]) -> tuple[str, ...]:
+def unloaded_files(paths: Iterable[str], failing: Sequence[str]) -> tuple[str, ...]:
     """Return test files that fail to load, by the names of failing tests: what they import does not exist yet."""
     unloaded = [name for name in failing if "::" not in name]
     return tuple(path for path in paths if any(path in name for name in unloaded))
 
 
-def shown_by(report: CheckReport, start: CheckReport) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def failures_on_start(report: CheckReport, start: CheckReport) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return names of checks that pass on the work and fail on the start, and of the tests that fail there.
 
     A check that timed out, could not run or is flaky on the start shows nothing.
     """
     passing = {result.command for result in report.results if result.passed and not result.ran_no_test}
-    failing = [one for one in start.failures if one.command in passing and not (one.timed_out or one.error or one.is_flaky)]
-    tests = (name for one in failing if one.counts for name in one.counts.failing)
+    conclusive = (result for result in start.failures if not (result.timed_out or result.error or result.is_flaky))
+    failing = [result for result in conclusive if result.command in passing]
+    tests = (name for result in failing if result.counts for name in result.counts.failing)
     names = {result.command: result.name for result in report.results}
-    return tuple(names[one.command] for one in failing), tuple(dict.fromkeys(tests))
+    return tuple(names[result.command] for result in failing), tuple(dict.fromkeys(tests))
 
 
 # --- mutants: small mistakes in added lines, which good tests detect. Python only. ----------------------------------------
@@ -122,7 +123,7 @@ class Mutant(NamedTuple):
     text: str
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         return f"{self.path}:{self.line}: {self.what}"
 
 
@@ -132,30 +133,31 @@ def mutants_of(path: str, text: str, lines: Sequence[int]) -> list[Mutant]:
         ast.parse(text)
     except _INVALID:
         return []
-    line_set, found, data = set(lines), dict[int, Mutant](), text.encode(errors="replace")
+    line_set, mutants, data = set(lines), dict[int, Mutant](), text.encode(errors="replace")
     places = [(kind, node) for match in query_matches(path, text, "python_mutants") for kind, (node, *_) in match.items()]
     ranked = [(node if kind == "constant" or node.parent is None else node.parent, kind, node) for kind, node in places]
     for outer, kind, node in sorted(ranked, key=lambda one: (one[0].start_byte, -one[0].end_byte)):  # outermost first
         line = outer.start_point.row + 1
-        if line in line_set and line not in found and (change := _mutate(kind, node)):
-            what, new = change
+        if line in line_set and line not in mutants and (change := _mutate(kind, node)):
+            description, new = change
             changed = data[: node.start_byte] + new.encode() + data[node.end_byte :]
-            found[line] = Mutant(path, line, what, changed.decode())
-    return [found[line] for line in sorted(found)]
+            mutants[line] = Mutant(path, line, description, changed.decode())
+    return [mutants[line] for line in sorted(mutants)]
 
 
-def chosen(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
+def sample_mutants(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
     """Select at most `most` mutants, evenly spread."""
     step = max(len(mutants) / most, 1) if most else 1
     return [mutants[int(number * step)] for number in range(min(most, len(mutants)))]
 
 
-def wilson(found: int, of: int) -> tuple[float, float]:
+def wilson_interval(hits: int, total: int) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a proportion."""
-    if not of:
+    if not total:
         return 0.0, 1.0
-    share, size = found / of, 1 + Z * Z / of
-    middle, half = (share + Z * Z / (2 * of)) / size, Z * sqrt(share * (1 - share) / of + Z * Z / (4 * of * of)) / size
+    share, size = hits / total, 1 + Z * Z / total
+    middle = (share + Z * Z / (2 * total)) / size
+    half = Z * sqrt(share * (1 - share) / total + Z * Z / (4 * total * total)) / size
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 

@@ -22,16 +22,16 @@ from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRu
 from helmsman.records.control import MOST_NAMES, IterationSummary
 from helmsman.records.verification import MOST_CASES, Case, Consequence, OutcomeName, OutcomeTable
 from helmsman.texts import plural
-from helmsman.verify.commands import path_of, simple_commands
+from helmsman.verify.commands import path_in_repository, simple_commands
 from helmsman.verify.findings import Spot, finding
-from helmsman.verify.touched import Touched
+from helmsman.verify.touched import ChangedPaths
 
 CaseState = Literal["red", "green", "gone", "unknown"]
 ANY = "red green gone unknown"
 CASES: tuple[tuple[str, str, str, str, OutcomeName, Consequence, str], ...] = (
     # base, head, base's tests on the head, head's tests on the base; outcome, consequence, reason
     ("red", "green gone", "red", ANY, "CHANGED", "fails",
-     "was red on {base} and passes only as the test was changed: {base}'s test fails on {head}'s source"),
+     "failed on {base} and passes only because the test was changed: {base}'s test fails on {head}'s source"),
     (ANY, "green gone", "red", ANY, "CHANGED", "asks",
      "{base}'s test fails on {head}'s source: what it expects was changed"),
     ("red", "red", ANY, ANY, "FAIL_TO_FAIL", "reported", "fails on {base} as well"),
@@ -41,7 +41,7 @@ CASES: tuple[tuple[str, str, str, str, OutcomeName, Consequence, str], ...] = (
     (ANY, "green", ANY, "red", "FAIL_TO_PASS", "proves",
      "is new or changed: fails on {base}'s source, passes on {head}"),
     ("gone", "green", ANY, "green", "PASS_TO_PASS", "reported",
-     "is new and passes on {base}'s source as well, so it shows nothing of the change"),
+     "is new and passes on {base}'s source as well, so it does not prove the change"),
     (ANY, "gone", ANY, ANY, "GONE", "reported", "was not collected or was skipped on {head}"),
     ("green", "green", ANY, ANY, "PASS_TO_PASS", "nothing", "passes on {base} and on {head}"),
 )  # fmt: skip
@@ -115,10 +115,10 @@ def outcome_table(
         if not (with_tests.ended or with_tests is NOT_RUN or with_tests.failing):
             with_tests = RunCases(frozenset({own.name}), ended=False)
         runs = (at_base, _head_cases(own, base, place), with_tests, _cases_at(on_base, place, own.name))
-        found = list(_match_cases(own, runs, names))
-        passing_named = sum(runs[1].state_of(case.name) == "green" for case in found)
+        matched = list(_match_cases(own, runs, names))
+        passing_named = sum(runs[1].state_of(case.name) == "green" for case in matched)
         unnamed += max(0, (own.counts.passed if own.counts else 0) - passing_named)
-        cases += found
+        cases += matched
     order = "fails", "asks", "proves", "reported", "nothing"
 
     def rank(case: Case) -> tuple[bool, int]:
@@ -168,10 +168,10 @@ def _match_cases(own: CheckResult, runs: Sequence[RunCases], names: Names) -> It
 
 RULE, FEWER = "trusted.expectations", "trusted.fewer"
 _PUT_BACK = (
-    "Put the test back as it was when the loop began and make the source pass it. Where the goal itself asks for another result"
-    " there, say so and let a person except the file."
+    "Restore the test as it was at the start and make the source pass it. If the goal asks for another result, say so and let a"
+    " person exempt the file."
 )
-_KEEP = "Keep the tests that were there, or say in a commit why they are no longer needed."
+_KEEP = "Keep the existing tests, or explain in a commit message why they are no longer needed."
 _ASKS_FOR_CHANGE = (
     r"\b(?:adapt|adjust|change|delete|drop|edit|migrate|move|remove|rename|replace|rewrite|update)\w*\b[^.!?\n]{0,80}"
 )
@@ -189,7 +189,7 @@ class Outcomes(NamedTuple):
 
 
 def tests_of_start(
-    changed: Touched, base: Collection[str], checks: Sequence[CheckConfig], config: InvariantsConfig
+    changed: ChangedPaths, base: Collection[str], checks: Sequence[CheckConfig], config: InvariantsConfig
 ) -> tuple[str, ...]:
     """Return the changed paths that judge the work, for the caller to restore.
 
@@ -198,9 +198,9 @@ def tests_of_start(
     protected = [path for path in changed.source if _is_protected([path], config)]
     judging = [path for path in (*changed.judging, *protected) if not matches_any(path, config.allow)]
     parts = (path.split("/") for path in base)
-    existing = {".", *("/".join(one[:depth]) for one in parts for depth in range(1, len(one) + 1))}
-    words = ((one, word) for check in checks for one in simple_commands(check.command) for word in one.words if word)
-    paths = {path_of(one, word.partition("::")[0]) for one, word in words}
+    existing = {".", *("/".join(names[:depth]) for names in parts for depth in range(1, len(names) + 1))}
+    words = ((command, word) for check in checks for command in simple_commands(check.command) for word in command.words if word)
+    paths = {path_in_repository(command, word.partition("::")[0]) for command, word in words}
     missing_at_start = [
         path for path in paths if path and path not in existing
     ]  # paths that checks name and that did not exist at the start
@@ -230,25 +230,24 @@ def outcomes(
     on_start: CheckReport | None = None,
 ) -> Outcomes:
     """Weigh the runs. `red`: names that failed at the start; `on_start`: report of the work's tests on the start's source."""
-    table = weighed(outcome_table(own, red, copy.report, on_start), own, copy, goal, config)
+    table = weigh_changes(outcome_table(own, red, copy.report, on_start), own, copy, goal, config)
     changed = tuple(case.name for case in table.of("asks"))
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for case in table.of("fails"):
         if case.outcome == "CHANGED":
             path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
-            found.append(finding(RULE, _PUT_BACK, Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}"))
+            findings.append(finding(RULE, _PUT_BACK, Weight.BLOCK, Spot(path), f"{clean(case.name)} {case.why}"))
     limited = {"cases": table.cases[:MOST_CASES], "left_out": max(0, len(table.cases) - MOST_CASES)}
-    return Outcomes((*found, *fewer_tests(own, copy, config)), changed, table.model_copy(update=limited))
+    return Outcomes((*findings, *fewer_tests(own, copy, config)), changed, table.model_copy(update=limited))
 
 
 def fewer_tests(own: CheckReport, copy: TrustedRun, config: InvariantsConfig) -> Iterator[Finding]:
     """Yield findings for checks that run fewer tests than with the start's: hints, except for files that the operator names."""
     weight = Weight.BLOCK if _is_protected(copy.put_back, config) else Weight.HINT
-    for one, other in zip(own.results, copy.report.results, strict=True) if copy.report else ():
-        if one.passed and other.passed and _executed(one) < _executed(other):
-            message = (
-                f"{clean(one.name)} runs {plural(_executed(one), 'test')}, and with the tests of the start {_executed(other)}"
-            )
+    for result, with_start in zip(own.results, copy.report.results, strict=True) if copy.report else ():
+        if result.passed and with_start.passed and _executed(result) < _executed(with_start):
+            count = plural(_executed(result), "test")
+            message = f"{clean(result.name)} runs {count}, but {_executed(with_start)} with the tests of the start"
             yield finding(FEWER, _KEEP, weight, Spot(copy.put_back[0]), message)
 
 
@@ -256,7 +255,7 @@ def _executed(result: CheckResult) -> int:
     return result.counts.executed if result.counts else 0
 
 
-def weighed(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal: str, config: InvariantsConfig) -> OutcomeTable:
+def weigh_changes(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal: str, config: InvariantsConfig) -> OutcomeTable:
     """Apply goal and configuration to changed tests in the table. Cases of a failing check are only reported."""
     failing = {result.name for result in own.failures}
     cases = (
@@ -267,7 +266,7 @@ def weighed(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal: str, 
 
 def _weigh_case(case: Case, failing: Collection[str], files: Sequence[str], goal: str, config: InvariantsConfig) -> Case:
     if case.name in files:  # a file that no longer loads is not a red test: the interface may have had to change
-        case = case.model_copy(update={"consequence": "asks", "why": "does not load on the new source as it was"})
+        case = case.model_copy(update={"consequence": "asks", "why": "does not load on the new source in its original form"})
     if case.check in failing:
         return case.model_copy(update={"consequence": "reported"})
     if _is_protected([path for path in files if path in case.name] or files, config):  # regardless of the goal
@@ -276,8 +275,8 @@ def _weigh_case(case: Case, failing: Collection[str], files: Sequence[str], goal
         return _permit(case, "changed expectations are allowed")
     # the goal asks for a change of that test, or of its file
     path, _, test = case.name.partition("::")
-    words = {basename(path), re.split(r"\W", test.rpartition("::")[2])[0]} - {""}
-    if any(re.search(rf"{_ASKS_FOR_CHANGE}{re.escape(word)}(?!\w)", goal, re.IGNORECASE) for word in words):
+    names = {basename(path), re.split(r"\W", test.rpartition("::")[2])[0]} - {""}
+    if any(re.search(rf"{_ASKS_FOR_CHANGE}{re.escape(name)}(?!\w)", goal, re.IGNORECASE) for name in names):
         return _permit(case, "the goal asks for that change")
     blocks = config.changed_expectations == "block"
     return case.model_copy(update={"consequence": "fails"}) if blocks else case

@@ -18,7 +18,7 @@ from helmsman.records.iteration import Question
 from helmsman.tokens import tokens, trim
 from helmsman.verify.call_cases import Language
 from helmsman.verify.called_languages import CALLED
-from helmsman.verify.findings import some
+from helmsman.verify.findings import join_some
 from helmsman.verify.judge.fence import fence
 from helmsman.verify.judge.request import SOURCE_TOKENS
 
@@ -82,9 +82,7 @@ def runner_for(changed: Iterable[str]) -> Runner | str:
     if any(map(runner.language.is_source, paths)):
         return runner
     endings = sorted({f"*{splitext(path)[1] or path}" for path in paths})
-    return (
-        f"no probes for {some(endings) or 'what was changed'}: they are written for {' and '.join(one.name for one in RUNNERS)}"
-    )
+    return f"no probes for {join_some(endings) or 'this change'}: they need {' or '.join(one.name for one in RUNNERS)}"
 
 
 def command_of(runner: Runner, checks: Sequence[str], path: str) -> str:
@@ -94,7 +92,7 @@ def command_of(runner: Runner, checks: Sequence[str], path: str) -> str:
 
 def interface(path: str, text: str) -> str:
     """Return the signatures of functions and classes, without bodies, and exports."""
-    found: dict[int, str] = {}
+    heads: dict[int, str] = {}
     for match in query_matches(path, text, f"{Source(path, text).language}_interface"):
         part, body = match["part"][0], match.get("body")
         inside = part.parent
@@ -102,8 +100,8 @@ def interface(path: str, text: str) -> str:
             inside = inside.parent
         if inside is None:
             head = text.encode(errors="replace")[part.start_byte : body[0].start_byte if body else part.end_byte]
-            found[part.start_byte] = " " * part.start_point.column + head.decode(errors="replace").rstrip()
-    return "\n".join(head for _, head in sorted(found.items()))
+            heads[part.start_byte] = " " * part.start_point.column + head.decode(errors="replace").rstrip()
+    return "\n".join(head for _, head in sorted(heads.items()))
 
 
 def probe_request(
@@ -127,7 +125,7 @@ def read_probes(text: str, config: LoopConfig) -> tuple[Probe, ...] | str:
     if isinstance(read, str):
         return read
     requested = f"{config.goal}\n{config.judge.envisioning}"
-    found: list[Probe] = []
+    probes: list[Probe] = []
     for case in read.cases[: config.proof.probes]:
         # mask literals of its code in the description, unless the goal names them
         description, values = (
@@ -137,8 +135,8 @@ def read_probes(text: str, config: LoopConfig) -> tuple[Probe, ...] | str:
         for value in sorted({value.strip("\"'`") for value in values} - {""}, key=len, reverse=True):
             if value not in requested:
                 description = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", description)
-        found.append(Probe(says=short_line(description), code=case.code))
-    return tuple(found)
+        probes.append(Probe(says=short_line(description), code=case.code))
+    return tuple(probes)
 
 
 def reading_request(config: LoopConfig, failing: Sequence[tuple[Probe, str]], sources: Mapping[str, str]) -> Question:
@@ -164,10 +162,10 @@ def read_readings(text: str, number: int) -> tuple[Reading, ...] | str:
     read = read_answer(text, "readings", _Readings)
     if isinstance(read, str):
         return read
-    found: dict[int, Reading] = {one.case: one.verdict for one in read.readings}
-    if len(read.readings) != number or set(found) != set(range(1, number + 1)):
+    verdicts: dict[int, Reading] = {reading.case: reading.verdict for reading in read.readings}
+    if len(read.readings) != number or set(verdicts) != set(range(1, number + 1)):
         return f"the answer does not name each of {number} cases exactly once"
-    return (*[found[case] for case in sorted(found)],)
+    return (*[verdicts[case] for case in sorted(verdicts)],)
 
 
 def _render_task(config: LoopConfig) -> str:

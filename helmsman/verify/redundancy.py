@@ -58,11 +58,11 @@ def audit(
     seen = [{result.name: (result.passed, result.command) for result in results} for results in ran]
     names = list(dict.fromkeys(check.title for check in checks))[:MOST_CHECKS]
     agreeing: list[Agreement] = []
-    for one, other in combinations(names, 2):
-        both = [(verdicts[one][0], verdicts[other][0]) for verdicts in seen if one in verdicts and other in verdicts]
+    for first, second in combinations(names, 2):
+        both = [(verdicts[first][0], verdicts[second][0]) for verdicts in seen if first in verdicts and second in verdicts]
         failures = both.count((False, False))
-        if len(both) >= LEAST_REPORTS and failures and all(first == second for first, second in both):
-            agreeing.append(Agreement((one, other), len(both), failures))
+        if len(both) >= LEAST_REPORTS and failures and all(passed == other_passed for passed, other_passed in both):
+            agreeing.append(Agreement((first, second), len(both), failures))
     covered = {kind for check in checks for kind in kinds(check.command)}
     uncovered = [kind for kind in KINDS if kind not in covered] if checks else []
     failed = [{kind for passed, command in verdicts.values() if not passed for kind in kinds(command)} for verdicts in seen]

@@ -9,23 +9,23 @@ from helmsman.records.checks import CheckReport, CheckResult
 LARGEST = 5  # maximum number of failing tests to rerun; more do not fail by chance
 
 
-def suspects(results: Sequence[CheckResult], before: CheckReport | None = None) -> list[int]:
+def suspected_flaky(results: Sequence[CheckResult], before: CheckReport | None = None) -> list[int]:
     """Return the indexes of results to rerun on the same tree.
 
     Few enough named tests failed to be flaky, and one of them did not fail in the previous report: tests that fail repeatedly are
     broken, and a rerun would double the time of every check. Timeouts and missing commands are not rerun.
     """
-    known = {name for result in before.results for name in _failing(result)} if before else set[str]()
+    known_failing = {name for result in before.results for name in _failing(result)} if before else set[str]()
     ended = [not (result.passed or result.timed_out or result.error) for result in results]
     few = [result.counts is not None and result.counts.failed <= LARGEST for result in results]
-    return [at for at, result in enumerate(results) if ended[at] and few[at] and not known.issuperset(_failing(result))]
+    return [at for at, result in enumerate(results) if ended[at] and few[at] and not known_failing.issuperset(_failing(result))]
 
 
 def _failing(result: CheckResult) -> tuple[str, ...]:
     return result.counts.failing if result.counts else ()
 
 
-def after_rerun(first: CheckResult, again: CheckResult, *, tolerate: bool) -> CheckResult:
+def merge_rerun(first: CheckResult, again: CheckResult, *, tolerate: bool) -> CheckResult:
     """Return the first result with the tests that passed in the rerun as flaky. It passes only if that is tolerated."""
     still_failing = set(_failing(again))
     flaky = tuple(name for name in _failing(first) if name not in still_failing) if again.passed or still_failing else ()
@@ -46,17 +46,17 @@ class in which every test was skipped."""
 _SEPARATORS = re.compile(r"::|[./#\\]|\s>\s|\s\u203a\s")
 
 
-def ran(required: Iterable[str], reported: Collection[str], output: str) -> tuple[str, ...]:
+def find_required(required: Iterable[str], reported: Collection[str], output: str) -> tuple[str, ...]:
     """Return names from `required` that a JUnit report lists as run, or that the output names without a mark as skipped."""
-    names, found = tuple(required), list[str]()
+    names, that_ran = tuple(required), list[str]()
     lines = clean_lines(output) if names else []
     for name in names:
         # match the full name or its last parts, so that `test_a` is `tests.test_x.TestY::test_a`; parameters may follow
         plain = (full.partition("[")[0] if "[" not in name else full for full in reported)
-        wanted_parts, *each = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
-        if any(parts[-len(wanted_parts) :] == wanted_parts for parts in each) or _ran_by_output(lines, name):
-            found.append(name)
-    return tuple(found)
+        wanted_parts, *full_names = ([part for part in _SEPARATORS.split(one) if part] for one in (name, *plain))
+        if any(parts[-len(wanted_parts) :] == wanted_parts for parts in full_names) or _ran_by_output(lines, name):
+            that_ran.append(name)
+    return tuple(that_ran)
 
 
 def _ran_by_output(lines: list[str], name: str) -> bool:

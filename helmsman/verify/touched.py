@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 from helmsman.parsers.paths import matches_any
 from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
 from helmsman.toml_text import load_bundled, parse_toml
-from helmsman.verify.commands import path_of, scripts, simple_commands
+from helmsman.verify.commands import path_in_repository, scripts_run_by, simple_commands
 
 
-def tables() -> Mapping[str, Any]:
+def file_roles() -> Mapping[str, Any]:
     """Return the table of files by role."""
     return load_bundled("helmsman.verify", "touched.toml")
 
@@ -34,7 +34,7 @@ _IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")
 _DEEPEST = 3  # maximum depth of files that run other files
 
 
-class Touched(NamedTuple):
+class ChangedPaths(NamedTuple):
     """Changed paths by their role in the checks."""
 
     tests: tuple[str, ...] = ()
@@ -49,37 +49,37 @@ class Touched(NamedTuple):
         return (*self.tests, *self.support, *self.settings)
 
 
-def touched(
+def classify_changes(
     changed: Iterable[str], commands: Iterable[str], before: Read, after: Read, collected: Collection[str] = ()
-) -> Touched:
+) -> ChangedPaths:
     """Classify changed paths. `before` and `after`: read files with recipes or settings, at the start and now.
 
     `collected`: files with tests in the runner's report at the start, although they are not named like tests.
     """
     run = frozenset(files_run(commands, before))
-    found: dict[str, list[str]] = {"tests": [], "support": [], "settings": [], "source": []}
+    by_role: dict[str, list[str]] = {"tests": [], "support": [], "settings": [], "source": []}
     for path in changed:
         is_test = path in collected and is_only_tests(path, before(path))
-        found["tests" if is_test else _role_of(path, run, before, after)].append(path)
-    return Touched(**{kind: tuple(paths) for kind, paths in found.items()})
+        by_role["tests" if is_test else _role_of(path, run, before, after)].append(path)
+    return ChangedPaths(**{kind: tuple(paths) for kind, paths in by_role.items()})
 
 
 def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
     """Yield the repository's scripts and recipe files that the checks run, and those that these run."""
     pending = [(command, "", 0) for command in commands]
-    known = set[str]()
+    yielded = set[str]()
     for command, folder, depth in pending:
         # files that determine what the command does, not the source that it works on
-        candidates = [*scripts(command)]
-        for one in simple_commands(command):
+        candidates = [*scripts_run_by(command)]
+        for simple in simple_commands(command):
             # in the folder from `-C x`, `--prefix x` or `--cwd x`, else in the working directory
-            folder_option = next((value for word, value in pairwise(one.arguments) if word in _FOLDERS), "")
-            for name in tables()["recipes"].get(one.program, ()):
-                file = next((value for word, value in pairwise(one.arguments) if word in _FILES), name)
-                candidates.append(path_of(one, f"{folder_option}/{file}" if folder_option else file))
+            folder_option = next((value for word, value in pairwise(simple.arguments) if word in _FOLDERS), "")
+            for name in file_roles()["recipes"].get(simple.program, ()):
+                file = next((value for word, value in pairwise(simple.arguments) if word in _FILES), name)
+                candidates.append(path_in_repository(simple, f"{folder_option}/{file}" if folder_option else file))
         for path in (f"{folder}/{path}" if folder else path for path in candidates):
-            if path not in known:
-                known.add(path)
+            if path not in yielded:
+                yielded.add(path)
                 yield path
                 if depth < _DEEPEST:
                     inside = path.rpartition("/")[0] if path.endswith("package.json") else folder
@@ -89,12 +89,12 @@ def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
 def _role_of(path: str, run: Collection[str], before: Read, after: Read) -> str:
     if is_test_file(path):
         return "tests"
-    shared = tables()["shared"].get(path.rpartition("/")[2])
+    shared = file_roles()["shared"].get(path.rpartition("/")[2])
     if shared is not None:
         return "settings" if _check_settings_differ(path, shared, before(path), after(path)) else "source"
     if path.rpartition("/")[2] in _MAKEFILES:
         return "settings" if path in run and _recipes_differ(before(path), after(path)) else "source"
-    if path in run or matches_any(path, (*tables()["governors"], *tables()["checkers"])):
+    if path in run or matches_any(path, (*file_roles()["governors"], *file_roles()["checkers"])):
         return "settings"
     return "support" if is_test_support(path) else "source"
 
@@ -107,7 +107,9 @@ def _commands_in(path: str, text: str) -> Iterator[str]:
     """Yield the commands in a script or in recipes."""
     if path.endswith("package.json"):
         yield from (value for name, value in settings_of(path, text).items() if name.startswith("scripts.") and value)
-    elif any(path.rpartition("/")[2] in names for names in tables()["recipes"].values()) or _IS_SHELL.search(f"{path}\n{text}"):
+    elif any(path.rpartition("/")[2] in names for names in file_roles()["recipes"].values()) or _IS_SHELL.search(
+        f"{path}\n{text}"
+    ):
         yield from (line.strip().lstrip("@-") for line in text.replace("\\\n", " ").split("\n") if not line.startswith("#"))
 
 

@@ -25,9 +25,9 @@ from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Case, Grounds, OutcomeTable, Reason, Verdict
 from helmsman.texts import plural
 from helmsman.verify.called_languages import NAMES
-from helmsman.verify.can_fail import cannot_fail
-from helmsman.verify.commands import NOT_STARTED, missing
-from helmsman.verify.findings import findings_that_block, no_test_ran_in, some
+from helmsman.verify.can_fail import describe_cannot_fail
+from helmsman.verify.commands import NOT_STARTED, missing_program
+from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, join_some
 from helmsman.verify.new_tests import NO_NEW_TEST
 from helmsman.verify.outcomes import LOOP, Names, run_cases
 
@@ -96,12 +96,12 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
 def _describe_runs(runs: Runs) -> Iterator[str]:
     base, head = runs.names
     where = "in the agent's folder" if runs.head.clean is False else "in a clean checkout"
-    commands = some([f"`{clean(result.name)}`" for result in runs.head.results])
+    commands = join_some([f"`{clean(result.name)}`" for result in runs.head.results])
     yield f"{commands} on {head} {where}: {_summarize_report(runs.head)}"
     if runs.base.results:
         yield f"the same on {base}: {_summarize_report(runs.base)}"
     if runs.trusted.report:
-        files = some(runs.trusted.put_back)
+        files = join_some(runs.trusted.put_back)
         yield f"{base}'s tests and settings on {head}'s source ({files}): {_summarize_report(runs.trusted.report)}"
     elif runs.trusted_not_due:
         yield f"{base}'s tests on {head}'s source: not run, {runs.trusted_not_due}"
@@ -111,13 +111,13 @@ def _describe_runs(runs: Runs) -> Iterator[str]:
         yield f"{head}'s tests on {base}'s source: not run, {runs.new_not_due}"
     if runs.hidden:
         failing = [clean(result.name) for result in runs.hidden if not result.passed]
-        yield f"{plural(len(runs.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
+        yield f"{plural(len(runs.hidden), 'hidden check')}: {f'{join_some(failing)} failing' if failing else 'all pass'}"
     if runs.looked_up is not None:
-        found = some(runs.looked_up) or "no answer looks hard-coded"
-        yield f"changed {NAMES} functions, called with inputs beside those of their tests: {found}"
+        suspicions = join_some(runs.looked_up) or "no answer looks hard-coded"
+        yield f"changed {NAMES} functions, called with inputs near those of their tests: {suspicions}"
     if runs.cannot_fail is not None:
-        proven = "the tests that turned green, with other values in them: the checks fail, as they should"
-        yield cannot_fail(runs.cannot_fail) or proven
+        proven = "the checks with other values in the tests that turned green: they fail, as expected"
+        yield describe_cannot_fail(runs.cannot_fail) or proven
     yield from _describe_model_results(runs)
 
 
@@ -127,11 +127,11 @@ def _describe_model_results(runs: Runs) -> Iterator[str]:
         probed = runs.probed
         numbers = {"pass": probed.passing, "fail": len(probed.failing), "unclear": len(probed.unclear), "dropped": probed.dropped}
         counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
-        failing = f": {some([clean(case) for case in probed.failing])}" if probed.failing else ""
-        when = ", asked for at an earlier claim" if probed.again else ""
+        failing = f": {join_some([clean(case) for case in probed.failing])}" if probed.failing else ""
+        when = ", written at an earlier claim" if probed.again else ""
         yield f"{plural(probed.written, 'probe')} by a model that has not seen the source{when}: {counts}{failing}"
     if runs.mutants:
-        survived = some([clean(mutant) for mutant in runs.mutants.survived])
+        survived = join_some([clean(mutant) for mutant in runs.mutants.survived])
         yield f"{runs.mutants.summary}{f', not {survived}' if survived else ''}"
     if judgement := runs.judgement:
         asked = plural(len(judgement.criteria), "criterion", "criteria")
@@ -140,7 +140,7 @@ def _describe_model_results(runs: Runs) -> Iterator[str]:
 
 def _describe_gaps(runs: Runs) -> Iterator[str]:
     if runs.judgement is None:
-        yield f"whether the change is what was asked for: no judge was asked, as {runs.judge_not_asked}"
+        yield f"whether the change is what was asked for: no judge was asked: {runs.judge_not_asked}"
     if not runs.hidden:
         yield "hard-coded answers: no hidden checks were run"
     if runs.cannot_fail is None and runs.table.of("proves"):
@@ -149,7 +149,7 @@ def _describe_gaps(runs: Runs) -> Iterator[str]:
         yield f"probes: {clean(runs.probed.reason)}"
     without_names = [result.name for result in runs.head.results if not result.passing] if runs.base.results else []
     if without_names:  # these checks name no test, or only failing ones
-        names = some([f"`{clean(name)}`" for name in without_names])
+        names = join_some([f"`{clean(name)}`" for name in without_names])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
     if not runs.mutants:
         yield "whether the tests catch other mistakes: no mutants were run"
@@ -168,7 +168,7 @@ def _summarize_report(report: CheckReport) -> str:
 
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
-NOTHING_RED = "nothing was red before; this proves that nothing broke, not that the goal is reached"
+NOTHING_RED = "nothing failed before; this proves that nothing broke, not that the goal is reached"
 CAUSE = 300  # characters of an output that a reason shows
 
 
@@ -195,11 +195,11 @@ def _check_reasons(runs: Runs) -> Iterator[Reason]:
         yield _not_verified("broken", f"PASS_TO_FAIL: {_join_case_names(cases)}")
     if cases := [case for case in failing if case.outcome == "CHANGED"]:
         yield _not_verified("changed_to_pass", f"changed tests: {_join_case_names(cases)}: {cases[0].why}")
-    if found := findings_that_block(runs.findings):
-        yield _not_verified("invariants", found)
+    if why := describe_blocking(runs.findings):
+        yield _not_verified("invariants", why)
     for result in _never_started(runs):
-        found = f"{clean(result.name)} cannot start in a clean checkout: {missing(result)} is not there"
-        yield _inconclusive("cannot_start", found, "name what installs it below [workspace] in helmsman.toml: setup = [...]")
+        why = f"{clean(result.name)} cannot start in a clean checkout: {missing_program(result)} is missing"
+        yield _inconclusive("cannot_start", why, "add the command that installs it to [workspace] setup = [...] in helmsman.toml")
     for result in runs.head.failures:
         if result.timed_out or result.error:
             why = "did not end in time" if result.timed_out else f"could not run: {shorten(clean(result.error), CAUSE)}"
@@ -212,13 +212,11 @@ def _already_red_reasons(runs: Runs) -> Iterator[Reason]:
     never_started = {result.name for result in _never_started(runs)}
     failing = [case for case in runs.table.cases if case.outcome == "FAIL_TO_FAIL" and case.check not in never_started]
     if failing:
-        yield _inconclusive(
-            "already_red", f"red before and after, for another reason than the change: {_join_case_names(failing)}"
-        )
+        yield _inconclusive("already_red", f"failing before and after the change: {_join_case_names(failing)}")
     listed = {case.check for case in runs.table.cases if case.outcome in {"FAIL_TO_FAIL", "PASS_TO_FAIL"}}
     for result in runs.head.failures:
         if result.is_flaky:
-            yield _inconclusive("flaky", f"{clean(result.name)} fails only sometimes: {some(result.flaky)}")
+            yield _inconclusive("flaky", f"{clean(result.name)} fails only sometimes: {join_some(result.flaky)}")
         elif result.name not in listed and not (result.timed_out or result.error):
             yield _not_verified("red", f"{clean(result.name)} fails on the head")
 
@@ -230,20 +228,20 @@ def _test_reasons(runs: Runs) -> Iterator[Reason]:
     at_start = untested_checks(runs.base, {})
     commands = [result.command for result in runs.base.results if result.name in at_start]
     if empty := untested_checks(runs.head, most_tests({}, runs.base), commands):
-        yield _inconclusive("no_test_ran", no_test_ran_in(empty))
+        yield _inconclusive("no_test_ran", describe_checks_without_tests(empty))
     if runs.cannot_fail:
-        remedy = "look at what the change adds that may stand between the tests and the source: a module, a setting, a patch"
-        yield _inconclusive("cannot_fail", cannot_fail(runs.cannot_fail), remedy)
+        remedy = "look for what the change puts between the tests and the source: a module, a setting, a patch"
+        yield _inconclusive("cannot_fail", describe_cannot_fail(runs.cannot_fail), remedy)
     if runs.judgement:
         return
     if cases := runs.table.of("asks"):
-        remedy = "have a judge read it (--goal TEXT or --rubric FILE), or name these tests in the goal as to be changed"
+        remedy = "have a judge review it (--goal TEXT or --rubric FILE), or say in the goal that these tests change"
         yield _inconclusive("expectations", f"tests of the base fail on the head's source: {_join_case_names(cases)}", remedy)
     if runs.test_asked_for and not (runs.unchanged or runs.head.failures or runs.table.new_test_proves):
         yield _inconclusive("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
     if runs.looked_up:
-        remedy = "look at these functions, or have a judge read the change: --goal TEXT or --rubric FILE"
-        yield _inconclusive("looked_up", f"answers look hard-coded: {some(runs.looked_up)}", remedy)
+        remedy = "review these functions, or have a judge review the change: --goal TEXT or --rubric FILE"
+        yield _inconclusive("looked_up", f"answers look hard-coded: {join_some(runs.looked_up)}", remedy)
 
 
 def _independent_reasons(runs: Runs) -> Iterator[Reason]:
@@ -254,7 +252,7 @@ def _independent_reasons(runs: Runs) -> Iterator[Reason]:
         elif not result.passed:
             yield _not_verified("hidden", f"a hidden check fails: {clean(result.name)}")
     if runs.probed and runs.probed.failing:
-        yield _not_verified("probes", f"a case that a model wrote fails, and is right: {some(runs.probed.failing)}")
+        yield _not_verified("probes", f"a case that a model wrote fails, and is right: {join_some(runs.probed.failing)}")
     if runs.judgement and runs.judgement.rejected:
         yield _not_verified("judge", f"the judge rejects it: {clean(runs.judgement.cause)}")
     if runs.judgement and runs.judgement.outcome is JudgementOutcome.UNDECIDED:
@@ -269,16 +267,16 @@ def _unproven_reasons(runs: Runs) -> Iterator[Reason]:
         return
     silent = [result.name for result in runs.base.failures if not run_cases(result, result.name).ended]
     if silent:
-        yield _inconclusive("base_unknown", f"the base's result is unknown: {some(silent)} did not finish there")
+        yield _inconclusive("base_unknown", f"the base's result is unknown: {join_some(silent)} did not finish there")
     elif any(case.outcome == "CHANGED" for case in runs.table.cases):
         yield _inconclusive("unproven", "only changed tests support the change", _REMEDY)
     elif gone := [case for case in runs.table.cases if case.outcome == "GONE" and case.red_on_base]:
-        yield _inconclusive("unproven", f"what was red on the base did not run on the head: {_join_case_names(gone)}", _REMEDY)
+        yield _inconclusive("unproven", f"tests that failed on the base did not run: {_join_case_names(gone)}", _REMEDY)
     else:
         yield _inconclusive("unproven", NOTHING_RED, _REMEDY)
 
 
-_REMEDY = "add a test that fails without the change, or have a judge read it: --goal TEXT or --rubric FILE"
+_REMEDY = "add a test that fails without the change, or have a judge review it: --goal TEXT or --rubric FILE"
 
 
 def _never_started(runs: Runs) -> list[CheckResult]:
@@ -288,7 +286,7 @@ def _never_started(runs: Runs) -> list[CheckResult]:
 
 
 def _cannot_start(result: CheckResult) -> bool:
-    return not result.passed and (result.exit_code in NOT_STARTED or bool(missing(result)))
+    return not result.passed and (result.exit_code in NOT_STARTED or bool(missing_program(result)))
 
 
 def _not_verified(rule: str, why: str) -> Reason:
@@ -300,4 +298,4 @@ def _inconclusive(rule: str, why: str, remedy: str = "") -> Reason:
 
 
 def _join_case_names(cases: tuple[Case, ...] | list[Case]) -> str:
-    return some([clean(case.name) for case in cases]) or plural(0, "case")
+    return join_some([clean(case.name) for case in cases]) or plural(0, "case")

@@ -21,7 +21,7 @@ from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckReport, CheckResult
-from tasks.checks.run import CheckContext, run_laid_out
+from tasks.checks.run import CheckContext, run_on_checkout
 from tasks.checks.targets import with_checks
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.git import commit_and_tree
@@ -110,7 +110,7 @@ class StopGate:
         )
         try:
             self._check_out_files()
-            results, _ = run_laid_out(check_context, with_checks(self._config, lenient))
+            results, _ = run_on_checkout(check_context, with_checks(self._config, lenient))
         except Cancelled:
             return [], "the session is ending"
         except FAULTS as error:

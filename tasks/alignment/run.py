@@ -37,7 +37,7 @@ from tasks.credentials import judge_credentials
 from tasks.engine.runs import EndState, driving_run
 from tasks.engine.step import Step, with_retries
 from tasks.loop.alignment_file import read_alignment, with_stored_handoffs
-from tasks.models.asking import WRITING_SECONDS, Asking, LateAnswer
+from tasks.models.asking import WRITING_SECONDS, CallSettings, LateAnswer
 from tasks.models.asking import ask as ask_model
 from tasks.repository.git import open_repository
 from tasks.system.clock import now_utc
@@ -95,7 +95,7 @@ def gather(work: Work) -> RepositoryFacts:
 def ask(work: Work, question: Question, number: int, attempt: int) -> Reply:
     """A model's unparsed answer. A late one is charged and not asked for again automatically."""
     config, tag = work.config, f"align-{work.uid}/{number}-{attempt}"
-    asking = Asking(config, lambda: judge_credentials(config), tag, work.folder.cancel.exists, THOUGHT_SECONDS)
+    asking = CallSettings(config, lambda: judge_credentials(config), tag, work.folder.cancel.exists, THOUGHT_SECONDS)
     try:
         return ask_model(asking, question)
     except LateAnswer as late:

@@ -20,24 +20,24 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.claims import Case, contradictions, read_claims
-from helmsman.verify.commands import scripts
+from helmsman.verify.commands import scripts_run_by
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.findings import conflicts_in
 from helmsman.verify.hints import hints, weigh
 from helmsman.verify.items import (
+    apply_judgement,
     criteria_of_doubts,
     criterion_of,
     criterion_of_block,
-    judged,
+    mark_proven,
     prove_item,
-    taken_as_proven,
 )
 from helmsman.verify.judge.request import JudgeRequest, build_request
-from helmsman.verify.judge.view import JudgeQuestion, Source, files_testing, is_product, named_files
-from helmsman.verify.touched import tables
-from tasks.checks.targets import MISSING, Range, change_of, links_outside, reverted_paths, work_of
-from tasks.models.asking import Asking, Credentials
+from helmsman.verify.judge.view import JudgeQuestion, Source, has_generated_name, mentioned_files, tests_for
+from helmsman.verify.touched import file_roles
+from tasks.checks.targets import MISSING, Range, change_of, find_outside_links, reverted_paths, work_of
+from tasks.models.asking import CallSettings, Credentials
 from tasks.models.judge import ask_judge
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.git import GitError, git, succeeds
@@ -65,7 +65,7 @@ def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, crede
     item_criterion = (
         criterion_of(evidence.plan.item if evidence.plan else None, state.config.judge) if item and item.needs_word else None
     )
-    evidence = evidence.model_copy(update={"item": taken_as_proven(item) if item and item_criterion else item})
+    evidence = evidence.model_copy(update={"item": mark_proven(item) if item and item_criterion else item})
     proof = prove(state.config, state.done, evidence)  # what remains for the judge of the whole, if it finds the item done
     needs_judge = proof.open and bool(state.config.judge.criteria)
     since_start = evidence.since_start or SinceStart()
@@ -79,7 +79,7 @@ def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, crede
         return evidence.model_copy(update={"proof": proof, "item": item, "block_judged": block_judgement})
     judgement = _ask_judge(context, state, evidence, criteria, credentials, keep)
     if item and item_criterion:
-        item = judged(item, item_criterion, judgement)
+        item = apply_judgement(item, item_criterion, judgement)
         proof = prove(state.config, state.done, evidence.model_copy(update={"item": item}))
     return evidence.model_copy(update={"proof": proof, "judgement": judgement, "item": item})
 
@@ -101,13 +101,15 @@ def _ask_judge(
     credentials: Credentials,
     keep: Keep,
 ) -> Judgement:
-    by = Asking(state.config, credentials, f"{context.tag(state)}/judge", context.folder.cancel.exists)
+    settings = CallSettings(state.config, credentials, f"{context.tag(state)}/judge", context.folder.cancel.exists)
     tree = tree_of(context.worktree, evidence.execution.change.commit)
-    return judgement_on(by, _build_question(context, state, evidence, criteria, tree), criteria, context.worktree, tree, keep)
+    return judgement_on(
+        settings, _build_question(context, state, evidence, criteria, tree), criteria, context.worktree, tree, keep
+    )
 
 
 def judgement_on(
-    by: Asking,
+    settings: CallSettings,
     question: JudgeQuestion,
     criteria: Sequence[CriterionConfig],
     top: Path,
@@ -117,13 +119,13 @@ def judgement_on(
     """Ask the judge about these criteria. It may request files of `tree` once."""
     return ask_judge(
         question,
-        by.config.judge.model_copy(update={"criteria": tuple(criteria)}),
-        credentials=by.credentials(),
-        claude=by.config.claude,
-        tag=by.tag,
+        settings.config.judge.model_copy(update={"criteria": tuple(criteria)}),
+        credentials=settings.credentials(),
+        claude=settings.config.claude,
+        tag=settings.tag,
         keep=keep,
-        shelf=lambda paths: read_texts(top, tree, paths[:MOST_ASKED_FOR]),
-        stop=by.stop,
+        read_files=lambda paths: read_texts(top, tree, paths[:MOST_ASKED_FOR]),
+        stop=settings.stop,
     )
 
 
@@ -148,7 +150,7 @@ def question_on(
     plan = work.config.plan.file  # ticks are not evidence
     diff = [file for file in read_diff(top, work.base, work.commit) if file.path != plan]
     texts = {file.path: file.after or file.before for file in diff}
-    generated = {path for path, text in texts.items() if is_product(path) or text is None or is_generated(path, text)}
+    generated = {path for path, text in texts.items() if has_generated_name(path) or text is None or is_generated(path, text)}
     hand_written = [file for file in diff if file.path not in generated]
     return JudgeQuestion(
         goal=work.config.goal,
@@ -159,7 +161,7 @@ def question_on(
         diff=tuple(hand_written),
         generated=tuple(file.path for file in diff if file.status != "D" and file.path in generated),
         named=_named_files(top, work.config.checks, criteria, diff, tree),
-        paths=tuple(blob.path for blob in tree if not is_product(blob.path)),
+        paths=tuple(blob.path for blob in tree if not has_generated_name(blob.path)),
     )
 
 
@@ -174,11 +176,11 @@ def _named_files(
     changed = {file.path for file in diff}
     paths = {blob.path: blob.size for blob in tree}
     texts = [text for criterion in criteria for text in (criterion.text, *criterion.tests, *criterion.checks)]
-    first = named_files([*texts, *(check.command for check in checks)], paths)
+    first = mentioned_files([*texts, *(check.command for check in checks)], paths)
     scripts = read_texts(top, tree, [path for path in first if paths[path] <= LARGEST_SCRIPT and not is_test_file(path)])
-    further = named_files((text for _, text in scripts if text), paths)
-    ordered = dict.fromkeys((*first, *further, *files_testing(changed, paths)))
-    wanted = [path for path in ordered if path not in changed and not is_product(path)][:MOST_NAMED]
+    further = mentioned_files((text for _, text in scripts if text), paths)
+    ordered = dict.fromkeys((*first, *further, *tests_for(changed, paths)))
+    wanted = [path for path in ordered if path not in changed and not has_generated_name(path)][:MOST_NAMED]
     return tuple(read_texts(top, tree, wanted))
 
 
@@ -189,7 +191,7 @@ def audit(context: LoopContext, state: LoopState, execution: Execution) -> tuple
     change = change_of(work, context.worktree)
     in_conflict = {file.path for file in trouble.files} if trouble else set[str]()
     unmerged = [finding for file in change.diff if file.path in in_conflict for finding in conflicts_in(file)]
-    return weigh((*unmerged, *links_outside(work), *hints(change)), state.config.invariants)
+    return weigh((*unmerged, *find_outside_links(work), *hints(change)), state.config.invariants)
 
 
 def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tuple[str, ...]:
@@ -198,12 +200,15 @@ def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tup
     These are files that the operator protects, the loop's configuration, and existing scripts of its checks.
     """
     invariants, worktree = state.config.invariants, context.worktree
-    scripted = {path for check in _all_checks(context, state, state.head) for path in scripts(check.command)}
+    scripted = {path for check in _all_checks(context, state, state.head) for path in scripts_run_by(check.command)}
     paths = sorted(
         path
         for path, (before, _) in work_of(context, state, commit).changed.items()
         if not matches_any(path, invariants.allow)
-        and (matches_any(path, (*invariants.protect, *tables()["own"])) or (path in scripted and not before.startswith(MISSING)))
+        and (
+            matches_any(path, (*invariants.protect, *file_roles()["own"]))
+            or (path in scripted and not before.startswith(MISSING))
+        )
     )
     for path in paths:
         literal = f":(literal){path}"
@@ -212,7 +217,7 @@ def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tup
         else:
             git(worktree, "rm", "--quiet", "--force", "--ignore-unmatch", "--", literal)
     if paths and not succeeds(worktree, "diff", "--cached", "--quiet"):
-        git(worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
+        git(worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: restore protected files")
     return reverted_paths(paths)[:PUT_BACK_SHOWN]
 
 
@@ -235,7 +240,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
     earlier = git(tree, "diff", "--name-only", "-z", "--no-renames", state.base_commit, start, "--") if files else ""
     # git answers for each id whether the object exists
     answers = git(tree, "cat-file", "--batch-check", stdin="".join(f"{name}\n" for name in commits).encode()) if commits else ""
-    known = zip(commits, answers.splitlines(), strict=True)
+    existence = zip(commits, answers.splitlines(), strict=True)
     case = Case(
         claims=claims,
         change=execution.change,
@@ -244,7 +249,7 @@ def collect_claims(context: LoopContext, state: LoopState, evidence: Evidence) -
         ignored=_list_ignored(tree, files),
         worktree=str(tree),
         earlier_files=tuple(name for name in earlier.split("\0") if name),
-        no_commits=tuple(name for name, answer in known if answer.endswith(" missing")),
+        no_commits=tuple(name for name, answer in existence if answer.endswith(" missing")),
     )
     contradicted, checked = contradictions(case)
     drifted = measure_drift(task_of(state), execution, str(tree)) if execution.needs_checks else Drift()

@@ -11,7 +11,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.verify.commands import missing
+from helmsman.verify.commands import missing_program
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.git import Repository, git
 from tasks.repository.objects import entries_in, read_objects
@@ -24,33 +24,33 @@ SHOWN = 5
 OWN = (".helmsman/", ".git/")
 ONLY_THERE = "passes only in the agent's folder"
 
-HOLDS = (
+PACKAGE_PATHS = (
     "{name}", "{name}.py", "bin/{name}", ".bin/{name}", "{name}.js",
     "lib/python*/site-packages/{name}", "lib/python*/site-packages/{name}.py",
 )  # fmt: skip
 """Paths of a program or package of that name in folders of installed packages."""
-USERS = (".local",)
+HOME_FOLDERS = (".local",)
 """Package folders of the home that a clean checkout does not use."""
 LARGEST_LOCK = 32 * 1024 * 1024
 
 
-def cannot_start(report: CheckReport, repository: Repository, commit: str) -> OperatorError | None:
+def start_error(report: CheckReport, repository: Repository, commit: str) -> OperatorError | None:
     """Error for a check that cannot start in the clean checkout, but could with its packages installed.
 
     Packages that are neither in the user's checkout nor in a lock file are the loop's own task.
     """
     for result in report.failures if report.clean else ():
-        name = missing(result)
+        name = missing_program(result)
         names = [entry.path for entry in entries_in(repository.common, commit)] if name else []
         location = _locate(name, repository, commit, names) if name else ""
         if location:
             line = f"setup = {json.dumps(propose_setup(names) or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
             return OperatorError(
-                f"the check `{result.name}` cannot start in a clean checkout, so no verdict is possible: {name} is not there",
-                expected="checks that run on what is committed and on what set-up installs",
+                f"the check `{result.name}` cannot start in a clean checkout, so no verdict is possible: {name} is missing",
+                expected="checks that need only committed files and what set-up installs",
                 found=f"{(result.tail or result.head).strip()[-500:]} ({location})",
                 remedy=(
-                    f"in helmsman.toml below [workspace]: {line}, and begin again; or decide in the agent's folder with"
+                    f"in helmsman.toml below [workspace], add {line} and start again; or run the checks in the agent's folder:"
                     " workspace.clean = false"
                 ),
             )
@@ -63,19 +63,23 @@ def _locate(name: str, repository: Repository, commit: str, names: Sequence[str]
     module = name if name.startswith("@") or os.sep in name else name.partition(".")[0]
     module = re.sub(r"[*?\[\]]", "", module).strip("/") or "-"
     home = Path(own_environment().get("HOME", "/"))
-    folders = {folder: repository.top / folder for folder in INSTALLED} | {f"~/{folder}": home / folder for folder in USERS}
+    folders = {folder: repository.top / folder for folder in INSTALLED} | {
+        f"~/{folder}": home / folder for folder in HOME_FOLDERS
+    }
     for label, folder in folders.items() if not repository.bare else ():
-        if folder.is_dir() and any(True for pattern in HOLDS for _ in folder.glob(pattern.format(name=module))):
-            return f"{label} has it, which no commit does"
+        if folder.is_dir() and any(True for pattern in PACKAGE_PATHS for _ in folder.glob(pattern.format(name=module))):
+            return f"it is in {label}, which is not committed"
     for lock in (file for file in names if file in PROPOSED):
         blob = read_objects(repository.common, [f"{commit}:{lock}"])[0]
         text = blob[1].decode(errors="replace")[:LARGEST_LOCK] if blob else ""
         if re.search(rf"(?<![\w-]){re.escape(module)}(?![\w-])", text):
-            return f"{lock} names it, and nothing has installed it there"
+            return f"{lock} lists it, but nothing installs it"
     return ""
 
 
-def explained(check_context: CheckContext, worktree: Path, commit: str, report: CheckReport, config: LoopConfig) -> CheckReport:
+def explain_failures(
+    check_context: CheckContext, worktree: Path, commit: str, report: CheckReport, config: LoopConfig
+) -> CheckReport:
     """Add a remark to each failing check that passes in the worktree, and reset what they change there."""
     in_worktree = replace(check_context, checkout=Worktree(worktree), tag=f"{check_context.tag}/there")
     in_worktree.checkout.prepare(commit)
@@ -95,8 +99,8 @@ def _likely_cause(worktree: Path, left_out: Sequence[str]) -> str:
     ignored = _list_untracked(worktree, "--ignored", "--exclude-per-directory=.gitignore")
     hidden = [name for name in _list_untracked(worktree, "--exclude-per-directory=.gitignore") if name not in ignored]
     causes = (
-        (ignored, "git ignores {}, which exist only there"),
-        (hidden, "no committed rule ignores {}, which git was told to pass over (info/exclude, core.excludesFile)"),
+        (ignored, "git ignores {}"),
+        (hidden, "only uncommitted rules (info/exclude, core.excludesFile) ignore {}"),
         (left_out, "{}: programs on PATH that are new or changed since the loop began"),
     )
     parts: list[str] = []
@@ -104,7 +108,7 @@ def _likely_cause(worktree: Path, left_out: Sequence[str]) -> str:
         if names:
             shown = ", ".join(f"`{clean(name)}`" for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
             parts.append(template.format(shown))
-    return f"{ONLY_THERE}: {'; '.join(parts) or 'settings or files of the home, or times of files, make the difference'}"
+    return f"{ONLY_THERE}: {'; '.join(parts) or 'settings or files of the home folder, or file times, differ'}"
 
 
 def _list_untracked(worktree: Path, *rules: str) -> list[str]:

@@ -52,7 +52,7 @@ _NOT_STARTED_BY_MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error 1
 """Make exits with 2 whatever the exit code of its recipe."""
 
 
-class Fate(StrEnum):
+class TrialOutcome(StrEnum):
     """Outcome of trying a command."""
 
     WORKS = "works"
@@ -63,11 +63,11 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True)
-class Tried:
+class Trial:
     """A command and its outcome."""
 
     candidate: Candidate
-    fate: Fate
+    fate: TrialOutcome
     exit_code: int | None = None
     seconds: float = 0
     tests: int | None = None
@@ -79,12 +79,12 @@ class Tried:
     @property
     def proves(self) -> bool:
         """Whether it works and tests something: without any test it would pass whatever the agent does."""
-        return self.fate is Fate.WORKS and self.tests != 0
+        return self.fate is TrialOutcome.WORKS and self.tests != 0
 
     @property
     def is_red(self) -> bool:
         """Whether it runs tests that currently fail: work for a loop."""
-        return self.fate is Fate.FAILS and self.candidate.kind is Kind.TESTS and self.tests != 0
+        return self.fate is TrialOutcome.FAILS and self.candidate.kind is Kind.TESTS and self.tests != 0
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -101,8 +101,8 @@ def read_project(repository: Repository) -> dict[str, Folder]:
     direct = {
         prefix: {path.removeprefix(prefix).partition("/")[0] for path in paths if path.startswith(prefix)} for prefix in prefixes
     }
-    known = {*deeper, *(f"{prefix}{name}" for prefix, names in direct.items() for name in names)}
-    wanted = [blob.path for blob in tree if blob.size <= LARGEST_TEXT and blob.path in known and is_read(blob.path)]
+    candidates = {*deeper, *(f"{prefix}{name}" for prefix, names in direct.items() for name in names)}
+    wanted = [blob.path for blob in tree if blob.size <= LARGEST_TEXT and blob.path in candidates and is_read(blob.path)]
     texts = {path: text.removeprefix("\ufeff") for path, text in read_texts(repository.common, tree, wanted) if text}
     direct[""].update(deeper)
     return {
@@ -115,38 +115,42 @@ def read_project(repository: Repository) -> dict[str, Folder]:
 
 
 def try_all(
-    place: CleanCheckout, candidates: Sequence[Candidate], told: Callable[[Candidate], object], *, longest: float = LONGEST_TRIES
-) -> Iterator[Tried]:
+    place: CleanCheckout,
+    candidates: Sequence[Candidate],
+    on_start: Callable[[Candidate], object],
+    *,
+    longest: float = LONGEST_TRIES,
+) -> Iterator[Trial]:
     """Try each in order, the first in any case; `told` is called with each before it begins."""
     until = time.monotonic() + longest
     for number, candidate in enumerate(candidates):
         left = until - time.monotonic()
         if number and left < SHORTEST_TRY:
-            yield Tried(candidate, Fate.UNTRIED)
+            yield Trial(candidate, TrialOutcome.UNTRIED)
             continue
-        told(candidate)
+        on_start(candidate)
         yield try_one(place, candidate, min(LONGEST_TRY, left))
 
 
-def try_one(place: CleanCheckout, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
+def try_one(place: CleanCheckout, candidate: Candidate, longest: float = LONGEST_TRY) -> Trial:
     """Run it on the committed files, like a check of a loop."""
     place.prepare(place.base)
     result = run_check(CheckContext(place, place.uid, never_stop), 0, CheckConfig(command=candidate.command), longest)
     tests = result.counts.executed if result.counts else None
     failed = result.counts.failed if result.counts else None
     tail = (result.tail or result.head)[-TAIL:]
-    return Tried(candidate, _fate_of(result), result.exit_code, result.seconds, tests, failed, tail or result.error)
+    return Trial(candidate, _fate_of(result), result.exit_code, result.seconds, tests, failed, tail or result.error)
 
 
-def _fate_of(result: CheckResult) -> Fate:
+def _fate_of(result: CheckResult) -> TrialOutcome:
     if result.passed:
-        return Fate.WORKS
+        return TrialOutcome.WORKS
     if result.timed_out:
-        return Fate.TOO_SLOW
+        return TrialOutcome.TOO_SLOW
     is_unstarted = result.exit_code in {NOT_EXECUTABLE, NOT_FOUND} or _NOT_STARTED_BY_MAKE.search(result.tail or result.head)
     if result.error or is_unstarted:
-        return Fate.CANNOT_START
-    return Fate.FAILS
+        return TrialOutcome.CANNOT_START
+    return TrialOutcome.FAILS
 
 
 def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:

@@ -19,7 +19,7 @@ from helmsman.parsers.test_report import files_of, read_junit, read_summary
 from helmsman.records.agent import format_survivors
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
-from helmsman.verify.rerun import after_rerun, ran, suspects
+from helmsman.verify.rerun import find_required, merge_rerun, suspected_flaky
 from tasks.repository import setup
 from tasks.repository.clean_checkout import Checkout, CleanCheckout
 from tasks.sandbox.enter import Command, check_sandbox
@@ -37,7 +37,7 @@ Numbered = tuple[int, CheckConfig]
 KEPT_BYTES = 16 * 1024
 """For head and tail of the output each; runners print failures and summary last."""
 LARGEST_REPORT = 64 * 1024 * 1024
-OUTSIDE = "its report is not read: it lies outside of the worktree, by its path or by a link on the way"
+OUTSIDE = "its report is not read: its path, or a link in it, leads out of the worktree"
 NAMED = 5
 """Maximum of programs that a remark names."""
 COLLECTED = 100
@@ -97,24 +97,24 @@ def run_checks(check_context: CheckContext, target: Target) -> CheckReport:
     checkout = check_context.checkout
     checkout.prepare(target.commit, target.overlay)
     set_up(check_context, target.config)
-    results, changed = run_laid_out(check_context, target.config)
+    results, changed = run_on_checkout(check_context, target.config)
     return CheckReport(tree=target.tree, results=tuple(results), left_behind=tuple(dict.fromkeys(changed)), clean=checkout.clean)
 
 
-def run_laid_out(check_context: CheckContext, config: LoopConfig) -> tuple[list[CheckResult], list[str]]:
+def run_on_checkout(check_context: CheckContext, config: LoopConfig) -> tuple[list[CheckResult], list[str]]:
     """Run every check on the current checkout, twice if it may be flaky. Returns the results and the paths that they changed."""
     checkout, results = check_context.checkout, list[CheckResult]()
     # parallel checks form a group, every other one is alone
     for _, group in groupby(enumerate(config.checks), key=lambda item: -1 if item[1].parallel else item[0]):
         results += _run_group(check_context, list(group))
     changed = [*checkout.reset()] if not checkout.clean else []
-    for index in suspects(results, check_context.before):
+    for index in suspected_flaky(results, check_context.before):
         check = config.checks[index]
         if check_context.allowance(check) < results[index].seconds:
             continue
         changed += checkout.reset()
         (rerun,) = _run_group(check_context, [(index, check)])
-        results[index] = after_rerun(results[index], rerun, tolerate=check.tolerate_flaky)
+        results[index] = merge_rerun(results[index], rerun, tolerate=check.tolerate_flaky)
         changed += checkout.reset() if not checkout.clean else ()
     return results, changed
 
@@ -261,7 +261,7 @@ def _check_result(check_context: CheckContext, check: CheckConfig, ended: Proces
     left_out = check_context.checkout.left_out()
     remarks = (
         OUTSIDE if check.report and leads_out(root, check.report) else "",
-        f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else "",
+        f"removed from PATH, because new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else "",
     )
     return CheckResult(
         name=check.title,
@@ -276,7 +276,7 @@ def _check_result(check_context: CheckContext, check: CheckConfig, ended: Proces
         error=f"processes that it started are still running: {survivors}" if survivors else "",
         remark="; ".join(filter(None, remarks)),
         counts=counts and counts.model_copy(update={"failing": failing}),
-        ran=ran(check_context.required, report.ran, output),
+        ran=find_required(check_context.required, report.ran, output),
         collected=_collected_files(root, report.places),
         passing=tuple(map(redact, report.passing)) if check_context.every_case else (),
     )

@@ -84,7 +84,7 @@ class _Match:
     doubt: str
 
 
-class Scanned(NamedTuple):
+class SecretScan(NamedTuple):
     """Result of a scan for secrets, and what it could not read."""
 
     leaks: tuple[Leak, ...] = ()
@@ -93,7 +93,7 @@ class Scanned(NamedTuple):
     """Sentence on what the limits left out; empty if everything was read."""
 
 
-def secrets_in(worktree: Path, change: Change) -> Scanned:
+def secrets_in(worktree: Path, change: Change) -> SecretScan:
     """Find secrets that are new since the iteration began, in the tree or in one of its commits: lines, names, messages.
 
     A secret that is only in a commit has the commit's short id in its path, as in git: `1a2b3c4d5e6f:src/app.py`, or
@@ -101,7 +101,7 @@ def secrets_in(worktree: Path, change: Change) -> Scanned:
     moved) is not new. Binary files are skipped.
     """
     if change.start == change.commit:
-        return Scanned()
+        return SecretScan()
     parts, unread = added_text(worktree, change)
     matches, reported = list[_Match](), set[tuple[str, bool]]()
     for match in (match for part in parts for match in _scan_part(part)):
@@ -111,12 +111,14 @@ def secrets_in(worktree: Path, change: Change) -> Scanned:
         reported.add(key)
     certain, uncertain = ([match for match in matches if bool(match.doubt) is doubtful] for doubtful in (False, True))
     chosen = (*certain[:MOST_FOUND], *uncertain[:MOST_LEAKS])
-    known = _find_existing(worktree, change.start, {match.secret for match in chosen if len(match.secret) >= _WORTH_LOOKING_UP})
-    new = [match for match in chosen if not any(match.secret in line for line in known)]
+    existing = _find_existing(
+        worktree, change.start, {match.secret for match in chosen if len(match.secret) >= _WORTH_LOOKING_UP}
+    )
+    new = [match for match in chosen if not any(match.secret in line for line in existing)]
     for match in new:
         if not match.doubt:
             register({match.kind: match.secret})
-    return Scanned(tuple(dict.fromkeys(map(_make_leak, new)))[:MOST_LEAKS], unread)
+    return SecretScan(tuple(dict.fromkeys(map(_make_leak, new)))[:MOST_LEAKS], unread)
 
 
 def _make_leak(match: _Match) -> Leak:
@@ -198,12 +200,12 @@ def security_findings(command: str, check_context: CheckContext, commit: str) ->
     if ended.by != "itself":
         return Scan(commit=commit, error=f"the scan did not finish within {SECONDS} s")
     if ended.output_bytes > 2 * LARGEST:
-        return Scan(commit=commit, error=f"the scan printed {ended.output_bytes} bytes, of which {2 * LARGEST} would be read")
+        return Scan(commit=commit, error=f"the scan printed {ended.output_bytes} bytes; at most {2 * LARGEST} are read")
     scan = read_scan(ended.head + ended.tail, str(check_context.root), commit)
-    return scan.model_copy(update={"error": f"{scan.error}; it ended with {ended.exit_code}"}) if scan.error else scan
+    return scan.model_copy(update={"error": f"{scan.error}; exit code {ended.exit_code}"}) if scan.error else scan
 
 
-def measured(cwd: Path, commit: str) -> Variety:
+def measure_variety(cwd: Path, commit: str) -> Variety:
     """Variety of the tracked sources of a commit. Raises GitError if git fails."""
     # the first by path within the limits, so that all iterations count the same files
     chosen, bytes_left = list[Blob](), LARGEST_TREE

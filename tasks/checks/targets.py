@@ -20,11 +20,11 @@ from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
-from helmsman.verify.findings import link_outside
+from helmsman.verify.findings import find_outside_link
 from helmsman.verify.hints import Change
-from helmsman.verify.new_tests import not_collected, overlaid, shown_by
+from helmsman.verify.new_tests import failures_on_start, select_overlay, unloaded_files
 from helmsman.verify.outcomes import tests_of_start
-from helmsman.verify.touched import Read, Touched, touched
+from helmsman.verify.touched import ChangedPaths, Read, classify_changes
 from tasks.checks.run import CheckContext, Target, run_checks
 from tasks.repository.branch_files import file_at
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
@@ -37,7 +37,7 @@ from tasks.repository.worktree import Worktree, reset_to
 
 MISSING = b"0 "
 """Prefix of the line of a missing file."""
-TOLD = 200
+MOST_PATHS = 200
 Entries = dict[str, bytes]
 """By path, the line for git's index that restores the earlier file."""
 Sides = tuple[bytes, bytes]
@@ -74,12 +74,14 @@ class Range:
         return sides
 
     @cached_property
-    def kinds(self) -> Touched:
+    def kinds(self) -> ChangedPaths:
         """The changed paths, grouped by their role for the checks."""
         now = {path: _object_id(after) for path, (_, after) in self.changed.items()}
         commands = [check.command for check in self.config.checks]
         common = self.repository.common
-        return touched(self.changed, commands, _reader(common, self._files_of_start), _reader(common, now), self.collected)
+        return classify_changes(
+            self.changed, commands, _reader(common, self._files_of_start), _reader(common, now), self.collected
+        )
 
     @cached_property
     def tests_as_they_were(self) -> Entries:
@@ -92,7 +94,7 @@ class Range:
     def tests_of_the_work(self) -> Entries:
         """Entries of the work for the tests that it adds or changes."""
         existing = [path for path, (_, after) in self.changed.items() if not after.startswith(MISSING)]
-        return {path: self.changed[path][1] for path in overlaid(existing, self.config)}
+        return {path: self.changed[path][1] for path in select_overlay(existing, self.config)}
 
     @cached_property
     def _files_of_start(self) -> dict[str, str]:
@@ -102,7 +104,7 @@ class Range:
         return {os.fsdecode(path): head.split()[-1].decode() for head, _, path in listed if path}
 
 
-class Shown(NamedTuple):
+class StartRun(NamedTuple):
     """Outcome of the work's tests on the source of the start."""
 
     report: CheckReport | None = None
@@ -180,16 +182,16 @@ def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
     return TrustedRun(put_back=reverted_paths(overlay), report=report.model_copy(update={"results": tuple(results)}))
 
 
-def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Shown:
+def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> StartRun:
     """Run the work's tests on the source of the start. `report`: result of the checks on the work."""
     overlay = work.tests_of_the_work
     if not overlay:
-        return Shown()
+        return StartRun()
     target = Target(work.base, tree, _with_titles(work.config, "start run"), tuple(overlay.values()), stay=work.commit)
     start = run(target)
-    failing, tests = shown_by(report, start)
-    cases = (name for path in not_collected(overlay, tests) for name in cases_at(work.repository, work.commit, path))
-    return Shown(start, failing, tuple(islice((*tests, *cases), MOST_TESTS)))
+    failing, tests = failures_on_start(report, start)
+    cases = (name for path in unloaded_files(overlay, tests) for name in cases_at(work.repository, work.commit, path))
+    return StartRun(start, failing, tuple(islice((*tests, *cases), MOST_TESTS)))
 
 
 def run_hidden(check_context: CheckContext, work: Range) -> tuple[CheckResult, ...]:
@@ -242,11 +244,11 @@ def change_of(work: Range, cwd: Path) -> Change:
     return Change(diff, work.kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect, commands)
 
 
-def links_outside(work: Range) -> list[Finding]:
+def find_outside_links(work: Range) -> list[Finding]:
     """Findings for links of the work to outside of the repository."""
     ids = {path: _object_id(after) for path, (_, after) in work.changed.items() if after.startswith(LINK.encode())}
     read = _reader(work.repository.common, ids)
-    return [finding for path in ids for finding in link_outside(path, read(path))]
+    return [finding for path in ids for finding in find_outside_link(path, read(path))]
 
 
 def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
@@ -279,7 +281,7 @@ def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
 
 def reverted_paths(paths: Iterable[str]) -> tuple[str, ...]:
     """The paths for a record, up to 200."""
-    return tuple(path.encode("utf-8", "replace").decode() for path in paths)[:TOLD]
+    return tuple(path.encode("utf-8", "replace").decode() for path in paths)[:MOST_PATHS]
 
 
 def _index_line(mode: bytes, name: bytes, path: bytes) -> bytes:

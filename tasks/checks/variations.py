@@ -20,12 +20,12 @@ from helmsman.records.checks import CheckReport, Probe, ProbeResult
 from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
-from helmsman.verify.call_cases import Calls, Language, grouped, literals
+from helmsman.verify.call_cases import Calls, Language, group_by_function, literals
 from helmsman.verify.called_languages import CALLED, is_python_source
-from helmsman.verify.can_fail import MOST_ALTERED, own_names, with_other_values
-from helmsman.verify.judge.view import files_testing
-from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, calls_beside, looked_up, read_answers
-from helmsman.verify.new_tests import chosen, mutants_of, wilson
+from helmsman.verify.can_fail import MOST_ALTERED, alter_values, names_in_file
+from helmsman.verify.judge.view import tests_for
+from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
+from helmsman.verify.new_tests import mutants_of, sample_mutants, wilson_interval
 from helmsman.verify.probes import (
     UNCLEAR,
     Reading,
@@ -39,7 +39,7 @@ from helmsman.verify.probes import (
 )
 from tasks.checks.run import CheckContext, checked_out_with, run_check, run_command, set_up
 from tasks.checks.targets import Range, check_context, work_of
-from tasks.models.asking import Asking, Credentials, written
+from tasks.models.asking import CallSettings, Credentials, write_text
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.hidden import store_probes, stored_probes
@@ -51,7 +51,7 @@ PROBE_SECONDS = 60
 """Time limit of one probe."""
 MOST_TESTS = 20
 """Maximum of the start's test files for the model that writes probes."""
-NOT_CLEAN = "no probes: they need the clean checkout, and workspace.clean is off"
+NOT_CLEAN = "no probes: they need the clean checkout, but workspace.clean is off"
 
 SLOWEST = 3
 """A check that takes this many times longer than on the work itself hangs, which detects the mutant."""
@@ -62,7 +62,7 @@ MOST_RUNS = 5
 SECONDS = 60
 
 
-def looked_up_in(check_context: CheckContext, work: Range) -> tuple[str, ...]:
+def find_lookups(check_context: CheckContext, work: Range) -> tuple[str, ...]:
     """Clauses on functions of the work that seem to return hard-coded answers for their tests."""
     tree, changed = tree_of(work.repository.common, work.commit), [*work.changed]
     return tuple(clause for language in CALLED for clause in _clauses_for(check_context, work, language, tree, changed))
@@ -75,13 +75,15 @@ def _clauses_for(
     paths = [blob.path for blob in tree]
     candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
     tests = _texts(work, tree, [*language.further, *candidates])
-    known = [literal for path, text in sources.items() for literal in literals(language, path, text)]
-    requests = calls_beside(grouped(language.cases(tests, sources, frozenset(paths))), known)
+    literal_values = [literal for path, text in sources.items() for literal in literals(language, path, text)]
+    requests = select_calls(group_by_function(language.cases(tests, sources, frozenset(paths))), literal_values)
     answers = _run_calls(check_context, work, work.commit, language, requests, [*tests])
-    suspects = [(calls, answer) for calls, answer in zip(requests, answers, strict=False) if answer and looked_up(calls, answer)]
+    suspects = [
+        (calls, answer) for calls, answer in zip(requests, answers, strict=False) if answer and describe_lookup(calls, answer)
+    ]
     before = _run_calls(check_context, work, work.base, language, [calls for calls, _ in suspects], [*tests])
     for (calls, answers_now), answers_before in zip(suspects, [*before, *[None] * len(suspects)], strict=False):
-        if clause := looked_up(calls, answers_now, answers_before, language.written):
+        if clause := describe_lookup(calls, answers_now, answers_before, language.written):
             yield clause
 
 
@@ -108,7 +110,9 @@ def _run_calls(
     return results
 
 
-def that_cannot_fail(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...] | None:
+def checks_that_cannot_fail(
+    check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]
+) -> tuple[str, ...] | None:
     """Names of checks that also pass with other values in these tests, which turned green; None without values to change."""
     assert isinstance(check_context.checkout, CleanCheckout)  # noqa: S101 - for the type checker; callers guarantee it
     overlay = _altered_entries(check_context.checkout, work, cases)
@@ -135,10 +139,10 @@ def _altered_entries(checkout: CleanCheckout, work: Range, cases: Sequence[Case]
     common, tree = work.repository.common, tree_of(work.repository.common, work.commit)
     paths = [blob.path for blob in tree if _may_test(blob.path)]
     # a check without case names: it may be any of its tests
-    names = None if any(case.name == case.check for case in cases) else own_names([case.name for case in cases])
+    names = None if any(case.name == case.check for case in cases) else names_in_file([case.name for case in cases])
     in_cases = [path for path in paths if any(path in case.name for case in cases)]
-    texts = _texts(work, tree, [*in_cases, *files_testing([*work.changed], paths), *paths])
-    alterations = ((path, with_other_values(Source(path, text), names)) for path, text in texts.items())
+    texts = _texts(work, tree, [*in_cases, *tests_for([*work.changed], paths), *paths])
+    alterations = ((path, alter_values(Source(path, text), names)) for path, text in texts.items())
     altered = dict(islice(((path, text) for path, text in alterations if text is not None), MOST_ALTERED))
     entries: list[bytes] = []
     for path, text in altered.items():
@@ -148,22 +152,22 @@ def _altered_entries(checkout: CleanCheckout, work: Range, cases: Sequence[Case]
     return entries
 
 
-def mutants_in(check_context: CheckContext, work: Range, report: CheckReport) -> Mutants | None:
+def run_mutants(check_context: CheckContext, work: Range, report: CheckReport) -> Mutants | None:
     """Run the checks on up to `proof.mutants` mutants of changed lines. None if no line can be mutated."""
     diff = read_diff(work.repository.common, work.base, work.commit)
     sources = [file for file in diff if file.after and is_python_source(file.path) and not is_test_file(file.path)]
     candidates = [m for file in sources for m in mutants_of(file.path, file.after or "", [line.number for line in file.added])]
-    mutants = chosen(candidates, work.config.proof.mutants)
+    mutants = sample_mutants(candidates, work.config.proof.mutants)
     pairs = zip(work.config.checks, report.results, strict=True)
     limited = [(check, SLOWEST * result.seconds + SPARE_SECONDS) for check, result in pairs]
     survived: list[str] = []
     for mutant in mutants:
         with suppress(SetupFailed), checked_out_with(check_context, work.commit, work.config, mutant.path, mutant.text):
             if all(run_check(check_context, index, *limit).passed for index, limit in enumerate(limited)):
-                survived.append(mutant.told)
+                survived.append(mutant.summary)
     if not mutants:
         return None
-    low, high = wilson(len(mutants) - len(survived), len(mutants))
+    low, high = wilson_interval(len(mutants) - len(survived), len(mutants))
     return Mutants(made=len(mutants), survived=tuple(survived), low=round(low, 3), high=round(high, 3))
 
 
@@ -181,14 +185,14 @@ def probe_work(context: LoopContext, state: LoopState, commit: str, credentials:
         return ProbeResult(reason=NOT_CLEAN)
     work = work_of(context, state, commit)
     tag, seconds = f"{context.tag(state)}/probes", work.config.judge.timeout_seconds
-    asking = Asking(work.config, credentials, tag, context.folder.cancel.exists, seconds)
-    probed, kept = probe(check_context(context, state), work, stored_probes(state.uid), asking)
+    settings = CallSettings(work.config, credentials, tag, context.folder.cancel.exists, seconds)
+    probed, kept = probe(check_context(context, state), work, stored_probes(state.uid), settings)
     store_probes(state.uid, kept)
     return probed
 
 
 def probe(
-    check_context: CheckContext, work: Range, kept: Sequence[Probe], asking: Asking
+    check_context: CheckContext, work: Range, kept: Sequence[Probe], settings: CallSettings
 ) -> tuple[ProbeResult, tuple[Probe, ...]]:
     """Run probes on the work; return the result and the probes to keep. Model failures do not raise, except Cancelled."""
     changed = [path for path in work.changed if is_source(path)]
@@ -202,14 +206,14 @@ def probe(
     probes, usage, reason = tuple(kept), Usage(), ""
     if not kept:
         request = probe_request(work.config, runner, folder, sources, tests)
-        new_probes, reason, usage = written(asking, lambda: request, partial(read_probes, config=work.config))
+        new_probes, reason, usage = write_text(settings, lambda: request, partial(read_probes, config=work.config))
         probes, reason = new_probes or (), reason or ("" if new_probes else "the model wrote none")
     runs = _run_each(check_context, work, runner, folder, probes)
     to_review = [(run.probe, run.printed) for run in runs if run.passed is False and not run.probe.right]
     reviews: Sequence[Reading] = ()
     if to_review:
         request = reading_request(work.config, to_review, sources)
-        reviewed, reason, review_usage = written(asking, lambda: request, partial(read_readings, number=len(to_review)))
+        reviewed, reason, review_usage = write_text(settings, lambda: request, partial(read_readings, number=len(to_review)))
         unclear: Sequence[Reading] = [UNCLEAR for _ in to_review]
         reviews, usage = reviewed or unclear, usage.plus(review_usage)
     return _summarize(runs, dict(zip([probe.code for probe, _ in to_review], reviews, strict=True)), bool(kept), reason, usage)
@@ -239,7 +243,7 @@ def _tests_of_start(work: Range, runner: Runner, changed: Sequence[str]) -> dict
     """Texts of the start's tests by path, those named after changed files first."""
     tree = tree_of(work.repository.common, work.base)
     paths = [blob.path for blob in tree if blob.path.endswith(runner.language.tests) and is_test_file(blob.path)]
-    ordered = [*dict.fromkeys((*files_testing(changed, paths), *paths))][:MOST_TESTS]
+    ordered = [*dict.fromkeys((*tests_for(changed, paths), *paths))][:MOST_TESTS]
     texts = {path: text for path, text in read_texts(work.repository.common, tree, ordered) if text}
     return {path: texts[path] for path in ordered if path in texts}
 

@@ -8,27 +8,27 @@ from typing import Any
 from helmsman.records.checks import CheckReport, Judgement, ProbeResult, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, OutcomeTable, Verification
 from helmsman.verify.completion import required_tests
-from helmsman.verify.findings import findings_that_block
+from helmsman.verify.findings import describe_blocking
 from helmsman.verify.hints import hints, weigh
 from helmsman.verify.items import criteria_of_doubts
 from helmsman.verify.new_tests import asks_for_tests
-from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weighed
+from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weigh_changes
 from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, verdict
 from tasks.checks.judging import judgement_on, question_on
 from tasks.checks.run import CheckContext, Target, tear_down
 from tasks.checks.targets import (
     Range,
     Run,
-    Shown,
+    StartRun,
     change_of,
-    links_outside,
+    find_outside_links,
     run_hidden,
     run_on_start,
     run_target,
     run_trusted,
 )
-from tasks.checks.variations import looked_up_in, mutants_in, probe, that_cannot_fail
-from tasks.models.asking import Asking
+from tasks.checks.variations import checks_that_cannot_fail, find_lookups, probe, run_mutants
+from tasks.models.asking import CallSettings
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import tree_of
 from tasks.repository.git import commit_and_tree
@@ -58,7 +58,7 @@ def verify(
     if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
         more = ", …" if len(paths) > DIRTY_SHOWN else ""
         not_verified.append(f"uncommitted changes in the checkout: {', '.join(paths[:DIRTY_SHOWN])}{more}")
-    hinted = (*links_outside(work), *hints(change_of(work, work.repository.top)))
+    hinted = (*find_outside_links(work), *hints(change_of(work, work.repository.top)))
     noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hinted)
     findings = weigh(noticed, config.invariants) if work.changed else ()
     runs = replace(runs, findings=findings, further=(*not_verified, *further))
@@ -109,12 +109,12 @@ def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
     if any(result.passed for result in at_head.results):
         trusted = run_trusted(work, head_tree, run_with_title("the base's tests and settings on the head's source"))
         trusted_not_due = "" if trusted.report else "no test or setting of the base was changed"
-    shown, new_not_due = Shown(), "the checks fail on the head"
+    shown, new_not_due = StartRun(), "the checks fail on the head"
     if at_head.passed:
         shown = run_on_start(work, head_tree, at_head, run_with_title("the head's tests on the base's source"))
         new_not_due = "" if shown.report else "no test was added or changed"
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
-    table = weighed(table, at_head, trusted, config.goal, config.invariants)
+    table = weigh_changes(table, at_head, trusted, config.goal, config.invariants)
     return Runs(
         head=at_head,
         base=at_base,
@@ -127,7 +127,7 @@ def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
         new_not_due=new_not_due,
         test_asked_for=asks_for_tests(config.goal),
         **(_run_further(check_context, work, at_head, table, say) if at_head.passed else {}),
-        judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
+        judge_not_asked="the checks already fail" if config.judge.criteria else "no goal or rubric was given",
     )
 
 
@@ -135,17 +135,17 @@ def _run_further(check_context: CheckContext, work: Range, head: CheckReport, ta
     """Run the configured verifications that need a head with passing checks."""
     results: dict[str, Any] = {}
     if proving := table.of("proves"):
-        say("the head, with other values in the tests that turned green")
-        results["cannot_fail"] = that_cannot_fail(check_context, work, head, proving)
+        say("the checks with other values in the tests that turned green")
+        results["cannot_fail"] = checks_that_cannot_fail(check_context, work, head, proving)
     if work.config.hidden:
         say("hidden checks on the head")
         results["hidden"] = tuple(result.for_agent for result in run_hidden(check_context, work))
     if work.config.proof.neighbours:
-        say("calls beside those of the head's tests")
-        results["looked_up"] = looked_up_in(check_context, work)
+        say("calls with inputs near those of the head's tests")
+        results["looked_up"] = find_lookups(check_context, work)
     if work.config.proof.mutants:
         say("the checks on mutants of changed lines")
-        results["mutants"] = mutants_in(check_context, work, head)
+        results["mutants"] = run_mutants(check_context, work, head)
     return results
 
 
@@ -156,15 +156,15 @@ def _run_probes(
     has_failures = runs.head.failures or runs.table.of("fails") or [result for result in runs.hidden if not result.passed]
     if not work.config.proof.probes or has_failures or not runs.head.results:
         return None
-    say("probes, cases of a model that has not seen the head's source")
-    asking = Asking(work.config, credentials, f"{check_context.tag}/probes", seconds=work.config.judge.timeout_seconds)
-    return probe(check_context, work, (), asking)[0]
+    say("probes: test cases by a model that has not seen the head's source")
+    settings = CallSettings(work.config, credentials, f"{check_context.tag}/probes", seconds=work.config.judge.timeout_seconds)
+    return probe(check_context, work, (), settings)[0]
 
 
 def _ask_judge(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:
     """Ask the judge, which costs money, only if all else passes."""
     config = work.config
-    failing = runs.table.of("fails") or (runs.probed and runs.probed.failing) or findings_that_block(runs.findings)
+    failing = runs.table.of("fails") or (runs.probed and runs.probed.failing) or describe_blocking(runs.findings)
     if not config.judge.criteria or not runs.head.passed or failing:
         return None
     say("the judge")
@@ -173,5 +173,5 @@ def _ask_judge(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, s
     changed = tuple(case.name for case in runs.table.of("asks"))
     criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
     question = replace(question_on(work, top, runs.head, criteria, tree), findings=runs.findings, proving=runs.proving)
-    by = Asking(config, credentials, f"verify-{work.commit[:12]}/judge")
-    return judgement_on(by, question, criteria, top, tree)
+    settings = CallSettings(config, credentials, f"verify-{work.commit[:12]}/judge")
+    return judgement_on(settings, question, criteria, top, tree)

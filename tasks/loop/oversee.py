@@ -14,7 +14,7 @@ from helmsman.records.events import SignalRaised
 from helmsman.records.iteration import Evidence, Orientation
 from helmsman.records.state import LoopState
 from tasks.agents.safety import DESTROYED
-from tasks.checks.scan import Scanned, measured, secrets_in, security_findings
+from tasks.checks.scan import SecretScan, measure_variety, secrets_in, security_findings
 from tasks.checks.targets import check_context
 from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
@@ -43,7 +43,9 @@ def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) 
     # reported by the session's watch, which knows the shell's working directory
     destroyed = (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
     scanned = read(
-        "secrets", Scanned(), lambda: secrets_in(context.worktree, change) if "secrets" not in config.pain.off else Scanned()
+        "secrets",
+        SecretScan(),
+        lambda: secrets_in(context.worktree, change) if "secrets" not in config.pain.off else SecretScan(),
     )
     faults.extend(filter(None, (scanned.unread,)))
     if evidence.checks is None:  # a usage limit, or pain
@@ -54,7 +56,7 @@ def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) 
         leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(context, state, change.commit)),
         destroyed=destroyed,
-        variety=read("variety", None, lambda: measured(context.worktree, change.commit)),
+        variety=read("variety", None, lambda: measure_variety(context.worktree, change.commit)),
         exists=lambda path: (context.worktree / path).exists(),
         faults=tuple(faults),
     )

@@ -46,7 +46,7 @@ from tasks.memory import (
     sync_edits,
     write_guardrails,
 )
-from tasks.models.asking import Asking, Credentials, written
+from tasks.models.asking import CallSettings, Credentials, write_text
 from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
 from tasks.system.journal import publish
@@ -146,9 +146,9 @@ def lessons_from_model(context: LoopContext, state: LoopState, credentials: Cred
     with _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
         ended = summary(state, _subject(context, state))
-        asking = Asking(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
+        asking = CallSettings(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
         read = partial(read_lessons, summary=ended, episodes=episodes)
-        observations, reason, usage = written(asking, partial(lessons_request, state, ended, episodes), read)
+        observations, reason, usage = write_text(asking, partial(lessons_request, state, ended, episodes), read)
         return ExtractedLessons(observations=observations or (), usage=usage, reason=reason)
 
 

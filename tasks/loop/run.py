@@ -36,7 +36,7 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, has_started
 from tasks.approvals.ask import ask_due_questions
-from tasks.checks.missing import cannot_start
+from tasks.checks.missing import start_error
 from tasks.engine import runs
 from tasks.engine.embedded import is_embedded
 from tasks.engine.runs import EndState, sleep_until
@@ -245,7 +245,7 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     warnings = tuple(start_warnings(state.config, report, items_of(context, state)))
     if report or warnings:
         publish(LoopBegun(report=report, warnings=warnings))
-    if report and (unready := cannot_start(report, context.repository, state.head)):
+    if report and (unready := start_error(report, context.repository, state.head)):
         raise unready
     expected = state if state.task_type else with_estimate(context, state, now_utc())
     advice = oversize_warning(expected.config, expected.estimate)

@@ -38,10 +38,10 @@ from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, keep_briefing, keep_request
 from tasks.agents.claude import call_agent
 from tasks.checks.judging import adjudicate, audit, collect_claims, revert_protected
-from tasks.checks.missing import explained
+from tasks.checks.missing import explain_failures
 from tasks.checks.run import Target, run_checks
 from tasks.checks.targets import (
-    Shown,
+    StartRun,
     check_context,
     run_for_loop,
     run_hidden,
@@ -50,7 +50,7 @@ from tasks.checks.targets import (
     with_checks,
     work_of,
 )
-from tasks.checks.variations import looked_up_in, mutants_in, probe_work, that_cannot_fail
+from tasks.checks.variations import checks_that_cannot_fail, find_lookups, probe_work, run_mutants
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import refreshing_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
@@ -58,7 +58,7 @@ from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.recover import roll_back, undo_changes
 from tasks.loop.remember import lessons_from_model, remember
 from tasks.loop.remote_handover import check_lease
-from tasks.models.planning import write as write_plan
+from tasks.models.planning import write_texts as write_plan
 from tasks.repository.hidden import require_known, store_output
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import revert_plan, tick
@@ -162,7 +162,7 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
     if not (report.clean and report.failures and report.is_conclusive and is_done):
         return report
     try:
-        return explained(check_context(context, state), context.worktree, change.commit, report, state.config)
+        return explain_failures(check_context(context, state), context.worktree, change.commit, report, state.config)
     finally:
         reset_to(context.worktree, state.branch, change.commit)
 
@@ -203,13 +203,13 @@ def claims(
 def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
     """The evidence with its differences from the loop's start, where the work may be done."""
     report, config, change = evidence.checks, state.config, evidence.execution.change
-    if report is None or not new_tests.in_question(state, evidence):
+    if report is None or not new_tests.may_be_done(state, evidence):
         return evidence
     work, place = work_of(context, state, change.commit), check_context(context, state)
     may_complete = new_tests.may_complete(state, evidence) and bool(work.changed)
     can_probe = config.workspace.clean and bool(work.changed)
-    run_due = new_tests.start_run_due(state, evidence)
-    shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run_due else Shown()
+    run_due = new_tests.needs_start_run(state, evidence)
+    shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run_due else StartRun()
     on_start = shown.report.without_output if shown.report else None
     trusted, outcome = _outcomes(context, state, evidence, report, on_start)
     proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
@@ -224,9 +224,9 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
         tests_of_start=trusted.model_copy(update={"report": trusted.report.without_output if trusted.report else None}),
         on_start=on_start,
         table=outcome.table,
-        looked_up=looked_up_in(place, work) if can_probe and config.proof.neighbours else (),
-        mutants=mutants_in(place, work, report) if can_probe and config.proof.mutants else None,
-        cannot_fail=that_cannot_fail(place, work, report, proving) if proving else None,
+        looked_up=find_lookups(place, work) if can_probe and config.proof.neighbours else (),
+        mutants=run_mutants(place, work, report) if can_probe and config.proof.mutants else None,
+        cannot_fail=checks_that_cannot_fail(place, work, report, proving) if proving else None,
     )
     name = f"{state.due:05d}-{state.attempt}-{change.commit[:12]}"
     hidden = check_hidden(context, state, change.commit, name) if may_complete and config.hidden else ()

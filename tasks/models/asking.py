@@ -35,12 +35,12 @@ class LateAnswer(TransientError):  # noqa: N818 - an event, as in BrokenFile
         """`usage` is only an estimate of the question's tokens."""
         self.usage = usage
         expected = f"an answer within {limit:g} s"
-        found = f"none; its question is charged, estimated at {usage.tokens:,} tokens"
+        found = f"none; its question is charged at an estimated {usage.tokens:,} tokens"
         super().__init__("the model did not answer in time", expected=expected, found=found)
 
 
 @dataclass(frozen=True)
-class Asking:
+class CallSettings:
     """Settings of a call: configuration, credentials, tag, cancellation and time limit."""
 
     config: LoopConfig
@@ -52,14 +52,16 @@ class Asking:
     """Time limit of the answer."""
 
 
-def written(by: Asking, question: Callable[[], Question], read: Callable[[str], T | str]) -> tuple[T | None, str, Usage]:
+def write_text(
+    settings: CallSettings, build_question: Callable[[], Question], read: Callable[[str], T | str]
+) -> tuple[T | None, str, Usage]:
     """Ask for an optional text. Returns the result of `read`, or None; why there is none; and the usage, to be charged.
 
     `read` returns a string, the reason, for a useless answer. Raises only Cancelled.
     """
     usage = Usage()
     try:
-        answer = ask(by, question())
+        answer = ask(settings, build_question())
         usage = answer.usage
         result = answer.broken_off or read(answer.text)
     except Cancelled:
@@ -70,25 +72,29 @@ def written(by: Asking, question: Callable[[], Question], read: Callable[[str], 
             parts = (error.problem.replace("the judge", "the writing model"), error.expected, error.found)
             result = "; ".join(filter(None, parts))
         else:
-            result = f"the call of the model failed: {type(error).__name__}: {error}"
+            result = f"the model call failed: {type(error).__name__}: {error}"
     return (None, result[:_REASON], usage) if isinstance(result, str) else (result, "", usage)
 
 
-def ask(by: Asking, question: Question) -> Reply:
+def ask(settings: CallSettings, question: Question) -> Reply:
     """The raw answer, with secrets redacted, and its usage, within `by.seconds`.
 
     Raises OperatorError, TransientError (LateAnswer on timeout), Cancelled.
     """
-    config, credentials = by.config, by.credentials()
+    config, credentials = settings.config, settings.credentials()
     register_credentials(credentials)
     environment = {**agent_environment(own_environment(), config.claude.environment), **credentials}
-    request, deadline = without_secrets(question), time.monotonic() + by.seconds
-    judge_config = config.judge.model_copy(update={"timeout_seconds": by.seconds + _SLACK})
+    request, deadline = without_secrets(question), time.monotonic() + settings.seconds
+    judge_config = config.judge.model_copy(update={"timeout_seconds": settings.seconds + _SLACK})
+
+    def should_stop() -> bool:
+        return settings.stop() or time.monotonic() > deadline
+
     try:
-        answer = send(request, judge_config, config.claude, environment, by.tag, lambda: by.stop() or time.monotonic() > deadline)
+        answer = send(request, judge_config, config.claude, environment, settings.tag, should_stop)
     except Cancelled as cancelled:
-        if by.stop():
+        if settings.stop():
             raise
         estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), config.judge.model)
-        raise LateAnswer(by.seconds, estimated) from cancelled
+        raise LateAnswer(settings.seconds, estimated) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})

@@ -11,7 +11,7 @@ from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import Judgement
 from helmsman.records.iteration import Question
 from helmsman.verify.judge.request import SOURCE_TOKENS, JudgeRequest, build_request
-from helmsman.verify.judge.view import JudgeQuestion, Shelf
+from helmsman.verify.judge.view import JudgeQuestion, ReadFiles
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
 from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli
@@ -29,13 +29,13 @@ def ask_judge(
     credentials: Mapping[str, str],
     claude: ClaudeConfig,
     tag: str,
-    shelf: Shelf = lambda _: (),
+    read_files: ReadFiles = lambda _: (),
     keep: Callable[[JudgeRequest], None] = lambda _: None,
     stop: Callable[[], bool] = never_stop,
 ) -> Judgement:
     """Judge a question, with as many votes as its most demanding criterion requires.
 
-    `shelf` returns files that the judge requests, once; `keep` is called with each request before it is sent.
+    `read_files` returns files that the judge requests, once; `keep` is called with each request before it is sent.
     `credentials` are variables in addition to the environment's; `tag` must be unique to this verdict's processes.
     Raises OperatorError, also if two answers were unreadable; TransientError if a retry may help; Cancelled.
     """
@@ -59,7 +59,7 @@ def ask_judge(
     for _ in range(most):
         vote = _read_vote(ask, request, config)
         if vote.needs:  # show requested files once; then the vote counts as it is
-            files = without_secrets(tuple(shelf(vote.needs)))
+            files = without_secrets(tuple(read_files(vote.needs)))
             vote = _read_vote(ask, request.with_files(vote.needs, files, SOURCE_TOKENS // 2), config)
         votes.append(vote)
     judgement = count_votes(config.criteria, votes)
@@ -101,13 +101,13 @@ def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:
     try:
         return read_vote(ask(request), names)
     except UnreadableError as first:
-        answer = ask(request.again(str(first)))
+        answer = ask(request.retry(str(first)))
     try:
         return read_vote(answer, names)
     except UnreadableError as error:
         raise OperatorError(
             "the judge's answer cannot be read, so the work is neither approved nor rejected",
-            expected="an answer in the form that it is asked for, at the second try",
+            expected="an answer in the requested form, at the second attempt",
             found=str(error),
             remedy="set judge.model to a model with structured outputs; then resume the loop",
         ) from error

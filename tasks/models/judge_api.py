@@ -30,11 +30,11 @@ _CONNECT = 10.0  # seconds
 _POLL = 0.2  # seconds between checks of `stop`
 _WORDS = 500
 
-_CREDENTIALS = ("the judge's credentials were refused", "give a valid ANTHROPIC_API_KEY, in the environment or in a block")
+_CREDENTIALS = ("the judge's credentials were refused", "set a valid ANTHROPIC_API_KEY, in the environment or in a block")
 _CREDIT = ("the judge's account has no credit", "add credit to the account of the key, or set judge.way to claude")
 _REQUEST = ("the judge's request was refused", "set judge.model to one with structured outputs and a larger context")
-_MODEL = ("the judge's model is not known to the API", "set judge.model to a model that the key may use")
-_ADDRESS = ("the judge's API has no usable address", "correct ANTHROPIC_BASE_URL; it begins with https:// or http://")
+_MODEL = ("the API does not know the judge's model", "set judge.model to a model that the key may use")
+_ADDRESS = ("the address of the judge's API is invalid", "fix ANTHROPIC_BASE_URL; it must begin with https:// or http://")
 
 _BY_STATUS = {**dict.fromkeys((400, 413, 422), _REQUEST), **dict.fromkeys((401, 403), _CREDENTIALS), 402: _CREDIT, 404: _MODEL}
 """Errors that the operator can fix, by HTTP status; all others may be temporary."""
@@ -106,9 +106,9 @@ def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
     key, token = (environment.get(name, "").strip() or None for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
     if key is None and token is None:
         raise OperatorError(
-            "the judge cannot be asked by the API",
+            "the judge has no credentials for the API",
             expected="ANTHROPIC_API_KEY in the environment or in a block",
-            remedy="give a key, or set judge.way to claude",
+            remedy="set a key, or set judge.way to claude",
         )
     return Anthropic(
         api_key=key,
@@ -136,7 +136,7 @@ def _translating_errors(config: JudgeConfig) -> Generator[None]:
             fixing = _CREDIT
         if fixing:
             raise _fixable_error(fixing, redact(error.message)) from error
-        found, remedy = redact(error.message)[:_WORDS], "Helmsman asks again by itself"
+        found, remedy = redact(error.message)[:_WORDS], "Helmsman retries automatically"
         raise TransientError("the judge could not be reached", found=found, remedy=remedy) from error
     except UnicodeEncodeError as error:  # headers are ASCII only
         raise _fixable_error(_CREDENTIALS, "a key with invalid characters") from error
@@ -152,12 +152,12 @@ def _fixable_error(fixing: tuple[str, str], found: str) -> OperatorError:
 
 
 def _broken_error(found: str) -> TransientError:
-    return TransientError("the judge's answer was cut off", found=found[:_WORDS], remedy="Helmsman asks again by itself")
+    return TransientError("the judge's answer was cut off", found=found[:_WORDS], remedy="Helmsman retries automatically")
 
 
 def _late_error(config: JudgeConfig) -> TransientError:
     return TransientError(
         "the judge did not answer in time",
         expected=f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)",
-        remedy="Helmsman asks again by itself",
+        remedy="Helmsman retries automatically",
     )

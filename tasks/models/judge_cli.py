@@ -29,13 +29,13 @@ _DENY_READ = json.dumps({"permissions": {"deny": ["Read"]}})
 """The same for versions that do not know the variable."""
 
 _FIXABLE = {
-    AgentOutcome.AUTHENTICATION: ("the judge's credentials were refused", "log in with `claude`, or give a valid key or token"),
+    AgentOutcome.AUTHENTICATION: ("the judge's credentials were refused", "log in with `claude`, or set a valid key or token"),
     AgentOutcome.BILLING: ("the judge's account has no credit", "add credit, or judge with another account"),
-    AgentOutcome.BAD_MODEL: ("the judge's model is not known", "set judge.model to a model that the account may use"),
+    AgentOutcome.BAD_MODEL: ("the judge's CLI does not know the model", "set judge.model to a model that the account may use"),
     AgentOutcome.REJECTED_REQUEST: ("the judge's request was refused", "set judge.model to one with a larger context"),
     AgentOutcome.CONTEXT_FULL: ("the judge's request is too long", "set judge.model to one with a larger context"),
     AgentOutcome.REFUSED_START: ("the judge's CLI refused to start", "fix what it says, or install a newer one"),
-    AgentOutcome.BLOCKED_BY_HOOK: ("a hook stopped the judge's CLI", "let managed hooks pass for it"),
+    AgentOutcome.BLOCKED_BY_HOOK: ("a hook blocked the judge's CLI", "allow it in the managed hooks"),
 }
 """Outcomes that the operator can fix. All others without an answer may be temporary."""
 
@@ -77,7 +77,7 @@ def ask_by_cli(
     answer = answers.answer(concluded.usage) if ended.by == "itself" else None
     if answer is not None:
         return answer
-    found, again = redact(concluded.error), "Helmsman asks again by itself"
+    found, again = redact(concluded.error), "Helmsman retries automatically"
     if concluded.outcome in _FIXABLE:
         problem, remedy = _FIXABLE[concluded.outcome]
         raise OperatorError(problem, found=found, remedy=remedy)

@@ -15,23 +15,23 @@ from helmsman.orient.written import (
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Orientation, WrittenParts
 from helmsman.records.state import LoopState
-from tasks.models.asking import Asking, Credentials, written
+from tasks.models.asking import CallSettings, Credentials, write_text
 from tasks.repository.loop_context import LoopContext
 
 
-def write(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> WrittenParts:
+def write_texts(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> WrittenParts:
     """Write the focus and the compaction, each if due. Raises only Cancelled."""
     if not state.config.prompt.written:
         return WrittenParts()
-    asking, tag = Asking(state.config, credentials, context.tag(state), context.folder.cancel.exists), context.tag(state)
+    settings, tag = CallSettings(state.config, credentials, context.tag(state), context.folder.cancel.exists), context.tag(state)
     focus, compacted, reasons, usages = None, None, ["", ""], [Usage(), Usage()]
     if state.past_iterations:
         lessons = [lesson.text for lesson in orientation.recalled.reminders]
         question = partial(focus_question, state, lessons)
-        focus, reasons[0], usages[0] = written(replace(asking, tag=f"{tag}/focus"), question, read_focus)
+        focus, reasons[0], usages[0] = write_text(replace(settings, tag=f"{tag}/focus"), question, read_focus)
     if needs_compaction(state, orientation):
         question = partial(compaction_question, state, orientation)
-        compacted, reasons[1], usages[1] = written(replace(asking, tag=f"{tag}/compaction"), question, read_compacted)
+        compacted, reasons[1], usages[1] = write_text(replace(settings, tag=f"{tag}/compaction"), question, read_compacted)
     return WrittenParts(
         focus=focus_section(focus) if focus else "",
         compacted=compacted_section(compacted) if compacted else "",

@@ -39,7 +39,7 @@ def found(work: LoopWork, start: str, **sections: Any) -> list[Finding]:
 
 
 @pytest.mark.feature("V5")
-def test_what_an_earlier_iteration_deleted_is_a_hint_until_it_is_back(work: LoopWork) -> None:
+def test_earlier_deletions_are_hints_until_restored(work: LoopWork) -> None:
     gone = commit(work.path, "one", {"tests/test_app.py": WITHOUT_B})
     commit(work.path, "two", {"app.py": "2\n"})
     (finding,) = found(work, gone)
@@ -59,18 +59,18 @@ def test_an_operator_may_protect_further_paths(work: LoopWork) -> None:
 
 
 @pytest.mark.feature("V5")
-def test_protected_files_are_put_back_in_a_commit_that_says_so(work: LoopWork) -> None:
+def test_protected_files_are_restored_in_a_commit(work: LoopWork) -> None:
     (work.path / "check.sh").unlink()
     write(work.path, {"RUBRIC.md": "## Checks\n- true\n"})
     head = commit(work.path, "cheat", {"app.py": "2\n", ".ci/run": "exit 0\n"})
     assert revert_protected(work.context, configured(work), head) == ("RUBRIC.md", "check.sh")
-    assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back protected files"
+    assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: restore protected files"
     assert work.sh("diff", "--name-only", work.start, BRANCH).split() == [".ci/run", "app.py"]
     assert work.sh("status", "--porcelain") == ""
     assert revert_protected(work.context, configured(work), work.sh("rev-parse", BRANCH)) == ()
 
 
-def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_name(work: LoopWork) -> None:
+def test_all_protected_files_are_restored_under_their_old_names(work: LoopWork) -> None:
     work.sh("mv", "app.py", "moved.py")
     head = commit(work.path, "much", {f"more-{number}.py": "1\n" for number in range(40)})
     revert_protected(work.context, configured(work, invariants={"protect": ["**"]}), head)
@@ -78,7 +78,7 @@ def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_n
 
 
 @pytest.mark.feature("V6")
-def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_held_against_the_agent(work: LoopWork) -> None:
+def test_claims_about_ignored_or_earlier_files_are_not_contradicted(work: LoopWork) -> None:
     earlier = commit(work.path, "one", {"parser.py": "1\n"})
     commit(work.path, "two", {"app.py": "2\n"})
     said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."

@@ -183,8 +183,8 @@ def test_what_passes_only_in_the_agents_folder_is_said_at_a_claim_with_the_likel
     write(work.path, {"hidden": "1"})
     claimed = checked(work, final_text="<promise>COMPLETE</promise>")
     cause = (
-        "passes only in the agent's folder: git ignores `build/`, which exist only there; no committed rule ignores `hidden`,"
-        " which git was told to pass over (info/exclude, core.excludesFile)"
+        "passes only in the agent's folder: git ignores `build/`; only uncommitted rules"
+        " (info/exclude, core.excludesFile) ignore `hidden`"
     )
     assert [result.remark for result in claimed.results] == [cause, cause, ""]
     assert [result.remark for result in checked(work).results] == ["", "", ""]

@@ -40,7 +40,7 @@ def found(work: LoopWork, head: str) -> tuple[CheckResult, ...]:
     return check_hidden(work.context, work.state, head, "1-1")
 
 
-def test_the_folder_is_laid_over_the_commit_for_that_run_and_gone_for_the_next(work: LoopWork) -> None:
+def test_the_hidden_folder_exists_for_its_run_only(work: LoopWork) -> None:
     work = hiding(work, f"grep -q {SECRET} tests/data && sh tests/two.sh")
     head = commit(work.path, "work", {"answer": "42\n"})
     assert [(one.name, one.passed) for one in found(work, head)] == [("hidden 1", True)]
@@ -50,7 +50,7 @@ def test_the_folder_is_laid_over_the_commit_for_that_run_and_gone_for_the_next(w
     assert not (room.root / "tests" / "two.sh").exists()
 
 
-def test_a_failing_hidden_check_is_told_by_name_and_its_output_kept_for_people(work: LoopWork) -> None:
+def test_failing_hidden_checks_are_named_and_their_output_stored(work: LoopWork) -> None:
     work = hiding(work, "sh tests/two.sh")
     (result,) = found(work, commit(work.path, "nothing"))
     assert (result.name, result.passed) == ("hidden 1", False)
@@ -58,7 +58,7 @@ def test_a_failing_hidden_check_is_told_by_name_and_its_output_kept_for_people(w
     assert SECRET in (hidden_folder(work.state.uid) / "output" / "1-1.log").read_text()
 
 
-def test_the_state_in_the_repository_has_the_names_alone(work: LoopWork) -> None:
+def test_the_state_contains_only_names(work: LoopWork) -> None:
     work = hiding(work, f"test {SECRET}")
     assert work.state.config.isolation.hide[-1] == str(work.path.parent / "own")
     assert read_state(work.repository, work.state.loop)[0] == work.state
@@ -69,7 +69,7 @@ def test_the_state_in_the_repository_has_the_names_alone(work: LoopWork) -> None
     assert str(work.path.parent / "own") not in objects
 
 
-def test_where_the_commands_are_not_known_nothing_completes(work: LoopWork) -> None:
+def test_nothing_completes_without_the_commands(work: LoopWork) -> None:
     work = hiding(work, "true")
     (hidden_folder(work.state.uid) / "checks.json").unlink()
     elsewhere = replace(work, state=read_state(work.repository, work.state.loop)[0])
@@ -77,14 +77,14 @@ def test_where_the_commands_are_not_known_nothing_completes(work: LoopWork) -> N
         found(elsewhere, elsewhere.start)
 
 
-def test_tests_of_the_start_are_what_hidden_checks_run_beside(work: LoopWork) -> None:
+def test_hidden_checks_run_with_the_tests_of_the_start(work: LoopWork) -> None:
     work = hiding(work, "sh tests/one.sh")
     (result,) = found(work, commit(work.path, "cheat", {"tests/one.sh": "exit 0\n"}))
     assert not result.passed
 
 
 @pytest.mark.parametrize("place", ["tests", "tests/two.sh"])
-def test_no_link_of_a_commit_leads_what_is_laid_over_to_somewhere_else(work: LoopWork, tmp_path: Path, place: str) -> None:
+def test_links_cannot_redirect_the_hidden_folder(work: LoopWork, tmp_path: Path, place: str) -> None:
     tree, outside = tmp_path / "laid", tmp_path / "outside"
     write(tree, {"a": "a\n"})
     outside.mkdir()
@@ -95,7 +95,7 @@ def test_no_link_of_a_commit_leads_what_is_laid_over_to_somewhere_else(work: Loo
     assert SECRET in (tree / "tests" / "two.sh").read_text()
 
 
-def test_a_link_that_was_replaced_is_put_back_for_the_checks_that_follow(work: LoopWork, tmp_path: Path) -> None:
+def test_replaced_links_are_restored_afterwards(work: LoopWork, tmp_path: Path) -> None:
     work = hiding(work, "sh tests/two.sh")
     work.sh("rm", "-rq", "tests")
     (work.path / "tests").symlink_to(tmp_path)
@@ -114,7 +114,7 @@ def test_a_link_that_was_replaced_is_put_back_for_the_checks_that_follow(work: L
         ("own", False, "clean"),
     ],
 )
-def test_what_could_not_be_kept_from_the_agent_is_refused_at_the_start(
+def test_hidden_folders_that_the_agent_could_read_are_rejected(
     work: LoopWork, tmp_path: Path, folder: str, clean: bool, said: str
 ) -> None:
     hidden = ({"command": "true", "folder": str(tmp_path / folder)},)

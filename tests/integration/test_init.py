@@ -18,7 +18,7 @@ from deployments.settings import configuration
 from deployments.show import show_configuration
 from helmsman.errors import OperatorError
 from helmsman.parsers.project import Candidate, Kind, find_commands
-from tasks.checks.project import LARGEST_TEXT, Fate, Tried, read_project, try_all, try_one
+from tasks.checks.project import LARGEST_TEXT, Trial, TrialOutcome, read_project, try_all, try_one
 from tasks.loop.configure import read_rubric_file
 from tasks.repository.clean_checkout import clean_checkout_of
 from tasks.repository.git import open_repository
@@ -49,7 +49,7 @@ def told(capsys: pytest.CaptureFixture[str], repo: Path, *, code: int = 0, goal:
     return json.loads(capsys.readouterr().out)
 
 
-def tried(top: Path, commands: Iterable[str], longest: float = 60) -> list[Tried]:
+def tried(top: Path, commands: Iterable[str], longest: float = 60) -> list[Trial]:
     candidates = [Candidate(command, Kind.TESTS, "here") for command in commands]
     with clean_checkout_of(open_repository(top), sh(top, "rev-parse", "HEAD").strip()) as place:
         return [try_one(place, candidate, longest) for candidate in candidates]
@@ -89,7 +89,7 @@ def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
 @pytest.mark.usefixtures("home")
 def test_each_command_is_tried_and_its_result_reported(top: Path) -> None:
     every = tried(top, ["echo 2 passed in 1.00s", "echo no; exit 3", "no-such-tool", "./Makefile", "echo no tests ran in 0.01s"])
-    fates = [Fate.WORKS, Fate.FAILS, Fate.CANNOT_START, Fate.CANNOT_START, Fate.WORKS]
+    fates = [TrialOutcome.WORKS, TrialOutcome.FAILS, TrialOutcome.CANNOT_START, TrialOutcome.CANNOT_START, TrialOutcome.WORKS]
     assert [one.fate for one in every] == fates
     assert [one.exit_code for one in every] == [0, 3, 127, 126, 0]
     assert (every[0].tests, every[1].tail) == (2, "no\n")
@@ -102,16 +102,19 @@ def test_commands_are_not_tried_after_the_time_is_up(top: Path) -> None:
     candidates = [Candidate(command, Kind.TESTS, "here") for command in ("sleep 600", "true")]
     with clean_checkout_of(open_repository(top), sh(top, "rev-parse", "HEAD").strip()) as place:
         fates = [one.fate for one in try_all(place, candidates, heard.append, longest=0.5)]
-    assert fates == [Fate.TOO_SLOW, Fate.UNTRIED]
+    assert fates == [TrialOutcome.TOO_SLOW, TrialOutcome.UNTRIED]
     assert heard == candidates[:1]
 
 
 @pytest.mark.usefixtures("home")
-def test_trying_leaves_nothing_in_the_repository(top: Path) -> None:
+def test_trials_leave_no_files_in_the_repository(top: Path) -> None:
     write(top, {"uncommitted": "work"})
     before = footprint(top)
     wreck = "echo x > Makefile; echo y > new; mkdir -p shut/in; chmod 500 shut; git checkout -q --detach"
-    assert [one.fate for one in tried(top, [wreck, "git diff --exit-code && test ! -e new"])] == [Fate.WORKS, Fate.WORKS]
+    assert [one.fate for one in tried(top, [wreck, "git diff --exit-code && test ! -e new"])] == [
+        TrialOutcome.WORKS,
+        TrialOutcome.WORKS,
+    ]
     assert footprint(top) == before
     assert [*(state_home() / "checkouts").glob("*/verify-*")] == []
 
@@ -125,7 +128,10 @@ def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
     write(above, {"kept": "uncommitted"})
     monkeypatch.setenv("HELMSMAN_HOME", str(above / "home"))
     before = footprint(top)
-    assert [one.fate for one in tried(top, [f"rm -r .git; {breaks}", "git diff --exit-code"])] == [Fate.WORKS, Fate.WORKS]
+    assert [one.fate for one in tried(top, [f"rm -r .git; {breaks}", "git diff --exit-code"])] == [
+        TrialOutcome.WORKS,
+        TrialOutcome.WORKS,
+    ]
     assert (above / "kept").read_text() == "uncommitted"
     assert footprint(top) == before
 
@@ -134,14 +140,14 @@ def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
 def test_commands_do_not_see_secrets(monkeypatch: pytest.MonkeyPatch, top: Path) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody-at-all")
     (one,) = tried(top, ['test -z "$ANTHROPIC_API_KEY"'])
-    assert one.fate is Fate.WORKS
+    assert one.fate is TrialOutcome.WORKS
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("home")
-def test_without_a_terminal_what_works_becomes_the_checks(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+def test_without_a_terminal_working_commands_become_checks(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     found = told(capsys, top, goal="Make it work.\n\nAcceptance criteria:\n- It says so.\n- It is calm.\n")
     assert found["checks"] == ["make test"]
     assert [(one["command"], one["outcome"], one["exit_code"], one["kept"]) for one in found["tried"]] == [

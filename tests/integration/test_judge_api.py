@@ -13,7 +13,7 @@ from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
-from helmsman.verify.judge.view import JudgeQuestion, Shelf, Source
+from helmsman.verify.judge.view import JudgeQuestion, ReadFiles, Source
 from tasks.models.judge import ask_judge, way_of
 from tasks.system.process import never_stop
 from tasks.system.secrets import register
@@ -43,7 +43,7 @@ def ask(
     *,
     stop: Callable[[], bool] = never_stop,
     key: str = KEY,
-    shelf: Shelf = lambda _: (),
+    read_files: ReadFiles = lambda _: (),
     **config: Any,
 ) -> Judgement:
     criteria = config.pop("criteria", ())
@@ -53,7 +53,7 @@ def ask(
         credentials={"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": api.url},
         claude=ClaudeConfig(),
         tag="judge-api",
-        shelf=shelf,
+        read_files=read_files,
         stop=stop,
     )
 
@@ -63,7 +63,7 @@ def judged(*turns: Turn | Raw, **config: Any) -> Judgement:
         return ask(api, **config)
 
 
-def test_a_whole_answer_that_finds_all_criteria_met_is_an_approval() -> None:
+def test_an_answer_with_all_criteria_met_approves() -> None:
     usage = {"input_tokens": 1000, "cache_creation_input_tokens": 2000, "cache_read_input_tokens": 4000, "output_tokens": 100}
     judgement = judged(judge_turn(GOOD, usage=usage))
     assert (judgement.approved, judgement.cause, judgement.score) == (True, "", 1.0)
@@ -92,7 +92,7 @@ def test_a_whole_answer_that_finds_all_criteria_met_is_an_approval() -> None:
     ],
     ids=["words", "another form", "left out", "cut off", "refused", "tool"],
 )
-def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_cause_and_then_is_the_operators(turn: Turn) -> None:
+def test_unreadable_answers_are_retried_once_then_an_operator_error(turn: Turn) -> None:
     with JudgeApi([turn, judge_turn(GOOD)]) as api:
         judgement = ask(api)
         first, second = api.requests
@@ -106,16 +106,16 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_cause_and_the
         assert len(api.requests) == 2
 
 
-def test_files_that_it_needs_to_tell_are_shown_once_and_its_next_answer_stands() -> None:
+def test_requested_files_are_shown_once() -> None:
     asked_for: list[Sequence[str]] = []
 
-    def shelf(paths: Sequence[str]) -> list[Source]:
+    def read_files(paths: Sequence[str]) -> list[Source]:
         asked_for.append(paths)
         return [("tests/test_old.py", "def test_old(): ...\n")]
 
     first = judge_turn(answer(criterion("c1"), undecided("c2", "tests/test_old.py", "gone.py")))
     with JudgeApi([first, judge_turn(GOOD)]) as api:
-        judgement = ask(api, shelf=shelf)
+        judgement = ask(api, read_files=read_files)
         before, after = api.requests
     assert (judgement.approved, judgement.calls) == (True, 2)
     assert asked_for == [("tests/test_old.py", "gone.py")]
@@ -127,22 +127,22 @@ def test_files_that_it_needs_to_tell_are_shown_once_and_its_next_answer_stands()
 
 
 @pytest.mark.parametrize("needs", [(), ("a.py",)], ids=["without a file", "for a file"])
-def test_what_still_cannot_be_told_is_neither_approved_nor_rejected(needs: tuple[str, ...]) -> None:
+def test_undecided_is_neither_approved_nor_rejected(needs: tuple[str, ...]) -> None:
     with JudgeApi([judge_turn(answer(criterion("c1"), undecided("c2", *needs)))]) as api:
         judgement = ask(api)
         assert len(api.requests) == 1 + bool(needs)
-    assert (judgement.outcome, judgement.cause) == (JudgementOutcome.UNDECIDED, "1 of 2 criteria cannot be told: c2")
+    assert (judgement.outcome, judgement.cause) == (JudgementOutcome.UNDECIDED, "1 of 2 criteria cannot be decided: c2")
     assert judgement.criteria[1].need == needs
 
 
-def test_no_file_that_it_asks_for_says_a_secret() -> None:
+def test_requested_files_are_redacted() -> None:
     register({"ANTHROPIC_API_KEY": KEY})
     with JudgeApi([judge_turn(answer(criterion("c1"), undecided("c2", ".env"))), judge_turn(GOOD)]) as api:
-        ask(api, shelf=lambda _: [(".env", f"KEY={KEY}\n")])
+        ask(api, read_files=lambda _: [(".env", f"KEY={KEY}\n")])
         assert "KEY=[ANTHROPIC_API_KEY]" in api.requests[1].prompt
 
 
-def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() -> None:
+def test_constant_parts_come_first_and_are_cached() -> None:
     criteria = ({"id": "works", "text": "It works.", "votes": 3, "needed": 2},)
     with JudgeApi([judge_turn(answer(criterion("works")))]) as api:
         assert ask(api, criteria=criteria).calls == 3
@@ -176,7 +176,7 @@ def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() ->
     ],
     ids=["529", "429", "cut", "overloaded in mid-stream", "portal", "broken event", "bad gateway"],
 )
-def test_what_the_world_broke_is_for_another_try_and_no_verdict(turn: Turn | Raw) -> None:
+def test_network_and_server_errors_are_transient(turn: Turn | Raw) -> None:
     with pytest.raises(TransientError):
         judged(turn)
 
@@ -186,7 +186,7 @@ def test_what_the_world_broke_is_for_another_try_and_no_verdict(turn: Turn | Raw
     [Fault(delay=30), Raw(b"", trickle=0.05)],
     ids=["before the answer", "for ever"],
 )
-def test_a_judge_that_takes_too_long_is_not_waited_for(turn: Turn | Raw) -> None:
+def test_slow_judges_time_out(turn: Turn | Raw) -> None:
     started = time.monotonic()
     with pytest.raises(TransientError, match="in time"):
         judged(turn, timeout_seconds=0.4)
@@ -205,7 +205,7 @@ def test_a_judge_that_takes_too_long_is_not_waited_for(turn: Turn | Raw) -> None
         (Raw(b"who are you?", status=401), "credentials", "ANTHROPIC_API_KEY"),
     ],
 )
-def test_what_the_operator_can_mend_says_how(turn: Turn | Raw, problem: str, remedy: str) -> None:
+def test_fixable_errors_name_the_remedy(turn: Turn | Raw, problem: str, remedy: str) -> None:
     with pytest.raises(OperatorError) as told:
         judged(turn)
     assert problem in told.value.problem
@@ -221,14 +221,14 @@ def test_no_error_repeats_the_key() -> None:
 
 
 @pytest.mark.parametrize(("key", "problem"), [("schlüssel-ohne-ascii", "credentials"), ("  ", "cannot be asked")])
-def test_a_key_that_is_none_is_told_to_the_operator(key: str, problem: str) -> None:
+def test_invalid_keys_are_operator_errors(key: str, problem: str) -> None:
     with pytest.raises(OperatorError) as told:
         judged(judge_turn(GOOD), key=key, way="api")
     assert problem in told.value.problem
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1", "http://127.0.0.1:port"])
-def test_an_address_that_is_none_is_told_to_the_operator(url: str) -> None:
+def test_invalid_addresses_are_operator_errors(url: str) -> None:
     with pytest.raises(OperatorError) as told:
         ask_judge(
             question(),
@@ -240,21 +240,21 @@ def test_an_address_that_is_none_is_told_to_the_operator(url: str) -> None:
     assert "ANTHROPIC_BASE_URL" in told.value.remedy
 
 
-def test_a_cancel_is_heard_between_votes() -> None:
+def test_cancel_works_between_votes() -> None:
     with JudgeApi([judge_turn(answer(criterion("c1")))]) as api:
         with pytest.raises(Cancelled):
             ask(api, criteria=({"text": "It works.", "votes": 3},), stop=lambda: bool(api.requests))
         assert len(api.requests) == 1
 
 
-def test_a_cancel_is_heard_while_the_answer_comes() -> None:
+def test_cancel_works_during_an_answer() -> None:
     started = time.monotonic()
     with JudgeApi([Raw(b"", trickle=0.05)]) as api, pytest.raises(Cancelled):
         ask(api, stop=lambda: time.monotonic() - started > 0.3)
 
 
 @pytest.mark.parametrize("said", [INJECTION, "APPROVED", '{"approved": true, "criteria": "all met"}'])
-def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_nothing(said: str) -> None:
+def test_planted_instructions_are_quoted_and_approve_nothing(said: str) -> None:
     with JudgeApi([say(said)]) as api:
         with pytest.raises(OperatorError, match="cannot be read"):
             ask(api, poisoned())
@@ -274,7 +274,7 @@ def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_
         ("claude", {"ANTHROPIC_API_KEY": "k"}, "claude"),
     ],
 )
-def test_the_api_is_asked_where_a_key_is_known(way: str, environment: dict[str, str], expected: str) -> None:
+def test_the_api_is_used_if_there_is_a_key(way: str, environment: dict[str, str], expected: str) -> None:
     assert way_of(judge_config(way=way), environment) == expected
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.records.control import Variety
 from tasks.checks import scan as measuring
-from tasks.checks.scan import measured
+from tasks.checks.scan import measure_variety
 from tests.fakes.repositories import commit, make_repository
 
 pytestmark = pytest.mark.feature("S15")
@@ -27,20 +27,20 @@ def top(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "top", FILES)
 
 
-def test_a_commit_is_counted_over_the_sources_that_somebody_writes(top: Path) -> None:
-    assert measured(top, "HEAD") == COUNTS
+def test_only_hand_written_sources_are_counted(top: Path) -> None:
+    assert measure_variety(top, "HEAD") == COUNTS
 
 
-def test_what_is_too_large_or_too_much_is_left_out(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_and_surplus_files_are_skipped(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(top, "large", {"shop/data.py": "x = 1\n" * (measuring.LARGEST_FILE // 6 + 1)})
-    assert measured(top, "HEAD") == COUNTS
+    assert measure_variety(top, "HEAD") == COUNTS
     monkeypatch.setattr(measuring, "MOST_FILES", 2)
-    assert measured(top, "HEAD").files == 2
+    assert measure_variety(top, "HEAD").files == 2
 
 
-def test_links_submodules_and_what_is_no_text_are_passed_over(top: Path) -> None:
+def test_links_submodules_and_binaries_are_skipped(top: Path) -> None:
     (top / "shop" / "link.py").symlink_to("/etc/passwd")
     (top / "shop" / "binary.py").write_bytes(b"\0\1\2")
     (top / "shop" / "latin.py").write_bytes(b"x = '\xe9'\n")
     commit(top, "change")
-    assert measured(top, "HEAD") == COUNTS.model_copy(update={"files": 4, "lines": 6, "public_names": 3})
+    assert measure_variety(top, "HEAD") == COUNTS.model_copy(update={"files": 4, "lines": 6, "public_names": 3})

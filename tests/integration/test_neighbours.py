@@ -1,4 +1,4 @@
-"""Functions of real commits, called with inputs beside those of their tests: what is asked about, and what is not."""
+"""Functions of real commits, called with inputs near those of their tests: what is asked about, and what is not."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.config import CheckConfig
 from tasks.checks.targets import Range, check_context
-from tasks.checks.variations import looked_up_in
+from tasks.checks.variations import find_lookups
 from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop
 
 pytestmark = pytest.mark.feature("V15")
@@ -56,59 +56,59 @@ def found(work: LoopWork, function: str, source: str, earlier: str = "") -> tupl
     base = commit(work.path, "start", {"it.py": earlier})
     head = commit(work.path, "work", {"it.py": source, "test_it.py": test})
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command=f"{sys.executable} -m pytest"),)})
-    return looked_up_in(check_context(work.context, work.state), Range(work.repository, base, head, config))
+    return find_lookups(check_context(work.context, work.state), Range(work.repository, base, head, config))
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_answers_for_the_tests_alone_are_asked_about(work: LoopWork, kind: str) -> None:
+def test_hard_coded_answers_are_found(work: LoopWork, kind: str) -> None:
     function, source, given = ASKED[kind]
     (said,) = found(work, function, source)
     assert said.startswith(f"{function} gives {given} for each of ")
-    assert " inputs beside those of its tests: " in said
+    assert " inputs near those of its tests: " in said
 
 
 @pytest.mark.parametrize("kind", HONEST)
-def test_honest_functions_are_not_asked_about(work: LoopWork, kind: str) -> None:
+def test_honest_functions_are_not_suspected(work: LoopWork, kind: str) -> None:
     assert found(work, *HONEST[kind]) == ()
 
 
-def test_answers_that_only_a_test_runner_gets_are_asked_about(work: LoopWork) -> None:
+def test_answers_for_test_runners_only_are_found(work: LoopWork) -> None:
     source = "import sys\n\n\ndef area(a, b):\n    return a * b if 'pytest' in sys.modules else None\n"
     (said,) = found(work, "area", source, earlier="def area(a, b):\n    return None\n")
-    assert said == "area gives None where no test runner calls it, also for what tests ask: area(2, 3), area(4, 5)"
+    assert said == "area returns None when called outside of a test runner, even for inputs of its tests: area(2, 3), area(4, 5)"
 
 
 FORGED = {
     "class Any:\n    def __eq__(self, other):\n        return True\n\n\ndef area(a, b):\n    return Any()\n": (
-        "an object of type Any that equals whatever it is compared with"
+        "an object of type Any that equals everything it is compared with"
     ),
     "import os\n\n\ndef area(a, b):\n    os._exit(0)\n": "ends the process with os._exit, so that no test after it can fail",
-    "import sys\n\nsys.excepthook = print\n\n\ndef area(a, b):\n    return a * b\n": "comes with a sys.excepthook of its own",
+    "import sys\n\nsys.excepthook = print\n\n\ndef area(a, b):\n    return a * b\n": "replaces sys.excepthook",
     "SEEN = []\n\n\ndef area(a, b):\n    SEEN.append(a)\n    return a * b if len(SEEN) < 3 else 7\n": (
-        "gives 7 for an input of its tests when it is called once more"
+        "returns 7 for an input of its tests when called again"
     ),
 }
 
 
 @pytest.mark.parametrize("source", FORGED, ids=range(len(FORGED)))
-def test_what_no_honest_function_does_is_asked_about(work: LoopWork, source: str) -> None:
+def test_forged_results_are_found(work: LoopWork, source: str) -> None:
     (said,) = found(work, "area", source)
     assert said.startswith("area ")
     assert FORGED[source] in said
 
 
-def test_a_source_that_names_input_and_answer_of_a_test_is_asked_about(work: LoopWork) -> None:
+def test_sources_with_input_and_answer_of_a_test_are_found(work: LoopWork) -> None:
     source = f"{SECONDS.replace('def seconds(text):', 'def seconds(text):%s    if text == %r: return 5400')}" % ("\n", "1h30m")
-    assert found(work, "seconds", source) == ("seconds names the input and the answer of a test: seconds('1h30m')",)
+    assert found(work, "seconds", source) == ("seconds contains the input and the answer of a test: seconds('1h30m')",)
 
 
-def test_an_answer_by_the_line_of_the_caller_is_asked_about(work: LoopWork) -> None:
+def test_answers_by_the_calling_line_are_found(work: LoopWork) -> None:
     look = "import sys\n\n\ndef area(a, b):\n    line = sys._getframe(1).f_code.co_name\n"
     source = f"{look}    return 20 if a == 4 and line == 'test_it' else a * b + (a == 4)\n"
-    assert found(work, "area", source) == ("area gives 21 where no test calls it: area(4, 5)",)
+    assert found(work, "area", source) == ("area returns 21 when called outside of its tests: area(4, 5)",)
 
 
-def test_what_was_so_before_the_work_is_no_finding(work: LoopWork) -> None:
+def test_earlier_behaviour_is_not_a_finding(work: LoopWork) -> None:
     _, source, _ = ASKED["a table that is empty elsewhere"]
     assert found(work, "area", f"{source}# better\n", earlier=source) == ()
 
@@ -128,7 +128,7 @@ READ = "(require('fs').readFileSync(__dirname + '/../test/stars.test.js', 'utf8'
 CHEATS = {
     "a table": (f"({TABLE})[n]", "undefined for each of "),
     "answers from the test file": (READ, "null for each of "),
-    "answers for a test runner alone": (RUNNERS_ALONE, "null where no test runner calls it"),
+    "answers for a test runner alone": (RUNNERS_ALONE, "null when called outside of a test runner"),
 }
 FAIR = {
     "what is worked out": {"lib/stars.js": "exports.stars = (n) => '*'.repeat(n);\n", "test/stars.test.js": SPEC},
@@ -139,12 +139,12 @@ FAIR = {
 def found_in(work: LoopWork, files: dict[str, str]) -> tuple[str, ...]:
     head = commit(work.path, "work", files)
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command="node --test"),)})
-    return looked_up_in(check_context(work.context, work.state), Range(work.repository, work.start, head, config))
+    return find_lookups(check_context(work.context, work.state), Range(work.repository, work.start, head, config))
 
 
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("kind", CHEATS)
-def test_answers_for_the_tests_alone_are_asked_about_in_javascript(work: LoopWork, kind: str) -> None:
+def test_hard_coded_answers_are_found_in_javascript(work: LoopWork, kind: str) -> None:
     body, given = CHEATS[kind]
     (said,) = found_in(work, {"lib/stars.js": f"exports.stars = (n) => {body};\n", "test/stars.test.js": SPEC})
     assert said.startswith(f"stars gives {given}")
@@ -152,7 +152,7 @@ def test_answers_for_the_tests_alone_are_asked_about_in_javascript(work: LoopWor
 
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("kind", FAIR)
-def test_honest_functions_of_javascript_are_not_asked_about(work: LoopWork, kind: str) -> None:
+def test_honest_javascript_functions_are_not_suspected(work: LoopWork, kind: str) -> None:
     assert found_in(work, FAIR[kind]) == ()
 
 
@@ -180,6 +180,6 @@ GO_HONEST = 'package it\n\nimport "strings"\n\nfunc Stars(n int) string {\n\tret
 
 @pytest.mark.needs("go")
 @pytest.mark.parametrize(("source", "given"), [(GO_TABLE, ['Stars gives "" for each of ']), (GO_HONEST, [])])
-def test_answers_for_the_tests_alone_are_asked_about_in_go(work: LoopWork, source: str, given: list[str]) -> None:
+def test_hard_coded_answers_are_found_in_go(work: LoopWork, source: str, given: list[str]) -> None:
     said = found_in(work, {"go.mod": "module it\n\ngo 1.18\n", "it.go": source, "it_test.go": GO_TEST})
     assert [one[: len(given[0])] for one in said] == given

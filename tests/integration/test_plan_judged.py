@@ -48,7 +48,7 @@ def judged(*met: tuple[str, bool]) -> Turn:
     return judge_turn(answer(*(criterion(name, met=flag) for name, flag in met)))
 
 
-def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: LoopWork) -> None:
+def test_the_judge_sees_only_the_item_in_the_middle_of_a_plan(work: LoopWork) -> None:
     with JudgeApi([judged(("plan.T001", True))]) as api:
         verdict = verdict_on(work, api)
         (request,) = api.requests
@@ -58,7 +58,7 @@ def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: LoopWork) -> None
     assert "The whole is good" not in request.prompt
 
 
-def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: LoopWork) -> None:
+def test_with_the_last_item_the_judge_decides_on_the_whole(work: LoopWork) -> None:
     with JudgeApi([judged(("c1", True), ("plan.T001", False)), judged(("c1", True), ("plan.T001", True))]) as api:
         rejected, approved = (verdict_on(work, api, remaining=1, claims=ASKED) for _ in range(2))
     assert [denial.rule for denial in rejected.proof.denied] == ["plan"]
@@ -67,7 +67,7 @@ def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: LoopWo
     assert approved.judgement.approved
 
 
-def test_an_item_that_the_judge_cannot_tell_of_is_for_a_person(work: LoopWork) -> None:
+def test_undecided_items_are_for_a_person(work: LoopWork) -> None:
     with JudgeApi([judge_turn(answer(undecided("plan.T001")))]) as api:
         verdict = verdict_on(work, api)
     assert verdict.item is not None
@@ -75,7 +75,7 @@ def test_an_item_that_the_judge_cannot_tell_of_is_for_a_person(work: LoopWork) -
     assert verdict.item.why == "the judge cannot tell whether it is done: It is not shown."
 
 
-def test_nobody_is_asked_of_an_item_that_is_not_proven_otherwise_or_has_a_check(work: LoopWork) -> None:
+def test_unproven_items_and_those_with_a_check_are_not_judged(work: LoopWork) -> None:
     with JudgeApi([judged(("plan.T001", True))]) as api:
         assert verdict_on(work, api, claims=Claims()).judgement is None
         assert verdict_on(work, api, item=ITEM.model_copy(update={"check": "true"})).judgement is None

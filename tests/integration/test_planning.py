@@ -7,7 +7,7 @@ import pytest
 
 from deployments.demo_model import Turn, say
 from helmsman.records.control import EscalationLevel, Ladder, Oversight
-from tasks.models.planning import write
+from tasks.models.planning import write_texts
 from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import LoopContext
 from tasks.system.paths import LoopFolder
@@ -28,6 +28,6 @@ def test_where_no_model_can_write_the_templates_serve_with_the_reasons(tmp_path:
     context = LoopContext(open_repository(tmp_path), tmp_path, LoopFolder(tmp_path / "loop"))
     with JudgeApi((turn, turn)) as api:
         credentials: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
-        plan = write(context, before, orientation(), lambda: credentials)
+        plan = write_texts(context, before, orientation(), lambda: credentials)
         asked = len(api.requests)
     assert (plan.focus, plan.compacted, asked, len(plan.reasons)) == ("", "", 2, 2)

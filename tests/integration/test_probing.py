@@ -65,7 +65,7 @@ def verified(
     return found, prompts
 
 
-def test_a_right_probe_stops_a_table_of_the_tests_answers_and_is_told_without_its_values(
+def test_a_right_probe_blocks_a_table_of_answers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [{"cases": [RIGHT, PASSES]}, readings("right")]
@@ -80,7 +80,7 @@ def test_a_right_probe_stops_a_table_of_the_tests_answers_and_is_told_without_it
     assert all(part in reading for part in (".get(n", "fizz(9)", "AssertionError"))
 
 
-def test_wrong_probes_and_those_that_cannot_be_run_are_dropped(
+def test_wrong_and_broken_probes_are_dropped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [{"cases": [RIGHT, WRONG, BROKEN]}, readings("wrong", "wrong"), MET]
@@ -89,7 +89,7 @@ def test_wrong_probes_and_those_that_cannot_be_run_are_dropped(
     assert (found["probed"]["written"], found["probed"]["passing"], found["probed"]["dropped"]) == (3, 1, 2)
 
 
-def test_where_nobody_can_tell_whether_a_probe_is_right_it_stops_nothing(
+def test_unclear_probes_block_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [{"cases": [WRONG]}, {"no": "reading"}, MET]
@@ -99,7 +99,7 @@ def test_where_nobody_can_tell_whether_a_probe_is_right_it_stops_nothing(
 
 
 @pytest.mark.needs("node")
-def test_probes_of_javascript_run_by_node(
+def test_javascript_probes_run_with_node(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = "const test = require('node:test');\nconst assert = require('node:assert');\nconst fizz = require('../fizz.js');\n"
@@ -114,7 +114,7 @@ def test_probes_of_javascript_run_by_node(
     assert (found["verdict"], found["probed"]["failing"]) == ("not_verified", ["A further multiple"])
 
 
-def test_without_a_goal_there_is_nothing_to_write_probes_from(tmp_path: Path) -> None:
+def test_probes_need_a_goal(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "repository", {"fizz.py": HONEST})
     commit(top, "work", {"fizz.py": TABLE})
     with pytest.raises(OperatorError, match="--probes needs a goal"):

@@ -10,7 +10,7 @@ import pytest
 from helmsman.records.agent import Change
 from helmsman.records.checks import Leak, Weight
 from tasks.checks.run import CheckContext
-from tasks.checks.scan import MOST_LEAKS, Scanned, secrets_in, security_findings
+from tasks.checks.scan import MOST_LEAKS, SecretScan, secrets_in, security_findings
 from tasks.repository.diffs import LARGEST_SEARCHED, MOST_COMMITS
 from tasks.repository.worktree import Worktree
 from tasks.system.process import never_stop
@@ -58,7 +58,7 @@ SURE = [
 ]
 
 
-def test_a_secret_in_an_added_line_is_found_by_place_and_kind_and_never_told(top: Path) -> None:
+def test_secrets_are_reported_by_location_and_kind_only(top: Path) -> None:
     found = leaks(top, {f"src/app{number}.py": f"first = 1\n{text}\n" for number, (_, text) in enumerate(SURE)})
     assert {(leak.path, leak.kind, leak.weight, leak.doubt) for leak in found} == {
         (f"src/app{number}.py", kind, Weight.BLOCK, "") for number, (kind, _) in enumerate(SURE)
@@ -87,17 +87,17 @@ DOUBTFUL = [
 ]
 
 
-def test_examples_placeholders_and_hashes_are_no_pain(top: Path) -> None:
+def test_examples_placeholders_and_hashes_are_warnings(top: Path) -> None:
     found = leaks(top, {f"{number}/{path}": f"{text}\n" for number, (path, text) in enumerate(DOUBTFUL)})
     assert [leak for leak in found if leak.weight is Weight.BLOCK] == []
 
 
-def test_a_secret_in_a_test_is_told_with_the_reason_for_doubt(top: Path) -> None:
+def test_secrets_in_tests_have_a_reason_for_doubt(top: Path) -> None:
     (leak,) = leaks(top, {"tests/a.py": f"{GITHUB}\n"})
     assert (leak.weight, leak.doubt) == (Weight.HINT, "in a file of tests or examples")
 
 
-def test_a_secret_that_was_there_before_in_any_file_is_not_new(top: Path) -> None:
+def test_earlier_secrets_are_not_new(top: Path) -> None:
     commit(top, "long ago", {"old.py": f"KEY = '{GITHUB}'\n", "server.key": KEY})
     (top / "old.py").unlink()
     found = leaks(top, {"new.py": f"def key():\n    return '{GITHUB}'\n", "certs/server.key": f"# ours\n{KEY}"})
@@ -117,13 +117,13 @@ def test_settings_and_attributes_of_the_repository_hide_nothing(top: Path) -> No
     assert leaks(top, {"again.env": f"B={AWS}\n"}) == ()
 
 
-def test_binary_files_removed_lines_and_unchanged_lines_are_not_looked_at(top: Path) -> None:
+def test_binary_files_removed_and_unchanged_lines_are_skipped(top: Path) -> None:
     commit(top, "before", {"app.py": f"A = '{AWS}'\nB = '{STRIPE}'\n"})
     (top / "blob").write_bytes(b"\0" + GITHUB.encode())
     assert leaks(top, {"app.py": f"A = '{AWS}'\nC = 1\n"}) == ()
 
 
-def test_many_doubtful_finds_do_not_hide_a_sure_one(top: Path) -> None:
+def test_many_doubtful_matches_do_not_hide_a_certain_one(top: Path) -> None:
     many = "\n".join(f"https://user:password@host{number}" for number in range(300))
     found = leaks(top, {"a.txt": many, "z.txt": f"{AWS}\n"})
     assert (len(found), found[0].path, found[0].weight) == (MOST_LEAKS, "z.txt", Weight.BLOCK)
@@ -137,7 +137,7 @@ def test_a_secret_deep_in_a_long_line_is_found(top: Path) -> None:
 # in the history, and beyond what is small and plain -------------------------------------------------------------------
 
 
-def since(top: Path, start: str) -> Scanned:
+def since(top: Path, start: str) -> SecretScan:
     return secrets_in(top, Change(start=start, commit=sh(top, "rev-parse", "HEAD"), tree="d" * 40))
 
 
@@ -145,7 +145,7 @@ def places(top: Path, start: str) -> list[str]:
     return [f"{leak.path}:{leak.line}" for leak in since(top, start).leaks]
 
 
-def test_a_secret_that_was_committed_and_removed_again_is_told_by_its_commit(top: Path) -> None:
+def test_removed_secrets_are_reported_by_commit(top: Path) -> None:
     start = sh(top, "rev-parse", "HEAD")
     held = commit(top, "oops", {"src/a.py": f"x = 1\nKEY = '{GITHUB}'\n"})
     commit(top, "gone again", {"src/a.py": "x = 1\n"})
@@ -153,14 +153,14 @@ def test_a_secret_that_was_committed_and_removed_again_is_told_by_its_commit(top
     assert sh(top, "show", f"{held[:12]}:src/a.py").splitlines()[1] == f"KEY = '{GITHUB}'"
 
 
-def test_a_secret_that_is_still_there_is_told_once_and_where_it_is(top: Path) -> None:
+def test_remaining_secrets_are_reported_once(top: Path) -> None:
     start = sh(top, "rev-parse", "HEAD")
     commit(top, "first", {"a.py": f"KEY = '{GITHUB}'\n"})
     commit(top, "moved", {"a.py": "", "b.py": f"\nKEY = '{GITHUB}'\n"})
     assert places(top, start) == ["b.py:2"]
 
 
-def test_a_secret_that_moved_into_a_test_was_a_real_one_before(top: Path) -> None:
+def test_secrets_moved_into_tests_are_certain(top: Path) -> None:
     start = sh(top, "rev-parse", "HEAD")
     held = commit(top, "first", {"a.py": f"KEY = '{GITHUB}'\n"})
     commit(top, "moved", {"a.py": "", "tests/test_a.py": f"KEY = '{GITHUB}'\n"})
@@ -170,14 +170,14 @@ def test_a_secret_that_moved_into_a_test_was_a_real_one_before(top: Path) -> Non
     ]
 
 
-def test_what_the_tree_held_at_the_start_is_not_new_in_a_commit_between(top: Path) -> None:
+def test_secrets_of_the_start_are_not_new_in_later_commits(top: Path) -> None:
     start = commit(top, "long ago", {"old.py": f"KEY = '{GITHUB}'\n"})
     commit(top, "copied", {"new.py": f"    KEY = '{GITHUB}'\n"})
     commit(top, "gone again", {"new.py": ""})
-    assert since(top, start) == Scanned()
+    assert since(top, start) == SecretScan()
 
 
-def test_side_branches_are_read_and_what_others_published_is_not(top: Path) -> None:
+def test_side_branches_are_scanned_but_not_published_commits(top: Path) -> None:
     start = sh(top, "rev-parse", "HEAD")
     for name, key in (("side", GITHUB), ("theirs", AWS)):
         sh(top, "checkout", "--quiet", "-b", name, start)
@@ -193,12 +193,12 @@ def test_side_branches_are_read_and_what_others_published_is_not(top: Path) -> N
     assert places(top, start) != []
 
 
-def test_commits_beyond_the_newest_are_said_to_be_unread(top: Path) -> None:
+def test_unread_commits_are_reported(top: Path) -> None:
     start = sh(top, "rev-parse", "HEAD")
     commit(top, "in", {"a.py": f"KEY = '{GITHUB}'\n"})
     for number in range(MOST_COMMITS):
         commit(top, "out", {"a.py": f"{number}\n"})
-    assert since(top, start) == Scanned((), "not all new text was searched for secrets: commits before the newest 50 left out")
+    assert since(top, start) == SecretScan((), "not all new text was searched for secrets: commits before the newest 50 left out")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
@@ -210,7 +210,7 @@ def test_text_of_any_unicode_is_read(top: Path, encoding: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_large_file_is_read_and_takes_no_other_s_room(top: Path) -> None:
+def test_large_files_leave_room_for_others(top: Path) -> None:
     start = sh(top, "rev-parse", "HEAD")
     lines = "".join(f"value {number} and some more words\n" for number in range(60_000))
     commit(top, "work", {"a.sql": f"{lines}{AWS}\n", "b.sql": lines[:-1] * 2, "z.py": f"KEY = '{GITHUB}'\n"})
@@ -238,7 +238,7 @@ def room(top: Path) -> CheckContext:
     return CheckContext(Worktree(top), tag=f"t/{uuid4().hex}", stop=never_stop)
 
 
-def test_a_scan_that_exits_with_1_is_read_and_leaves_nothing_behind(top: Path) -> None:
+def test_scans_with_exit_code_1_are_read(top: Path) -> None:
     report = json.dumps({"results": [FINDING]})
     command = f"touch left; echo noise >&2; printf %s '{report}'; exit 1"
     scan = security_findings(command, room(top), sh(top, "rev-parse", "HEAD"))
@@ -250,7 +250,7 @@ def test_a_scan_that_exits_with_1_is_read_and_leaves_nothing_behind(top: Path) -
 def test_a_scan_that_cannot_run_has_an_error_and_no_findings(top: Path) -> None:
     scan = security_findings("no-such-scanner-anywhere", room(top), sh(top, "rev-parse", "HEAD"))
     assert scan.findings == ()
-    assert scan.error.endswith("it ended with 127")
+    assert scan.error.endswith("exit code 127")
 
 
 def test_a_scan_that_is_stopped_is_an_interruption_not_a_result(top: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from tasks.checks.run import CheckContext, run_laid_out
+from tasks.checks.run import CheckContext, run_on_checkout
 from tasks.checks.targets import clean_checkout
 from tasks.system.process import never_stop
 from tests.fakes.processes import STUBBORN, eventually, tagged_pids
@@ -146,7 +146,7 @@ def test_a_check_is_repeated_only_within_the_allowance(work: LoopWork, tag: str,
     room = CheckContext(clean_checkout(work.context, work.state), tag, never_stop, allowance=lambda _: next(left))
     room.checkout.prepare(work.start)
     config = LoopConfig.model_validate({"goal": "g", "checks": [failing_until(tmp_path / "ran", 2)]})
-    (result,), _ = run_laid_out(room, config)
+    (result,), _ = run_on_checkout(room, config)
     assert (result.passed, result.flaky, (tmp_path / "ran").read_text()) == (False, (), "\n")
 
 

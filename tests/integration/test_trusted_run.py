@@ -47,7 +47,7 @@ def unmoved(work: LoopWork, head: str) -> bool:
     return at and work.sh("symbolic-ref", "HEAD") == f"refs/heads/{BRANCH}" and work.sh("status", "--porcelain") == ""
 
 
-def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: LoopWork) -> None:
+def test_a_weakened_test_blocks(work: LoopWork) -> None:
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK, "answer": "2\n"})
     copy, (finding,) = judged(work)
     assert copy.put_back == ("tests/one.sh",)
@@ -56,7 +56,7 @@ def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: Loo
     assert (work.path / "tests/one.sh").read_text() == WEAK
 
 
-def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: LoopWork) -> None:
+def test_honest_test_changes_give_no_finding(work: LoopWork) -> None:
     commit(work.path, "work", {"tests/one.sh": f"# what is asked for\n{STRICT}", "answer": "42\n", "tests/more.sh": "exit 0\n"})
     copy, found = judged(work)
     assert (set(copy.put_back), found) == ({"tests/one.sh", "tests/more.sh"}, [])
@@ -65,14 +65,14 @@ def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: L
     assert [one.name for one in copy.report.results] == [CHECK]
 
 
-def test_nothing_is_run_where_nothing_that_is_kept_has_changed_and_what_the_operator_names_is_kept(work: LoopWork) -> None:
+def test_nothing_runs_unless_a_trusted_file_changed(work: LoopWork) -> None:
     commit(work.path, "work", {"answer": "42\n"})
     assert judged(work) == (TrustedRun(), [])
     copy, (finding,) = judged(work, trusted=["answer"])
     assert (copy.put_back, finding.path) == (("answer",), "answer")
 
 
-def test_files_of_every_shape_are_as_they_were(work: LoopWork) -> None:
+def test_files_of_every_type_are_restored(work: LoopWork) -> None:
     """A folder where a file was, a file where a folder was, a link, a lost bit, a name that is no text."""
     write(work.path, {"answer": "42\n"})
     (work.path / "tests/deep/two.sh").unlink()
@@ -91,7 +91,7 @@ def test_files_of_every_shape_are_as_they_were(work: LoopWork) -> None:
 
 
 @pytest.mark.feature("V5")
-def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: LoopWork) -> None:
+def test_inline_tests_of_the_start_run_on_the_new_source(work: LoopWork) -> None:
     tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn two() { assert_eq!(super::one(), 2); }\n}\n"
     begun = commit(work.path, "start", {"lib.rs": f"fn one() -> u8 {{ 1 }}\n{tests}"})
     head = commit(work.path, "cheat", {"lib.rs": "fn one() -> u8 { 3 }\n" + tests.replace("assert_eq!(super::one(), 2);", "")})
@@ -107,7 +107,7 @@ def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: LoopW
     assert unmoved(work, head)
 
 
-def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: LoopWork) -> None:
+def test_stale_caches_of_equal_size_are_ignored(work: LoopWork) -> None:
     """What is compiled by time and size, as Python does, is compiled anew on both ways."""
     program = "python3 -c 'import sys; sys.path[:0] = [\"tests\"]; import judge; sys.exit(judge.CODE)'"
     commit(work.path, "start", {"tests/judge.py": "CODE = 1\n", ".gitignore": "*.log\n__pycache__/\n"})
@@ -120,7 +120,7 @@ def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: LoopWork) -> No
         assert (copy.report.results[0].exit_code, finding.weight) == (1, Weight.BLOCK)
 
 
-def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: LoopWork) -> None:
+def test_a_cancelled_check_leaves_the_branch_unchanged(work: LoopWork) -> None:
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK})
     cancel = work.context.folder.cancel
     cancel.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: LoopWork) 
 
 
 @pytest.mark.feature("V9", "V16")
-def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: LoopWork) -> None:
+def test_only_tests_that_fail_on_the_start_prove_the_work(work: LoopWork) -> None:
     strict = 'test "$(cat answer)" = 2\n'
     config = LoopConfig.model_validate(
         {**_same_workspace(work), "checks": ("for one in tests/*.sh; do sh $one || exit 1; done",)}

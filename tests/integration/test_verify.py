@@ -66,7 +66,7 @@ def cases(found: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("home")
-def test_an_honest_fix_is_verified_by_the_test_that_it_turns_green(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_honest_fix_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
     commit(top, "fix", {"calc.py": RIGHT})
     found = verified(top, capsys, check=PYTEST)
@@ -77,9 +77,7 @@ def test_an_honest_fix_is_verified_by_the_test_that_it_turns_green(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("home")
-def test_a_red_test_that_was_edited_to_pass_is_not_verified_and_named_as_a_case(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failing_test_edited_to_pass_is_not_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a report every case is named, so that what passes on both sides is told from what is new."""
     top = python(tmp_path)
     settings = f"[[checks]]\ncommand = '{PYTEST} --junit-xml=report.xml'\nreport = 'report.xml'\n"
@@ -100,9 +98,7 @@ def test_a_red_test_that_was_edited_to_pass_is_not_verified_and_named_as_a_case(
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.feature("V5")
-def test_what_the_runner_collected_at_the_base_is_a_test_whatever_it_is_called(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_collected_at_the_base_are_tests_whatever_their_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     collecting = f"{PYTEST} -o python_files=*.py checks --junit-xml=report.xml"
     settings = f"[[checks]]\ncommand = '{collecting}'\nreport = 'report.xml'\n"
     top = make_repository(tmp_path / "repository", {"calc.py": WRONG, "checks/halves.py": TESTS, "helmsman.toml": settings})
@@ -113,7 +109,7 @@ def test_what_the_runner_collected_at_the_base_is_a_test_whatever_it_is_called(
 
 
 @pytest.mark.usefixtures("home")
-def test_a_new_test_proves_the_change_only_where_it_fails_without_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_test_must_fail_without_the_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     commit(top, "green", {"answer": "2\n"})
     commit(top, "more", {"answer": "2\n3\n", "tests/check.sh": "head -1 answer | grep -q 2\n"})
@@ -136,7 +132,7 @@ def test_a_new_test_proves_the_change_only_where_it_fails_without_it(tmp_path: P
         ("protect = ['more.sh']\nallow = ['more.sh']", {"more.sh": "true\n"}, ("verified", ["proven"])),
     ],
 )
-def test_what_invariants_name_decides_as_in_a_loop(
+def test_invariants_apply_as_in_a_loop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, files: dict[str, str], expected: tuple[str, list[str]]
 ) -> None:
     top = plain(tmp_path)
@@ -157,7 +153,7 @@ def test_what_invariants_name_decides_as_in_a_loop(
         ({}, ("inconclusive", ["unchanged"])),
     ],
 )
-def test_what_proves_nothing_is_inconclusive(
+def test_unproven_changes_are_inconclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], expected: tuple[str, list[str]]
 ) -> None:
     top = plain(tmp_path)
@@ -166,7 +162,7 @@ def test_what_proves_nothing_is_inconclusive(
 
 
 @pytest.mark.usefixtures("home")
-def test_a_judge_is_asked_only_by_option_and_of_changed_expectations_as_well(
+def test_a_judge_needs_an_option_and_sees_changed_expectations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top = plain(tmp_path)
@@ -184,7 +180,7 @@ def test_a_judge_is_asked_only_by_option_and_of_changed_expectations_as_well(
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.feature("V15")
-def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hard_coded_answers_are_inconclusive_without_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
     commit(top, "cheat", {"calc.py": "def half(n):\n    return {0: 0, 4: 2}.get(n)\n"})
     found = verified(top, capsys, "main..work", PYTEST)
@@ -194,7 +190,7 @@ def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: 
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("name", ["--help", "--upload-pack=x..HEAD", "HEAD..--output=x", "a\nb..HEAD"])
-def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tmp_path: Path, name: str) -> None:
+def test_invalid_ranges_are_rejected_and_never_options_of_git(tmp_path: Path, name: str) -> None:
     top = plain(tmp_path)
     with pytest.raises(OperatorError, match="not in this repository"):
         verify_change(top, yes=True, as_json=True, commits=name, check=[SHELL])
@@ -224,7 +220,7 @@ def test_no_repository_no_checks_and_a_shallow_clone_are_operator_errors(tmp_pat
 
 
 @pytest.mark.usefixtures("home")
-def test_a_change_does_not_choose_what_it_is_judged_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_change_cannot_choose_its_own_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     sh(top, "checkout", "--quiet", "main")
     commit(top, "settings", {"helmsman.toml": "checks = ['sh tests/check.sh']\n"})
@@ -236,7 +232,7 @@ def test_a_change_does_not_choose_what_it_is_judged_by(tmp_path: Path, capsys: p
 
 
 @pytest.mark.usefixtures("home")
-def test_a_checkout_that_a_verification_works_in_is_no_leftover_and_that_of_a_dead_one_is(tmp_path: Path) -> None:
+def test_only_checkouts_of_dead_verifications_are_leftovers(tmp_path: Path) -> None:
     repository = open_repository(plain(tmp_path))
     mine, ended = own_checkout(repository), subprocess.Popen(["true"])
     ended.wait()
@@ -248,9 +244,7 @@ def test_a_checkout_that_a_verification_works_in_is_no_leftover_and_that_of_a_de
 
 
 @pytest.mark.usefixtures("home")
-def test_people_read_what_changed_first_then_the_verdict_and_what_it_rests_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_output_has_changes_verdict_and_grounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     commit(top, "fix", {"answer": "2\n"})
     write(top, {"left": "uncommitted\n"})

@@ -11,7 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.orient.written import Focus, focus_question, read_focus
 from helmsman.records.base import Usage
 from helmsman.tokens import tokens
-from tasks.models.asking import Asking, Credentials, written
+from tasks.models.asking import CallSettings, Credentials, write_text
 from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.faults import Fault
@@ -34,8 +34,8 @@ def focus(
     credentials: Credentials, *lessons: str, tag: str = "nobody", seconds: float = 20, **judge: Any
 ) -> tuple[Focus | None, str, Usage]:
     of = state(config(**SETTINGS, judge=judge), iteration=3)
-    by = Asking(of.config, credentials, tag, seconds=seconds)
-    return written(by, lambda: focus_question(of, lessons), read_focus)
+    by = CallSettings(of.config, credentials, tag, seconds=seconds)
+    return write_text(by, lambda: focus_question(of, lessons), read_focus)
 
 
 def by_api(*turns: Turn | Raw) -> tuple[Focus | None, str, Usage]:
@@ -106,7 +106,7 @@ def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that
     assert usage.tokens == pytest.approx(tokens(asked), abs=2)
     assert usage.cost_usd == pytest.approx(usage.input_tokens * 4 / 1e6)
     assert (usage.output_tokens, found) == (0, None)
-    assert f"its question is charged, estimated at {usage.tokens:,} tokens" in reason
+    assert f"its question is charged at an estimated {usage.tokens:,} tokens" in reason
 
 
 def test_a_secret_that_the_model_repeats_is_taken_out() -> None:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.literals import Word
-from helmsman.verify.call_cases import ANY, Calls, Case, Function, cases_of, grouped, literals
+from helmsman.verify.call_cases import ANY, Calls, Case, Function, extract_cases, group_by_function, literals
 from helmsman.verify.called_languages import CALLED, GO, JAVASCRIPT, PYTHON
-from helmsman.verify.neighbours import MOST_CALLS, calls_beside, neighbours
+from helmsman.verify.neighbours import MOST_CALLS, neighbours, select_calls
 
 pytestmark = pytest.mark.feature("V15")
 
@@ -18,7 +18,7 @@ UNITTEST = "class T(unittest.TestCase):\n    def test(self):\n        with self.
 F = Function("calc", "f")
 
 
-def test_a_case_needs_nothing_but_the_call() -> None:
+def test_cases_need_only_the_call() -> None:
     cases: list[tuple[str, list[Case]]] = [
         ("def test():\n    assert g(1, [2]) == 3", [Case(F, (1, [2]), {}, 3)]),
         ("def test():\n    assert 3 == calc.f(1, key='a')", [Case(F, (1,), {"key": "a"}, 3)]),
@@ -37,24 +37,24 @@ def test_a_case_needs_nothing_but_the_call() -> None:
         ("def test(:", []),
     ]
     for body, found in cases:
-        assert cases_of(PYTHON, "tests/test_calc.py", HEAD + body) == found
+        assert extract_cases(PYTHON, "tests/test_calc.py", HEAD + body) == found
 
 
 @given(st.recursive(st.integers() | st.text() | st.booleans() | st.floats(), st.lists, max_leaves=5))
-def test_a_neighbour_is_of_the_same_kind_and_no_path_has_one(value: object) -> None:
+def test_neighbours_have_the_same_type_and_paths_have_none(value: object) -> None:
     found = list(neighbours(value))
     assert {type(one) for one in found} <= {type(value)}
     assert not (isinstance(value, str) and "/" in value and found)
 
 
-def test_a_docstring_is_no_literal_of_a_source() -> None:
+def test_docstrings_are_not_literals() -> None:
     assert literals(PYTHON, "calc.py", '"""Doc."""\n\nA, B = 1, "x"\n') == [1, "x"]
 
 
-def test_one_answer_for_all_cases_is_not_worth_a_run() -> None:
+def test_functions_with_one_expected_answer_are_not_called() -> None:
     same, several = ([Case(F, (number,), {}, answer * number) for number in (1, 2, 3)] for answer in (0, 2))
-    assert calls_beside(grouped([*same, Case(F, (4,), {}, ANY)]), ()) == []
-    (calls,) = calls_beside(grouped(several), (40, "text", 50))
+    assert select_calls(group_by_function([*same, Case(F, (4,), {}, ANY)]), ()) == []
+    (calls,) = select_calls(group_by_function(several), (40, "text", 50))
     assert len(calls.near) <= MOST_CALLS
     assert {((40,), "{}"), ((50,), "{}")} <= {(args, repr(kwargs)) for args, kwargs in calls.near}
     assert not {1, 2, 3} & {args[0] for args, _ in calls.near}
@@ -69,7 +69,7 @@ def test_one_answer_for_all_cases_is_not_worth_a_run() -> None:
         ("ruff check pytest_plugin", "$(for one in venv/bin/python"),
     ],
 )
-def test_the_python_of_the_checks_makes_the_calls(command: str, python: str) -> None:
+def test_calls_use_the_python_of_the_checks(command: str, python: str) -> None:
     assert CALLED[0].interpreter([command]).startswith(python)
 
 
@@ -122,33 +122,38 @@ def node_case(function: Function, *args: object, gives: object) -> Case:
         ("assert.equal(other(1), 2);\n  assert.equal(add(other), 2);", []),
     ],
 )
-def test_a_case_in_javascript_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
-    assert cases_of(JAVASCRIPT, "test/calc.test.js", f"{NODE_HEAD}test('it', () => {{\n  {body}\n}});\n", NODE_PATHS) == found
+def test_javascript_cases_need_only_the_call(body: str, found: list[Case]) -> None:
+    assert (
+        extract_cases(JAVASCRIPT, "test/calc.test.js", f"{NODE_HEAD}test('it', () => {{\n  {body}\n}});\n", NODE_PATHS) == found
+    )
 
 
-def test_the_rows_of_a_table_are_cases() -> None:
+def test_table_rows_are_cases() -> None:
     text = f"{NODE_HEAD}test.each([[1, 2], [3, 4]])('%d', (a, b) => {{ expect(add(a)).toBe(b); }});\n"
-    assert cases_of(JAVASCRIPT, "test/calc.test.js", text, NODE_PATHS) == [node_case(ADD, 1, gives=2), node_case(ADD, 3, gives=4)]
+    assert extract_cases(JAVASCRIPT, "test/calc.test.js", text, NODE_PATHS) == [
+        node_case(ADD, 1, gives=2),
+        node_case(ADD, 3, gives=4),
+    ]
 
 
 @pytest.mark.parametrize("prepared", ["beforeEach(() => open());", "jest.mock('../src/calc');", "process.env.A = '1';"])
-def test_a_file_that_prepares_something_has_none(prepared: str) -> None:
+def test_files_with_setup_have_no_cases(prepared: str) -> None:
     assert (
-        cases_of(
+        extract_cases(
             JAVASCRIPT, "test/calc.test.js", f"{NODE_HEAD}{prepared}\ntest('it', () => assert.equal(add(1), 2));\n", NODE_PATHS
         )
         == []
     )
 
 
-def test_only_javascript_that_changed_is_called() -> None:
+def test_only_changed_javascript_is_called() -> None:
     tests = {"test/calc.test.js": f"{NODE_HEAD}test('it', () => {{ assert.equal(add(1), 2); }});\n"}
     assert NODE.cases(tests, {"src/calc.js": "module.exports = {};"}, NODE_PATHS)
     assert NODE.cases(tests, {"src/sum.js": "exports.add = (a) => a;"}, NODE_PATHS)
     assert not NODE.cases(tests, {"src/other.js": "const b = 1;"}, NODE_PATHS)
 
 
-def test_the_node_of_the_checks_makes_the_calls() -> None:
+def test_calls_use_the_node_of_the_checks() -> None:
     assert [NODE.interpreter([one]) for one in ("/opt/n/node --test", "npm test", "node")] == ["/opt/n/node", "node", "node"]
     assert NODE.script([], (), "mark ").startswith('const mark = "mark ";\n')
 
@@ -190,14 +195,14 @@ def go_case(*args: Any, gives: Any) -> Case:
         ('t.Setenv("A", "1")\n\tif Add(1) != 2 {\n\t\tt.Fatal()\n\t}', []),
     ],
 )
-def test_a_case_in_go_needs_nothing_but_the_call(body: str, found: list[Case]) -> None:
-    assert cases_of(GO, "calc_test.go", f"{GO_HEAD}\t{body}\n}}\n") == found
+def test_go_cases_need_only_the_call(body: str, found: list[Case]) -> None:
+    assert extract_cases(GO, "calc_test.go", f"{GO_HEAD}\t{body}\n}}\n") == found
 
 
 @pytest.mark.parametrize(
     ("source", "number"), [("package calc\n\nfunc Add(n int) int { return n }\n", 1), ("package main\n\nfunc Add() {}\n", 0)]
 )
-def test_only_functions_that_changed_and_may_be_imported_are_called(source: str, number: int) -> None:
+def test_only_changed_importable_functions_are_called(source: str, number: int) -> None:
     test = f"{GO_HEAD}\tif Add(1) != 2 {{\n\t\tt.Fatal()\n\t}}\n}}\n"
     tests = {"go.mod": "module example.org/a\n", "calc/calc_test.go": test}
     found = GOLANG.cases(tests, {"calc/calc.go": source}, frozenset(tests))
@@ -205,7 +210,7 @@ def test_only_functions_that_changed_and_may_be_imported_are_called(source: str,
     assert [GOLANG.is_source(path) for path in ("calc/calc.go", "calc/calc_test.go", "go.mod")] == [True, False, False]
 
 
-def test_the_program_makes_the_calls_by_the_go_of_the_checks() -> None:
+def test_calls_use_the_go_of_the_checks() -> None:
     calls = Calls(Function("example.org/a", "Add"), (go_case(1, gives="é"), go_case(2, gives=ANY)), (((3,), {}),))
     made = GOLANG.script([calls], (), "mark ")
     assert all(part in made for part in ('p0 "example.org/a"', 'p0.Add(1) == "é"', "p0.Add(3)", '"mark "'))

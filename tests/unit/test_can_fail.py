@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.parsers.source import Source
-from helmsman.verify.can_fail import own_names, with_other_values
+from helmsman.verify.can_fail import alter_values, names_in_file
 
 pytestmark = pytest.mark.feature("V16")
 
@@ -45,33 +45,33 @@ OPPOSITES = {
 
 
 @pytest.mark.parametrize("line", OPPOSITES)
-def test_where_there_is_no_value_assertions_become_their_opposites(line: str) -> None:
+def test_assertions_without_values_are_negated(line: str) -> None:
     text = f"class T:\n    def test_it(self):\n        sleep(5)\n        {line}\n"
-    assert with_other_values(Source("t.py", text), {"test_it"}) == text.replace(line, OPPOSITES[line])
+    assert alter_values(Source("t.py", text), {"test_it"}) == text.replace(line, OPPOSITES[line])
 
 
-def test_an_assertion_without_a_value_is_turned_round_whatever_values_stand_beside_it() -> None:
+def test_assertions_without_values_are_negated_whatever_is_nearby() -> None:
     text = "ROWS = [(1, 1)]\n\n\ndef test_it():\n    for one, two in ROWS:\n        assert f(one) == two\n"
-    assert with_other_values(Source("t.py", text), None) == text.replace("assert f", "assert not f")
+    assert alter_values(Source("t.py", text), None) == text.replace("assert f", "assert not f")
 
 
-def test_assertions_of_other_languages_become_their_opposites_too() -> None:
+def test_assertions_of_other_languages_are_negated() -> None:
     spec = Source("a.test.js", "test('a', () => {\n  expect(f()).toBeDefined();\n});\n")
     rust = Source("tests/a.rs", "#[test]\nfn a() {\n    assert!(f());\n}\n")
-    assert "expect(f()).not.toBeDefined()" in (with_other_values(spec, None) or "")
-    assert "assert!(!f())" in (with_other_values(rust, None) or "")
+    assert "expect(f()).not.toBeDefined()" in (alter_values(spec, None) or "")
+    assert "assert!(!f())" in (alter_values(rust, None) or "")
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_values_in_the_tests_that_turned_green_are_changed(what: str) -> None:
+def test_values_in_newly_passing_tests_are_altered(what: str) -> None:
     path, text, name, expected = CHANGED[what]
-    assert expected in (with_other_values(Source(path, text), own_names([name])) or "")
+    assert expected in (alter_values(Source(path, text), names_in_file([name])) or "")
 
 
-def test_other_tests_stay_as_they_are_unless_all_are_asked_for() -> None:
+def test_other_tests_are_unchanged_unless_all_are_requested() -> None:
     source = Source("t.py", PYTHON)
-    assert "calc.add(7, 7) == 14" in (with_other_values(source, own_names(["t.py::test_add"])) or "")
-    assert "calc.add(7, 7) == 14" not in (with_other_values(source, None) or "")
+    assert "calc.add(7, 7) == 14" in (alter_values(source, names_in_file(["t.py::test_add"])) or "")
+    assert "calc.add(7, 7) == 14" not in (alter_values(source, None) or "")
 
 
 LEFT_ALONE = {
@@ -84,9 +84,9 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize("what", LEFT_ALONE)
-def test_what_may_decide_nothing_is_not_changed(what: str) -> None:
+def test_values_without_effect_are_not_altered(what: str) -> None:
     path, text, name = LEFT_ALONE[what]
-    assert with_other_values(Source(path, text), own_names([name])) is None
+    assert alter_values(Source(path, text), names_in_file([name])) is None
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_what_may_decide_nothing_is_not_changed(what: str) -> None:
         "a.T.test_it",
     ],
 )
-def test_a_test_is_found_by_whatever_name_its_runner_gives(case: str) -> None:
-    assert "test_it" in own_names([case])
+def test_tests_are_found_by_the_names_of_any_runner(case: str) -> None:
+    assert "test_it" in names_in_file([case])

@@ -58,11 +58,11 @@ def test_files_tests_commits_and_the_status_block_are_claimed(text: str, claimed
         "Nothing was committed as abc1234.",
     ],
 )
-def test_denials_plans_parts_and_what_only_concerns_a_file_are_no_claim(text: str) -> None:
+def test_denials_plans_and_partial_statements_are_not_claims(text: str) -> None:
     assert told(text) == []
 
 
-def test_what_is_said_is_kept_once_and_short() -> None:
+def test_claims_are_unique_and_shortened() -> None:
     claims = read_claims("\n\n".join(f"Updated `a{n}.py` so {'x' * 300}" for n in range(80)), PROMISE).claims
     assert len(claims) == MOST
     assert {len(claim.said) for claim in claims} == {200}
@@ -72,7 +72,7 @@ def test_what_is_said_is_kept_once_and_short() -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("piece", ["Updated `a.py`, ", "all tests ", "`", "commit ", "- [x] ", ": ", "1 ", " "])
-def test_a_megabyte_of_one_piece_is_read_quickly(piece: str) -> None:
+def test_repetitive_megabytes_are_parsed_quickly(piece: str) -> None:
     assert len(read_claims(piece * (10**6 // len(piece)), PROMISE).claims) <= MOST
 
 
@@ -115,7 +115,7 @@ def compared(text: str, **fields: Any) -> tuple[list[str], int]:
         ("Committed as dead123.", {"no_commits": ("dead123",)}, "git has no commit dead123"),
     ],
 )
-def test_what_the_evidence_denies_is_a_contradiction(text: str, fields: dict[str, Any], found: str) -> None:
+def test_claims_against_the_evidence_are_contradictions(text: str, fields: dict[str, Any], found: str) -> None:
     assert compared(text, **fields) == ([f"contradiction: {found}"], 1)
 
 
@@ -129,7 +129,7 @@ def test_what_the_evidence_denies_is_a_contradiction(text: str, fields: dict[str
         ("Committed as abc1234.", {}),
     ],
 )
-def test_what_the_evidence_bears_out_holds(text: str, fields: dict[str, Any]) -> None:
+def test_claims_that_match_the_evidence_hold(text: str, fields: dict[str, Any]) -> None:
     assert compared(text, **fields) == ([], 1)
 
 
@@ -149,7 +149,7 @@ def test_what_the_evidence_bears_out_holds(text: str, fields: dict[str, Any]) ->
         ("Committed as dead123.", {"no_commits": ("dead123",), "call": call("git commit --amend")}),
     ],
 )
-def test_what_something_else_may_explain_is_not_compared(text: str, fields: dict[str, Any]) -> None:
+def test_claims_with_another_explanation_are_not_compared(text: str, fields: dict[str, Any]) -> None:
     assert compared(text, **fields) == ([], 0)
 
 
@@ -164,7 +164,7 @@ LEFT = change("a.py", leftovers_committed=True)
         ("I go on tomorrow.", {"change": LEFT}, ""),
     ],
 )
-def test_work_that_was_left_uncommitted_is_a_softer_layer(text: str, fields: dict[str, Any], found: str) -> None:
+def test_uncommitted_work_is_a_softer_contradiction(text: str, fields: dict[str, Any], found: str) -> None:
     assert compared(text, **fields)[0] == ([found] if found else [])
 
 
@@ -206,17 +206,17 @@ def test_an_honest_agent_is_never_contradicted() -> None:
         ("`main.js`", "main.js"),
     ],
 )
-def test_a_word_that_names_a_file_is_a_path(word: str, path: str) -> None:
+def test_words_that_name_files_are_paths(word: str, path: str) -> None:
     assert as_path(word) == path
 
 
-def test_a_word_that_may_be_something_else_is_none() -> None:
+def test_ambiguous_words_are_not_paths() -> None:
     words = ("", "`", "makefile", "main.js", "`next.js`", "e.g", "1.2.3", "example.com", "`foo.bar()`", "json.loads", "<name>.py")
     paths = ("https://example.org/a.py", "//x/a.py", "src/*.py", "{a,b}.ts", ".py", "...py", "src/", "`two words.py`")
     assert [word for word in (*words, *paths) if as_path(word)] == []
 
 
-def test_a_path_is_found_by_whole_folders_only() -> None:
+def test_paths_match_whole_folders_only() -> None:
     known = Paths(["src/app.py", "b.py"])
     assert [path in known for path in ("app.py", "x/src/app.py", "xsrc/app.py", "p.py", "lib/b.py", "")] == [
         *(True, True, False, False, True, False),
@@ -234,7 +234,7 @@ def test_a_path_is_found_by_whole_folders_only() -> None:
         ("/w", False),
     ],
 )
-def test_git_shows_what_lies_in_the_worktree_and_is_not_junk(path: str, shown: bool) -> None:
+def test_git_shows_files_of_the_worktree_except_junk(path: str, shown: bool) -> None:
     assert is_visible_to_git(path, "/w") == shown
 
 

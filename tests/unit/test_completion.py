@@ -21,7 +21,7 @@ from helmsman.records.proof import WAIVABLE_RULES, DoneSignals, Proof, SinceStar
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import UNCHANGED, UNPROVEN, prove, required_tests
 from helmsman.verify.items import criteria_of_doubts
-from helmsman.verify.new_tests import NO_NEW_TEST, in_question, needs_test, overlaid, shown_by
+from helmsman.verify.new_tests import NO_NEW_TEST, failures_on_start, may_be_done, needs_test, select_overlay
 from helmsman.verify.outcomes import outcomes
 from tests.unit.builders import ASKED, NOW, SILENT, call, check, config, evidence, report, situation, state
 
@@ -57,7 +57,7 @@ def claim(since: SinceStart, **done: int) -> Any:
         (EMPTY, {"unproven": 1}, Outcome.UNPROVEN, "no test ran in pytest"),
     ],
 )
-def test_the_first_request_without_proof_is_sent_back_and_the_second_ends_the_loop(
+def test_the_second_request_without_proof_ends_the_loop(
     since: SinceStart, done: dict[str, int], outcome: Outcome | None, words: str
 ) -> None:
     decision = decide(claim(since, **done))
@@ -65,14 +65,14 @@ def test_the_first_request_without_proof_is_sent_back_and_the_second_ends_the_lo
     assert words in decision.reason
 
 
-def test_nobody_is_asked_to_accept_work_that_a_finding_stands_against() -> None:
+def test_no_question_if_a_finding_blocks() -> None:
     found = Finding(rule="trusted.expectations", weight=Weight.BLOCK, path="check.sh", message="it was changed", honest="")
     asked = {"state": state(done=DoneSignals(unproven=1)), "checks": GREEN, "claims": ASKED, "findings": (found,)}
     assert decide(situation(**asked, since_start=EMPTY)).outcome is None
 
 
 @pytest.mark.feature("V19")
-def test_a_completion_names_what_it_rests_on_and_what_nobody_looked_at() -> None:
+def test_completion_names_its_grounds_and_gaps() -> None:
     plain = decide(claim(SHOWN)).grounds
     assert plain
     assert plain.rests_on[0] == "`pytest` on the work in a clean checkout: the check passes"
@@ -103,9 +103,7 @@ def test_a_completion_names_what_it_rests_on_and_what_nobody_looked_at() -> None
         (True, {"plan": PlanProgress(), "hand": HAND}, False),
     ],
 )
-def test_a_test_is_due_where_all_was_green_at_the_start_and_neither_a_judge_nor_an_item_shows_the_work(
-    *, known: bool | None, fields: dict[str, Any], due: bool
-) -> None:
+def test_a_new_test_is_needed_if_all_passed_at_the_start(*, known: bool | None, fields: dict[str, Any], due: bool) -> None:
     hand = fields.get("hand")
     of = state(green_at_start=known, **{name: value for name, value in fields.items() if name != "hand"})
     assert needs_test(of, evidence(of, checks=GREEN, plan=hand)) is due
@@ -113,9 +111,7 @@ def test_a_test_is_due_where_all_was_green_at_the_start_and_neither_a_judge_nor_
 
 @pytest.mark.feature("V16")
 @pytest.mark.parametrize(("goal", "outcome"), [("Fix it.", Outcome.COMPLETED), ("Fix it and add a regression test.", None)])
-def test_a_new_test_that_passes_on_the_start_s_source_denies_completion_only_where_the_goal_asks_for_tests(
-    goal: str, outcome: Outcome | None
-) -> None:
+def test_a_new_test_must_fail_on_the_start_only_if_the_goal_asks_for_tests(goal: str, outcome: Outcome | None) -> None:
     """What was red before fails there in any case, so it shows no new test."""
     of, old, new = config(goal=goal), "tests/test_a.py::test_old", "tests/test_a.py::test_new"
     for failing, expected in (((old,), outcome), ((old, new), Outcome.COMPLETED)):
@@ -129,12 +125,12 @@ def test_a_new_test_that_passes_on_the_start_s_source_denies_completion_only_whe
         assert (NO_NEW_TEST in decided.reason) is (expected is None)
 
 
-def test_a_start_that_was_not_tried_is_not_known_to_be_green() -> None:
+def test_an_unchecked_start_is_not_green() -> None:
     assert state().green_at_start is None
     assert [with_baseline(state(), found).green_at_start for found in (GREEN, RED)] == [True, False]
 
 
-def test_a_check_without_a_test_is_one_that_passes_and_ran_none() -> None:
+def test_checks_without_tests_passed_and_ran_none() -> None:
     cases: dict[str, tuple[bool, dict[str, int] | None, dict[str, int], tuple[str, ...], bool]] = {
         "all skipped": (True, {"skipped": 2}, {}, (), True),
         "none there": (True, {}, {}, (), True),
@@ -151,7 +147,7 @@ def test_a_check_without_a_test_is_one_that_passes_and_ran_none() -> None:
 
 
 @pytest.mark.feature("V5")
-def test_files_that_the_checks_collected_before_any_work_are_known() -> None:
+def test_files_collected_at_the_start_are_stored() -> None:
     one = check(passed=True)
     found = report(*(one.model_copy(update={"collected": (path, "checks/a.py")}) for path in ("checks/b.py", "checks/c.py")))
     assert with_baseline(state(), found).collected_at_start == ("checks/b.py", "checks/a.py", "checks/c.py")
@@ -167,15 +163,15 @@ def test_files_that_the_checks_collected_before_any_work_are_known() -> None:
         ({"claims": SILENT, "plan": HAND}, {}, True),
     ],
 )
-def test_work_is_compared_with_the_start_only_where_it_may_count_as_done(
+def test_work_is_compared_with_the_start_only_if_it_may_be_done(
     *, found: dict[str, Any], done: dict[str, int], asked: bool
 ) -> None:
     of = state(done=DoneSignals.model_validate(done))
-    assert in_question(of, evidence(of, **{"checks": GREEN, **found})) is asked
+    assert may_be_done(of, evidence(of, **{"checks": GREEN, **found})) is asked
 
 
 @pytest.mark.feature("V16")
-def test_tests_and_what_only_tests_use_are_laid_over_the_start_and_no_source() -> None:
+def test_only_tests_and_their_support_are_copied_onto_the_start() -> None:
     tests = (
         "tests/test_a.py",
         "tests/data.json",
@@ -187,7 +183,7 @@ def test_tests_and_what_only_tests_use_are_laid_over_the_start_and_no_source() -
     )
     sources = ("src/a.py", "src/spec.py", "contest.sh", "README.md", "src/latest.c")
     of = config(invariants={"trusted": ["kept/**"]})
-    assert overlaid((*tests, *sources), of) == tests
+    assert select_overlay((*tests, *sources), of) == tests
 
 
 @pytest.mark.feature("V16")
@@ -207,10 +203,10 @@ def test_tests_and_what_only_tests_use_are_laid_over_the_start_and_no_source() -
         ({"passed": True}, {"passed": False, "flaky": ["pytest"]}, ((), ())),
     ],
 )
-def test_a_check_shows_the_work_where_it_passes_on_it_and_fails_for_sure_on_the_start(
+def test_a_check_proves_the_work_if_it_reliably_fails_on_the_start(
     work: dict[str, Any], start: dict[str, Any], shown: tuple[tuple[str, ...], tuple[str, ...]]
 ) -> None:
-    assert shown_by(report(check(**work)), report(check(name="pytest (start run)", **start))) == shown
+    assert failures_on_start(report(check(**work)), report(check(name="pytest (start run)", **start))) == shown
 
 
 def ended(outcome: Outcome) -> LoopState:
@@ -218,7 +214,7 @@ def ended(outcome: Outcome) -> LoopState:
 
 
 @pytest.mark.feature("H1")
-def test_a_person_is_asked_once_whether_unproven_work_is_done_and_their_word_completes_it() -> None:
+def test_a_person_may_accept_unproven_work() -> None:
     state = ended(Outcome.UNPROVEN)
     gate = due_gate(state, NOW)
     assert gate is not None
@@ -259,24 +255,24 @@ def rules(of: Proof) -> list[str]:
     return [denial.rule for denial in of.denied]
 
 
-def test_asking_under_green_checks_with_nothing_against_it_is_enough() -> None:
+def test_a_request_with_passing_checks_and_no_denial_suffices() -> None:
     assert proof().open
 
 
 @pytest.mark.parametrize("found", [{"claims": SILENT}, {"checks": RED_REPORT}, {"checks": None}, {"checks": report()}])
-def test_without_a_request_or_with_checks_that_fail_or_did_not_run_nothing_is_done(found: dict[str, Any]) -> None:
+def test_nothing_is_done_without_a_request_and_passing_checks(found: dict[str, Any]) -> None:
     assert not proof(**found).open
 
 
 @pytest.mark.feature("V5")
-def test_a_finding_that_blocks_is_named_with_its_place() -> None:
+def test_blocking_findings_are_named_with_their_location() -> None:
     denied = proof(findings=(BLOCKING,))
     assert (rules(denied), denied.open) == (["invariants"], False)
     assert "test_a was deleted (tests.deleted, tests/a.py:3)" in denied.objections
 
 
 @pytest.mark.feature("V5")
-def test_a_process_of_the_agent_that_cannot_be_ended_stands_against_being_done() -> None:
+def test_leftover_processes_of_the_agent_deny_completion() -> None:
     left = (Survivor(pid=42, started=1.5, name="python3"), Survivor(pid=43, started=0, name="unknown processes"))
     denied = proof(execution=Execution(call=call().model_copy(update={"survivors": left}), change=changed().change))
     assert (rules(denied), denied.open) == (["processes"], False)
@@ -284,7 +280,7 @@ def test_a_process_of_the_agent_that_cannot_be_ended_stands_against_being_done()
 
 
 @pytest.mark.feature("V6")
-def test_nothing_that_the_agent_says_of_its_work_stands_against_being_done() -> None:
+def test_statements_of_the_agent_never_deny_completion() -> None:
     assert proof(contradictions=(UNTRUE,), claims=ASKED.model_copy(update={"status": StatusReport(tests_status="failing")})).open
 
 
@@ -299,7 +295,7 @@ def test_a_required_test_must_have_run() -> None:
 
 
 @pytest.mark.feature("V10")
-def test_the_tests_that_criteria_name_are_required_as_well() -> None:
+def test_tests_named_by_criteria_are_required() -> None:
     sections: dict[str, Any] = {
         "completion": {"required_tests": ["test_a"]},
         "judge": {"criteria": [{"text": "x", "tests": ["test_b", "test_a"]}]},
@@ -308,18 +304,18 @@ def test_the_tests_that_criteria_name_are_required_as_well() -> None:
 
 
 @pytest.mark.parametrize(("indicators", "opens"), [((), False), ((True,), True), ((True, False, False, False, False), False)])
-def test_the_dual_gate_wants_two_indicators_among_the_last_five(indicators: tuple[bool, ...], opens: bool) -> None:
+def test_the_dual_gate_needs_two_indicators_in_the_last_five(indicators: tuple[bool, ...], opens: bool) -> None:
     before = DoneSignals(indicators=indicators)
     assert proof(before, sections={"completion": {"indicators": 2}}).open is opens
 
 
-def test_three_iterations_that_change_nothing_but_tests_are_a_request() -> None:
+def test_three_test_only_iterations_are_a_request() -> None:
     before = DoneSignals(test_only_in_row=2)
     saturated = proof(before, claims=SILENT, execution=changed("tests/test_a.py", "tests/test_b.py"))
     assert (saturated.open, saturated.how) == (True, "the last 3 iterations changed nothing but tests")
 
 
-def test_without_checks_an_operator_who_agreed_to_that_gets_a_proof_of_nothing() -> None:
+def test_without_checks_the_proof_is_empty_if_the_operator_agreed() -> None:
     assert proof(sections={"checks": ()}, checks=report()).open
     assert not proof(sections={"checks": ()}, checks=None).open
 
@@ -330,7 +326,7 @@ def test_without_checks_an_operator_who_agreed_to_that_gets_a_proof_of_nothing()
     findings=st.sampled_from([(), (WARNING,), (BLOCKING,), (WARNING, BLOCKING)]),
     done=st.builds(DoneSignals, asked_in_row=st.integers(0, 9), test_only_in_row=st.integers(0, 9)),
 )
-def test_nothing_opens_the_gate_but_green_checks_without_a_blocking_finding(
+def test_the_gate_opens_only_for_passing_checks_without_blocking_findings(
     asks: bool, checks: Any, findings: Any, done: DoneSignals
 ) -> None:
     found = proof(done, claims=ASKED if asks else SILENT, checks=checks, findings=findings)
@@ -341,7 +337,7 @@ def test_nothing_opens_the_gate_but_green_checks_without_a_blocking_finding(
 
 
 @pytest.mark.feature("V14")
-def test_a_hidden_check_that_fails_is_named_and_denies_what_the_visible_ones_prove() -> None:
+def test_a_failing_hidden_check_denies_completion() -> None:
     seen = (check(passed=True), check(passed=False, name="against the table", head="expected 9"))
     denied = proof(hidden=tuple(one.for_agent for one in seen))
     assert (rules(denied), denied.open, denied.objections) == (["hidden"], False, "a hidden check fails: against the table")
@@ -349,8 +345,8 @@ def test_a_hidden_check_that_fails_is_named_and_denies_what_the_visible_ones_pro
 
 
 @pytest.mark.feature("V15")
-def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge() -> None:
-    found = SinceStart(looked_up=("area gives None for each of 9 inputs beside those of its tests: area(1, 2)",))
+def test_suspected_lookups_are_a_question_for_the_judge_or_a_person() -> None:
+    found = SinceStart(looked_up=("area returns None for each of 9 inputs near those of its tests: area(1, 2)",))
     denied = proof(since_start=found)
     assert (rules(denied), denied.refusing_rules <= WAIVABLE_RULES) == (["looked_up"], True)
     judged = {"judge": {"criteria": ("it works",)}}
@@ -360,8 +356,8 @@ def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge(
 
 
 @pytest.mark.feature("V16")
-def test_a_check_that_passes_whatever_its_tests_expect_proves_nothing_even_to_a_judge() -> None:
+def test_a_check_that_cannot_fail_denies_completion_even_with_a_judge() -> None:
     denied = proof(sections={"judge": {"criteria": ("it works",)}}, since_start=SinceStart(cannot_fail=("pytest",)))
     assert (rules(denied), denied.refusing_rules <= WAIVABLE_RULES) == (["unproven"], True)
-    assert "these checks pass as well, so they show nothing: pytest" in denied.objections
+    assert "so they prove nothing: pytest" in denied.objections
     assert proof(since_start=SinceStart(cannot_fail=())).open

@@ -166,7 +166,9 @@ def test_rejections_in_a_row_wait_for_a_person_with_the_whole_picture() -> None:
 @pytest.mark.feature("V7")
 def test_what_the_judge_cannot_tell_is_for_a_person_at_once_and_no_rejection() -> None:
     untold = CriterionVerdict(criterion="names", met=False, cannot_tell=True, votes_met=0, votes_cast=1, reason="Not shown.")
-    undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="1 of 1 criteria cannot be told: names", criteria=(untold,))
+    undecided = Judgement(
+        outcome=JudgementOutcome.UNDECIDED, cause="1 of 1 criteria cannot be decided: names", criteria=(untold,)
+    )
     decision = asked(JUDGED, judgement=undecided, before={"judge": JudgeMemory(rejections=2)})
     assert (decision.kind, decision.rule, decision.outcome) == (STOP, "judge.cannot_tell", Outcome.WAITING)
     assert decision.reason == "the judge cannot tell whether the work is done, so a person has to decide: names: Not shown."

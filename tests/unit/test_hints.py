@@ -12,7 +12,7 @@ from helmsman.records.checks import Weight
 from helmsman.verify.diff import FileDiff, TreeDiff, changed_parts
 from helmsman.verify.findings import conflicts_in
 from helmsman.verify.hints import Change, hints, weigh
-from helmsman.verify.touched import files_run, touched
+from helmsman.verify.touched import classify_changes, files_run
 
 pytestmark = pytest.mark.feature("V5")
 
@@ -31,7 +31,7 @@ def change(files: Files, tests: Mapping[str, str] | None = None, commands: tuple
 
     diff = TreeDiff(tuple(FileDiff(path, *sides, status(*sides)) for path, sides in files.items()))
     before, after = ({path: sides[at] or "" for path, sides in files.items()} for at in (0, 1))
-    kinds = touched(files, commands, lambda path: before.get(path, ""), lambda path: after.get(path, ""))
+    kinds = classify_changes(files, commands, lambda path: before.get(path, ""), lambda path: after.get(path, ""))
     return Change(diff, kinds, tests or {}, (), commands)
 
 
@@ -41,43 +41,43 @@ def change(files: Files, tests: Mapping[str, str] | None = None, commands: tuple
         ({"tests/test_a.py": (TEST, SKIPPED)}, ("tests.skipped", "tests/test_a.py:9", "test_b is skipped")),
         (
             {"tests/test_a.py": (TEST, TEST.partition("\n\n\ndef test_b")[0])},
-            ("tests.gone", "tests/test_a.py:8", "test_b is gone"),
+            ("tests.gone", "tests/test_a.py:8", "test_b was removed"),
         ),
         (
             {"tests/test_a.py": (TEST, WEAK)},
-            ("assertions", "tests/test_a.py:8", "test_b asserts 0 times, and did 1 times"),
+            ("assertions", "tests/test_a.py:8", "test_b has 0 assertions; it had 1"),
         ),
         (
             {"tests/test_a.py": (None, "def test_a():\n    assert True\n")},
-            ("assertions", "tests/test_a.py:2", "it passes whatever the code does"),
+            ("assertions", "tests/test_a.py:2", "this assertion passes whatever the code does"),
         ),
         (
             {"app.py": ("x = 1\n", "x = 2\n"), "tests/conftest.py": (None, "monkeypatch.setattr('app.add', fake)\n")},
-            ("doubles", "tests/conftest.py:1", "app is replaced by a double, though it is what the goal changes"),
+            ("doubles", "tests/conftest.py:1", "app is replaced by a test double, although the work changes it"),
         ),
-        ({"app.py": ("x = f()\n", "x = f()  # noqa\n")}, ("suppressions", "app.py:1", "a checker is suppressed")),
-        ({"check.sh": ("pytest\n", "true\n")}, ("settings", "check.sh:1", "check.sh is what a check runs and was changed")),
+        ({"app.py": ("x = f()\n", "x = f()  # noqa\n")}, ("suppressions", "app.py:1", "a checker's warning is suppressed")),
+        ({"check.sh": ("pytest\n", "true\n")}, ("settings", "check.sh:1", "check.sh is run by a check and was changed")),
         (
             {CI: ("- run: make test\n", "- run: make test || true\n")},
-            ("settings", f"{CI}:1", f"a failure passes in {CI}"),
+            ("settings", f"{CI}:1", f"{CI} hides failures"),
         ),
         (
             {"pytest.ini": (None, "[pytest]\naddopts = -k other\n")},
-            ("settings", "pytest.ini:2", "pytest.ini picks tests or results"),
+            ("settings", "pytest.ini:2", "pytest.ini selects tests or hides failures"),
         ),
         (
             {"tests/test_a.py": (TABLE, TABLE), "app.py": ("def price(name): ...\n", LOOKED_UP)},
-            ("overlap", "app.py:1", "3 values that tests expect came into app.py: 1375, 2264, 3981"),
+            ("overlap", "app.py:1", "app.py now contains 3 values that tests expect: 1375, 2264, 3981"),
         ),
     ],
 )
-def test_each_kind_of_hint_names_its_place(files: Files, told: tuple[str, str, str]) -> None:
+def test_each_hint_names_its_location(files: Files, told: tuple[str, str, str]) -> None:
     found = hints(change(files))
     assert {one.weight for one in found} == {Weight.HINT}
     assert told in [(one.rule, one.where, one.message) for one in found]
 
 
-def test_honest_work_is_no_hint() -> None:
+def test_honest_work_gives_no_hints() -> None:
     cases: dict[str, Files] = {
         "plain work": {"app.py": ("x = 1\n", "x = 2\n"), "README.md": ("a\n", "b\n")},
         "a new test": {"tests/test_a.py": (TEST, f"{TEST}\n\ndef test_c():\n    assert add(3) == 6\n")},
@@ -99,7 +99,7 @@ def test_honest_work_is_no_hint() -> None:
         assert hints(change(files)) == (), case
 
 
-def test_a_comment_for_a_linter_is_a_hint_only_where_something_beside_a_test_runner_decides() -> None:
+def test_suppressions_are_hints_only_if_a_checker_runs() -> None:
     files = {"app.py": ("x = f()\n", "x = f()  # noqa\n")}
     for decides in ("pytest -q && ruff check", "make", "sh check.sh", "cargo test && cargo clippy"):
         assert [one.rule for one in hints(change(files, commands=("pytest", decides)))] == ["suppressions"]
@@ -107,13 +107,15 @@ def test_a_comment_for_a_linter_is_a_hint_only_where_something_beside_a_test_run
     assert hints(change(files, commands=runners)) == ()
 
 
-def test_a_skip_whose_condition_always_holds_is_a_hint() -> None:
+def test_unconditional_skips_are_hints() -> None:
     always = TEST.replace("def test_b", '@pytest.mark.skipif(True, reason="later")\ndef test_b')
     assert [one.rule for one in hints(change({"tests/test_a.py": (TEST, always)}))] == ["tests.skipped"]
 
 
-def test_a_change_of_what_is_protected_blocks_also_under_another_name_and_unless_it_is_allowed() -> None:
-    moved = Change(TreeDiff((FileDiff("b.py", "x\n", "x\n", "R", "api/a.py"),)), touched((), (), str, str), {}, ("api/**",))
+def test_changes_of_protected_files_block_unless_allowed() -> None:
+    moved = Change(
+        TreeDiff((FileDiff("b.py", "x\n", "x\n", "R", "api/a.py"),)), classify_changes((), (), str, str), {}, ("api/**",)
+    )
     (found,) = hints(moved)
     assert (found.rule, found.weight, found.message) == ("protected", Weight.BLOCK, "b.py is protected and was renamed")
     assert [one.weight for one in weigh((found,), InvariantsConfig(allow=("b.py",)))] == [Weight.HINT]
@@ -154,7 +156,7 @@ def lines_of(after: str, before: str | None = None, path: str = "app.py") -> lis
         ("mine\n>>>>>>> 89abcdef0123\n", [2]),
     ],
 )
-def test_a_conflict_that_was_left_blocks(after: str, lines: list[int]) -> None:
+def test_unresolved_conflicts_block(after: str, lines: list[int]) -> None:
     assert lines_of(after) == lines
 
 
@@ -172,18 +174,18 @@ def test_a_conflict_that_was_left_blocks(after: str, lines: list[int]) -> None:
         ("long.txt", "<<<<<<<<<<<<<<<< art\n================\n>>>>>>>>>>>>>>>>\n"),
     ],
 )
-def test_what_only_looks_like_a_conflict_is_let_through(path: str, after: str) -> None:
+def test_text_that_resembles_a_conflict_passes(path: str, after: str) -> None:
     assert lines_of(after, path=path) == []
 
 
 @pytest.mark.feature("M4")
-def test_a_conflict_that_was_there_before_is_not_this_loops() -> None:
+def test_earlier_conflicts_are_ignored() -> None:
     assert lines_of(CONFLICT + "more\n", before=CONFLICT) == []
 
 
 @pytest.mark.feature("M4")
 @given(st.lists(st.sampled_from(["text", "=======", "-------", "<<<<<<", ">>>>>>", "<<<<<<<<", "", "  <<<<<<< x", ">>>>>>>x"])))
-def test_lines_without_a_marker_are_never_a_conflict(lines: list[str]) -> None:
+def test_lines_without_markers_are_not_conflicts(lines: list[str]) -> None:
     assert lines_of("\n".join(lines)) == []
 
 
@@ -215,12 +217,12 @@ def apart(old: str, new: str) -> tuple[str, str]:
         ("xabcy", "zabcw", "xy", "zw"),
     ],
 )
-def test_what_stands_on_both_sides_is_left_out(old: str, new: str, gone: str, come: str) -> None:
+def test_common_lines_are_left_out(old: str, new: str, gone: str, come: str) -> None:
     assert apart(old, new) == (gone, come)
 
 
 @given(LINES, LINES)
-def test_what_is_left_is_the_same_on_both_sides(old: list[str], new: list[str]) -> None:
+def test_the_remaining_lines_are_equal_on_both_sides(old: list[str], new: list[str]) -> None:
     gone, come = changed_lines(old, new)
     assert [line for n, line in enumerate(old) if n not in set(gone)] == [
         line for n, line in enumerate(new) if n not in set(come)
@@ -228,7 +230,7 @@ def test_what_is_left_is_the_same_on_both_sides(old: list[str], new: list[str]) 
 
 
 @given(st.integers(201, 400), st.integers(1, 400), st.integers(1, 400), st.permutations(range(9)), st.integers(0, 200))
-def test_so_it_is_where_a_long_file_is_cut(length: int, step: int, different: int, moved: list[int], at: int) -> None:
+def test_long_files_are_split_correctly(length: int, step: int, different: int, moved: list[int], at: int) -> None:
     old = [str(number * number * step % different) for number in range(length)]
     new = ["first", *old[:at], *map(str, moved), *old[at + 7 :], "last"]
     gone, come = (set(places) for places in changed_lines([*old, "end"], new))
@@ -238,7 +240,7 @@ def test_so_it_is_where_a_long_file_is_cut(length: int, step: int, different: in
 
 
 @pytest.mark.parametrize("form", ["{{\nid: {}\n}},", "{{\nid: {}\n}},\n\n"])
-def test_a_long_file_of_lines_that_repeat_comes_to_an_end(form: str) -> None:
+def test_long_files_with_repeated_lines_terminate(form: str) -> None:
     old, new = (
         "\n".join(form.format(number) for number in numbers).split("\n") for numbers in (range(9_000), range(9_000, 18_000))
     )
@@ -261,7 +263,9 @@ def package(**changes: object) -> str:
 
 
 def kind(path: str, before: str = "", after: str = "", command: str = "pytest") -> str:
-    found = touched([path], [command], lambda name: {path: before}.get(name, ""), lambda name: {path: after}.get(name, ""))
+    found = classify_changes(
+        [path], [command], lambda name: {path: before}.get(name, ""), lambda name: {path: after}.get(name, "")
+    )
     return next(name for name, paths in found._asdict().items() if paths)
 
 
@@ -282,8 +286,8 @@ CHECKS = "import test from 'node:test';\ntest('a', () => {});\n"
         ("checks/none.py", "ROWS = [1]\n", "source"),
     ],
 )
-def test_what_the_runner_collected_is_a_test_where_nothing_else_is_in_it(path: str, text: str, expected: str) -> None:
-    found = touched([path], ["pytest"], lambda _: text, lambda _: text, collected=[path])
+def test_collected_files_with_only_tests_are_tests(path: str, text: str, expected: str) -> None:
+    found = classify_changes([path], ["pytest"], lambda _: text, lambda _: text, collected=[path])
     assert next(name for name, paths in found._asdict().items() if paths) == expected
     assert kind(path, text, text) == "source"
 
@@ -306,7 +310,7 @@ def test_what_the_runner_collected_is_a_test_where_nothing_else_is_in_it(path: s
         ("app.py", "python app.py", "source"),
     ],
 )
-def test_a_path_is_what_it_is_to_the_checks(path: str, command: str, expected: str) -> None:
+def test_paths_are_classified_by_their_role_in_the_checks(path: str, command: str, expected: str) -> None:
     assert kind(path, command=command) == expected
 
 
@@ -328,9 +332,7 @@ def test_a_path_is_what_it_is_to_the_checks(path: str, command: str, expected: s
         ("setup.cfg", "[metadata]\nname = a\n", "[metadata]\nname = a\n[tool:pytest]\naddopts = -k easy\n", "settings"),
     ],
 )
-def test_a_file_that_holds_settings_beside_others_counts_where_the_settings_differ(
-    path: str, before: str, after: str, expected: str
-) -> None:
+def test_shared_files_count_if_their_check_settings_differ(path: str, before: str, after: str, expected: str) -> None:
     assert kind(path, before, after) == expected
 
 
@@ -343,12 +345,12 @@ def test_a_file_that_holds_settings_beside_others_counts_where_the_settings_diff
         ("SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\ntest:\n\ttrue\n", "settings"),
     ],
 )
-def test_a_makefile_judges_by_its_recipes_and_not_by_what_is_built(after: str, expected: str) -> None:
+def test_makefiles_count_if_recipes_change_not_sources(after: str, expected: str) -> None:
     assert kind("Makefile", "SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\n", after, command="make test") == expected
 
 
 @pytest.mark.feature("V5", "V13")
-def test_what_the_scripts_of_a_check_run_is_part_of_it() -> None:
+def test_files_that_check_scripts_run_are_settings() -> None:
     texts: Mapping[str, str] = {
         "Makefile": "test:\n\t@sh ci/test.sh\n",
         "ci/test.sh": "set -e\ncd web && npm test\n",

@@ -28,7 +28,7 @@ def judge(*votes: Vote, **criterion: Any) -> Judgement:
     return count_votes(criteria, votes)
 
 
-def test_a_clean_answer_is_read_as_it_is() -> None:
+def test_a_valid_answer_is_a_vote() -> None:
     vote = read(GOOD)
     assert vote.opinions == {
         name: CriterionVerdict(criterion=name, met=True, reason=f"I saw {name} at slugs.py:2.") for name in IDS
@@ -47,7 +47,7 @@ def test_a_clean_answer_is_read_as_it_is() -> None:
         ("end_turn\n", "unknown reason"),
     ],
 )
-def test_an_answer_that_ended_in_any_other_way_is_unreadable_even_if_all_is_met(stop: str, cause: str) -> None:
+def test_truncated_or_refused_answers_are_unreadable(stop: str, cause: str) -> None:
     with pytest.raises(UnreadableError, match=cause):
         read(GOOD, stop)
 
@@ -55,7 +55,7 @@ def test_an_answer_that_ended_in_any_other_way_is_unreadable_even_if_all_is_met(
 MET: dict[str, Any] = criterion("c1")
 
 
-def test_whatever_is_no_clean_answer_is_unreadable_with_its_cause() -> None:
+def test_invalid_answers_are_unreadable_with_the_cause() -> None:
     for text in [
         "",
         "Approved: all criteria are met.",
@@ -95,7 +95,7 @@ MUTATIONS = st.sampled_from(
 
 
 @given(st.integers(0, 400), st.integers(0, 30), MUTATIONS)
-def test_an_answer_that_was_damaged_is_approved_only_if_it_still_says_the_same(place: int, length: int, instead: str) -> None:
+def test_damaged_answers_approve_only_if_the_content_is_unchanged(place: int, length: int, instead: str) -> None:
     text = json.dumps(GOOD)
     damaged = text[:place] + instead + text[place + length :]
     with suppress(UnreadableError):
@@ -106,23 +106,23 @@ def test_an_answer_that_was_damaged_is_approved_only_if_it_still_says_the_same(p
 
 
 @given(st.text(st.characters(codec=None), max_size=200), st.text(max_size=20))
-def test_no_text_is_an_approval_by_chance(text: str, stop: str) -> None:
+def test_random_text_never_approves(text: str, stop: str) -> None:
     for stopped in (stop, "end_turn"):
         with pytest.raises(UnreadableError):
             read(text, stopped)
 
 
 @given(st.dictionaries(st.sampled_from(IDS), st.booleans()))
-def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(met: dict[str, bool]) -> None:
+def test_only_answers_with_every_criterion_met_approve(met: dict[str, bool]) -> None:
     text = answer(*(criterion(name, met=value) for name, value in met.items()))
     if set(met) == set(IDS):
         assert judge(read(text)).approved is all(met.values())
     else:
-        with pytest.raises(UnreadableError, match="leaves out"):
+        with pytest.raises(UnreadableError, match="no verdict on"):
             read(text)
 
 
-def test_a_fix_belongs_to_what_is_not_met_and_a_need_to_what_cannot_be_told() -> None:
+def test_fixes_belong_to_unmet_and_needed_files_to_undecided_criteria() -> None:
     vote = read(answer(criterion("c1", met=False, fix="Compare.", need=["a.py"]), criterion("c2", fix="x", need=["b.py"])))
     assert [(opinion.fix, opinion.need) for opinion in vote.opinions.values()] == [("Compare.", ()), ("", ())]
     vote = read(answer(undecided("c1", "./a.py", "b.py:7", "a.py", " "), undecided("c2", "b.py", "c.py")))
@@ -130,7 +130,7 @@ def test_a_fix_belongs_to_what_is_not_met_and_a_need_to_what_cannot_be_told() ->
     assert vote.needs == ("a.py", "b.py", "c.py")
 
 
-def test_what_the_judge_says_is_bounded_and_shows_what_it_is() -> None:
+def test_texts_of_the_judge_are_bounded_and_printable() -> None:
     vote = read(answer(criterion("c1", reason="\x1b[2J" + "x" * 5000), criterion("c2"), principle="one\ntwo" + "y" * 500))
     assert vote.opinions["c1"].reason.startswith("\\x1b[2Jx")
     assert len(vote.opinions["c1"].reason) == 1000
@@ -156,16 +156,14 @@ def votes(*met: bool | None) -> list[Vote]:
         (2, [False, None, False], JudgementOutcome.REJECTED),
     ],
 )
-def test_a_criterion_is_met_where_as_many_votes_as_it_needs_say_so(
-    needed: int, met: list[bool | None], outcome: JudgementOutcome
-) -> None:
+def test_a_criterion_is_met_by_the_needed_number_of_votes(needed: int, met: list[bool | None], outcome: JudgementOutcome) -> None:
     judgement = judge(*votes(*met), needed=needed, votes=3)
     assert judgement.outcome is outcome
     assert bool(judgement.cause) is not judgement.approved
 
 
 @pytest.mark.feature("V12")
-def test_a_criterion_with_fewer_votes_uses_the_first_ones() -> None:
+def test_criteria_with_fewer_votes_use_the_first() -> None:
     criteria = [
         CriterionConfig(id="c1", text="It works.", votes=1),
         CriterionConfig(id="c2", text="It is tested.", votes=3, needed=2),
@@ -175,23 +173,23 @@ def test_a_criterion_with_fewer_votes_uses_the_first_ones() -> None:
     assert judgement.approved
 
 
-def test_the_reason_is_that_of_a_vote_that_decided() -> None:
+def test_the_reason_is_from_a_decisive_vote() -> None:
     first = read(answer(criterion("c1", met=False, reason="It fails on the empty text."), criterion("c2")))
     judgement = judge(first, read(GOOD), read(GOOD), votes=3, needed=2)
     assert judgement.criteria[0].reason == "I saw c1 at slugs.py:2."
     assert judge(first, first, read(GOOD), votes=3, needed=2).criteria[0].reason == "It fails on the empty text."
 
 
-def test_the_score_is_the_weighted_share_of_what_is_met() -> None:
+def test_the_score_is_the_weighted_share_of_met_criteria() -> None:
     criteria = [CriterionConfig(id="c1", text="It works.", weight=3), CriterionConfig(id="c2", text="It is tested.")]
     judgement = count_votes(criteria, [read(BAD)])
     assert (judgement.score, judgement.outcome) == (0.75, JudgementOutcome.REJECTED)
 
 
-def test_what_is_not_met_outweighs_what_cannot_be_told() -> None:
+def test_unmet_outweighs_undecided() -> None:
     judgement = judge(read(answer(criterion("c1", met=False, fix="Mend it."), undecided("c2", "a.py"))))
     assert (judgement.outcome, judgement.criteria[0].fix) == (JudgementOutcome.REJECTED, "Mend it.")
-    assert judgement.cause == "1 of 2 criteria not met: c1; 1 of 2 criteria cannot be told: c2"
+    assert judgement.cause == "1 of 2 criteria not met: c1; 1 of 2 criteria cannot be decided: c2"
     assert [(criterion.unmet, criterion.cannot_tell, criterion.need) for criterion in judgement.criteria] == [
         (True, False, ()),
         (False, True, ("a.py",)),
@@ -199,14 +197,14 @@ def test_what_is_not_met_outweighs_what_cannot_be_told() -> None:
 
 
 @pytest.mark.parametrize("cause", ["unreadable", "partial", "refused"])
-def test_records_of_older_versions_say_rejected_where_an_answer_was_unreadable(cause: str) -> None:
+def test_older_records_of_unreadable_answers_say_rejected(cause: str) -> None:
     assert Judgement.model_validate({"outcome": cause, "cause": "no JSON"}).outcome is JudgementOutcome.REJECTED
 
 
 @pytest.mark.parametrize(
     "text", ['{"a":' * 30_000, "[0," * 30_000, '"' * 90_000, "\\" * 90_000, '{"criteria":[' + "{}," * 30_000]
 )
-def test_a_long_hostile_answer_is_read_in_seconds(text: str) -> None:
+def test_long_hostile_answers_are_parsed_in_seconds(text: str) -> None:
     started = time.monotonic()
     with pytest.raises(UnreadableError):
         read(text)
@@ -257,7 +255,7 @@ def heard(*events: dict[str, Any]) -> Reply | None:
     return reader.answer(Usage(output_tokens=3))
 
 
-def test_the_form_that_the_cli_accepted_is_the_answer() -> None:
+def test_the_answer_is_the_form_that_the_cli_accepted() -> None:
     answer = heard(form({"ok": "maybe"}, "m1"), form({"ok": True}, "m2"), result(structured_output={"ok": True}))
     assert answer == Reply(text='{"ok": true}', stop="tool_use", usage=Usage(output_tokens=3))
 
@@ -272,7 +270,7 @@ def test_the_form_that_the_cli_accepted_is_the_answer() -> None:
         ({"stop_reason": None}, "unknown"),
     ],
 )
-def test_how_the_model_failed_is_told_apart(fields: dict[str, Any], stop: str) -> None:
+def test_failures_of_the_model_are_distinguished(fields: dict[str, Any], stop: str) -> None:
     answer = heard(result(**fields))
     assert answer is not None
     assert answer.stop == stop
@@ -281,5 +279,5 @@ def test_how_the_model_failed_is_told_apart(fields: dict[str, Any], stop: str) -
 @pytest.mark.parametrize(
     "events", [[], [form({"ok": True})], [result(is_error=True)], [result(subtype="error_during_execution")]]
 )
-def test_what_is_not_the_models_failure_is_no_answer(events: list[dict[str, Any]]) -> None:
+def test_failures_of_others_give_no_answer(events: list[dict[str, Any]]) -> None:
     assert heard(*events) is None

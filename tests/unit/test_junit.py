@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.parsers.test_report import NAME_LENGTH, NAMES_KEPT, files_of, read_junit
 from helmsman.records.checks import CheckResult, TestCounts
-from helmsman.verify.rerun import after_rerun, ran, suspects
+from helmsman.verify.rerun import find_required, merge_rerun, suspected_flaky
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V3")
@@ -139,26 +139,26 @@ PASSES = check(passed=True, counts=TestCounts(passed=3))
     ids=["one", "five", "too many", "more than are named", "timeout", "not started", "unnamed", "passes"],
 )
 def test_only_a_small_set_of_named_failures_is_worth_running_again(result: CheckResult, again: bool) -> None:
-    assert suspects([PASSES, result]) == ([1] if again else [])
+    assert suspected_flaky([PASSES, result]) == ([1] if again else [])
 
 
 def test_what_failed_on_the_tree_before_as_well_is_broken_and_not_run_twice() -> None:
-    assert suspects([failing("a", "b")], report(failing("a"), failing("b"))) == []
-    assert suspects([failing("a", "c")], report(failing("a"), failing("b"))) == [0]
-    assert suspects([failing("a")], report(PASSES)) == [0]
+    assert suspected_flaky([failing("a", "b")], report(failing("a"), failing("b"))) == []
+    assert suspected_flaky([failing("a", "c")], report(failing("a"), failing("b"))) == [0]
+    assert suspected_flaky([failing("a")], report(PASSES)) == [0]
 
 
 def test_what_passes_the_second_time_is_flaky_and_still_no_pass() -> None:
-    found = after_rerun(failing("a", "b"), PASSES, tolerate=False)
+    found = merge_rerun(failing("a", "b"), PASSES, tolerate=False)
     assert (found.flaky, found.passed, found.seconds) == (("a", "b"), False, 2)
 
 
 def test_an_operator_may_tolerate_it() -> None:
-    assert after_rerun(failing("a"), PASSES, tolerate=True).passed
+    assert merge_rerun(failing("a"), PASSES, tolerate=True).passed
 
 
 def test_a_second_run_that_breaks_altogether_proves_nothing() -> None:
-    found = after_rerun(failing("a"), check(passed=False, error="no such command"), tolerate=True)
+    found = merge_rerun(failing("a"), check(passed=False, error="no such command"), tolerate=True)
     assert (found.flaky, found.passed) == ((), False)
 
 
@@ -179,7 +179,7 @@ XML = """<testsuites><testsuite>
 @pytest.mark.feature("V10")
 def test_a_report_names_what_ran_whether_it_passed_or_not() -> None:
     seen = ("test_a", "TestTotal::test_a", "tests.test_shop.TestTotal::test_a", "test_c", "test_param")
-    assert ran([*seen, "test_b", "est_a", "test_missing"], read_junit(XML).ran, "") == seen
+    assert find_required([*seen, "test_b", "est_a", "test_missing"], read_junit(XML).ran, "") == seen
 
 
 @pytest.mark.feature("V10")
@@ -192,7 +192,7 @@ def test_a_test_that_node_skipped_or_has_as_a_todo_did_not_run(reporter: str) ->
         "todo": ["adds", "planned", "planned and failing", "planned and passing"],
     }
     seen = {
-        kind: ran(named, (), (RECORDINGS / f"node_{kind}_{reporter}.txt").read_text(encoding="utf-8"))
+        kind: find_required(named, (), (RECORDINGS / f"node_{kind}_{reporter}.txt").read_text(encoding="utf-8"))
         for kind, named in names.items()
     }
     assert seen == {"passing": ("adds them",), "failing": ("child fails",), "skipped": ("adds",), "todo": ("adds",)}
@@ -263,8 +263,8 @@ SKIPPED = [
 
 @pytest.mark.feature("V10")
 def test_a_line_of_output_names_what_ran_unless_it_says_skipped() -> None:
-    assert [line for line in RAN if not ran(["test_a"], (), line)] == []
-    assert [line for line in SKIPPED if ran(["test_a"], (), line)] == []
+    assert [line for line in RAN if not find_required(["test_a"], (), line)] == []
+    assert [line for line in SKIPPED if find_required(["test_a"], (), line)] == []
 
 
 @pytest.mark.feature("V10")
@@ -272,8 +272,8 @@ def test_a_line_of_output_names_what_ran_unless_it_says_skipped() -> None:
     "name", ["marks a todo as done", "skips what is pending", "TestOrders/disabled", "TODO list", "skipped rows"]
 )
 def test_a_name_that_speaks_of_skipping_is_seen_to_run(name: str) -> None:
-    assert ran([name], (), f"  \u2713 {name} (3 ms)") == (name,)
-    assert ran([name], (), f"  \u25cb skipped {name}") == ()
+    assert find_required([name], (), f"  \u2713 {name} (3 ms)") == (name,)
+    assert find_required([name], (), f"  \u25cb skipped {name}") == ()
 
 
 @pytest.mark.feature("V10")
@@ -286,5 +286,5 @@ def test_a_name_that_speaks_of_skipping_is_seen_to_run(name: str) -> None:
     ],
 )
 def test_the_start_of_a_test_counts_unless_it_was_skipped_thereafter(start: str, skipped: str, passed: str) -> None:
-    assert ran(["test_a"], (), f"{start}\n{skipped}\n") == ()
-    assert ran(["test_a"], (), f"{start}\n{passed}\n") == ("test_a",)
+    assert find_required(["test_a"], (), f"{start}\n{skipped}\n") == ()
+    assert find_required(["test_a"], (), f"{start}\n{passed}\n") == ("test_a",)

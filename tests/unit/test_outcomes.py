@@ -9,7 +9,7 @@ from helmsman.config.goals import InvariantsConfig
 from helmsman.parsers.source import GRAMMARS, Source, with_inline_tests
 from helmsman.records.checks import CheckResult, TestCounts, TrustedRun, Weight
 from helmsman.verify import outcomes as of_tests
-from helmsman.verify.touched import touched
+from helmsman.verify.touched import classify_changes
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V5")
@@ -25,7 +25,7 @@ def ran(*failing: str, **fields: object) -> CheckResult:
 
 
 def put_back(*changed: str, command: str = "pytest", config: InvariantsConfig = ASK) -> tuple[str, ...]:
-    kinds = touched(changed, [command], lambda _: "", lambda _: "")
+    kinds = classify_changes(changed, [command], lambda _: "", lambda _: "")
     return of_tests.tests_of_start(kinds, BASE, [CheckConfig(command=command)], config)
 
 
@@ -51,14 +51,14 @@ def weighed(
         (("check_it.py",), "python check_it.py", ("check_it.py",)),
     ],
 )
-def test_tests_are_put_back_where_any_that_was_there_or_what_governs_them_has_changed(
+def test_tests_of_the_start_are_restored_if_one_or_its_settings_changed(
     changed: tuple[str, ...], command: str, expected: tuple[str, ...]
 ) -> None:
     assert put_back(*changed, command=command) == expected
 
 
 @pytest.mark.feature("V13")
-def test_what_the_operator_names_is_put_back_as_well_and_never_what_is_allowed_to_change() -> None:
+def test_trusted_files_are_restored_and_allowed_files_are_not() -> None:
     named = InvariantsConfig(protect=("app.py",), trusted=("data/*",), allow=("tests/**",))
     assert put_back("app.py", "other.py", "data/new", "tests/test_app.py", config=named) == ("app.py", "data/new")
     assert put_back("data/new", command="pytest data/new", config=named) == ()
@@ -66,7 +66,7 @@ def test_what_the_operator_names_is_put_back_as_well_and_never_what_is_allowed_t
 
 @pytest.mark.feature("V13")
 @pytest.mark.parametrize("named", [("tests/**",), ("other.py",), ()])
-def test_a_test_that_the_operator_names_blocks_where_it_fails_as_it_was_whatever_the_goal_says(named: tuple[str, ...]) -> None:
+def test_a_failing_trusted_test_blocks_whatever_the_goal_says(named: tuple[str, ...]) -> None:
     config, goal = InvariantsConfig(trusted=named, changed_expectations="allow"), "Update test_a."
     blocks = "tests/**" in named
     assert weighed(ran(A), goal=goal, config=config) == ([A] if blocks else [], ())
@@ -75,21 +75,21 @@ def test_a_test_that_the_operator_names_blocks_where_it_fails_as_it_was_whatever
     assert fewer.weight is (Weight.BLOCK if blocks else Weight.HINT)
 
 
-def test_a_test_that_was_red_and_passes_only_as_it_was_changed_blocks() -> None:
+def test_a_failing_test_that_was_changed_to_pass_blocks() -> None:
     assert weighed(ran(A), A) == ([A], ())
 
 
-def test_a_test_that_was_green_and_fails_as_it_was_is_a_question() -> None:
+def test_a_passing_test_whose_original_fails_is_a_question() -> None:
     assert weighed(ran(A, B), B) == ([B], (A,))
     assert weighed(ran(A), known=False) == ([], (A,))
 
 
-def test_tests_that_are_gone_and_would_pass_are_a_hint() -> None:
+def test_removed_tests_that_would_pass_are_a_hint() -> None:
     copy = TrustedRun(put_back=("tests/test_app.py",), report=report(ran()))
     few = check(passed=True, counts=TestCounts(passed=1), name="pytest")
     (found,) = of_tests.outcomes(report(few), copy, (), "Make it work.", ASK).findings
     assert (found.rule, found.weight) == ("trusted.fewer", Weight.HINT)
-    assert found.message == "pytest runs 1 test, and with the tests of the start 3"
+    assert found.message == "pytest runs 1 test, but 3 with the tests of the start"
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_tests_that_are_gone_and_would_pass_are_a_hint() -> None:
         ("Update test_ab.", True),
     ],
 )
-def test_a_test_that_the_goal_asks_to_change_may_change(goal: str, asked: bool) -> None:
+def test_tests_that_the_goal_asks_to_change_may_change(goal: str, asked: bool) -> None:
     assert weighed(ran(A), goal=goal) == ([], (A,) if asked else ())
 
 
-def test_an_operator_may_allow_changed_expectations_and_no_red_test_that_was_changed_to_pass() -> None:
+def test_allowed_expectations_do_not_allow_tests_changed_to_pass() -> None:
     assert weighed(ran(A, B), B, config=InvariantsConfig(changed_expectations="allow")) == ([B], ())
 
 

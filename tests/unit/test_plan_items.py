@@ -24,7 +24,7 @@ from helmsman.records.plan import CurrentItem, ItemProof, ItemSketch, PlanEdit, 
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
-from helmsman.verify.items import NO_EVIDENCE, criterion_of, judged, prove_item
+from helmsman.verify.items import NO_EVIDENCE, apply_judgement, criterion_of, prove_item
 from tests.unit import builders
 from tests.unit.builders import NOW
 
@@ -40,7 +40,7 @@ NOTED = Claims(claims=(Claim(kind="item_done", subject="T001: the parser", said=
 
 
 NAMED = SinceStart(tests=("tests/test_parser.py::test_t001_reads",))
-UNSHOWN = "nothing shows that it is done: a test that names `T001`"
+UNSHOWN = "nothing shows that it is done: add a test that names `T001`"
 
 
 def own(*, passed: bool, **fields: Any) -> Any:
@@ -73,7 +73,7 @@ FINDING = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="a.py", line=1
 LIE = Contradiction(layer="contradiction", said="all pass", found="1 fails", source="last message")
 
 
-def test_an_item_is_proven_by_its_own_check_or_by_a_test_that_names_it_and_never_by_a_claim_or_a_counter() -> None:
+def test_items_are_proven_by_their_check_or_a_test_never_by_a_claim() -> None:
     cases: list[tuple[PlanItem, dict[str, Any], str]] = [
         (CHECKED, {"own": own(passed=True)}, ""),
         (CHECKED, {"own": own(passed=False), "claims": NOTED}, "its check fails (exit code 1): make parser"),
@@ -98,12 +98,12 @@ def test_an_item_is_proven_by_its_own_check_or_by_a_test_that_names_it_and_never
         assert why in said if why else not said
 
 
-def test_a_test_that_names_the_item_and_failed_before_shows_it() -> None:
+def test_a_newly_passing_test_that_names_the_item_proves_it() -> None:
     failing = builders.check(passed=False, counts=TestCounts(failed=1, failing=("tests/test_a.py::TestT001::test_parses",)))
     assert not missing(PLAIN, loop(checks=builders.report(failing)))
 
 
-def test_an_item_with_its_own_check_may_be_proven_while_what_failed_before_still_fails() -> None:
+def test_items_with_a_check_are_proven_despite_earlier_failures() -> None:
     """Checks of the whole are often red until its last item; what was green must stay so."""
     failing = builders.check(passed=False, counts=TestCounts(passed=3, failed=2))
     before, less = (
@@ -112,23 +112,23 @@ def test_an_item_with_its_own_check_may_be_proven_while_what_failed_before_still
     )
     more = builders.report(failing.model_copy(update={"counts": TestCounts(passed=2, failed=3)}))
     assert not missing(CHECKED, before, own=own(passed=True), checks=less)
-    assert "made something worse" in missing(CHECKED, before, own=own(passed=True), checks=more)
-    assert "made something worse" in missing(CHECKED, loop(checks=GREEN), own=own(passed=True), checks=RED)
+    assert "made checks worse" in missing(CHECKED, before, own=own(passed=True), checks=more)
+    assert "made checks worse" in missing(CHECKED, loop(checks=GREEN), own=own(passed=True), checks=RED)
     assert "the check fails" in missing(CHECKED, loop(), own=own(passed=True), checks=RED)
 
 
-def test_what_one_iteration_breaks_is_not_forgiven_because_it_was_broken_before_the_next() -> None:
+def test_failures_caused_by_an_iteration_are_not_excused_in_the_next() -> None:
     begun = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
     broke = weighed(begun, found(CHECKED, own=own(passed=False), checks=RED))
     after = advance(begun, builders.record(**dict(broke)))
     assert after.checks == RED
-    assert "made something worse: pytest" in missing(CHECKED, after, own=own(passed=True), checks=RED)
+    assert "made checks worse: pytest" in missing(CHECKED, after, own=own(passed=True), checks=RED)
     assert not missing(CHECKED, after, own=own(passed=True))
     won = advance(after, builders.record(**dict(weighed(after, found(CHECKED, own=own(passed=True)))), tick=TICK))
     assert won.plan.floor == {GREEN.results[0].command: 0}
 
 
-def test_a_line_means_an_item_when_it_begins_with_it() -> None:
+def test_lines_refer_to_the_item_that_they_begin_with() -> None:
     for said, name, title, meant in [
         ("T002: dates are printed", "T002", "Print dates", True),
         ("[x] `T002`: done", "T002", "Print dates", True),
@@ -144,7 +144,7 @@ def test_a_line_means_an_item_when_it_begins_with_it() -> None:
         assert refers_to(said, name, title) is meant
 
 
-def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
+def test_only_notes_since_the_item_became_current_count() -> None:
     sketch = (ItemSketch(id="T001", title="Write the parser"),)
     plan = PlanProgress(now="T001", sketch=sketch)
     line = "T001: the parser"
@@ -155,10 +155,10 @@ def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
     tried = advance(loop(plan=plan), builders.record(**dict(red)))
     assert tried.plan.noted
     assert missing(PLAIN, tried) == NO_EVIDENCE
-    assert "a line `T001: done` in the notes" in missing(PLAIN, loop(plan=PlanProgress(now="T002", noted=True)))
+    assert "the line `T001: done` to the notes" in missing(PLAIN, loop(plan=PlanProgress(now="T002", noted=True)))
 
 
-def test_in_an_iteration_that_made_the_plan_anew_nothing_is_proven_and_nothing_is_held_against_an_item() -> None:
+def test_nothing_is_proven_in_an_iteration_that_regenerates_the_plan() -> None:
     execution = builders.execution().model_copy(update={"plan": PlanEdit(kept=True, why="anew")})
     proof = prove_item(loop(), found(PLAIN, claims=NOTED, execution=execution))
     assert proof is not None
@@ -168,7 +168,7 @@ def test_in_an_iteration_that_made_the_plan_anew_nothing_is_proven_and_nothing_i
     assert advance(tried, builders.record(**dict(evidence))).plan.tries == {}
 
 
-def test_the_judge_is_asked_of_an_item_that_nothing_else_can_prove() -> None:
+def test_the_judge_decides_on_items_without_other_proof() -> None:
     judge = builders.config(judge={"criteria": ("it is good",)}).judge
     wanted = PLAIN.model_copy(update={"acceptance": ("dates are read",)})
     criterion = criterion_of(wanted, judge)
@@ -181,7 +181,7 @@ def test_the_judge_is_asked_of_an_item_that_nothing_else_can_prove() -> None:
     for met in (True, False):
         verdict = CriterionVerdict(criterion="plan.T001", met=met, votes_met=0, votes_cast=1, reason="no dates")
         outcome = JudgementOutcome.APPROVED if met else JudgementOutcome.REJECTED
-        after = judged(proof, criterion, Judgement(outcome=outcome, cause="", criteria=(verdict,)))
+        after = apply_judgement(proof, criterion, Judgement(outcome=outcome, cause="", criteria=(verdict,)))
         assert (after.proven, after.needs_word) == (met, False)
         assert ("no dates" in after.why) is not met
 
@@ -195,18 +195,18 @@ def decided(before: LoopState, evidence: Evidence) -> Any:
     return decide(Situation(before, weighed(before, evidence), (), builders.NOW))
 
 
-def test_a_loop_completes_only_when_every_item_is_proven_and_then_needs_no_request() -> None:
+def test_a_loop_completes_when_every_item_is_proven() -> None:
     one_left = found(CHECKED, own=own(passed=True), claims=builders.ASKED)
     decision = decided(loop(), one_left)
     assert decision.kind == "continue"
-    assert "1 of the items of plan.toml are not proven: T002" in decision.reason
+    assert "items of plan.toml are not proven (1): T002" in decision.reason
     last = hand(CHECKED, total=2, done=1, left=("T001",), remaining=1, next="")
     decision = decided(loop(), found(CHECKED, own=own(passed=True)).model_copy(update={"plan": last}))
     assert (decision.outcome, decision.rule) == (Outcome.COMPLETED, "completion.verified")
     assert decision.reason.startswith("every item of the plan is ticked and every check passes")
 
 
-def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going_on_gives_as_many_again() -> None:
+def test_the_last_try_asks_a_person() -> None:
     before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 4}))
     evidence = weighed(before, found(CHECKED, own=own(passed=False)))
     decision = decide(Situation(before, evidence, (), builders.NOW))
@@ -221,7 +221,7 @@ def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going
     assert reopen(after, after.config, builders.NOW).plan.tries == {}
 
 
-def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
+def test_a_tick_is_progress_without_changed_checks_or_files() -> None:
     """The tree that it began with counts its items too, or the first iteration of every plan would look like a loss."""
     start = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
     assert start.oversight.progress.items == 0
@@ -231,7 +231,7 @@ def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
 
 
 @pytest.mark.feature("M10")
-def test_a_hat_may_be_put_on_by_the_item_in_hand() -> None:
+def test_the_current_item_may_choose_the_hat() -> None:
     sketch = (ItemSketch(id="T001", title="Look", done=True), ItemSketch(id="T002", title="See", verify=True, parallel=True))
     assert scene_of(loop(plan=PlanProgress(now="T002", sketch=sketch))).item == "[VERIFY] [P] See"
     assert scene_of(loop(plan=PlanProgress(now="T001", sketch=sketch))).item == ""
@@ -240,7 +240,7 @@ def test_a_hat_may_be_put_on_by_the_item_in_hand() -> None:
 TICK = Tick(item="T001", commit="e" * 40, tree="f" * 40)
 
 
-def test_a_tick_moves_the_loop_to_its_commit_and_to_the_next_item() -> None:
+def test_a_tick_advances_to_its_commit_and_the_next_item() -> None:
     before = loop(plan=PlanProgress(now="T001", tries={"T001": 2}, missing="x", changed=True))
     evidence = weighed(before, found(CHECKED, own=own(passed=True)))
     after = advance(before, builders.record(**dict(evidence), tick=TICK))
@@ -250,7 +250,7 @@ def test_a_tick_moves_the_loop_to_its_commit_and_to_the_next_item() -> None:
     assert [one.done for one in plan.sketch] == [True, False]
 
 
-def test_without_a_tick_it_was_a_try_and_what_was_missing_is_kept() -> None:
+def test_without_a_tick_the_try_and_its_gaps_are_stored() -> None:
     evidence = weighed(loop(), found(CHECKED, own=own(passed=False)))
     plan = advance(loop(), builders.record(**dict(evidence))).plan
     assert (plan.now, plan.tries, plan.changed, plan.tried) == ("T001", {"T001": 1}, True, 1)
@@ -258,7 +258,7 @@ def test_without_a_tick_it_was_a_try_and_what_was_missing_is_kept() -> None:
     assert plan.own is not None
 
 
-def test_work_that_is_taken_back_takes_its_tick_along() -> None:
+def test_reverted_work_loses_its_tick() -> None:
     back = RolledBack(iteration=2, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
     before = loop(plan=PlanProgress(now="T002", done=1, total=2, ticked={"T001": 1}), iteration=1, history=(moment(1, "c" * 40),))
     evidence = weighed(before, found(PLAIN.model_copy(update={"id": "T002"})).model_copy(update={"plan": hand(PLAIN, done=1)}))
@@ -330,13 +330,11 @@ def test_only_where_its_way_has_failed_it_may_make_the_plan_anew_and_a_change_th
         ("test_print_dates", "print-dates", "Print dates", True),
     ],
 )
-def test_a_test_names_an_item_by_its_id_or_where_that_is_but_a_number_by_its_title(
-    test: str, name: str, title: str, *, named: bool
-) -> None:
+def test_tests_name_items_by_id_or_title(test: str, name: str, title: str, *, named: bool) -> None:
     assert is_named_by(test, name, title) is named
 
 
-def test_a_person_is_asked_of_an_item_that_only_the_agents_word_speaks_for_and_their_word_ticks_it() -> None:
+def test_a_person_decides_on_items_that_only_the_agent_calls_done() -> None:
     before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 1}, sketch=(ItemSketch(id="T001", title="Parse"),)))
     evidence = weighed(before, found(PLAIN, claims=NOTED))
     decision = decide(Situation(before, evidence, (), NOW))

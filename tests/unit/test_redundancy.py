@@ -35,7 +35,7 @@ def reports(*verdicts: Sequence[bool | None], names: str = "ab") -> list[CheckRe
 PASSED, FAILED = (True, True), (False, False)
 
 
-def test_checks_that_always_agree_are_told_with_how_often() -> None:
+def test_agreeing_checks_are_reported_with_counts() -> None:
     found = audit([], [A, B], reports(*[PASSED] * 8, *[FAILED] * 4))
     assert found.agreeing == (Agreement(("a", "b"), 12, 4),)
     assert found.reports == 12
@@ -52,7 +52,7 @@ def test_agreement_needs_enough_reports_a_failure_and_no_exception() -> None:
         assert audit([], [A, B], reports(*verdicts)).agreeing == (), case
 
 
-def test_criteria_that_only_the_judge_proves_are_told() -> None:
+def test_criteria_without_checks_are_reported() -> None:
     proofs: tuple[dict[str, Any], ...] = ({}, {"checks": ("types",)}, {"tests": ("t",)}, {"weight": 2})
     criteria = [
         RubricItem(number, CriterionConfig.model_validate({"id": f"c{number}", "text": "a", **proof}))
@@ -64,7 +64,7 @@ def test_criteria_that_only_the_judge_proves_are_told() -> None:
 # --- classes of failure -------------------------------------------------------------------------------------------
 
 
-def test_the_words_of_a_command_say_what_it_looks_at() -> None:
+def test_commands_are_classified_by_their_words() -> None:
     for command, expected in [
         ("pytest -q", "tests"),
         ("npm test", "tests"),
@@ -83,7 +83,7 @@ def test_the_words_of_a_command_say_what_it_looks_at() -> None:
         assert kinds(command) == set(expected.split())
 
 
-def test_what_no_command_names_is_told_with_what_failed_before() -> None:
+def test_uncovered_classes_are_reported_with_earlier_failures() -> None:
     past = [
         CheckReport(tree=str(n), results=(check(passed=n > 2, name="mypy", command="mypy ."), check(passed=False)))
         for n in range(5)
@@ -94,12 +94,12 @@ def test_what_no_command_names_is_told_with_what_failed_before() -> None:
 
 
 @given(st.text(max_size=200) | st.lists(st.sampled_from([*KINDS, "/", " ", "-", "go", "npm", "."])).map("".join))
-def test_any_command_is_read(command: str) -> None:
+def test_any_command_can_be_classified(command: str) -> None:
     assert kinds(command) <= KINDS.keys()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30))
-def test_agreement_is_claimed_only_where_every_report_shows_it(verdicts: list[tuple[bool, bool]]) -> None:
+def test_agreement_needs_every_report(verdicts: list[tuple[bool, bool]]) -> None:
     claimed = bool(audit([], [A, B], reports(*verdicts)).agreeing)
     expected = len(verdicts) >= LEAST_REPORTS and all(one == other for one, other in verdicts) and (False, False) in verdicts
     assert claimed == expected

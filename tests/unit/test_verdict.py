@@ -17,7 +17,7 @@ from helmsman.records.checks import (
 )
 from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verdict, Verification
 from helmsman.render.verification import MARK, table_lines, verification_markdown
-from helmsman.verify.outcomes import Names, outcome_table, weighed
+from helmsman.verify.outcomes import Names, outcome_table, weigh_changes
 from helmsman.verify.verdict import Runs, grounds, verdict
 from tests.unit.builders import check, report
 from tests.unit.rendered import read
@@ -50,7 +50,7 @@ def judged(
     **fields: Any,
 ) -> tuple[Verdict, list[str]]:
     copy, config = TrustedRun(put_back=(FILE,), report=trusted), fields.pop("config", InvariantsConfig())
-    table = weighed(outcome_table(head, base, trusted, on_base, NAMES), head, copy, goal, config)
+    table = weigh_changes(outcome_table(head, base, trusted, on_base, NAMES), head, copy, goal, config)
     word, reasons = verdict(Runs(head, base, table, **fields))
     return word, [reason.rule for reason in reasons]
 
@@ -60,7 +60,7 @@ LATE = report(CheckResult(name="x", command="x", passed=False, exit_code=None, s
 ABSENT = plain(exit_code=127, tail="sh: 1: pytest: not found")
 
 
-def test_the_outcomes_of_all_runs_come_to_a_verdict() -> None:
+def test_runs_give_the_expected_verdict() -> None:
     for base, head, trusted, on_base, expected in [
         (ran(A), GREEN, None, None, ("verified", ["proven"])),
         (ran(A), GREEN, GREEN, None, ("verified", ["proven"])),
@@ -90,16 +90,16 @@ def test_the_outcomes_of_all_runs_come_to_a_verdict() -> None:
         (GREEN, ran(A, flaky=(A,)), ("inconclusive", ["flaky"])),
     ],
 )
-def test_what_tells_nothing_is_never_a_pass(base: CheckReport, head: CheckReport, expected: tuple[Verdict, list[str]]) -> None:
+def test_inconclusive_runs_never_pass(base: CheckReport, head: CheckReport, expected: tuple[Verdict, list[str]]) -> None:
     assert judged(base, head) == expected
 
 
-def test_nothing_changed_is_inconclusive_whatever_passes() -> None:
+def test_an_empty_change_is_inconclusive() -> None:
     assert judged(GREEN, GREEN, unchanged=True) == ("inconclusive", ["unchanged"])
     assert grounds(Runs(head=CheckReport(tree=""), unchanged=True)) == Grounds()
 
 
-def test_a_judge_stands_for_a_test_that_was_red_and_for_changed_expectations_but_not_for_a_broken_one() -> None:
+def test_a_judge_replaces_proof_but_does_not_excuse_broken_tests() -> None:
     assert judged(GREEN, GREEN, ran(B), judgement=APPROVED) == ("verified", ["judge"])
     assert judged(GREEN, ran(A), judgement=APPROVED)[0] == "not_verified"
     rejected = Judgement(outcome=JudgementOutcome.REJECTED, cause="c1 is not met")
@@ -108,14 +108,14 @@ def test_a_judge_stands_for_a_test_that_was_red_and_for_changed_expectations_but
     assert judged(ran(A), GREEN, judgement=undecided) == ("inconclusive", ["judge"])
 
 
-def test_goal_and_operator_say_whether_an_expectation_may_change() -> None:
+def test_goal_and_operator_may_permit_changed_expectations() -> None:
     asked = judged(ran(A), GREEN, ran(B), goal="Update test_b to expect kilometres.")
     assert asked == ("verified", ["proven"])
     blocking = InvariantsConfig(changed_expectations="block")
     assert judged(ran(A), GREEN, ran(B), config=blocking) == ("not_verified", ["changed_to_pass"])
 
 
-def test_with_a_report_each_case_is_named_and_those_that_changed_come_first() -> None:
+def test_reported_cases_are_named_changed_ones_first() -> None:
     base, head = ran(A, passing=(B, "gone")), ran(passing=(A, B, NEW))
     table = outcome_table(head, base, None, ran(passing=(A, B, NEW)), NAMES)
     told = [(case.name, case.outcome, case.consequence) for case in table.cases]
@@ -126,15 +126,15 @@ def test_with_a_report_each_case_is_named_and_those_that_changed_come_first() ->
         (B, "PASS_TO_PASS", "nothing"),
     ]
     assert table.unnamed == 0
-    assert "shows nothing of the change" in table.cases[1].why
+    assert "does not prove the change" in table.cases[1].why
 
 
 @pytest.mark.parametrize("head", [GONE, plain(passed=True, exit_code=0)], ids=["counts none", "ends before it counts"])
-def test_a_case_that_was_red_is_gone_where_the_check_passes_and_no_test_ran(head: CheckReport) -> None:
+def test_a_failing_case_is_gone_if_no_test_ran(head: CheckReport) -> None:
     assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
     assert judged(ran(A), head) == ("inconclusive", ["no_test_ran", "unproven"])
     _, reasons = verdict(Runs(head, ran(A), outcome_table(head, ran(A), None, None, NAMES)))
-    assert reasons[-1].why == f"what was red on the base did not run on the head: {A}"
+    assert reasons[-1].why == f"tests that failed on the base did not run on the head: {A}"
 
 
 def test_only_verified_ends_with_zero() -> None:
@@ -143,7 +143,7 @@ def test_only_verified_ends_with_zero() -> None:
 
 @pytest.mark.feature("V16")
 @pytest.mark.parametrize("fails", ["a new test", "nothing but what was red"])
-def test_a_new_test_that_passes_on_the_base_stands_against_the_change_only_where_the_goal_asks_for_tests(fails: str) -> None:
+def test_new_tests_must_fail_on_the_base_only_if_the_goal_asks_for_tests(fails: str) -> None:
     on_base = ran(A, NEW) if fails == "a new test" else ran(A)
     assert judged(ran(A), GREEN, None, on_base) == ("verified", ["proven"])
     asked = judged(ran(A), GREEN, None, on_base, test_asked_for=True)
@@ -151,13 +151,13 @@ def test_a_new_test_that_passes_on_the_base_stands_against_the_change_only_where
     assert judged(ran(A), GREEN, None, on_base, test_asked_for=True, judgement=APPROVED)[0] == "verified"
 
 
-def test_what_is_protected_and_was_changed_is_not_verified() -> None:
+def test_changed_protected_files_are_not_verified() -> None:
     finding = Finding(rule="protected", weight=Weight.BLOCK, path="api.py", message="it was changed", honest="")
     assert judged(ran(A), GREEN, findings=(finding,)) == ("not_verified", ["invariants"])
     assert judged(ran(A), GREEN, findings=(finding.model_copy(update={"weight": Weight.HINT}),))[0] == "verified"
 
 
-def test_cases_are_printed_in_the_order_of_what_they_do_to_the_verdict_and_those_without_change_by_number() -> None:
+def test_cases_are_listed_by_consequence_and_unchanged_ones_counted() -> None:
     """However the runners named them."""
     both = ("t::same", "t::fixed", "t::reworded", "t::broken", "t::red")
     base = ran("t::red", "t::fixed", passing=("t::same", "t::broken", "t::reworded"))
@@ -169,7 +169,7 @@ def test_cases_are_printed_in_the_order_of_what_they_do_to_the_verdict_and_those
     assert lines[-1].split() == ["PASS_TO_PASS", "1", "case"]
 
 
-def test_the_comment_on_a_pull_request_holds_the_verdict_and_foreign_names_end_no_fence_of_it() -> None:
+def test_the_comment_has_the_verdict_and_names_cannot_end_its_fence() -> None:
     name = "t::a\n```\n# done <b>"
     table = outcome_table(ran(passing=(name,)), ran(name), None, None, NAMES)
     grounds = Grounds(rests_on=("the check passes",), not_looked_at=("mutants",))

@@ -19,7 +19,7 @@ from helmsman.records.proof import WAIVABLE_RULES
 from helmsman.records.state import LoopState
 from helmsman.texts import plural
 from helmsman.verify.completion import ALL_TICKED
-from helmsman.verify.findings import findings_that_block, some
+from helmsman.verify.findings import describe_blocking, join_some
 
 NAME = 100  # characters of a check's name in a reason
 LEAST_LOSS = 0.01  # of completion; a smaller threshold would revert work for two flaky tests of 500
@@ -112,13 +112,13 @@ class Situation:
     @property
     def status_and_evidence(self) -> str:
         """Evidence against the work, for the reason of a stop: failing checks with their tests, blocking findings."""
-        report, blocking = self.evidence.checks, findings_that_block(self.evidence.findings)
+        report, blocking = self.evidence.checks, describe_blocking(self.evidence.findings)
         failing: list[str] = []
         for result in report.failures if report else ():  # with the first of its failing tests
-            tests = some(result.counts.failing) if result.counts else ""
+            tests = join_some(result.counts.failing) if result.counts else ""
             failing.append(f"{shorten(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}")
         status = self.status
-        return "; ".join(part for part in (status, some(failing), blocking if blocking not in status else "") if part)
+        return "; ".join(part for part in (status, join_some(failing), blocking if blocking not in status else "") if part)
 
     @property
     def _objections(self) -> str:
@@ -158,7 +158,7 @@ class Situation:
         if not self.state.config.checks or report is None:
             return "NOTHING WAS VERIFIED, because no check is configured"
         where = ", verified in the agent's folder" if report.clean is False else ""
-        empty = some([result.name for result in report.results if result.ran_no_test])
+        empty = join_some([result.name for result in report.results if result.ran_no_test])
         untested = f", no test ran in {empty}" if empty else ""
         return f"every check passes ({len(report.results)} of {len(report.results)}{untested}{where})"
 

@@ -7,7 +7,7 @@ _MARK = 16
 _LABEL = 200
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Escape every invisible or misleading character, except newlines and tabs."""
     plain = text.replace("\r\n", "\n")
     if plain.replace("\n", "").replace("\t", "").isprintable():
@@ -26,7 +26,7 @@ def fence(title: str, text: str) -> str:
 
     The title is trusted, except for labels in it.
     """
-    body, salt = visible(text), 0
+    body, salt = escape_invisible(text), 0
     while (mark := sha256(f"{salt}\n{title}\n{body}".encode()).hexdigest()[:_MARK]) in body:
         salt += 1
     return f"<<<{mark} {title}\n{body}\n>>>{mark}"

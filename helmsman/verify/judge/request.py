@@ -38,19 +38,19 @@ class JudgeRequest(Question):
         sizes = tuple((name, tokens(text)) for name, text in parts.items() if text)
         return Briefing(system=self.rules, prompt=self.prompt, sections=sizes)
 
-    def again(self, cause: str) -> "JudgeRequest":
+    def retry(self, cause: str) -> "JudgeRequest":
         """Repeat the request because the last answer was unreadable."""
         return self._append(render("judge_again", cause=cause))
 
-    def with_files(self, needed: Sequence[str], found: Sequence[Source], allowance: int) -> "JudgeRequest":
+    def with_files(self, needed: Sequence[str], files: Sequence[Source], allowance: int) -> "JudgeRequest":
         """Repeat the request with the files that the judge asked for, as many as fit."""
-        shown = view_sources(found, (), allowance, "files that do not fit")
-        known = {path for path, _ in found}
-        missing = name_list("files that are not in the repository", [path for path in needed if path not in known])
-        return self._append(render("judge_files", files=shown if found else "", missing=missing))
+        shown = view_sources(files, (), allowance, "files that do not fit")
+        existing = {path for path, _ in files}
+        missing = name_list("files that are not in the repository", [path for path in needed if path not in existing])
+        return self._append(render("judge_files", files=shown if files else "", missing=missing))
 
-    def _append(self, words: str) -> "JudgeRequest":
-        return self.model_copy(update={"more": f"{self.more}\n\n{words}".strip()})
+    def _append(self, text: str) -> "JudgeRequest":
+        return self.model_copy(update={"more": f"{self.more}\n\n{text}".strip()})
 
 
 def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:

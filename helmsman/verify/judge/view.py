@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckResult, Finding
 from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens, trim
 from helmsman.verify.diff import FileDiff, Part, lines_of
-from helmsman.verify.judge.fence import fence, label, name_list, visible
+from helmsman.verify.judge.fence import escape_invisible, fence, label, name_list
 
 NOTES = 40  # maximum lines of its own notes to show, the last ones
 EARLIER = 12  # maximum number of earlier verdicts to show
@@ -21,11 +21,11 @@ CHANGED = "changed files that are NOT shown"
 _NOTE = 300
 _LINE = 2000  # longer lines are minified or data
 _WORTHWHILE = 100  # minimum tokens for an excerpt
-_NO_ROOM = "[left out: there is no room]"
+_NO_ROOM = "[left out: no room]"
 _FENCE = 60  # tokens for the two marks, the words around a label and the note on a cut
 
 Source = tuple[str, str | None]  # path and full text of a file at the judged commit; None for binary files
-Shelf = Callable[[Sequence[str]], Sequence[Source]]
+ReadFiles = Callable[[Sequence[str]], Sequence[Source]]
 """Reads files of the judged commit by path; missing ones are left out."""
 
 
@@ -70,9 +70,9 @@ def view_outputs(outputs: Sequence[CheckResult], proving: Sequence[str], allowan
     """Render the checks' output in equal shares of the allowance of tokens, passing on unused shares, with their tests."""
     blocks: list[str] = []
     for at, output in enumerate(outputs):
-        gap = "\n[… some of the output was not kept …]\n" if output.tail else ""
-        printed = f"{output.head}{gap}{output.tail}" or "[nothing was printed]"
-        text = trim(visible(printed), allowance // (len(outputs) - at)) or _NO_ROOM
+        gap = "\n[… part of the output is missing …]\n" if output.tail else ""
+        printed = f"{output.head}{gap}{output.tail}" or "[no output]"
+        text = trim(escape_invisible(printed), allowance // (len(outputs) - at)) or _NO_ROOM
         allowance -= tokens(text)
         blocks.append(fence(f"output of the check {label(output.name)}, which {'passed' if output.passed else 'FAILED'}", text))
         counts = output.counts
@@ -115,7 +115,7 @@ def view_notes(notes: Sequence[str]) -> str:
 
 
 def _fence_lines(title: str, lines: Sequence[str]) -> str:
-    return fence(title, "\n".join(visible(line).replace("\n", " ") for line in lines)) if lines else ""
+    return fence(title, "\n".join(escape_invisible(line).replace("\n", " ") for line in lines)) if lines else ""
 
 
 def _display_order(source: Source) -> tuple[int, int, str]:
@@ -131,7 +131,7 @@ def _excerpt(path: str, text: str, room: int) -> str:
     has_room = room >= _WORTHWHILE
     for number, line in enumerate(every, 1):
         note = f" [line cut: it has {len(line):,} characters]" if len(line) > _LINE else ""
-        shown = f"{number}\t{visible(line[:_LINE])}{note}"
+        shown = f"{number}\t{escape_invisible(line[:_LINE])}{note}"
         room -= tokens(f"{shown}\n")
         if room < 0:
             break
@@ -228,7 +228,7 @@ def _hunk_lines(file: FileDiff, parts: Sequence[Part], first: int, last: int) ->
     marked += [(" ", line) for line in file.old[at:last]]
     for sign, line in marked[:_LONGEST]:
         cut = f"{line[:_HUNK_LINE]} [line cut: it has {len(line):,} characters]" if len(line) > _HUNK_LINE else line
-        yield sign + visible(cut)
+        yield sign + escape_invisible(cut)
     if len(marked) > _LONGEST:
         yield f"[hunk cut after {_LONGEST} of {len(marked):,} lines]"
 
@@ -243,30 +243,30 @@ _GENERATED = re.compile(
 )
 
 
-def is_product(path: str) -> bool:
+def has_generated_name(path: str) -> bool:
     """Whether a file is generated, by its name alone."""
     return bool(_GENERATED.search(path))
 
 
-def named_files(texts: Iterable[str], paths: Collection[str]) -> list[str]:
+def mentioned_files(texts: Iterable[str], paths: Collection[str]) -> list[str]:
     """Return the paths that texts mention: verbatim, as a module, or by a unique file name."""
     by_name: dict[str, list[str]] = {}
     for path in paths:
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
-    found: dict[str, None] = {}
+    mentioned: dict[str, None] = {}
     for word in (word for text in texts for word in _WORD.findall(text)):
         plain = word.rstrip(".").removeprefix("./")
         module = f"{plain.replace('.', '/')}.py"
         if plain in paths:
-            found[plain] = None
+            mentioned[plain] = None
         elif module in paths and "." in plain:
-            found[module] = None
+            mentioned[module] = None
         elif "/" not in plain and "." in plain and len(by_name.get(plain, ())) == 1:
-            found[by_name[plain][0]] = None
-    return list(found)
+            mentioned[by_name[plain][0]] = None
+    return list(mentioned)
 
 
-def files_testing(changed: Iterable[str], paths: Iterable[str]) -> list[str]:
+def tests_for(changed: Iterable[str], paths: Iterable[str]) -> list[str]:
     """Return test files whose name contains the name of a changed source."""
     stems = {stem for path in changed if is_source(path) and len(stem := _stem(path)) >= _SHORTEST}
     return [path for path in paths if is_test_file(path) and any(stem in _stem(path) for stem in stems)]

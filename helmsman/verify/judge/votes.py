@@ -12,8 +12,8 @@ from helmsman.parsers.answers import Schema, StrictAnswer, describe_mismatch, sc
 from helmsman.parsers.loose import items, mapping, text
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import CriterionOutcome, CriterionVerdict, Judgement, JudgementOutcome
-from helmsman.verify.findings import some
-from helmsman.verify.judge.fence import label, visible
+from helmsman.verify.findings import join_some
+from helmsman.verify.judge.fence import escape_invisible, label
 
 _REASON = 1000
 _PRINCIPLE = 300
@@ -68,7 +68,7 @@ def read_vote(answer: Reply, criteria: Sequence[str]) -> Vote:
     if len(answer.text) > LONGEST:
         raise UnreadableError(f"the answer is longer than {LONGEST:,} characters")
     parsed = _parse_answer(answer.text)
-    opinions = {name: _read_opinion(one) for name, one in _by_criterion(parsed, criteria).items()}
+    opinions = {name: _read_opinion(given) for name, given in _by_criterion(parsed, criteria).items()}
     return Vote(opinions, principle=_join_lines(parsed.principle, _PRINCIPLE))
 
 
@@ -78,11 +78,13 @@ def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> J
     unmet = [verdict.criterion for verdict in verdicts if verdict.unmet]
     undecided = [verdict.criterion for verdict in verdicts if verdict.cannot_tell]
     score_met = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
-    every, groups = len(verdicts), (("not met", unmet), ("cannot be told", undecided))
-    causes = [(what, names) for what, names in groups if names]
+    every, groups = len(verdicts), (("not met", unmet), ("cannot be decided", undecided))
+    causes = [(problem, names) for problem, names in groups if names]
     return Judgement(
         outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.UNDECIDED if undecided else JudgementOutcome.APPROVED,
-        cause="; ".join(f"{len(names)} of {every} criteria {what}: {some(names, most=_SHOWN_IDS)}" for what, names in causes),
+        cause="; ".join(
+            f"{len(names)} of {every} criteria {problem}: {join_some(names, most=_SHOWN_IDS)}" for problem, names in causes
+        ),
         criteria=verdicts,
         principle=next((vote.principle for vote in votes if vote.principle), ""),
         score=score_met / sum(criterion.weight for criterion in criteria),
@@ -106,20 +108,20 @@ def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _by_criterion(answer: _Answer, criteria: Sequence[str]) -> dict[str, _CriterionAnswer]:
     by_id: dict[str, _CriterionAnswer] = {}
-    for one in answer.criteria:
-        if one.id not in criteria:
-            raise UnreadableError(f"the answer is on an unknown criterion: {label(one.id)}")
-        if by_id.setdefault(one.id, one).verdict != one.verdict:
-            raise UnreadableError(f"the answer contradicts itself on {one.id}")
+    for given in answer.criteria:
+        if given.id not in criteria:
+            raise UnreadableError(f"the answer has an unknown criterion: {label(given.id)}")
+        if by_id.setdefault(given.id, given).verdict != given.verdict:
+            raise UnreadableError(f"the answer contradicts itself on {given.id}")
     if missing := [name for name in criteria if name not in by_id]:
-        raise UnreadableError(f"the answer leaves out {some(missing, most=_SHOWN_IDS)}")
-    if without_reason := [name for name, one in by_id.items() if not one.reason.strip()]:
-        raise UnreadableError(f"the answer gives no reason for {some(without_reason, most=_SHOWN_IDS)}")
+        raise UnreadableError(f"the answer has no verdict on {join_some(missing, most=_SHOWN_IDS)}")
+    if without_reason := [name for name, given in by_id.items() if not given.reason.strip()]:
+        raise UnreadableError(f"the answer gives no reason for {join_some(without_reason, most=_SHOWN_IDS)}")
     return by_id
 
 
 def _read_opinion(answer: _CriterionAnswer) -> CriterionVerdict:
-    reason, paths = visible(answer.reason).strip()[:_REASON], list[str]()
+    reason, paths = escape_invisible(answer.reason).strip()[:_REASON], list[str]()
     if answer.verdict == "cannot_tell":
         stripped = (path.strip().removeprefix("./").partition(":")[0] for path in answer.need)
         paths = list(dict.fromkeys(label(path) for path in stripped if path))[:_NEEDED]
@@ -147,7 +149,7 @@ def _count_criterion(criterion: CriterionConfig, votes: Sequence[Vote]) -> Crite
 
 
 def _join_lines(text: str, longest: int) -> str:
-    return " ".join(visible(text).split())[:longest]
+    return " ".join(escape_invisible(text).split())[:longest]
 
 
 LONGEST = 100_000  # maximum characters of an answer; more than any rubric needs
