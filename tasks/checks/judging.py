@@ -5,6 +5,7 @@ judge's verdict if all others hold.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
@@ -50,8 +51,6 @@ PUT_BACK_SHOWN = 20
 Keep = Callable[[JudgeRequest], None]
 MOST_NAMED = 12
 """Maximum of unchanged files for the judge."""
-MOST_ASKED_FOR = 20
-"""Maximum of files that it may request."""
 LARGEST_SCRIPT = 20_000
 """Maximum bytes of a file to search for further names."""
 
@@ -102,31 +101,9 @@ def _ask_judge(
     keep: Keep,
 ) -> Judgement:
     settings = CallSettings(state.config, credentials, f"{context.tag(state)}/judge", context.folder.cancel.exists)
-    tree = tree_of(context.worktree, evidence.execution.change.commit)
-    return judgement_on(
-        settings, _build_question(context, state, evidence, criteria, tree), criteria, context.worktree, tree, keep
-    )
-
-
-def judgement_on(
-    settings: CallSettings,
-    question: JudgeQuestion,
-    criteria: Sequence[CriterionConfig],
-    top: Path,
-    tree: Sequence[Blob],
-    keep: Keep = lambda _: None,
-) -> Judgement:
-    """Ask the judge about these criteria. It may request files of `tree` once."""
-    return ask_judge(
-        question,
-        settings.config.judge.model_copy(update={"criteria": tuple(criteria)}),
-        credentials=settings.credentials(),
-        claude=settings.config.claude,
-        tag=settings.tag,
-        keep=keep,
-        read_files=lambda paths: read_texts(top, tree, paths[:MOST_ASKED_FOR]),
-        stop=settings.stop,
-    )
+    top, tree = context.worktree, tree_of(context.worktree, evidence.execution.change.commit)
+    question = _build_question(context, state, evidence, criteria, tree)
+    return ask_judge(question, criteria, settings, read_files=partial(read_texts, top, tree), keep=keep)
 
 
 def _build_question(

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from helmsman.records.checks import CheckReport, Judgement, ProbeResult, TrustedRun, Weight
@@ -14,7 +15,7 @@ from helmsman.verify.items import criteria_of_doubts
 from helmsman.verify.new_tests import asks_for_tests
 from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weigh_changes
 from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, verdict
-from tasks.checks.judging import judgement_on, question_on
+from tasks.checks.judging import question_on
 from tasks.checks.run import CheckContext, Target, tear_down
 from tasks.checks.targets import (
     Range,
@@ -29,8 +30,9 @@ from tasks.checks.targets import (
 )
 from tasks.checks.variations import checks_that_cannot_fail, find_lookups, probe, run_mutants
 from tasks.models.asking import CallSettings
+from tasks.models.judge import ask_judge
 from tasks.repository.clean_checkout import CleanCheckout
-from tasks.repository.diffs import tree_of
+from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import commit_and_tree
 from tasks.repository.worktree import dirty_paths
 from tasks.system.process import never_stop
@@ -174,4 +176,4 @@ def _ask_judge(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, s
     criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
     question = replace(question_on(work, top, runs.head, criteria, tree), findings=runs.findings, proving=runs.proving)
     settings = CallSettings(config, credentials, f"verify-{work.commit[:12]}/judge")
-    return judgement_on(settings, question, criteria, top, tree)
+    return ask_judge(question, criteria, settings, read_files=partial(read_texts, top, tree))

@@ -1,20 +1,18 @@
-"""Ask a model one question in a fresh context: a focus, a compaction, contradictions, lessons, probes, an alignment.
-
-Calls the model like the judge, with its isolation and credentials; only question and time limit differ.
-"""
+"""Ask a model one question in a fresh context: a vote, a focus, a compaction, contradictions, lessons, probes, an alignment."""
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
-from helmsman.config import LoopConfig
+from helmsman.config import JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.prices import with_cost
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
 from helmsman.tokens import tokens
-from tasks.models.judge import send
+from tasks.models.judge_api import ask_by_api
+from tasks.models.judge_cli import ask_by_cli
 from tasks.system.environment import agent_environment, own_environment
 from tasks.system.process import never_stop
 from tasks.system.secrets import redact, register_credentials, without_secrets
@@ -49,7 +47,13 @@ class CallSettings:
     """Must be unique among running processes."""
     stop: Callable[[], bool] = never_stop
     seconds: float = WRITING_SECONDS
-    """Time limit of the answer."""
+    """Time limit of an optional text. A vote has `judge.timeout_seconds`."""
+
+    def environment(self) -> Mapping[str, str]:
+        """Variables of the call. Its credentials are redacted from now on."""
+        credentials = self.credentials()
+        register_credentials(credentials)
+        return {**agent_environment(own_environment(), self.config.claude.environment), **credentials}
 
 
 def write_text(
@@ -77,24 +81,45 @@ def write_text(
 
 
 def ask(settings: CallSettings, question: Question) -> Reply:
-    """The raw answer, with secrets redacted, and its usage, within `by.seconds`.
+    """The raw answer, with secrets redacted, and its usage, within `settings.seconds`.
 
     Raises OperatorError, TransientError (LateAnswer on timeout), Cancelled.
     """
-    config, credentials = settings.config, settings.credentials()
-    register_credentials(credentials)
-    environment = {**agent_environment(own_environment(), config.claude.environment), **credentials}
+    environment = settings.environment()
     request, deadline = without_secrets(question), time.monotonic() + settings.seconds
-    judge_config = config.judge.model_copy(update={"timeout_seconds": settings.seconds + _SLACK})
+    judge = settings.config.judge.model_copy(update={"timeout_seconds": settings.seconds + _SLACK})
+    config = settings.config.model_copy(update={"judge": judge})
 
     def should_stop() -> bool:
         return settings.stop() or time.monotonic() > deadline
 
     try:
-        answer = send(request, judge_config, config.claude, environment, settings.tag, should_stop)
+        answer = send(request, replace(settings, config=config, stop=should_stop), environment)
     except Cancelled as cancelled:
         if settings.stop():
             raise
-        estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), config.judge.model)
+        estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), judge.model)
         raise LateAnswer(settings.seconds, estimated) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})
+
+
+def send(request: Question, settings: CallSettings, environment: Mapping[str, str]) -> Reply:
+    """Send one request, by API or Claude Code."""
+    config, stop = settings.config, settings.stop
+    if way_of(config.judge, environment) == "api":
+        return ask_by_api(request, config.judge, environment=environment, stop=stop)
+    return ask_by_cli(request, config.judge, claude=config.claude, environment=environment, tag=settings.tag, stop=stop)
+
+
+def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api", "claude"]:
+    """How to call the model: as configured, or else by the API if there is a key."""
+    if config.way != "auto":
+        return config.way
+    return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
+
+
+def asks_claude_code(config: LoopConfig) -> bool:
+    """Whether a judge is called through Claude Code. False if credentials in a block decide, unknown at the start."""
+    judge, environment = config.judge, agent_environment(own_environment(), config.claude.environment)
+    is_unknown = judge.way == "auto" and (judge.block or config.claude.block)
+    return bool(judge.criteria) and not is_unknown and way_of(judge, environment) == "claude"

@@ -1,103 +1,64 @@
 """Ask the judge: as many votes as the rubric requires, each in a separate session, never in the agent's."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Literal
 
-from helmsman.config import ClaudeConfig, JudgeConfig, LoopConfig
+from helmsman.config import CriterionConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import Judgement
-from helmsman.records.iteration import Question
 from helmsman.verify.judge.request import SOURCE_TOKENS, JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, ReadFiles
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
-from tasks.models.judge_api import ask_by_api
-from tasks.models.judge_cli import ask_by_cli
-from tasks.system.environment import agent_environment, own_environment
-from tasks.system.process import never_stop
-from tasks.system.secrets import register_credentials, without_secrets
+from tasks.models.asking import CallSettings, send, way_of
+from tasks.system.secrets import without_secrets
 
-Ask = Callable[[JudgeRequest], Reply]
+MOST_REQUESTED = 20
+"""Maximum of files that one vote may request."""
 
 
 def ask_judge(
     question: JudgeQuestion,
-    config: JudgeConfig,
+    criteria: Sequence[CriterionConfig],
+    settings: CallSettings,
     *,
-    credentials: Mapping[str, str],
-    claude: ClaudeConfig,
-    tag: str,
     read_files: ReadFiles = lambda _: (),
     keep: Callable[[JudgeRequest], None] = lambda _: None,
-    stop: Callable[[], bool] = never_stop,
 ) -> Judgement:
-    """Judge a question, with as many votes as its most demanding criterion requires.
+    """Judge a question on these criteria, with as many votes as the most demanding one requires.
 
     `read_files` returns files that the judge requests, once; `keep` is called with each request before it is sent.
-    `credentials` are variables in addition to the environment's; `tag` must be unique to this verdict's processes.
     Raises OperatorError, also if two answers were unreadable; TransientError if a retry may help; Cancelled.
     """
-    register_credentials(credentials)
-    started = time.monotonic()
-    environment = {**agent_environment(own_environment(), claude.environment), **credentials}
-    request = build_request(without_secrets(question), config)
-    usages: list[Usage] = []
+    started, environment = time.monotonic(), settings.environment()
+    config = settings.config.judge.model_copy(update={"criteria": tuple(criteria)})
+    request, usages = build_request(without_secrets(question), config), list[Usage]()
 
     def ask(request: JudgeRequest) -> Reply:
-        if stop():
+        if settings.stop():
             raise Cancelled("cancelled while the judge was running")
         keep(request)
-        answer = send(request, config, claude, environment, tag, stop)
+        answer = send(request, settings, environment)
         usages.append(answer.usage)
         return answer
 
     # Sequential, so that all but the first vote use the cached request.
-    most = max(criterion.votes for criterion in config.criteria)
     votes: list[Vote] = []
-    for _ in range(most):
-        vote = _read_vote(ask, request, config)
+    for _ in range(max(criterion.votes for criterion in criteria)):
+        vote = _read_vote(ask, request, criteria)
         if vote.needs:  # show requested files once; then the vote counts as it is
-            files = without_secrets(tuple(read_files(vote.needs)))
-            vote = _read_vote(ask, request.with_files(vote.needs, files, SOURCE_TOKENS // 2), config)
+            files = without_secrets(tuple(read_files(vote.needs[:MOST_REQUESTED])))
+            vote = _read_vote(ask, request.with_files(vote.needs, files, SOURCE_TOKENS // 2), criteria)
         votes.append(vote)
-    judgement = count_votes(config.criteria, votes)
+    judgement = count_votes(criteria, votes)
     totals = {"usage": reduce(Usage.plus, usages, Usage()), "calls": len(usages), "seconds": time.monotonic() - started}
     return without_secrets(judgement).model_copy(update={"model": config.model, "way": way_of(config, environment), **totals})
 
 
-def send(
-    request: Question,
-    config: JudgeConfig,
-    claude: ClaudeConfig,
-    environment: Mapping[str, str],
-    tag: str,
-    stop: Callable[[], bool],
-) -> Reply:
-    """Send one request, by API or Claude Code."""
-    if way_of(config, environment) == "api":
-        return ask_by_api(request, config, environment=environment, stop=stop)
-    return ask_by_cli(request, config, claude=claude, environment=environment, tag=tag, stop=stop)
-
-
-def asks_claude_code(config: LoopConfig) -> bool:
-    """Whether a judge is called through Claude Code. False if credentials in a block decide, unknown at the start."""
-    judge, environment = config.judge, agent_environment(own_environment(), config.claude.environment)
-    is_unknown = judge.way == "auto" and (judge.block or config.claude.block)
-    return bool(judge.criteria) and not is_unknown and way_of(judge, environment) == "claude"
-
-
-def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api", "claude"]:
-    """How to call the judge: as configured, or else by the API if there is a key."""
-    if config.way != "auto":
-        return config.way
-    return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
-
-
-def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:
+def _read_vote(ask: Callable[[JudgeRequest], Reply], request: JudgeRequest, criteria: Sequence[CriterionConfig]) -> Vote:
     """Get one vote; retry an unreadable answer once, with the cause."""
-    names = [criterion.id for criterion in config.criteria]
+    names = [criterion.id for criterion in criteria]
     try:
         return read_vote(ask(request), names)
     except UnreadableError as first:

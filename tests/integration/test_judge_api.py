@@ -9,12 +9,12 @@ from pydantic import SecretStr
 
 from blocks.judge import Judge
 from deployments.demo_model import Turn, say
-from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.view import JudgeQuestion, ReadFiles, Source
-from tasks.models.judge import ask_judge, way_of
+from tasks.models.asking import way_of
+from tasks.models.judge import ask_judge
 from tasks.system.process import never_stop
 from tasks.system.secrets import register
 from tests.fakes.faults import Fault
@@ -23,6 +23,7 @@ from tests.fakes.judge_questions import (
     GOOD,
     INJECTION,
     answer,
+    call_settings,
     criterion,
     is_fenced,
     judge_config,
@@ -46,16 +47,9 @@ def ask(
     read_files: ReadFiles = lambda _: (),
     **config: Any,
 ) -> Judgement:
-    criteria = config.pop("criteria", ())
-    return ask_judge(
-        asked or question(),
-        judge_config(*criteria, **config),
-        credentials={"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": api.url},
-        claude=ClaudeConfig(),
-        tag="judge-api",
-        read_files=read_files,
-        stop=stop,
-    )
+    judge = judge_config(*config.pop("criteria", ()), **config)
+    settings = call_settings(judge, {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": api.url}, "judge-api", stop=stop)
+    return ask_judge(asked or question(), judge.criteria, settings, read_files=read_files)
 
 
 def judged(*turns: Turn | Raw, **config: Any) -> Judgement:
@@ -220,7 +214,7 @@ def test_no_error_repeats_the_key() -> None:
     assert "[ANTHROPIC_API_KEY]" in str(told.value)
 
 
-@pytest.mark.parametrize(("key", "problem"), [("schlüssel-ohne-ascii", "credentials"), ("  ", "cannot be asked")])
+@pytest.mark.parametrize(("key", "problem"), [("schlüssel-ohne-ascii", "credentials"), ("  ", "no credentials")])
 def test_invalid_keys_are_operator_errors(key: str, problem: str) -> None:
     with pytest.raises(OperatorError) as told:
         judged(judge_turn(GOOD), key=key, way="api")
@@ -229,14 +223,10 @@ def test_invalid_keys_are_operator_errors(key: str, problem: str) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1", "http://127.0.0.1:port"])
 def test_invalid_addresses_are_operator_errors(url: str) -> None:
+    judge = judge_config(timeout_seconds=2)
+    settings = call_settings(judge, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}, "judge-api")
     with pytest.raises(OperatorError) as told:
-        ask_judge(
-            question(),
-            judge_config(timeout_seconds=2),
-            credentials={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url},
-            claude=ClaudeConfig(),
-            tag="judge-api",
-        )
+        ask_judge(question(), judge.criteria, settings)
     assert "ANTHROPIC_BASE_URL" in told.value.remedy
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Script, ScriptedModel, Turn, by_call, call, environment, say
-from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled
 from helmsman.records.checks import Judgement
 from helmsman.verify.judge.view import JudgeQuestion
@@ -17,7 +16,7 @@ from tasks.models.judge import ask_judge
 from tasks.system.process import never_stop
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.faults import Fault
-from tests.fakes.judge_questions import BAD, GOOD, judge_config, question
+from tests.fakes.judge_questions import BAD, GOOD, call_settings, judge_config, question
 from tests.fakes.processes import eventually, unique_tag
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("V7")]
@@ -35,17 +34,12 @@ class Asked:
     def __init__(
         self, script: Script, home: Path, of: JudgeQuestion | None = None, *, stop: Callable[[], bool] = never_stop, **config: Any
     ) -> None:
-        criteria = config.pop("criteria", ())
+        judge = judge_config(*config.pop("criteria", ()), way="claude", **config)
+        claude = {"claude": {"binary": str(bundled_cli())}}
         with ScriptedModel(script) as model, unique_tag() as tag:
             self.model = model
-            self.judgement: Judgement = ask_judge(
-                of or question(),
-                judge_config(*criteria, way="claude", **config),
-                credentials=environment(model.url, home),
-                claude=ClaudeConfig(binary=str(bundled_cli())),
-                tag=tag,
-                stop=stop,
-            )
+            settings = call_settings(judge, environment(model.url, home), tag, stop=stop, sections=claude)
+            self.judgement: Judgement = ask_judge(of or question(), judge.criteria, settings)
         self.prompts = [request.prompt for request in model.requests]
         self.bodies = [request.body for request in model.requests]
 
