@@ -51,8 +51,7 @@ class Calls(NamedTuple):
     function: Function
     own: tuple[Case, ...]
     near: tuple[Values, ...]
-    named: tuple[Case, ...] = ()
-    """Test cases whose input and answer are both literals in the source."""
+    named: tuple[Case, ...] = ()  # test cases whose input and answer are both literals in the source
 
 
 Texts = Mapping[str, str]  # texts of files by path

@@ -11,8 +11,7 @@ from helmsman.parsers.source import Source
 from helmsman.plain import clean
 from helmsman.verify.findings import join_some
 
-MOST_ALTERED = 20
-"""Maximum number of test files to alter; one is enough to make a check fail."""
+MOST_ALTERED = 20  # maximum number of test files to alter; one is enough to make a check fail
 _NUMBER = re.compile(rb"(0|[1-9][0-9]{0,8})((?:\.[0-9]+)?(?:[iuf][0-9]{1,3})?)")
 _MODULE = re.compile(rb"[./@]|node:")  # prefix of a module path in JavaScript
 _QUOTES = frozenset({b"'", b'"', b"`"})

@@ -29,8 +29,7 @@ _MAKEFILES = frozenset({"GNUmakefile", "makefile", "Makefile"})
 _TARGET = re.compile(r"(?m)^([\w.-]+)\s*:(?!=)")
 _OTHER_VARIABLE = re.compile(r"(?i)(?!\w*(?:src|source|obj|file|header|dep|flag|lib|inc|bin|module)\w*\s*[:+?]?=)\w+\s*[:+?]?=")
 """A variable that does not name sources, dependencies or compiler flags."""
-_IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")
-"""Matches path and text of a shell script."""
+_IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")  # matches path and text of a shell script
 _DEEPEST = 3  # maximum depth of files that run other files
 
 

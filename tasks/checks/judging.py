@@ -49,10 +49,8 @@ from tasks.system.secrets import without_secrets
 PUT_BACK_SHOWN = 20
 
 Keep = Callable[[JudgeRequest], None]
-MOST_NAMED = 12
-"""Maximum of unchanged files for the judge."""
-LARGEST_SCRIPT = 20_000
-"""Maximum bytes of a file to search for further names."""
+MOST_NAMED = 12  # maximum of unchanged files for the judge
+LARGEST_SCRIPT = 20_000  # maximum bytes of a file to search for further names
 
 
 def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, credentials: Credentials, keep: Keep) -> Evidence:

@@ -19,8 +19,7 @@ from tasks.repository.setup import INSTALLED, PROPOSED, propose_setup
 from tasks.repository.worktree import Worktree
 from tasks.system.environment import own_environment
 
-SHOWN = 5
-"""Maximum of paths to name of each kind."""
+SHOWN = 5  # maximum of paths to name of each kind
 OWN = (".helmsman/", ".git/")
 ONLY_THERE = "passes only in the agent's folder"
 
@@ -29,8 +28,7 @@ PACKAGE_PATHS = (
     "lib/python*/site-packages/{name}", "lib/python*/site-packages/{name}.py",
 )  # fmt: skip
 """Paths of a program or package of that name in folders of installed packages."""
-HOME_FOLDERS = (".local",)
-"""Package folders of the home that a clean checkout does not use."""
+HOME_FOLDERS = (".local",)  # package folders of the home that a clean checkout does not use
 LARGEST_LOCK = 32 * 1024 * 1024
 
 

@@ -29,25 +29,17 @@ from tasks.system.process import never_stop
 from tasks.system.secrets import redact
 
 MOST_NAMES = 300
-FOLDERS_READ = 40
-"""Maximum of folders in the root to list."""
+FOLDERS_READ = 40  # maximum of folders in the root to list
 COMMITS = 15
-LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT = 200, 200, 6_000
-"""Characters."""
+LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT = 200, 200, 6_000  # characters
 GUIDES = ("agents.md", "claude.md")
 
-LARGEST_TEXT = 1 << 18
-"""Maximum bytes of a file to read; project files are smaller."""
-LONGEST_TRY = 300.0
-"""Seconds for one command."""
-LONGEST_TRIES = 900.0
-"""Seconds for all commands; a person may be waiting at a terminal."""
-SHORTEST_TRY = 5.0
-"""With less time left a command is not tried: the result would be meaningless."""
-TAIL = 2000
-"""Characters to keep from the end of the output."""
-NOT_EXECUTABLE, NOT_FOUND = 126, 127
-"""Exit codes of `sh` for a command that it cannot start."""
+LARGEST_TEXT = 1 << 18  # maximum bytes of a file to read; project files are smaller
+LONGEST_TRY = 300.0  # seconds for one command
+LONGEST_TRIES = 900.0  # seconds for all commands; a person may be waiting at a terminal
+SHORTEST_TRY = 5.0  # with less time left a command is not tried: the result would be meaningless
+TAIL = 2000  # characters to keep from the end of the output
+NOT_EXECUTABLE, NOT_FOUND = 126, 127  # exit codes of `sh` for a command that it cannot start
 _NOT_STARTED_BY_MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error 12[67]$", re.MULTILINE)
 """Make exits with 2 whatever the exit code of its recipe."""
 
@@ -70,10 +62,8 @@ class Trial:
     fate: TrialOutcome
     exit_code: int | None = None
     seconds: float = 0
-    tests: int | None = None
-    """Number of tests that ran, if the output contains it."""
-    failed: int | None = None
-    """Number of tests that failed."""
+    tests: int | None = None  # number of tests that ran, if the output contains it
+    failed: int | None = None  # number of tests that failed
     tail: str = ""
 
     @property

@@ -31,19 +31,14 @@ from tasks.system.secrets import redact
 from tasks.system.supervised import Network
 
 Stop = Callable[[], bool]
-Numbered = tuple[int, CheckConfig]
-"""Index of a check, and the check."""
+Numbered = tuple[int, CheckConfig]  # index of a check, and the check
 
-KEPT_BYTES = 16 * 1024
-"""For head and tail of the output each; runners print failures and summary last."""
+KEPT_BYTES = 16 * 1024  # for head and tail of the output each; runners print failures and summary last
 LARGEST_REPORT = 64 * 1024 * 1024
 OUTSIDE = "its report is not read: its path, or a link in it, leads out of the worktree"
-NAMED = 5
-"""Maximum of programs that a remark names."""
-COLLECTED = 100
-"""Maximum of files in a record that are tests by a report and not by their names."""
-PARALLEL = 4
-"""Maximum of concurrent checks; their own tools use the cores."""
+NAMED = 5  # maximum of programs that a remark names
+COLLECTED = 100  # maximum of files in a record that are tests by a report and not by their names
+PARALLEL = 4  # maximum of concurrent checks; their own tools use the cores
 
 
 @dataclass(frozen=True)
@@ -54,8 +49,7 @@ class Target:
     tree: str
     config: LoopConfig
     overlay: Sequence[bytes] = ()
-    stay: str = ""
-    """Commit of the agent's folder after checks in it; by default the checked one."""
+    stay: str = ""  # commit of the agent's folder after checks in it; by default the checked one
 
 
 NO_SANDBOX = SandboxConfig()
@@ -67,19 +61,13 @@ class CheckContext:
     """Where checks run, and when they stop."""
 
     checkout: Checkout
-    tag: str
-    """In the environment of every process of a check, so that leftover processes can be found."""
+    tag: str  # in the environment of every process of a check, so that leftover processes can be found
     stop: Stop
-    required: tuple[str, ...] = ()
-    """Names of tests that must be among those that ran."""
-    before: CheckReport | None = None
-    """Report on an earlier tree."""
-    sandbox: SandboxConfig = NO_SANDBOX
-    """Sandbox of the commands, which run the agent's code."""
-    hidden: bool = False
-    """Whether commands and output stay out of the journal, which the agent can read."""
-    every_case: bool = False
-    """Whether to keep the names of passing tests as well."""
+    required: tuple[str, ...] = ()  # names of tests that must be among those that ran
+    before: CheckReport | None = None  # report on an earlier tree
+    sandbox: SandboxConfig = NO_SANDBOX  # sandbox of the commands, which run the agent's code
+    hidden: bool = False  # whether commands and output stay out of the journal, which the agent can read
+    every_case: bool = False  # whether to keep the names of passing tests as well
     allowance: Callable[[CheckConfig], float] = lambda check: check.timeout_seconds
     """Seconds that a check may take; one without any is not started."""
 

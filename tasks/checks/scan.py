@@ -29,26 +29,17 @@ from tasks.repository.objects import read_objects
 from tasks.system.secrets import redact, register
 
 MOST_FILES = 5000
-LARGEST_FILE = 200 * 1024
-"""Bytes; larger files are generated, or data."""
-LARGEST_TREE = 16 * 1024 * 1024
-"""Total bytes of texts: about ten seconds of an iteration."""
-AT_ONCE = 500
-"""Files in memory at the same time."""
-MOST_FOUND = 500
-"""Maximum of matches to look up in the tree."""
-PIECE = 2000
-"""Characters of a line to match at once: some patterns take quadratic time."""
+LARGEST_FILE = 200 * 1024  # bytes; larger files are generated, or data
+LARGEST_TREE = 16 * 1024 * 1024  # total bytes of texts: about ten seconds of an iteration
+AT_ONCE = 500  # files in memory at the same time
+MOST_FOUND = 500  # maximum of matches to look up in the tree
+PIECE = 2000  # characters of a line to match at once: some patterns take quadratic time
 OVERLAP = 300
-LONGEST = 2000
-"""Maximum characters of a secret."""
+LONGEST = 2000  # maximum characters of a secret
 
-SECONDS = 600
-"""Time limit of the operator's security scan."""
-LARGEST = 16 * 1024 * 1024
-"""Maximum bytes of its report to read; some scanners quote a lot."""
-_AROUND = " \t\r\"',+"
-"""Characters around a line of a key in source code."""
+SECONDS = 600  # time limit of the operator's security scan
+LARGEST = 16 * 1024 * 1024  # maximum bytes of its report to read; some scanners quote a lot
+_AROUND = " \t\r\"',+"  # characters around a line of a key in source code
 _ALLOWED = re.compile(r"pragma: ?(?:allow|white)list[ -]secret")
 _WORDS = re.compile(r"[a-z]+")
 _EXAMPLES = word_set(
@@ -64,14 +55,11 @@ _MADE_UP = re.compile(
 """Hosts that are not reachable from outside: reserved names, this machine, and names without a dot as in a compose file."""
 _SAMPLES = (b'"John Doe"', b'"anon"', b'"supabase-demo"', b"example.")
 """Content of sample tokens in documentation, and of tokens that are public by design."""
-_PASSWORD = 8
-"""Minimum characters of a real password."""
+_PASSWORD = 8  # minimum characters of a real password
 _ID = re.compile(r"[A-Z0-9]{20}")
 _MOST_SLASHES = 3
-_SHORT = 12
-"""Digits of an abbreviated commit id."""
-_WORTH_LOOKING_UP = 8
-"""Minimum characters; a shorter secret may be an ordinary word."""
+_SHORT = 12  # digits of an abbreviated commit id
+_WORTH_LOOKING_UP = 8  # minimum characters; a shorter secret may be an ordinary word
 
 
 @dataclass(frozen=True)
@@ -87,10 +75,8 @@ class _Match:
 class SecretScan(NamedTuple):
     """Result of a scan for secrets, and what it could not read."""
 
-    leaks: tuple[Leak, ...] = ()
-    """Certain ones first, up to 50."""
-    unread: str = ""
-    """Sentence on what the limits left out; empty if everything was read."""
+    leaks: tuple[Leak, ...] = ()  # certain ones first, up to 50
+    unread: str = ""  # sentence on what the limits left out; empty if everything was read
 
 
 def secrets_in(worktree: Path, change: Change) -> SecretScan:

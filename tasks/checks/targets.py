@@ -35,16 +35,12 @@ from tasks.repository.objects import LINK, read_object, read_sizes
 from tasks.repository.setup import SetupFailed
 from tasks.repository.worktree import Worktree, reset_to
 
-MISSING = b"0 "
-"""Prefix of the line of a missing file."""
+MISSING = b"0 "  # prefix of the line of a missing file
 MOST_PATHS = 200
-Entries = dict[str, bytes]
-"""By path, the line for git's index that restores the earlier file."""
-Sides = tuple[bytes, bytes]
-"""Lines for git's index with the file at the start, and in the work."""
+Entries = dict[str, bytes]  # by path, the line for git's index that restores the earlier file
+Sides = tuple[bytes, bytes]  # lines for git's index with the file at the start, and in the work
 
-MOST_TESTS = 200
-"""Maximum of names in a record of tests that fail on the source of the start."""
+MOST_TESTS = 200  # maximum of names in a record of tests that fail on the source of the start
 
 Run = Callable[[Target], CheckReport]
 
@@ -107,12 +103,9 @@ class Range:
 class StartRun(NamedTuple):
     """Outcome of the work's tests on the source of the start."""
 
-    report: CheckReport | None = None
-    """None if there was no test to run."""
-    failing: tuple[str, ...] = ()
-    """Checks that pass on the work and fail there."""
-    tests: tuple[str, ...] = ()
-    """Tests that fail there, up to 200."""
+    report: CheckReport | None = None  # None if there was no test to run
+    failing: tuple[str, ...] = ()  # checks that pass on the work and fail there
+    tests: tuple[str, ...] = ()  # tests that fail there, up to 200
 
 
 def check_context(context: LoopContext, state: LoopState) -> CheckContext:

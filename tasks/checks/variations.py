@@ -47,10 +47,8 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import entry_at
 from tasks.repository.setup import SetupFailed
 
-PROBE_SECONDS = 60
-"""Time limit of one probe."""
-MOST_TESTS = 20
-"""Maximum of the start's test files for the model that writes probes."""
+PROBE_SECONDS = 60  # time limit of one probe
+MOST_TESTS = 20  # maximum of the start's test files for the model that writes probes
 NOT_CLEAN = "no probes: they need the clean checkout, but workspace.clean is off"
 
 SLOWEST = 3

@@ -43,11 +43,9 @@ class CallSettings:
 
     config: LoopConfig
     credentials: Credentials
-    tag: str
-    """Must be unique among running processes."""
+    tag: str  # must be unique among running processes
     stop: Callable[[], bool] = never_stop
-    seconds: float = WRITING_SECONDS
-    """Time limit of an optional text. A vote has `judge.timeout_seconds`."""
+    seconds: float = WRITING_SECONDS  # time limit of an optional text; a vote has `judge.timeout_seconds`
 
     def environment(self) -> Mapping[str, str]:
         """Variables of the call. Its credentials are redacted from now on."""

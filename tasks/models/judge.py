@@ -14,8 +14,7 @@ from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read
 from tasks.models.asking import CallSettings, send, way_of
 from tasks.system.secrets import without_secrets
 
-MOST_REQUESTED = 20
-"""Maximum of files that one vote may request."""
+MOST_REQUESTED = 20  # maximum of files that one vote may request
 
 
 def ask_judge(
