@@ -12,12 +12,12 @@ from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.verify.commands import missing_program
+from helmsman.verify.findings import join_some
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.git import Repository, git
 from tasks.repository.objects import entries_in, read_objects
 from tasks.repository.setup import INSTALLED, PROPOSED, propose_setup
 from tasks.repository.worktree import Worktree
-from tasks.system.environment import own_environment
 
 SHOWN = 5  # maximum of paths to name of each kind
 OWN = (".helmsman/", ".git/")
@@ -28,7 +28,6 @@ PACKAGE_PATHS = (
     "lib/python*/site-packages/{name}", "lib/python*/site-packages/{name}.py",
 )  # fmt: skip
 """Paths of a program or package of that name in folders of installed packages."""
-HOME_FOLDERS = (".local",)  # package folders of the home that a clean checkout does not use
 LARGEST_LOCK = 32 * 1024 * 1024
 
 
@@ -60,13 +59,9 @@ def _locate(name: str, repository: Repository, commit: str, names: Sequence[str]
     # the package of a dotted module or of a file in it, without pattern characters
     module = name if name.startswith("@") or os.sep in name else name.partition(".")[0]
     module = re.sub(r"[*?\[\]]", "", module).strip("/") or "-"
-    home = Path(own_environment().get("HOME", "/"))
-    folders = {folder: repository.top / folder for folder in INSTALLED} | {
-        f"~/{folder}": home / folder for folder in HOME_FOLDERS
-    }
-    for label, folder in folders.items() if not repository.bare else ():
-        if folder.is_dir() and any(True for pattern in PACKAGE_PATHS for _ in folder.glob(pattern.format(name=module))):
-            return f"it is in {label}, which is not committed"
+    for folder in INSTALLED if not repository.bare else ():
+        if any(True for pattern in PACKAGE_PATHS for _ in (repository.top / folder).glob(pattern.format(name=module))):
+            return f"it is in {folder}, which is not committed"
     for lock in (file for file in names if file in PROPOSED):
         blob = read_objects(repository.common, [f"{commit}:{lock}"])[0]
         text = blob[1].decode(errors="replace")[:LARGEST_LOCK] if blob else ""
@@ -94,21 +89,13 @@ def explain_failures(
 
 def _likely_cause(worktree: Path, left_out: Sequence[str]) -> str:
     """Remark on files in the agent's folder, or programs on PATH, that no commit contains."""
-    ignored = _list_untracked(worktree, "--ignored", "--exclude-per-directory=.gitignore")
-    hidden = [name for name in _list_untracked(worktree, "--exclude-per-directory=.gitignore") if name not in ignored]
+    # without rules to exclude, so that ignored files are listed as well
+    listed = git(worktree, "ls-files", "-z", "--others", "--directory", "--no-empty-directory").split("\0")
     causes = (
-        (ignored, "git ignores {}"),
-        (hidden, "only uncommitted rules (info/exclude, core.excludesFile) ignore {}"),
+        ([name for name in listed if name and not name.startswith(OWN)], "no commit contains {}"),
         (left_out, "{}: programs on PATH that are new or changed since the loop began"),
     )
-    parts: list[str] = []
-    for names, template in causes:
-        if names:
-            shown = ", ".join(f"`{clean(name)}`" for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-            parts.append(template.format(shown))
+    parts = [
+        template.format(join_some([f"`{clean(name)}`" for name in names], most=SHOWN)) for names, template in causes if names
+    ]
     return f"{ONLY_THERE}: {'; '.join(parts) or 'settings or files of the home folder, or file times, differ'}"
-
-
-def _list_untracked(worktree: Path, *rules: str) -> list[str]:
-    listed = git(worktree, "ls-files", "-z", "--others", "--directory", "--no-empty-directory", *rules).split("\0")
-    return [name for name in listed if name and not name.startswith(OWN)]

@@ -182,10 +182,7 @@ def test_what_passes_only_in_the_agents_folder_is_said_at_a_claim_with_the_likel
     write(work.repository.common / "info", {"exclude": "/hidden\n"})
     write(work.path, {"hidden": "1"})
     claimed = checked(work, final_text="<promise>COMPLETE</promise>")
-    cause = (
-        "passes only in the agent's folder: git ignores `build/`; only uncommitted rules"
-        " (info/exclude, core.excludesFile) ignore `hidden`"
-    )
+    cause = "passes only in the agent's folder: no commit contains `build/`, `hidden`"
     assert [result.remark for result in claimed.results] == [cause, cause, ""]
     assert [result.remark for result in checked(work).results] == ["", "", ""]
 
