@@ -22,14 +22,12 @@ from helmsman.records.alignment import RepositoryFacts
 from helmsman.records.checks import CheckResult
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.clean_checkout import CleanCheckout
-from tasks.repository.diffs import read_texts, tree_of
+from tasks.repository.diffs import Blob, read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree, git
-from tasks.repository.objects import FILE_MODES, FOLDER, Entry, entries_in, read_objects, read_sizes
 from tasks.system.process import never_stop
 from tasks.system.secrets import redact
 
 MOST_NAMES = 300
-FOLDERS_READ = 40  # maximum of folders in the root to list
 COMMITS = 15
 LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT = 200, 200, 6_000  # characters
 GUIDES = ("agents.md", "claude.md")
@@ -146,18 +144,20 @@ def _fate_of(result: CheckResult) -> TrialOutcome:
 def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
     """Collect names, README, guides for agents, commands in files, and commit subjects, without our secrets."""
     commit, _ = commit_and_tree(repository.top)
-    root = entries_in(repository.common, commit)
-    folders = [entry for entry in root if entry.mode == FOLDER][:FOLDERS_READ]
-    below = [entry for folder in folders for entry in entries_in(repository.common, commit, folder.path)]
-    names = [clean(entry.path)[:LONGEST_NAME] + ("/" if entry.mode == FOLDER else "") for entry in (*root, *below)]
+    tree, names = tree_of(repository.common, commit), set[str]()
+    for blob in tree:
+        folder, _, rest = blob.path.partition("/")
+        inner, _, deeper = rest.partition("/")
+        names |= {f"{folder}/", f"{folder}/{inner}/" if deeper else f"{folder}/{inner}"} if rest else {folder}
+    upper_first = sorted(names, key=lambda name: (name.rstrip("/").count("/"), name))
     subjects = git(repository.top, "log", "-z", f"--max-count={COMMITS}", "--format=%s", commit).split("\0")
     candidates = find_commands(read_project(repository)).candidates
     return RepositoryFacts(
         commit=commit,
-        files=tuple(redact(name) for name in sorted(names[:MOST_NAMES])),
+        files=tuple(redact(clean(name)[:LONGEST_NAME]) for name in sorted(upper_first[:MOST_NAMES])),
         left_out=max(0, len(names) - MOST_NAMES),
-        readme=_read_beginning(repository, root, "readme"),
-        guides="\n\n".join(filter(None, (_read_beginning(repository, root, guide) for guide in GUIDES))),
+        readme=_read_beginning(repository, tree, "readme"),
+        guides="\n\n".join(filter(None, (_read_beginning(repository, tree, guide) for guide in GUIDES))),
         commands={candidate.command: f"{candidate.kind}; {candidate.where}" for candidate in candidates},
         commits=tuple(redact(clean(subject)[:LONGEST_SUBJECT]) for subject in subjects if subject.strip()),
         checks=tuple(redact(check.command) for check in config.checks),
@@ -165,12 +165,8 @@ def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
     )
 
 
-def _read_beginning(repository: Repository, root: Sequence[Entry], prefix: str) -> str:
+def _read_beginning(repository: Repository, tree: Sequence[Blob], prefix: str) -> str:
     """Beginning of the root's first file whose name has this prefix."""
-    candidates = [entry for entry in root if entry.path.lower().startswith(prefix) and entry.mode in FILE_MODES]
-    sizes = zip(candidates, read_sizes(repository.common, [entry.id for entry in candidates]), strict=True)
-    entry = next((entry for entry, size in sizes if size and size <= LARGEST_TEXT), None)
-    blob = read_objects(repository.common, [entry.id])[0] if entry else None
-    if blob is None:
-        return ""
-    return redact(clean_lines(blob[1].decode("utf-8-sig", errors="replace")).strip())[:LONGEST_TEXT]
+    paths = [blob.path for blob in tree if blob.path.lower().startswith(prefix) and 0 < blob.size <= LARGEST_TEXT]
+    texts = read_texts(repository.common, tree, [path for path in paths if "/" not in path][:1])
+    return redact(clean_lines((texts[0][1] or "").removeprefix("\ufeff")).strip())[:LONGEST_TEXT] if texts else ""
