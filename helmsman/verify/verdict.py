@@ -45,10 +45,9 @@ class Runs:
     names: Names = LOOP
     unchanged: bool = False
     trusted: TrustedRun = field(default_factory=TrustedRun)
-    trusted_not_due: str = ""  # why the base's tests did not run on the head's source; empty if they did
     on_base: CheckReport | None = None
     proving: tuple[str, ...] = ()  # tests of the head that fail on the base's source
-    new_not_due: str = ""  # why the head's tests did not run on the base's source; empty if they did
+    new_tests_due: bool = False  # whether new tests of the head were to run on the base's source
     test_asked_for: bool = False  # whether the goal asks for tests
     hidden: tuple[CheckResult, ...] = ()
     looked_up: Sequence[str] | None = None
@@ -59,7 +58,6 @@ class Runs:
     probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
-    judge_not_asked: str = ""
     further: Sequence[str] = ()  # other things that were not looked at
 
 
@@ -79,15 +77,13 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
         Runs(
             head=report,
             trusted=since.tests_of_start,
-            trusted_not_due="no test or setting of the start was changed",
             on_base=since.on_start,
-            new_not_due="no test was added or changed" if since.needs_test else "it was not needed",
+            new_tests_due=since.needs_test,
             hidden=evidence.hidden,
             cannot_fail=since.cannot_fail,
             mutants=since.mutants,
             probed=evidence.probed,
             judgement=evidence.judgement,
-            judge_not_asked="there are no criteria",
             further=() if config.proof.neighbours else (NO_NEIGHBOURS,),
         )
     )
@@ -103,12 +99,12 @@ def _describe_runs(runs: Runs) -> Iterator[str]:
     if runs.trusted.report:
         files = join_some(runs.trusted.put_back)
         yield f"{base}'s tests and settings on {head}'s source ({files}): {_summarize_report(runs.trusted.report)}"
-    elif runs.trusted_not_due:
-        yield f"{base}'s tests on {head}'s source: not run, {runs.trusted_not_due}"
+    elif any(result.passed for result in runs.head.results):
+        yield f"{base}'s tests on {head}'s source: not run, no test or setting of {base} was changed"
     if runs.on_base:
         yield f"{head}'s tests on {base}'s source: {_summarize_report(runs.on_base)}"
-    elif runs.new_not_due:
-        yield f"{head}'s tests on {base}'s source: not run, {runs.new_not_due}"
+    elif runs.new_tests_due:
+        yield f"{head}'s tests on {base}'s source: not run, no test was added or changed"
     if runs.hidden:
         failing = [clean(result.name) for result in runs.hidden if not result.passed]
         yield f"{plural(len(runs.hidden), 'hidden check')}: {f'{join_some(failing)} failing' if failing else 'all pass'}"
@@ -140,7 +136,7 @@ def _describe_model_results(runs: Runs) -> Iterator[str]:
 
 def _describe_gaps(runs: Runs) -> Iterator[str]:
     if runs.judgement is None:
-        yield f"whether the change is what was asked for: no judge was asked: {runs.judge_not_asked}"
+        yield "whether the change is what was asked for: no judge was asked"
     if not runs.hidden:
         yield "hard-coded answers: no hidden checks were run"
     if runs.cannot_fail is None and runs.table.of("proves"):

@@ -19,7 +19,6 @@ from tasks.checks.judging import question_on
 from tasks.checks.run import CheckContext, Target, tear_down
 from tasks.checks.targets import (
     Range,
-    Run,
     StartRun,
     change_of,
     find_outside_links,
@@ -93,29 +92,23 @@ def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
     top, config = work.repository.top, work.config
     (base, base_tree), (head, head_tree) = commit_and_tree(top, work.base), commit_and_tree(top, work.commit)
     if not work.changed:
-        empty, reason = CheckReport(tree=head_tree, clean=True), "nothing differs"
-        return Runs(empty, empty, names=NAMES, unchanged=True, trusted_not_due=reason, new_not_due=reason)
+        empty = CheckReport(tree=head_tree, clean=True)
+        return Runs(empty, empty, names=NAMES, unchanged=True)
 
-    def run_with_title(title: str) -> Run:
-        def run(target: Target) -> CheckReport:
-            say(title)
-            return run_target(check_context, target)
+    def run(title: str, target: Target) -> CheckReport:
+        say(title)
+        return run_target(check_context, target)
 
-        return run
-
-    at_base = run_with_title(f"base {base[:12]}")(Target(base, base_tree, config))
+    at_base = run(f"base {base[:12]}", Target(base, base_tree, config))
     work = replace(work, collected=at_base.collected)
     check_context = replace(check_context, before=at_base)  # do not rerun what fails on both sides
-    at_head = run_with_title(f"head {head[:12]}")(Target(head, head_tree, config))
-    trusted, trusted_not_due = TrustedRun(), "no check passes on the head"
+    at_head = run(f"head {head[:12]}", Target(head, head_tree, config))
+    trusted, new_tests = TrustedRun(), StartRun()
     if any(result.passed for result in at_head.results):
-        trusted = run_trusted(work, head_tree, run_with_title("the base's tests and settings on the head's source"))
-        trusted_not_due = "" if trusted.report else "no test or setting of the base was changed"
-    shown, new_not_due = StartRun(), "the checks fail on the head"
+        trusted = run_trusted(work, head_tree, partial(run, "the base's tests and settings on the head's source"))
     if at_head.passed:
-        shown = run_on_start(work, head_tree, at_head, run_with_title("the head's tests on the base's source"))
-        new_not_due = "" if shown.report else "no test was added or changed"
-    table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
+        new_tests = run_on_start(work, head_tree, at_head, partial(run, "the head's tests on the base's source"))
+    table = outcome_table(at_head, at_base, trusted.report, new_tests.report, NAMES)
     table = weigh_changes(table, at_head, trusted, config.goal, config.invariants)
     return Runs(
         head=at_head,
@@ -123,13 +116,11 @@ def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
         table=table,
         names=NAMES,
         trusted=trusted,
-        trusted_not_due=trusted_not_due,
-        on_base=shown.report,
-        proving=shown.tests,
-        new_not_due=new_not_due,
+        on_base=new_tests.report,
+        proving=new_tests.tests,
+        new_tests_due=at_head.passed,
         test_asked_for=asks_for_tests(config.goal),
         **(_run_further(check_context, work, at_head, table, say) if at_head.passed else {}),
-        judge_not_asked="the checks already fail" if config.judge.criteria else "no goal or rubric was given",
     )
 
 
