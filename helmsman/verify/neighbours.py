@@ -203,17 +203,13 @@ def neighbours(value: Any) -> Iterator[Any]:
         for number in re.finditer(r"[0-9]{1,9}", value):
             yield f"{value[: number.start()]}{int(number[0]) + 1}{value[number.end() :]}"
         yield from (value + value[-1:], value[:-1], value[::-1], value + value, value.swapcase(), value[1:])
-    elif type(value) in {list, tuple}:
-        yield from _vary_items(value)
+    elif type(value) in {list, tuple} and value:
+        changed = next(neighbours(value[-1]), None)
+        further = [[*value[:-1], changed], [*value, changed]] if changed is not None else []
+        for items in ([*value, value[-1]], value[:-1], value[::-1], [*value, *value], *further):
+            yield type(value)(items)
     elif type(value) is dict:
         mapping = cast("dict[Any, Any]", value)
         for key, old in mapping.items():
             yield {name: one for name, one in mapping.items() if name != key}
             yield from ({**mapping, key: new} for new in islice(neighbours(old), 2))
-
-
-def _vary_items(value: Any) -> Iterator[Any]:
-    changed = next(neighbours(value[-1]), None) if value else None
-    every = [[*value, value[-1]], value[:-1], value[::-1], [*value, *value]] if value else []
-    further = [[*value[:-1], changed], [*value, changed]] if changed is not None else []
-    yield from (type(value)(one) for one in (*every, *further))

@@ -81,21 +81,17 @@ NOT_RUN = RunCases(ended=False)
 
 
 def run_cases(result: CheckResult | None, title: str) -> RunCases:
-    """Return the cases of a result. `title`: name for the check itself if it names no case."""
+    """Return the cases of a result: of the failing ones those that fail reliably, or the title if it names none."""
     if result is None:
         return NOT_RUN
-    failing = failing_cases(result, title)
+    failing = tuple(name for name in (result.counts.failing if result.counts else ()) if name not in result.flaky)
+    if result.passed or result.is_flaky:
+        failing = ()
+    elif not (failing or result.timed_out or result.error):  # it names no failing case
+        failing = (title,)
     names_all_failures = result.counts.failed <= len(result.counts.failing) if result.counts else result.passed
     ended = names_all_failures and not (result.timed_out or result.error)
     return RunCases(frozenset(failing), frozenset(result.passing), bool(result.passing), ended=ended)
-
-
-def failing_cases(result: CheckResult, title: str) -> tuple[str, ...]:
-    """Return cases that fail reliably, or the check's title if it names none; only named cases if it did not finish."""
-    if result.passed or result.is_flaky:
-        return ()
-    failing = tuple(name for name in (result.counts.failing if result.counts else ()) if name not in result.flaky)
-    return failing or (() if result.timed_out or result.error else (title,))
 
 
 def outcome_table(

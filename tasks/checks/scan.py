@@ -8,7 +8,7 @@ A line with `pragma: allowlist secret` is allowed, with a warning.
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -199,12 +199,9 @@ def measure_variety(cwd: Path, commit: str) -> Variety:
         if worth_reading(blob.path) and len(chosen) < MOST_FILES and blob.size <= min(LARGEST_FILE, bytes_left):
             chosen.append(blob)
             bytes_left -= blob.size
-    starts = range(0, len(chosen), AT_ONCE)
-    return variety_of(counts for start in starts for counts in _count_files(cwd, chosen[start : start + AT_ONCE]))
-
-
-def _count_files(cwd: Path, blobs: Sequence[Blob]) -> Iterator[Variety]:
-    for blob, read in zip(blobs, read_objects(cwd, [blob.id for blob in blobs]), strict=True):
-        content = read[1] if read else b""
-        if BINARY not in content[:8000]:
-            yield counts_of(blob.path, content.decode(errors="replace"))
+    counts: list[Variety] = []
+    for blobs in (chosen[start : start + AT_ONCE] for start in range(0, len(chosen), AT_ONCE)):
+        for blob, read in zip(blobs, read_objects(cwd, [blob.id for blob in blobs]), strict=True):
+            if read and BINARY not in read[1][:8000]:
+                counts.append(counts_of(blob.path, read[1].decode(errors="replace")))
+    return variety_of(counts)

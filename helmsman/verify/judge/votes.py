@@ -154,7 +154,6 @@ def _join_lines(text: str, longest: int) -> str:
 
 LONGEST = 100_000  # maximum characters of an answer; more than any rubric needs
 STRUCTURED = "StructuredOutput"  # the CLI's tool for answers with a schema
-_TOO_MANY = 2
 _CUT_OFF = "max_tokens"
 _NO_FORM = "structured_output_retry_exhausted"
 _FORMLESS = frozenset({"error_max_structured_output_retries", "error_max_turns"})
@@ -164,22 +163,19 @@ class CliReader:
     """Extracts the answer from the events of one CLI call."""
 
     def __init__(self) -> None:
-        self._message = ""
-        self._filled_forms: list[str] = []
+        self._message, self._forms = "", 0  # the last message that fills in the form, and how often it does
         self._result: Mapping[str, Any] = {}
 
     def feed(self, event: Mapping[str, Any]) -> None:
-        """Process one event."""
+        """Process one event, which has one block of a message."""
         if event.get("type") == "result":
             self._result = event
         elif event.get("type") == "assistant":
-            # from the last message that fills in the form: each event carries one of its blocks
             message = mapping(event.get("message"))
-            blocks = (mapping(block) for block in items(message.get("content")))
-            inputs = [_dump_form(block.get("input")) for block in blocks if block.get("name") == STRUCTURED]
-            if inputs and message.get("id") != self._message:
-                self._message, self._filled_forms = text(message.get("id")), []
-            self._filled_forms = (self._filled_forms + inputs)[:_TOO_MANY]
+            name = text(message.get("id"))
+            if forms := sum(mapping(block).get("name") == STRUCTURED for block in items(message.get("content"))):
+                self._forms = forms + (self._forms if name == self._message else 0)
+                self._message = name
 
     def answer(self, usage: Usage) -> Reply | None:
         """Return the answer, or how the model failed to give one; None if the failure is not the model's."""
@@ -191,13 +187,7 @@ class CliReader:
             if not failed and (result.get("subtype") != "success" or result.get("is_error") is not False):
                 return None
             stop = failed or stop
+        form = result.get("structured_output")
         # Two forms in one message are not an answer, even if the CLI accepts the last.
-        texts = self._filled_forms if isinstance(result.get("structured_output"), Mapping) else [text(result.get("result"))]
+        texts = [json.dumps(form)] * min(self._forms, 2) if isinstance(form, Mapping) else [text(result.get("result"))]
         return Reply(text="\n".join(texts)[: LONGEST + 1], stop=stop, usage=usage)
-
-
-def _dump_form(form: object) -> str:
-    try:
-        return json.dumps(form)[: LONGEST + 1]
-    except RecursionError:  # excessive nesting
-        return ""
