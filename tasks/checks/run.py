@@ -181,7 +181,7 @@ def _run_numbered(check_context: CheckContext, numbered: Numbered) -> CheckResul
     index, check = numbered
     seconds = check_context.allowance(check)
     if seconds <= 0:
-        return _not_run_result(check, "no time was left for it")
+        return not_run_result(check, "no time was left for it")
     publish(CheckStarted(name=check.title))
     result = run_check(check_context, index, check, seconds)
     publish(CheckFinished(result=result.for_agent if check_context.hidden else result))
@@ -228,11 +228,11 @@ def run_check(check_context: CheckContext, place: int, check: CheckConfig, deadl
     try:
         ended = run_sandboxed(check_context, check.command, check.environment, tag=place, deadline=deadline, network=network)
     except OperatorError as error:
-        return _not_run_result(check, str(error))
+        return not_run_result(check, str(error))
     return _check_result(check_context, check, ended)
 
 
-def _not_run_result(check: CheckConfig, why: str) -> CheckResult:
+def not_run_result(check: CheckConfig, why: str) -> CheckResult:
     return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=why)
 
 

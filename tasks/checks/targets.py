@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.errors import Cancelled, OperatorError
+from helmsman.errors import Cancelled
 from helmsman.parsers.paths import matches_any
 from helmsman.parsers.source import Source, with_inline_tests
 from helmsman.parsers.test_files import is_test_file
@@ -25,8 +25,7 @@ from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import failures_on_start, select_overlay, unloaded_files
 from helmsman.verify.outcomes import tests_of_start
 from helmsman.verify.touched import ChangedPaths, Read, classify_changes
-from tasks.checks.run import CheckContext, Target, run_checks
-from tasks.repository.branch_files import file_at
+from tasks.checks.run import CheckContext, Target, not_run_result, run_checks
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tasks.repository.git import Repository, git, git_bytes
@@ -139,12 +138,8 @@ def run_target(check_context: CheckContext, target: Target) -> CheckReport:
     try:
         return run_checks(check_context, target)
     except SetupFailed as error:
-        message = str(error)
-    results = (
-        CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=message)
-        for check in target.config.checks
-    )
-    return CheckReport(tree=target.tree, results=tuple(results), clean=True)
+        results = tuple(not_run_result(check, str(error)) for check in target.config.checks)
+        return CheckReport(tree=target.tree, results=results, clean=True)
 
 
 def run_for_loop(
@@ -152,14 +147,17 @@ def run_for_loop(
 ) -> CheckReport:
     """Run a loop's checks. If they run in the agent's folder, restore it afterwards."""
     run_context, stay = check_context(context, state), target.stay or target.commit
+
+    def restore_worktree() -> None:
+        if not run_context.checkout.clean:
+            stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
+
     try:
         report = run(run_context, target)
-    except Cancelled:
-        if not run_context.checkout.clean:
-            reset_to(context.worktree, state.branch, stay, held=stay == target.commit)
+    except Cancelled:  # after other errors git might find another repository: a check may have removed the worktree's link
+        restore_worktree()
         raise
-    if not run_context.checkout.clean:
-        reset_to(context.worktree, state.branch, stay, held=stay == target.commit)
+    restore_worktree()
     return report
 
 
@@ -183,7 +181,7 @@ def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Start
     target = Target(work.base, tree, _with_titles(work.config, "start run"), tuple(overlay.values()), stay=work.commit)
     start = run(target)
     failing, tests = failures_on_start(report, start)
-    cases = (name for path in unloaded_files(overlay, tests) for name in cases_at(work.repository, work.commit, path))
+    cases = (name for path in unloaded_files(overlay, tests) for name in _cases_in(work, path))
     return StartRun(start, failing, tuple(islice((*tests, *cases), MOST_TESTS)))
 
 
@@ -262,13 +260,9 @@ def _object_id(line: bytes) -> str:
     return "" if line.startswith(MISSING) else line.partition(b"\t")[0].split()[1].decode()
 
 
-def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
-    """Tests in a file of a commit, prefixed with its path, if its language is supported."""
-    try:
-        file = file_at(repository, commit, path)
-    except OperatorError:  # a link, or one that is too large
-        file = None
-    text = file.content.decode("utf-8", "replace") if file else ""
+def _cases_in(work: Range, path: str) -> tuple[str, ...]:
+    """Tests in a changed file, prefixed with its path, if its language is supported."""
+    text = _reader(work.repository.common, {path: _object_id(work.changed[path][1])})(path)
     return tuple(f"{path}::{case.name}" for case in Source(path, text).tests) if is_test_file(path, text) else ()
 
 
