@@ -141,9 +141,8 @@ def _altered_entries(checkout: CleanCheckout, work: Range, cases: Sequence[Case]
     in_cases = [path for path in paths if any(path in case.name for case in cases)]
     texts = _texts(work, tree, [*in_cases, *tests_for([*work.changed], paths), *paths])
     alterations = ((path, alter_values(Source(path, text), names)) for path, text in texts.items())
-    altered = dict(islice(((path, text) for path, text in alterations if text is not None), MOST_ALTERED))
     entries: list[bytes] = []
-    for path, text in altered.items():
+    for path, text in islice(((path, text) for path, text in alterations if text is not None), MOST_ALTERED):
         if entry := entry_at(common, work.commit, path):
             name = checkout.store.git("hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip()
             entries.append(entry.mode.encode() + b" " + name + b"\t" + os.fsencode(path))
@@ -207,34 +206,27 @@ def probe(
         new_probes, reason, usage = write_text(settings, lambda: request, partial(read_probes, config=work.config))
         probes, reason = new_probes or (), reason or ("" if new_probes else "the model wrote none")
     runs = _run_each(check_context, work, runner, folder, probes)
-    to_review = [(run.probe, run.printed) for run in runs if run.passed is False and not run.probe.right]
-    reviews: Sequence[Reading] = ()
-    if to_review:
-        request = reading_request(work.config, to_review, sources)
-        reviewed, reason, review_usage = write_text(settings, lambda: request, partial(read_readings, number=len(to_review)))
-        unclear: Sequence[Reading] = [UNCLEAR for _ in to_review]
-        reviews, usage = reviewed or unclear, usage.plus(review_usage)
-    return _summarize(runs, dict(zip([probe.code for probe, _ in to_review], reviews, strict=True)), bool(kept), reason, usage)
-
-
-def _summarize(
-    runs: Sequence[_ProbeRun], reviews: Mapping[str, Reading], are_reused: bool, reason: str, usage: Usage
-) -> tuple[ProbeResult, tuple[Probe, ...]]:
-    failing = [entry.probe for entry in runs if entry.passed is False]
-    right = [entry for entry in failing if entry.right or reviews.get(entry.code) == "right"]
-    unclear = [entry for entry in failing if not entry.right and reviews.get(entry.code) == "unclear"]
-    passing = [entry.probe for entry in runs if entry.passed]
-    probed = ProbeResult(
+    failing = [run for run in runs if run.passed is False]
+    doubtful, readings = [run for run in failing if not run.probe.right], dict[str, Reading]()
+    if doubtful:
+        request = reading_request(work.config, [(run.probe, run.printed) for run in doubtful], sources)
+        read, call = write_text(settings, lambda: request, partial(read_readings, number=len(doubtful)))
+        usage, reason = usage.plus(call.usage), call.reason
+        readings = {run.probe.code: reading for run, reading in zip(doubtful, read or [UNCLEAR] * len(doubtful), strict=True)}
+    passing = [run.probe for run in runs if run.passed]
+    right = [run.probe for run in failing if run.probe.right or readings.get(run.probe.code) == "right"]
+    unclear = [run.probe for run in doubtful if readings[run.probe.code] == UNCLEAR]
+    probed = Probed(
         written=len(runs),
-        again=are_reused,
+        again=bool(kept),
         passing=len(passing),
-        failing=tuple(entry.says for entry in right),
-        unclear=tuple(entry.says for entry in unclear),
+        failing=tuple(one.says for one in right),
+        unclear=tuple(one.says for one in unclear),
         dropped=len(runs) - len(passing) - len(right) - len(unclear),
         reason=reason,
         usage=usage,
     )
-    return probed, (*passing, *(entry.model_copy(update={"right": True}) for entry in right))
+    return probed, (*passing, *(one.model_copy(update={"right": True}) for one in right))
 
 
 def _tests_of_start(work: Range, runner: Runner, changed: Sequence[str]) -> dict[str, str]:
