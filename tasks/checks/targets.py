@@ -147,17 +147,14 @@ def run_for_loop(
 ) -> CheckReport:
     """Run a loop's checks. If they run in the agent's folder, restore it afterwards."""
     run_context, stay = check_context(context, state), target.stay or target.commit
-
-    def restore_worktree() -> None:
-        if not run_context.checkout.clean:
-            stand_on(context.worktree, state.branch, stay, held=stay == target.commit)
-
     try:
         report = run(run_context, target)
-    except Cancelled:  # after other errors git might find another repository: a check may have removed the worktree's link
-        restore_worktree()
+    except Cancelled:  # not after other errors: if a check removed the worktree's link, git would find another repository
+        if not run_context.checkout.clean:
+            reset_to(context.worktree, state.branch, stay, held=stay == target.commit)
         raise
-    restore_worktree()
+    if not run_context.checkout.clean:
+        reset_to(context.worktree, state.branch, stay, held=stay == target.commit)
     return report
 
 

@@ -210,13 +210,13 @@ def probe(
     doubtful, readings = [run for run in failing if not run.probe.right], dict[str, Reading]()
     if doubtful:
         request = reading_request(work.config, [(run.probe, run.printed) for run in doubtful], sources)
-        read, call = write_text(settings, lambda: request, partial(read_readings, number=len(doubtful)))
-        usage, reason = usage.plus(call.usage), call.reason
+        read, reason, spent = write_text(settings, lambda: request, partial(read_readings, number=len(doubtful)))
+        usage = usage.plus(spent)
         readings = {run.probe.code: reading for run, reading in zip(doubtful, read or [UNCLEAR] * len(doubtful), strict=True)}
     passing = [run.probe for run in runs if run.passed]
     right = [run.probe for run in failing if run.probe.right or readings.get(run.probe.code) == "right"]
     unclear = [run.probe for run in doubtful if readings[run.probe.code] == UNCLEAR]
-    probed = Probed(
+    probed = ProbeResult(
         written=len(runs),
         again=bool(kept),
         passing=len(passing),

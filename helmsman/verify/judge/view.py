@@ -191,7 +191,13 @@ def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
     """Yield the hunks of one file; none of a new or binary file."""
     if file.before is None:
         return
-    for place, parts in enumerate(_group_nearby(file.parts)):
+    groups: list[list[Part]] = []  # parts whose context overlaps
+    for part in file.parts:
+        if groups and part[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    for place, parts in enumerate(groups):
         first, last = max(0, parts[0][0] - _CONTEXT), min(len(file.old), parts[-1][1] + _CONTEXT)
         removed, added = sum(b - a for a, b, _, _ in parts), sum(d - c for _, _, c, d in parts)
         now = first + parts[0][2] - parts[0][0]
@@ -203,18 +209,6 @@ def hunks(file: FileDiff, suspects: Collection[str]) -> Iterator[Hunk]:
             changed=removed + added,
             suspicious=file.path in suspects or (removed > 0 and is_test_file(file.old_path or file.path)),
         )
-
-
-def _group_nearby(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Group parts whose context overlaps."""
-    group: list[Part] = []
-    for part in parts:
-        if group and part[0] - group[-1][1] > 2 * _CONTEXT:
-            yield group
-            group = []
-        group.append(part)
-    if group:
-        yield group
 
 
 def _hunk_lines(file: FileDiff, parts: Sequence[Part], first: int, last: int) -> Iterator[str]:
