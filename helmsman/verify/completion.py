@@ -7,17 +7,22 @@ proven (if there is a plan) AND the hidden checks and the probes pass AND (with 
 complete. The judge is asked last, when all of that holds. No other statement of the agent counts.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
-from helmsman.config import LoopConfig
+from helmsman.config import CriterionConfig, JudgeConfig, LoopConfig
+from helmsman.parsers.plan_order import is_named_by, refers_to
 from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport
+from helmsman.prompts import render
+from helmsman.records.advance import failure_floor
+from helmsman.records.checks import CheckReport, CheckResult, Judgement, checks_fail
 from helmsman.records.iteration import Evidence
+from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
-from helmsman.verify.can_fail import describe_cannot_fail
+from helmsman.records.state import LoopState
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, describe_survivors, join_some
-from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
+from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests, describe_cannot_fail
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
@@ -106,3 +111,141 @@ def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:
     if asks_for_tests(config.goal) and not since.table.new_test_proves:
         return NO_NEW_TEST
     return "" if since.failing else UNPROVEN
+
+
+# --- the current plan item --------------------------------------------------------------------------------------------
+# The agent may claim that it is done; the evidence decides. Proven = checks ran AND no blocking finding AND, if the item has its
+# own check: it passes, and nothing fails that did not fail before. If it has none: every check of the loop passes, something was
+# changed for it (or it only verifies), AND a test that names it has turned green, or the judge finds its acceptance criteria met,
+# or a person confirms it. Judge and person are asked if the agent notes it as done; that claim alone proves nothing, and no other
+# claim of the agent counts against the item.
+
+ITEM = "plan."  # prefix of the criterion id for an item
+LONGEST_CRITERION = 4_000
+NO_EVIDENCE = "only the agent says that it is done"
+
+
+def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
+    """Return the proof of the current item without the judge's verdict; None if there is no item."""
+    item = evidence.plan.item if evidence.plan else None
+    if item is None:
+        return None
+    if evidence.execution.plan and evidence.execution.plan.kept:
+        why = "the plan was regenerated; its items can be proven from the next iteration on"
+        return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
+    missing = tuple(filter(None, _reasons_against(state, evidence, item)))
+    proof = ItemProof(item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.needs_checks)
+    if missing or item.check or tests_that_name(state, evidence, item):
+        return proof
+    # only the agent knows whether it has finished the item
+    claimed = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
+    noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
+    is_claimed = noted or evidence.claims.wants_to_finish or any(refers_to(line, item.id, item.title) for line in claimed)
+    how_to_show = (
+        f"nothing shows that it is done: add a test that names `{item.id}` and fails without the change, or the"
+        f" line `{item.id}: done` to the notes to have it reviewed"
+    )
+    return proof.model_copy(
+        update={"proven": False, "missing": (NO_EVIDENCE if is_claimed else how_to_show,), "needs_word": is_claimed}
+    )
+
+
+def tests_that_name(state: LoopState, evidence: Evidence, item: PlanItem) -> tuple[str, ...]:
+    """Return tests that name the item and turned green: they failed in the last report, or fail on the start's source."""
+    before = state.checks.failures if state.checks else ()
+    failed = (name for result in before if result.counts for name in result.counts.failing)
+    on_start = evidence.since_start.tests if evidence.since_start else ()
+    return tuple(name for name in dict.fromkeys((*failed, *on_start)) if is_named_by(name, item.id, item.title))
+
+
+def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig | None:
+    """Return the judge's criterion for an item that nothing else can prove; None if the judge is not needed."""
+    if item is None or item.check or not config.criteria:
+        return None
+    requirements = "\n".join(f"- {line}" for line in item.acceptance) or item.details
+    text = f"This item of the plan is done, completely: {item.title}\n{requirements}".strip()
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", item.id)
+    return CriterionConfig(id=f"{ITEM}{plain}"[:60], text=text[:LONGEST_CRITERION])
+
+
+def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
+    """Return the judge's criterion for an agent that reports to be blocked; None if there is no judge."""
+    return CriterionConfig(id="agent.blocked", text=render("judge_blocked")) if config.criteria else None
+
+
+def criteria_of_doubts(changed: Sequence[str], looked_up: Sequence[str]) -> tuple[CriterionConfig, ...]:
+    """Return the judge's criteria if the start's tests fail on the new source, and if answers look hard-coded."""
+    of_tests = render("judge_changed_tests", found=join_some(changed)) if changed else ""
+    of_answers = render("judge_looked_up", found=join_some(looked_up)) if looked_up else ""
+    asked = (("changed.tests", of_tests), ("looked.up", of_answers))
+    return tuple(CriterionConfig(id=name, text=text[:LONGEST_CRITERION]) for name, text in asked if text)
+
+
+def apply_judgement(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:
+    """Apply the judge's verdict to a proof."""
+    verdict = next((verdict for verdict in judgement.criteria if verdict.criterion == criterion.id), None)
+    if verdict is not None and verdict.met:
+        return mark_proven(proof)
+    if verdict is not None and verdict.cannot_tell:
+        why = f"the judge cannot tell whether it is done: {verdict.reason}"
+        return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": True})
+    why = f"the judge finds it not done: {verdict.reason if verdict else judgement.cause}"
+    return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": False})
+
+
+def mark_proven(proof: ItemProof) -> ItemProof:
+    """Mark an item as proven by the missing confirmation."""
+    return proof.model_copy(update={"proven": True, "missing": (), "needs_word": False})
+
+
+# --- reasons against it ---------------------------------------------------------------------------------------------
+
+
+def _reasons_against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[str]:
+    """Yield the reasons against an item, with empty strings for those that do not apply."""
+    yield "" if evidence.checks else f"the agent's call ended as {evidence.execution.call.outcome}, so nothing was checked"
+    yield describe_blocking(evidence.findings)
+    yield describe_survivors(evidence)
+    yield _check_own(evidence, item)
+    yield _check_failures(state, evidence, item)
+    if not item.check:
+        yield describe_checks_without_tests(evidence.since_start.without_test if evidence.since_start else ())
+        earlier = state.plan.changed and state.plan.now == item.id
+        changed = item.verify or earlier or evidence.execution.change.files_changed > 0
+        yield "" if changed else "no change was made for it"
+
+
+def _check_own(evidence: Evidence, item: PlanItem) -> str:
+    if not item.check or evidence.checks is None:
+        return ""
+    result = next(iter(evidence.own.results), None) if evidence.own else None
+    if result is None:
+        return f"its check was not run: {item.check}"
+    if result.ran_no_test:
+        return f"no test ran in its check: {item.check}"
+    how = "did not finish" if result.timed_out else f"fails (exit code {result.exit_code})"
+    how = f"could not run ({result.error})" if result.error else how
+    return "" if result.passed else f"its check {how}: {item.check}"
+
+
+def _check_failures(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+    """All checks must pass; with an item's own check it is enough that nothing became worse.
+
+    Worse than at the last tick: a failure that one iteration causes is not excused in the next.
+    """
+    if evidence.checks is None:
+        return ""
+    failing = evidence.checks.failures
+    if item.check and state.checks is not None:
+        floors = (state.plan.floor or failure_floor(state.best_checks), failure_floor(state.checks))
+        failing = tuple(result for result in failing if any(_is_worse(floor.get(result.command, -1), result) for floor in floors))
+        return f"it made checks worse: {join_some([result.name for result in failing])}" if failing else ""
+    return (
+        f"{checks_fail(len(failing), len(evidence.checks.results))}: {join_some([result.name for result in failing])}"
+        if failing
+        else ""
+    )
+
+
+def _is_worse(before: int, now: CheckResult) -> bool:
+    return before == 0 or (before > 0 and now.counts is not None and now.counts.failed > before)

@@ -25,10 +25,9 @@ from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Case, Grounds, OutcomeTable, Reason, Verdict
 from helmsman.texts import plural
 from helmsman.verify.called_languages import NAMES
-from helmsman.verify.can_fail import describe_cannot_fail
 from helmsman.verify.commands import NOT_STARTED, missing_program
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, join_some
-from helmsman.verify.new_tests import NO_NEW_TEST
+from helmsman.verify.new_tests import NO_NEW_TEST, describe_cannot_fail
 from helmsman.verify.outcomes import LOOP, Names, run_cases
 
 NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"

@@ -22,18 +22,18 @@ from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.claims import Case, contradictions, read_claims
 from helmsman.verify.commands import scripts_run_by
-from helmsman.verify.completion import prove
-from helmsman.verify.diff import FileDiff
-from helmsman.verify.findings import conflicts_in
-from helmsman.verify.hints import hints, weigh
-from helmsman.verify.items import (
+from helmsman.verify.completion import (
     apply_judgement,
     criteria_of_doubts,
     criterion_of,
     criterion_of_block,
     mark_proven,
+    prove,
     prove_item,
 )
+from helmsman.verify.diff import FileDiff
+from helmsman.verify.findings import conflicts_in
+from helmsman.verify.hints import hints, weigh
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, Source, has_generated_name, mentioned_files, tests_for
 from helmsman.verify.touched import file_roles

@@ -22,10 +22,9 @@ from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
 from helmsman.verify.call_cases import Calls, Language, group_by_function, literals
 from helmsman.verify.called_languages import CALLED, is_python_source
-from helmsman.verify.can_fail import MOST_ALTERED, alter_values, names_in_file
 from helmsman.verify.judge.view import tests_for
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
-from helmsman.verify.new_tests import mutants_of, sample_mutants, wilson_interval
+from helmsman.verify.new_tests import MOST_ALTERED, alter_values, mutants_of, names_in_file, sample_mutants, wilson_interval
 from helmsman.verify.probes import (
     UNCLEAR,
     Reading,

@@ -8,10 +8,9 @@ from typing import Any
 
 from helmsman.records.checks import CheckReport, Judgement, ProbeResult, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, OutcomeTable, Verification
-from helmsman.verify.completion import required_tests
+from helmsman.verify.completion import criteria_of_doubts, required_tests
 from helmsman.verify.findings import describe_blocking
 from helmsman.verify.hints import hints, weigh
-from helmsman.verify.items import criteria_of_doubts
 from helmsman.verify.new_tests import asks_for_tests
 from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weigh_changes
 from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, verdict

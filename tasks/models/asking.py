@@ -11,8 +11,7 @@ from helmsman.prices import with_cost
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
 from helmsman.tokens import tokens
-from tasks.models.judge_api import ask_by_api
-from tasks.models.judge_cli import ask_by_cli
+from tasks.models.sending import ask_by_api, ask_by_cli
 from tasks.system.environment import agent_environment, own_environment
 from tasks.system.process import never_stop
 from tasks.system.secrets import redact, register_credentials, without_secrets

@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.parsers.source import Source
-from helmsman.verify.can_fail import alter_values, names_in_file
+from helmsman.verify.new_tests import alter_values, names_in_file
 
 pytestmark = pytest.mark.feature("V16")
 

@@ -19,8 +19,7 @@ from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import CurrentItem, PlanItem, PlanProgress
 from helmsman.records.proof import WAIVABLE_RULES, DoneSignals, Proof, SinceStart
 from helmsman.records.state import LoopState
-from helmsman.verify.completion import UNCHANGED, UNPROVEN, prove, required_tests
-from helmsman.verify.items import criteria_of_doubts
+from helmsman.verify.completion import UNCHANGED, UNPROVEN, criteria_of_doubts, prove, required_tests
 from helmsman.verify.new_tests import NO_NEW_TEST, failures_on_start, may_be_done, needs_test, select_overlay
 from helmsman.verify.outcomes import outcomes
 from tests.unit.builders import ASKED, NOW, SILENT, call, check, config, evidence, report, situation, state

@@ -23,8 +23,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import CurrentItem, ItemProof, ItemSketch, PlanEdit, PlanItem, PlanProgress, Tick
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
-from helmsman.verify.completion import prove
-from helmsman.verify.items import NO_EVIDENCE, apply_judgement, criterion_of, prove_item
+from helmsman.verify.completion import NO_EVIDENCE, apply_judgement, criterion_of, prove, prove_item
 from tests.unit import builders
 from tests.unit.builders import NOW
 
