@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateSyntaxError
+
 from deployments.group import read_links
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, from_environment
@@ -45,7 +47,7 @@ from helmsman.parsers.shell import commands
 from helmsman.parsers.test_files import is_test_file
 from helmsman.parsers.test_report import read_junit, read_summary
 from helmsman.plain import clean, clean_lines, short_line
-from helmsman.prompts.message import TemplateProblem, check_template
+from helmsman.prompts.message import check_template
 from helmsman.records.agent import AgentCall
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment
@@ -111,7 +113,7 @@ def _stream(data: bytes) -> None:
 
 
 def _template(data: bytes) -> None:
-    with suppress(TemplateProblem):
+    with suppress(TemplateSyntaxError):
         check_template(text(data))
 
 

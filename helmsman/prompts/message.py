@@ -32,17 +32,9 @@ _EMPTY_SAMPLE: Mapping[str, object] = {
     **dict.fromkeys(("checks", "picture", "criteria", "work", "facts", "memory"), ""),
 }
 
+_Problem = tuple[str, int]  # the cause, and the line
 _SAFE_NODES = (nodes.TemplateData, nodes.Output, nodes.If, nodes.And, nodes.Or, nodes.Not, nodes.Concat, nodes.Operand)
 """Nodes that are allowed anywhere in a block and cannot fail."""
-
-
-class TemplateProblem(ValueError):  # noqa: N818 - a finding, as in Fenced
-    """Why a template is invalid, and in which line."""
-
-    def __init__(self, line: int, cause: str) -> None:
-        """Keep line and cause as attributes."""
-        self.line, self.cause = line, cause
-        super().__init__(f"line {line}: {cause}")
 
 
 def render_message(values: Mapping[str, object], own: str = "") -> list[str]:
@@ -55,44 +47,37 @@ def render_message(values: Mapping[str, object], own: str = "") -> list[str]:
 
 
 def check_template(text: str) -> None:
-    """Raise TemplateProblem if it could fail, do anything but print and branch, or omit a required value."""
+    """Raise TemplateSyntaxError if it could fail, do anything but print and branch, or omit a required value."""
     if len(text) > LONGEST:
-        raise TemplateProblem(1, f"it has {len(text):,} characters; {LONGEST:,} at most")
+        raise TemplateSyntaxError(f"it has {len(text):,} characters; {LONGEST:,} at most", 1)
     try:
-        problems = _problems(_environment().parse(text))
-        first = next(problems, None)
-    except TemplateSyntaxError as error:
-        raise TemplateProblem(error.lineno, error.message or "it cannot be parsed") from None
+        first = next(_problems(_environment().parse(text)), None)
     except RecursionError:
-        raise TemplateProblem(1, "it is nested too deeply") from None
+        raise TemplateSyntaxError("it is nested too deeply", 1) from None
     except ValueError as error:  # raised by Python for a number with too many digits
-        raise TemplateProblem(1, str(error)) from None
+        raise TemplateSyntaxError(str(error), 1) from None
     if first:
-        raise first
-    _render_samples(text)
-
-
-def _render_samples(text: str) -> None:
+        raise TemplateSyntaxError(*first)
     for sample in (_SAMPLE, _EMPTY_SAMPLE):
         try:
             text_of_sample = "\n".join(render_message(sample, text))
         except Exception as error:  # noqa: BLE001 - any exception is the template's fault
-            raise TemplateProblem(1, str(error)) from None
+            raise TemplateSyntaxError(str(error), 1) from None
         if missing := next((name for name in _REQUIRED if str(sample[name]) not in text_of_sample), ""):
             blocks = _environment().parse(text).find_all(nodes.Block)
             line = next((node.lineno for node in blocks if node.name == missing), 1)
-            raise TemplateProblem(line, f"{{{{ {missing} }}}} is no longer printed, so the agent would not see it")
+            raise TemplateSyntaxError(f"{{{{ {missing} }}}} is no longer printed, so the agent would not see it", line)
 
 
-def _problems(tree: nodes.Template) -> Iterator[TemplateProblem]:
+def _problems(tree: nodes.Template) -> Iterator[_Problem]:
     first, *others = [node for node in tree.body if not _is_blank(node)] or [nodes.Output([], lineno=1)]
     if not isinstance(first, nodes.Extends) or first.template != nodes.Const(BASE):
-        yield TemplateProblem(first.lineno, f'expected {{% extends "{BASE}" %}} first')
+        yield (f'expected {{% extends "{BASE}" %}} first', first.lineno)
     for node in others:
         if not isinstance(node, nodes.Block):
-            yield TemplateProblem(node.lineno, "text outside of a block is never printed")
+            yield ("text outside of a block is never printed", node.lineno)
         elif node.name not in BLOCKS:
-            yield TemplateProblem(node.lineno, f"there is no block {node.name}; expected one of {', '.join(BLOCKS)}")
+            yield (f"there is no block {node.name}; expected one of {', '.join(BLOCKS)}", node.lineno)
         else:
             yield from _problems_in(node.body, NAMES)
 
@@ -102,17 +87,17 @@ def _is_blank(node: nodes.Node) -> bool:
     return all(isinstance(text, nodes.TemplateData) and not text.data.strip() for text in texts)
 
 
-def _problems_in(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[TemplateProblem]:
+def _problems_in(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[_Problem]:
     for node in body:
         allowed = names
         match node:
             case nodes.Name():
                 if node.name not in names:
-                    yield TemplateProblem(node.lineno, f"{node.name} is undefined; expected one of {', '.join(sorted(names))}")
+                    yield (f"{node.name} is undefined; expected one of {', '.join(sorted(names))}", node.lineno)
             case nodes.Getattr(node=nodes.Name(name=name_of)):
                 attributes = _LOOP_ATTRIBUTES if name_of == "loop" else () if name_of in NAMES else _CRITERION_ATTRIBUTES
                 if name_of not in names or node.attr not in attributes:
-                    yield TemplateProblem(node.lineno, f"{name_of}.{node.attr} is undefined")
+                    yield (f"{name_of}.{node.attr} is undefined", node.lineno)
                 continue
             case nodes.Call(node=nodes.Name(name="super"), args=[], kwargs=[]):
                 continue
@@ -120,7 +105,7 @@ def _problems_in(body: Iterable[nodes.Node], names: frozenset[str]) -> Iterator[
                 allowed = names | {own, "loop"}  # loops do not nest and do not shadow values
             case _ if not _is_safe(node):
                 kind = type(node).__name__
-                yield TemplateProblem(node.lineno, f"{kind} is not allowed here: a template may only print and use if and else")
+                yield (f"{kind} is not allowed here: a template may only print and use if and else", node.lineno)
                 continue
             case _:
                 pass

@@ -1,9 +1,11 @@
 """Read the repository's own template of the agent's message from a commit."""
 
+from jinja2 import TemplateSyntaxError
+
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from helmsman.prompts.message import TemplateProblem, check_template
+from helmsman.prompts.message import check_template
 from tasks.repository.branch_files import required_file
 from tasks.repository.git import Repository
 from tasks.system.files import resolve_inside
@@ -23,8 +25,8 @@ def read_template(repository: Repository, commit: str, config: LoopConfig) -> st
         check_template(text)
     except UnicodeDecodeError as error:
         line, cause = file.content.count(b"\n", 0, error.start) + 1, "it is not UTF-8"
-    except TemplateProblem as problem:
-        line, cause = problem.line, problem.cause
+    except TemplateSyntaxError as problem:
+        line, cause = problem.lineno, problem.message or "it cannot be parsed"
     else:
         return text
     raise OperatorError(
