@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from helmsman.budget import fit
 from helmsman.plain import short_line
-from helmsman.prompts import render
+from helmsman.prompts import fit, render
 from helmsman.records.agent import StopAttempt
 from helmsman.records.checks import CheckResult, checks_fail
 

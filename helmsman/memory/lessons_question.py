@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from helmsman.budget import fit
 from helmsman.memory.extraction import observation
 from helmsman.memory.words import describes_work, gives_orders, terms
 from helmsman.parsers.answers import StrictAnswer, printable, read_answer, schema_of
 from helmsman.plain import clean, short_line
-from helmsman.prompts import fence, render
+from helmsman.prompts import fence, fit, render
 from helmsman.records.agent import FailureClass
 from helmsman.records.control import Movement
 from helmsman.records.decision import Outcome

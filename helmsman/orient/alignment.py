@@ -10,14 +10,13 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from helmsman.budget import fit
 from helmsman.errors import OperatorError
 from helmsman.orient.checks import commands
 from helmsman.parsers.alignment_file import AGREED_HEADING
 from helmsman.parsers.alignment_file import render as alignment_text
 from helmsman.parsers.answers import StrictAnswer, read_answer, schema_of
 from helmsman.plain import shorten
-from helmsman.prompts import fence, render
+from helmsman.prompts import fence, fit, render
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,

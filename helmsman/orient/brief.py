@@ -6,7 +6,6 @@ the most specific first.
 
 from collections.abc import Mapping, Sequence
 
-from helmsman.budget import fit
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.recall import MEMORY_TOKENS, lessons_section
 from helmsman.orient.checks import failed_check_values
@@ -19,7 +18,7 @@ from helmsman.oversee.drift import is_off_task
 from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import clean, clean_lines, in_plain_words, one_line
-from helmsman.prompts import render
+from helmsman.prompts import fit, render
 from helmsman.prompts.message import BLOCKS, render_message
 from helmsman.records.control import LATER, RolledBack
 from helmsman.records.decision import CRITICAL

@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from helmsman.budget import fit
 from helmsman.orient.checks import commands
 from helmsman.oversee.advice import advise, without_failed_plan
 from helmsman.parsers.answers import ONE_LINE, PrintableText, StrictAnswer, read_answer, schema_of
 from helmsman.parsers.progress_file import render as render_notes
-from helmsman.prompts import fence, render
+from helmsman.prompts import fence, fit, render
 from helmsman.records.iteration import Orientation, Question
 from helmsman.records.state import LoopState
 from helmsman.tokens import tokens, trim

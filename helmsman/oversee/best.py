@@ -11,11 +11,10 @@ from string import ascii_uppercase
 
 from pydantic import Field
 
-from helmsman.budget import fit
 from helmsman.config import LoopConfig
 from helmsman.parsers.answers import StrictAnswer, printable, read_answer, schema_of
 from helmsman.plain import clean
-from helmsman.prompts import fence, render
+from helmsman.prompts import fence, fit, render
 from helmsman.records.advance import after_rollback, mark_undone_after, most_tests
 from helmsman.records.checks import Weight
 from helmsman.records.control import LATER, Checkpoint, IterationSummary, RolledBack

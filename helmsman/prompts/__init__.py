@@ -1,4 +1,4 @@
-"""Jinja2 templates for models. An undefined name is an error."""
+"""Jinja2 templates for models, unbreakable fences of untrusted text, and visible cuts. An undefined name is an error."""
 
 import re
 from collections.abc import Callable
@@ -9,6 +9,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from helmsman.plain import clean, clean_lines, inert
 from helmsman.texts import plural
+from helmsman.tokens import fits, tokens, trim
+
+_FENCED = re.compile(r"^(`{3,})\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+_LEFT_OUT = "(left out: it does not fit)"
 
 
 def render(name: str, /, **values: object) -> str:
@@ -21,6 +25,41 @@ def fence(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}\n{text.rstrip()}\n{ticks}"
+
+
+def fit(text: str, allowance: int) -> str:
+    """Cut a text to an allowance of tokens: fenced texts in equal shares of what the others leave; unused shares go to the next.
+
+    Text outside of fences is trusted. It is kept whole, up to the first part that does not fit: half an instruction would mean
+    something else. Only if it is the first part it is cut.
+    """
+    if fits(text, allowance):
+        return text
+    pieces = _FENCED.split(text)  # trusted text, ticks of a fence, text in it, trusted text, …
+    trusted, quotations = pieces[::3], pieces[2::3]
+    while (size := tokens("\n".join(filter(None, (part.strip("\n") for part in trusted))))) > allowance and len(trusted) > 1:
+        trusted.pop()
+    if size > allowance:
+        return trim(trusted[0], allowance)
+    room, result = allowance - size, ""
+    quotations = quotations[: len(trusted)]
+    for at, part in enumerate(trusted):
+        quotation = _quote(quotations[at], room // (len(quotations) - at) - tokens("\n")) if at < len(quotations) else ""
+        room -= tokens(f"\n{quotation}")
+        result += part + quotation
+    return result.strip("\n")
+
+
+def _quote(text: str, room: int) -> str:
+    """A fenced text of at most `room` tokens."""
+    fenced = fence(text)
+    if fits(fenced, room):
+        return fenced
+    ticks = fenced.partition("\n")[0]
+    cut = trim(text.rstrip(), room - 2 * tokens(f"{ticks}\n"))
+    if cut:
+        return fence(cut)
+    return _LEFT_OUT if tokens(_LEFT_OUT) <= room else ""
 
 
 def settings(

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.budget import fit
 from helmsman.config import CriterionConfig
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import (
@@ -22,6 +21,7 @@ from helmsman.memory.handoff import (
 )
 from helmsman.oversee.imperatives import read_imperatives
 from helmsman.parsers.alignment_file import read, render
+from helmsman.prompts import fit
 from helmsman.records.alignment import Alignment
 from helmsman.records.checks import TestCounts
 from helmsman.records.iteration import Choice, Completed, WorkingMemory

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.budget import fit
 from helmsman.config import LoopConfig
 from helmsman.orient.brief import ORIENTATION_TOKENS, brief
-from helmsman.prompts import fence, render
+from helmsman.prompts import fence, fit, render
 from helmsman.records.agent import AgentOutcome, Commit, Drift, ErrorVector, FailureClass, LastCall, Salvage
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, Weight
 from helmsman.records.claims import Contradiction

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helmsman.budget import fit
 from helmsman.memory.recall import (
     MIN_CONFIDENCE,
     MIN_SUCCESS,
@@ -20,6 +19,7 @@ from helmsman.memory.recall import (
     reminders,
     reminders_cost,
 )
+from helmsman.prompts import fit
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Reminder, Subject, TaskType, Tier
 from helmsman.tokens import tokens
