@@ -50,14 +50,6 @@ def block_quote(lines: list[str]) -> str:
     return "\n".join(f"> {line}".rstrip() for line in lines)
 
 
-def cut_between_words(text: str, most: int) -> str:
-    """Cut a sentence to about `most` characters, between words if possible."""
-    if len(text) <= most:
-        return text
-    cut = text[:most]
-    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
-
-
 def word_set(words: str) -> frozenset[str]:
     """Set of the words in a string."""
     return frozenset(words.split())

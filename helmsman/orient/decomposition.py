@@ -16,7 +16,6 @@ from helmsman.texts import plural
 from helmsman.toml_text import toml_string
 
 MANY_CRITERIA = 8
-TOO_MANY_CRITERIA = 10
 MANY_ITERATIONS = 40
 ONE_LOOPS = 5  # most criteria of a proposed loop: well below MANY_CRITERIA
 
@@ -34,8 +33,7 @@ def oversize_warning(config: LoopConfig, estimate: Estimate | None) -> Alert | N
     """Warning at the start if the goal should be split."""
     number, median = len(acceptance_criteria(config)), round(estimate.iterations.median) if estimate else 0
     if number > MANY_CRITERIA:
-        weight = "too many" if number > TOO_MANY_CRITERIA else "many"
-        problem, value, most = f"the goal has {number} criteria, {weight} for one loop", number, MANY_CRITERIA
+        problem, value, most = f"the goal has {number} criteria, too many for one loop", number, MANY_CRITERIA
         replacement = f"{plural(len(split(acceptance_criteria(config))), 'loop')} in sequence"
     elif median > MANY_ITERATIONS:
         problem, value, most = f"similar work took {median} iterations (median)", median, MANY_ITERATIONS

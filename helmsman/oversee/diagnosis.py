@@ -9,7 +9,7 @@ from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import INSTRUCTIONS
 from helmsman.oversee.imperatives import WORDS, stem
 from helmsman.oversee.progress import made_progress
-from helmsman.plain import cut_between_words
+from helmsman.plain import shorten
 from helmsman.records.control import Conflict, Diagnosis, IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 
@@ -92,7 +92,7 @@ def double_bind_alert(diagnosis: Diagnosis, conflicts: Sequence[Conflict], repor
 
 def _quote_pair(conflict: Conflict, longest: int) -> str:
     return " against ".join(
-        f"“{cut_between_words(instruction.text, longest)}” ({cut_between_words(instruction.place, _PLACE)})"
+        f"“{shorten(instruction.text, longest)}” ({shorten(instruction.place, _PLACE)})"
         for instruction in (conflict.first, conflict.second)
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.memory.recall import recalled_lines
-from helmsman.plain import clean, cut_between_words
+from helmsman.plain import clean, shorten
 from helmsman.records.alignment import AlignResult
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import EscalationLevel, Oversight
@@ -83,7 +83,7 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     """Control state of a loop for its status; ordinary values are omitted."""
     control, ladder = oversight.control, oversight.ladder
     yield f"progress   {shares_text(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
-    why = clean(cut_between_words(ladder.reason, REASON_SHOWN))
+    why = clean(shorten(ladder.reason, REASON_SHOWN))
     health = ", ".join(filter(None, (
         f"{ladder.rung.title} because of {why}" if ladder.rung > EscalationLevel.PATCH else "",
         f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {"none", "productive"} else "",
