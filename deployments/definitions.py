@@ -43,7 +43,7 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
     try:
         read = read_rubric_file(path)
     except BrokenFile as error:  # nothing else could be parsed
-        read = RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), ours=True)
+        read = RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), is_ours=True)
     rubric, (checks, source) = read.rubric, _checks_of(path, read.rubric, repository)
     with suppress(HelmsmanError, ValidationError):  # a record of another version ends the audit, not the command
         past = (record for loop in loop_names(repository) for record in read_records(repository, loop)) if repository else ()

@@ -146,7 +146,7 @@ class RubricFile:
     front: Mapping[str, Any]  # its front matter, as configuration
     rubric: Rubric
     flaws: tuple[Problem, ...]  # problems of both, in line order
-    own_environment: bool  # whether any of it is for Helmsman; if not, it is an unrelated document
+    is_ours: bool  # whether any of it is for Helmsman; if not, it is an unrelated document
 
 
 def read_layers(repository: Path) -> list[Layer]:
@@ -156,7 +156,7 @@ def read_layers(repository: Path) -> list[Layer]:
     """
     path = _path_inside(repository, RUBRIC)
     layers = [_settings_layer(repository)]
-    if path.exists() and (file := read_rubric_file(path)).ours:
+    if path.exists() and (file := read_rubric_file(path)).is_ours:
         if file.flaws:
             raise problems_error(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
         rubric_layers = Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))
