@@ -26,7 +26,7 @@ from tasks.agents.catalogue import find_program
 from tasks.agents.claude import call_environment, refuse_root
 from tasks.engine.embedded import configured_api
 from tasks.memory import memory_url
-from tasks.models.asking import asks_claude_code
+from tasks.models.sending import asks_claude_code
 from tasks.repository.git import Repository, git, open_repository
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary

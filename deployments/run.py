@@ -46,7 +46,7 @@ from tasks.engine.embedded import engine_error, engine_start_text, require_addre
 from tasks.loop.alignment_file import refuse_open_questions
 from tasks.loop.remote_handover import pull_state, require_new_name
 from tasks.loop.start import create_loop, require_no_secret
-from tasks.models.asking import asks_claude_code
+from tasks.models.sending import asks_claude_code
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.loop_context import loop_folder, worktree_of
 from tasks.repository.state_ref import Fenced, accept_state, read_state, show_state, state_ref, unverified_error

@@ -37,8 +37,9 @@ from tasks.credentials import judge_credentials
 from tasks.engine.runs import EndState, driving_run
 from tasks.engine.step import Step, with_retries
 from tasks.loop.alignment_file import read_alignment, with_stored_handoffs
-from tasks.models.asking import WRITING_SECONDS, CallSettings, LateAnswer
+from tasks.models.asking import LateAnswer
 from tasks.models.asking import ask as ask_model
+from tasks.models.sending import WRITING_SECONDS, CallSettings
 from tasks.repository.git import open_repository
 from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested

@@ -38,8 +38,8 @@ from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, Source, has_generated_name, mentioned_files, tests_for
 from helmsman.verify.touched import file_roles
 from tasks.checks.targets import MISSING, Range, change_of, find_outside_links, reverted_paths, work_of
-from tasks.models.asking import CallSettings, Credentials
 from tasks.models.judge import ask_judge
+from tasks.models.sending import CallSettings, Credentials
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.git import GitError, git, succeeds
 from tasks.repository.loop_context import LoopContext

@@ -38,7 +38,8 @@ from helmsman.verify.probes import (
 )
 from tasks.checks.run import CheckContext, checked_out_with, run_check, run_command, set_up
 from tasks.checks.targets import Range, check_context, work_of
-from tasks.models.asking import CallSettings, Credentials, write_text
+from tasks.models.asking import write_text
+from tasks.models.sending import CallSettings, Credentials
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.hidden import store_probes, stored_probes

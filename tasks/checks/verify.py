@@ -27,8 +27,8 @@ from tasks.checks.targets import (
     run_trusted,
 )
 from tasks.checks.variations import checks_that_cannot_fail, find_lookups, probe, run_mutants
-from tasks.models.asking import CallSettings
 from tasks.models.judge import ask_judge
+from tasks.models.sending import CallSettings
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import commit_and_tree

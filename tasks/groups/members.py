@@ -31,7 +31,8 @@ from tasks.engine.embedded import FOREVER, is_embedded
 from tasks.engine.runs import EndState, driving_run
 from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit, store_choice
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
-from tasks.models.asking import CallSettings, write_text
+from tasks.models.asking import write_text
+from tasks.models.sending import CallSettings
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import known_state, read_records

@@ -46,7 +46,8 @@ from tasks.memory import (
     sync_edits,
     write_guardrails,
 )
-from tasks.models.asking import CallSettings, Credentials, write_text
+from tasks.models.asking import write_text
+from tasks.models.sending import CallSettings, Credentials
 from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
 from tasks.system.journal import publish

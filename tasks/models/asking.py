@@ -1,26 +1,20 @@
 """Ask a model one question in a fresh context: a vote, a focus, a compaction, contradictions, lessons, probes, an alignment."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
-from helmsman.config import JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
 from helmsman.prices import with_cost
 from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
 from helmsman.tokens import tokens
-from tasks.models.sending import ask_by_api, ask_by_cli
-from tasks.system.environment import agent_environment, own_environment
-from tasks.system.process import never_stop
-from tasks.system.secrets import redact, register_credentials, without_secrets
+from tasks.models.sending import CallSettings, send
+from tasks.system.secrets import redact, without_secrets
 
 T = TypeVar("T")
-Credentials = Callable[[], Mapping[str, str]]
-"""Returns variables in addition to the environment's, called only when a model is asked."""
 
-WRITING_SECONDS = 90.0  # for optional texts (O5); after it templates are used
 _SLACK = 1.0  # seconds by which the call's own limit exceeds ours, so that ours is always reported
 _REASON = 500
 
@@ -34,23 +28,6 @@ class LateAnswer(TransientError):  # noqa: N818 - an event, as in BrokenFile
         expected = f"an answer within {limit:g} s"
         found = f"none; its question is charged at an estimated {usage.tokens:,} tokens"
         super().__init__("the model did not answer in time", expected=expected, found=found)
-
-
-@dataclass(frozen=True)
-class CallSettings:
-    """Settings of a call: configuration, credentials, tag, cancellation and time limit."""
-
-    config: LoopConfig
-    credentials: Credentials
-    tag: str  # must be unique among running processes
-    stop: Callable[[], bool] = never_stop
-    seconds: float = WRITING_SECONDS  # time limit of an optional text; a vote has `judge.timeout_seconds`
-
-    def environment(self) -> Mapping[str, str]:
-        """Variables of the call. Its credentials are redacted from now on."""
-        credentials = self.credentials()
-        register_credentials(credentials)
-        return {**agent_environment(own_environment(), self.config.claude.environment), **credentials}
 
 
 def write_text(
@@ -98,25 +75,3 @@ def ask(settings: CallSettings, question: Question) -> Reply:
         estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), judge.model)
         raise LateAnswer(settings.seconds, estimated) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})
-
-
-def send(request: Question, settings: CallSettings, environment: Mapping[str, str]) -> Reply:
-    """Send one request, by API or Claude Code."""
-    config, stop = settings.config, settings.stop
-    if way_of(config.judge, environment) == "api":
-        return ask_by_api(request, config.judge, environment=environment, stop=stop)
-    return ask_by_cli(request, config.judge, claude=config.claude, environment=environment, tag=settings.tag, stop=stop)
-
-
-def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api", "claude"]:
-    """How to call the model: as configured, or else by the API if there is a key."""
-    if config.way != "auto":
-        return config.way
-    return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
-
-
-def asks_claude_code(config: LoopConfig) -> bool:
-    """Whether a judge is called through Claude Code. False if credentials in a block decide, unknown at the start."""
-    judge, environment = config.judge, agent_environment(own_environment(), config.claude.environment)
-    is_unknown = judge.way == "auto" and (judge.block or config.claude.block)
-    return bool(judge.criteria) and not is_unknown and way_of(judge, environment) == "claude"

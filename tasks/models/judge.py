@@ -11,7 +11,7 @@ from helmsman.records.checks import Judgement
 from helmsman.verify.judge.request import SOURCE_TOKENS, JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, ReadFiles
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
-from tasks.models.asking import CallSettings, send, way_of
+from tasks.models.sending import CallSettings, send, way_of
 from tasks.system.secrets import without_secrets
 
 MOST_REQUESTED = 20  # maximum of files that one vote may request

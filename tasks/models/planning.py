@@ -15,7 +15,8 @@ from helmsman.orient.written import (
 from helmsman.records.base import Usage
 from helmsman.records.iteration import Orientation, WrittenParts
 from helmsman.records.state import LoopState
-from tasks.models.asking import CallSettings, Credentials, write_text
+from tasks.models.asking import write_text
+from tasks.models.sending import CallSettings, Credentials
 from tasks.repository.loop_context import LoopContext
 
 

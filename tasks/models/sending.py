@@ -11,14 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, Queue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import httpx
 
-from helmsman.config import ClaudeConfig, JudgeConfig
+from helmsman.config import JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.parsers.agent_actions import parse_event
 from helmsman.parsers.claude_stream import ClaudeReader
@@ -29,13 +30,17 @@ from helmsman.records.iteration import Question
 from helmsman.verify.judge.request import ANSWER_TOKENS
 from helmsman.verify.judge.votes import LONGEST, CliReader
 from tasks.system.claude_binary import find_binary
-from tasks.system.process import run
-from tasks.system.secrets import redact
+from tasks.system.environment import agent_environment, own_environment
+from tasks.system.process import never_stop, run
+from tasks.system.secrets import redact, register_credentials
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
     from anthropic.types import TextBlockParam
 
+Credentials = Callable[[], Mapping[str, str]]
+"""Returns variables in addition to the environment's, called only when a model is asked."""
+WRITING_SECONDS = 90.0  # for optional texts (O5); after it templates are used
 _RETRIES = 1  # by the client, within seconds; after that the whole step is retried
 _CONNECT = 10.0  # seconds
 _POLL = 0.2  # seconds between checks of `stop`
@@ -52,16 +57,50 @@ _BY_STATUS = {**dict.fromkeys((400, 413, 422), _REQUEST), **dict.fromkeys((401, 
 """Errors that the operator can fix, by HTTP status; all others may be temporary."""
 
 
-def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Reply:
-    """Get one vote. Raises OperatorError, TransientError, and Cancelled soon after `stop` returns True.
+@dataclass(frozen=True)
+class CallSettings:
+    """Settings of a call: configuration, credentials, tag, cancellation and time limit."""
 
-    The client waits in a separate thread, because it cannot be interrupted between events; after a cancel it is ignored.
-    """
+    config: LoopConfig
+    credentials: Credentials
+    tag: str  # must be unique among running processes
+    stop: Callable[[], bool] = never_stop
+    seconds: float = WRITING_SECONDS  # time limit of an optional text; a vote has `judge.timeout_seconds`
+
+    def environment(self) -> Mapping[str, str]:
+        """Variables of the call. Its credentials are redacted from now on."""
+        credentials = self.credentials()
+        register_credentials(credentials)
+        return {**agent_environment(own_environment(), self.config.claude.environment), **credentials}
+
+
+def send(request: Question, settings: CallSettings, environment: Mapping[str, str]) -> Reply:
+    """Send one request, by API or Claude Code. Raises OperatorError, TransientError, Cancelled."""
+    ask = _ask_by_api if way_of(settings.config.judge, environment) == "api" else _ask_by_cli
+    return ask(request, settings, environment)
+
+
+def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api", "claude"]:
+    """How to call the model: as configured, or else by the API if there is a key."""
+    if config.way != "auto":
+        return config.way
+    return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
+
+
+def asks_claude_code(config: LoopConfig) -> bool:
+    """Whether a judge is called through Claude Code. False if credentials in a block decide, unknown at the start."""
+    judge, environment = config.judge, agent_environment(own_environment(), config.claude.environment)
+    is_unknown = judge.way == "auto" and (judge.block or config.claude.block)
+    return bool(judge.criteria) and not is_unknown and way_of(judge, environment) == "claude"
+
+
+def _ask_by_api(request: Question, settings: CallSettings, environment: Mapping[str, str]) -> Reply:
+    """Wait in a separate thread, because the client cannot be interrupted between events; after a cancel it is ignored."""
     outcome: Queue[Reply | Exception] = Queue()
 
     def put_answer() -> None:
         try:
-            outcome.put(_request_answer(request, config, environment))
+            outcome.put(_request_answer(request, settings.config.judge, environment))
         except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.put(error)
 
@@ -72,7 +111,7 @@ def ask_by_api(request: Question, config: JudgeConfig, *, environment: Mapping[s
             if isinstance(answer, Exception):
                 raise answer
             return answer
-        if stop():
+        if settings.stop():
             raise Cancelled("cancelled while the judge was running")
 
 
@@ -197,17 +236,8 @@ _FIXABLE = {
 """Outcomes that the operator can fix. All others without an answer may be temporary."""
 
 
-def ask_by_cli(
-    request: Question,
-    config: JudgeConfig,
-    *,
-    claude: ClaudeConfig,
-    environment: Mapping[str, str],
-    tag: str,
-    stop: Callable[[], bool],
-) -> Reply:
-    """Get one vote. `tag` must be unique among running processes. Raises OperatorError, TransientError, Cancelled."""
-    binary = find_binary(claude)
+def _ask_by_cli(request: Question, settings: CallSettings, environment: Mapping[str, str]) -> Reply:
+    config, binary = settings.config.judge, find_binary(settings.config.claude)
     call, answers = ClaudeReader(), CliReader()
 
     def listen(line: bytes) -> None:
@@ -218,14 +248,14 @@ def ask_by_cli(
 
     with tempfile.TemporaryDirectory(prefix="helmsman-judge-") as empty:
         ended = run(
-            [str(binary), *arguments(request, config)],
+            [str(binary), *_arguments(request, config)],
             cwd=Path(empty),
             env={**environment, **_ISOLATION, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS)},
-            tag=tag,
+            tag=settings.tag,
             deadline=config.timeout_seconds,
             stdin=request.prompt.encode(),
             on_line=listen,
-            stop=stop,
+            stop=settings.stop,
         )
     if ended.by == "stop":
         raise Cancelled("cancelled while the judge was running")
@@ -243,7 +273,7 @@ def ask_by_cli(
     raise TransientError(f"the judge gave no answer ({concluded.outcome})", found=found, remedy=_RETRIED)
 
 
-def arguments(request: Question, config: JudgeConfig) -> list[str]:
+def _arguments(request: Question, config: JudgeConfig) -> list[str]:
     """Arguments of the CLI. Event streams contain the reason of a failure, unlike the single JSON object."""
     return [
         "-p",

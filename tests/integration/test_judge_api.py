@@ -13,8 +13,8 @@ from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.verify.judge.view import JudgeQuestion, ReadFiles, Source
-from tasks.models.asking import way_of
 from tasks.models.judge import ask_judge
+from tasks.models.sending import way_of
 from tasks.system.process import never_stop
 from tasks.system.secrets import register
 from tests.fakes.faults import Fault

@@ -11,7 +11,8 @@ from helmsman.errors import OperatorError
 from helmsman.orient.written import Focus, focus_question, read_focus
 from helmsman.records.base import Usage
 from helmsman.tokens import tokens
-from tasks.models.asking import CallSettings, Credentials, write_text
+from tasks.models.asking import write_text
+from tasks.models.sending import CallSettings, Credentials
 from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.faults import Fault
