@@ -210,7 +210,7 @@ def test_the_last_try_asks_a_person() -> None:
     evidence = weighed(before, found(CHECKED, own=own(passed=False)))
     decision = decide(Situation(before, evidence, (), builders.NOW))
     assert (decision.rule, decision.outcome) == ("plan.tries", Outcome.WAITING)
-    for part in ("5 iterations", "T001 (Write the parser)", "make parser", "gives it 5 more"):
+    for part in ("5 iterations", "T001 (Write the parser)", "make parser", "allows 5 more iterations"):
         assert part in decision.reason
     record = builders.record(decision, **dict(evidence))
     after = advance(before, record)

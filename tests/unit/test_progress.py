@@ -70,7 +70,93 @@ def test_what_waited_is_compared_with_nothing() -> None:
     assert last_movement(summary(completion=0.5), waited, summary(completion=0.6)) is FORWARD
 
 
-def test_the_first_moment() -> None:
+BUILD, TYPES, NETWORK = FailureClass.BUILD, FailureClass.TYPES, FailureClass.NETWORK
+GREEN_60, PROVEN = summary(**counts(60, 0), green=True), summary(completion=1, green=True, passing_tests=5)
+RED = summary(**counts(10, 2), **failing("test_a"))
+PADDED = counts(30, 2) | failing("test_a")
+ALL_GREEN = summary(**counts(30, 0), green=True, test_only=True)
+REFACTOR = [summary(**counts(100 - failed, failed), **failing("test_a", extent=failed)) for failed in (40, 30, 20, 10)]
+FEWER_TESTS = [
+    summary(completion=0.3, passing_tests=60, failing_tests=40, **failing("test_a", extent=40)),
+    summary(completion=0.3, passing_tests=60, failing_tests=39, **failing("test_b", extent=39)),
+    summary(completion=0.6, passing_tests=60, green=True),
+]
+
+
+def with_message(word: str) -> IterationSummary:
+    return summary(errors=(error("t", f"no such {word}"),))
+
+
+def broken_build(name: str) -> IterationSummary:
+    return summary(completion=0, **failing(f"src/{name}.c:3", kind=BUILD))
+
+
+BY_TESTS: dict[str, tuple[Sequence[IterationSummary], list[Movement]]] = {
+    "more passing tests than ever, a smaller share": ([summary(**counts(90, 10)), summary(**counts(100, 100))], [FORWARD]),
+    "new tests that fail": ([summary(**counts(10, 0), green=True), summary(**counts(10, 5), **failing("a"))], [SIDEWAYS]),
+    "fewer failing tests after tests were added": (
+        [summary(**counts(90, 0)), summary(**counts(60, 40)), *[summary(**counts(70, 30))] * 2],
+        [FORWARD, BACK, FORWARD, SIDEWAYS],
+    ),
+    "fewer failing tests as fewer ran": (
+        [summary(**counts(60, 40)), summary(completion=0.3, passing_tests=60, failing_tests=20)],
+        [SIDEWAYS],
+    ),
+    "failing tests are deleted": (FEWER_TESTS, [FORWARD, SIDEWAYS, SIDEWAYS]),
+    "tests are only added while the failure stays": ([RED, summary(**PADDED, test_only=True)], [SIDEWAYS]),
+    "code and tests are added while the failure stays": ([RED, summary(**PADDED)], [FORWARD]),
+    "one more passes, only tests changed": ([RED, summary(**counts(11, 1), **failing("test_a"), test_only=True)], [FORWARD]),
+    "only tests changed and all pass": ([RED, ALL_GREEN], [FORWARD]),
+    "tests are added to green ones": ([summary(**counts(20, 0), green=True), ALL_GREEN], [FORWARD]),
+    "a long refactor, and a second one": (
+        [summary(**counts(100, 0), green=True), *REFACTOR, summary(**counts(100, 0), green=True), *REFACTOR],
+        [FORWARD, BACK, *[FORWARD] * 3, SIDEWAYS, BACK, *[FORWARD] * 3],
+    ),
+    "completion is not claimed again": ([PROVEN, summary(completion=0.95, green=True, passing_tests=5)], [SIDEWAYS]),
+    "a test is lost after the proof": ([PROVEN, summary(completion=0.95, green=True, passing_tests=4)], [BACK]),
+    "checks fail after the proof": ([PROVEN, summary(completion=0.6, passing_tests=5)], [BACK]),
+}
+BY_FAILURES: dict[str, tuple[Sequence[IterationSummary], list[Movement]]] = {
+    "a fixed build error before tests run": ([GREEN_60, *map(broken_build, "abb")], [FORWARD, BACK, FORWARD, SIDEWAYS]),
+    "a smaller extent, wherever the first failure is": (
+        [summary(**failing(f"src/{name}.ts:1", extent=extent, kind=TYPES)) for name, extent in (("a", 20), ("b", 18), ("a", 19))],
+        [FORWARD, FORWARD, SIDEWAYS],
+    ),
+    "a smaller extent on an earlier tree": ([summary("x", **failing("a", extent=n, kind=NETWORK)) for n in (5, 3)], [STILL]),
+    "another place fails": ([summary(**failing("src/a.c:1")), summary(**failing("src/b.c:9"))], [FORWARD]),
+    "another message": (
+        [summary(**counts(0, 1), **failing("t")), summary(**counts(0, 1), errors=(error("t", "no such route"),))],
+        [FORWARD],
+    ),
+    "lines and numbers move": (
+        [summary(errors=(error(f"src/a.py:{line}", f"assert 0.{line} < 0.5"),)) for line in (3, 14, 15)],
+        [FORWARD, SIDEWAYS, SIDEWAYS],
+    ),
+    "new failures": ([*map(with_message, "abc")], [FORWARD, FORWARD]),
+    "a failure returns": ([*map(with_message, "abac")], [FORWARD, SIDEWAYS, FORWARD]),
+    "trees return": ([*map(summary, "ababc")], [FORWARD, SIDEWAYS, STILL, STILL, SIDEWAYS]),
+    "nothing is changed": ([summary("a", completion=0.9), summary("a", completion=0.2, files_changed=0)], [STILL]),
+    "a change is worse": ([summary("a", completion=0.9), summary("b", completion=0.2)], [BACK]),
+    "only more than the best": (
+        [summary(completion=share) for share in (0.2, 0.6, 0.3, 0.5, 0.6, 0.61)],
+        [FORWARD, FORWARD, BACK, SIDEWAYS, SIDEWAYS, FORWARD],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BY_TESTS)
+def test_progress_by_the_numbers_of_tests(case: str) -> None:
+    drafts, expected = BY_TESTS[case]
+    assert movements(drafts)[-len(expected) :] == expected
+
+
+@pytest.mark.parametrize("case", BY_FAILURES)
+def test_progress_by_failures_and_trees(case: str) -> None:
+    drafts, expected = BY_FAILURES[case]
+    assert movements(drafts)[-len(expected) :] == expected
+
+
+def test_the_first_iteration_has_progress_if_anything_passes() -> None:
     cases = {
         "something passes": (summary(completion=0.1, files_changed=0), FORWARD),
         "a test passes": (summary(completion=0, passing_tests=1), FORWARD),
@@ -81,86 +167,25 @@ def test_the_first_moment() -> None:
         assert movement((), draft) is expected, case
 
 
-def test_more_than_the_best_is_forward_and_as_much_is_not() -> None:
-    climb = [0.2, 0.6, 0.3, 0.5, 0.6, 0.61]
-    assert movements([summary(completion=share) for share in climb]) == [FORWARD, FORWARD, BACK, SIDEWAYS, SIDEWAYS, FORWARD]
-
-
-def test_more_passing_tests_than_ever_are_forward_though_the_share_is_smaller() -> None:
-    assert last_movement(summary(**counts(90, 10)), summary(**counts(100, 100))) is FORWARD
-
-
-def test_new_tests_that_fail_are_no_step_back() -> None:
-    assert last_movement(summary(**counts(10, 0), green=True), summary(**counts(10, 5), **failing("a"))) is SIDEWAYS
-
-
-def test_fewer_failing_tests_are_counted_anew_when_tests_are_added() -> None:
-    green, red, better = summary(**counts(90, 0)), summary(**counts(60, 40)), summary(**counts(70, 30))
-    assert movements([green, red, better, better]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
-
-
-def test_fewer_failing_tests_are_no_gain_where_fewer_ran() -> None:
-    assert last_movement(summary(**counts(60, 40)), summary(completion=0.3, passing_tests=60, failing_tests=20)) is SIDEWAYS
-
-
-def test_deleting_the_tests_that_fail_is_no_step_forward() -> None:
-    honest = summary(completion=0.3, passing_tests=60, failing_tests=40, **failing("test_a", extent=40))
-    fewer = summary(completion=0.3, passing_tests=60, failing_tests=39, **failing("test_b", extent=39))
-    none = summary(completion=0.6, passing_tests=60, green=True)
-    assert movements([honest, fewer, none]) == [FORWARD, SIDEWAYS, SIDEWAYS]
-
-
-def test_tests_that_were_only_added_are_no_step_forward_while_what_failed_fails() -> None:
-    red = summary(**counts(10, 2), **failing("test_a"))
-    padded = counts(30, 2) | failing("test_a")
-    assert last_movement(red, summary(**padded, test_only=True)) is SIDEWAYS
-    assert last_movement(red, summary(**padded)) is FORWARD
-    assert last_movement(red, summary(**counts(11, 1), **failing("test_a"), test_only=True)) is FORWARD
-    more = summary(**counts(30, 0), green=True, test_only=True)
-    assert last_movement(red, more) is last_movement(summary(**counts(20, 0), green=True), more) is FORWARD
-
-
-def test_a_fixed_build_error_is_progress_before_tests_run() -> None:
-    broken = [summary(completion=0, **failing(f"src/{name}.c:3", kind=FailureClass.BUILD)) for name in "abb"]
-    assert movements([summary(**counts(60, 0), green=True), *broken]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
+def test_the_first_iteration_is_compared_with_the_start() -> None:
+    start = summary("base", iteration=BASE, movement=Movement.WAITED, **counts(5, 5))
+    for expected, passed in ((SIDEWAYS, 5), (FORWARD, 6), (BACK, 4)):
+        first = summary(**counts(passed, 10 - passed))
+        assert movement([start], first) is expected
+        assert movement([], first) is FORWARD
 
 
 def test_a_build_that_breaks_where_tests_ran_hides_what_was_lost() -> None:
     before, deleted = summary(**counts(60, 5), **failing("test_a")), summary(**counts(50, 5), **failing("test_b"))
-    assert last_movement(before, summary(completion=0, **failing("a.c", kind=FailureClass.BUILD)), deleted) is not FORWARD
+    assert last_movement(before, broken_build("a"), deleted) is not FORWARD
 
 
-def test_what_was_taken_off_the_branch_is_not_compared_with_and_its_trees_are_not_new() -> None:
+def test_rolled_back_iterations_are_not_compared_with_but_their_trees_are_known() -> None:
     first, undone = summary("a", completion=0.5), summary("b", completion=0.3, undone=True)
     record = summary("c", completion=0.9, undone=True)
     assert movement([first, undone], summary("d", completion=0.4)) is BACK
     assert movement([first, record], summary("d", completion=0.6)) is FORWARD
     assert movement([first, undone], summary("b", completion=0.5)) is STILL
-
-
-def test_a_smaller_extent_is_forward_wherever_the_first_failure_now_is() -> None:
-    steps = [
-        failing(f"src/{name}.ts:1", extent=extent, kind=FailureClass.TYPES) for name, extent in (("a", 20), ("b", 18), ("a", 19))
-    ]
-    assert movements([summary(**step) for step in steps]) == [FORWARD, FORWARD, SIDEWAYS]
-
-
-def test_a_smaller_extent_on_a_tree_that_was_there_before_is_chance() -> None:
-    first, second = (summary("x", **failing("a", extent=extent, kind=FailureClass.NETWORK)) for extent in (5, 3))
-    assert last_movement(first, second) is STILL
-
-
-def test_a_replaced_failure_is_progress() -> None:
-    assert last_movement(summary(**failing("src/a.c:1")), summary(**failing("src/b.c:9"))) is FORWARD
-    assert (
-        last_movement(summary(**counts(0, 1), **failing("t")), summary(**counts(0, 1), errors=(error("t", "no such route"),)))
-        is FORWARD
-    )
-
-
-def test_a_failure_whose_line_or_numbers_move_is_the_same() -> None:
-    same = [summary(errors=(error(f"src/a.py:{line}", f"assert 0.{line} < 0.5"),)) for line in (3, 14, 15)]
-    assert movements(same) == [FORWARD, SIDEWAYS, SIDEWAYS]
 
 
 def test_uncounted_failures_are_trusted_until_a_number_must_improve() -> None:
@@ -170,57 +195,8 @@ def test_uncounted_failures_are_trusted_until_a_number_must_improve() -> None:
     assert movements(better)[12:] == [FORWARD] * 3
 
 
-def with_message(word: str, **fields: Any) -> IterationSummary:
-    return summary(errors=(error("t", f"no such {word}"),), **fields)
-
-
-def test_a_returning_failure_is_no_progress() -> None:
-    assert movements([with_message(word) for word in "abc"])[1:] == [FORWARD, FORWARD]
-    assert movements([with_message(word) for word in "abac"])[1:] == [FORWARD, SIDEWAYS, FORWARD]
-
-
-def base(**fields: Any) -> IterationSummary:
-    return summary("base", iteration=BASE, movement=Movement.WAITED, **fields)
-
-
-def test_the_first_iteration_is_compared_with_the_tree_that_the_loop_began_with() -> None:
-    cases = {
-        "as many": (counts(5, 5), SIDEWAYS),
-        "more": (counts(6, 4), FORWARD),
-        "fewer": (counts(4, 6), BACK),
-    }
-    for case, (first, expected) in cases.items():
-        assert movement([base(**counts(5, 5))], summary(**first)) is expected
-        assert movement([], summary(**first)) is FORWARD, case
-
-
-def test_a_tree_that_was_there_before_is_still_and_a_new_one_sideways() -> None:
-    trees = ["a", "b", "a", "b", "c"]
-    assert movements([summary(tree) for tree in trees]) == [FORWARD, SIDEWAYS, STILL, STILL, SIDEWAYS]
-
-
-def test_what_changed_nothing_made_nothing_worse() -> None:
-    wavering = summary("a", completion=0.2, files_changed=0)
-    assert last_movement(summary("a", completion=0.9), wavering) is STILL
-    assert last_movement(summary("a", completion=0.9), summary("b", completion=0.2)) is BACK
-
-
-def test_not_asking_again_after_completion_was_proven_is_no_step_back() -> None:
-    proven = summary(completion=1, green=True, passing_tests=5)
-    assert last_movement(proven, summary(completion=0.95, green=True, passing_tests=5)) is SIDEWAYS
-    assert last_movement(proven, summary(completion=0.95, green=True, passing_tests=4)) is BACK
-    assert last_movement(proven, summary(completion=0.6, passing_tests=5)) is BACK
-
-
-def test_a_long_refactor_with_falling_failures_goes_forward_and_so_does_a_second_one() -> None:
-    green = summary(**counts(100, 0), green=True)
-    red = [summary(**counts(100 - failed, failed), **failing("test_a", extent=failed)) for failed in (40, 30, 20, 10)]
-    assert movements([green, *red, green, *red]) == [FORWARD, BACK, *[FORWARD] * 3, SIDEWAYS, BACK, *[FORWARD] * 3]
-
-
 def test_breaking_and_fixing_forever_is_not_progress_forever() -> None:
-    swing = [summary(**counts(100, 0))] + [summary(**counts(100 - n, n), **failing("test_a", extent=n)) for n in (40, 30)]
-    found = movements(swing * 40)
+    found = movements([summary(**counts(100, 0)), *REFACTOR[:2]] * 40)
     assert all(found[at : at + REMEMBERED].count(FORWARD) <= TRUSTED + 1 for at in range(60))
 
 
