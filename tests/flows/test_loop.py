@@ -19,7 +19,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.request import LoopRequest
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, read_state
-from tests.fakes.scripted_agent import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken
+from tests.fakes.scripted_agent import PROMISE, Call, calls_made, fails_with, prompt_of, says, spoken
 from tests.flows.conftest import Drive
 
 SOLVE = 'echo 42 > answer; git add answer; git commit -qm "Answer"'
@@ -103,17 +103,6 @@ def test_failing_tests_and_output_reach_the_next_prompt(drive: Drive) -> None:
     counts = driven.state.checks.results[0].counts if driven.state.checks else None
     assert counts is not None
     assert (counts.passed, counts.failed) == (2, 1)
-
-
-@pytest.mark.feature("X1")
-def test_a_secret_in_the_environment_reaches_neither_state_nor_record(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret-value")
-    words = "key: sk-very-secret-value"
-    tell = Call(shell='echo "$ANTHROPIC_API_KEY" > leak', events=(*spoken(words), result(words)))
-    driven = drive([tell], checks=["cat leak; false"], limits={"iterations": 1})
-    stored = git(driven.repository, "show", "refs/helmsman/loop/state:record.json", "refs/helmsman/loop/state:state.json")
-    assert "sk-very-secret-value" not in stored
-    assert stored.count("[ANTHROPIC_API_KEY]") >= 2
 
 
 @pytest.mark.slow

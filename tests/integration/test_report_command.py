@@ -10,7 +10,7 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.render.report import html_report
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
-from tasks.repository.state_ref import replace_state, state_ref, write_state
+from tasks.repository.state_ref import replace_state, write_state
 from tests.fakes.command_line import offline_command_line
 from tests.fakes.repositories import NOW, LoopWork, make_repository, start_loop
 from tests.unit.builders import record
@@ -29,18 +29,6 @@ def repository(tmp_path: Path) -> Repository:
         record = full_record(iteration=number, attempt=1)
         over = write_state(opened, full_state(iteration=number), over=over, record=record, subject="next")
     return opened
-
-
-@pytest.mark.feature("H4")
-def test_the_page_is_written_and_its_path_is_all_that_is_printed(
-    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report(repository.top, LOOP, tmp_path / "morning.html")
-    assert capsys.readouterr().out == f"{tmp_path / 'morning.html'}\n"
-    html = (tmp_path / "morning.html").read_text(encoding="utf-8")
-    assert html.startswith("<!DOCTYPE html>")
-    assert html.count('<summary class="row">') == 3
-    assert state_ref(LOOP) in html
 
 
 @pytest.mark.feature("H4")
