@@ -149,7 +149,7 @@ _REWRITES = re.compile(r"--amend|\b(?:rebase|reset|cherry-pick|squash|worktree|c
 def _check_file_changed(path: str, case: Case) -> str | None:
     if path in Paths((*case.change.files, *case.call.edited)):
         return ""
-    if path in Paths(case.earlier_files) or case.for_agent or case.change.files_changed > len(case.change.files):
+    if path in Paths(case.earlier_files) or case.unseen or case.change.files_changed > len(case.change.files):
         return None
     name = path.rpartition("/")[2].lower()
     touched = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
@@ -180,7 +180,7 @@ def _check_committed(name: str, case: Case) -> str | None:
     if name not in case.no_commits:
         return ""
     rewritten = any(_REWRITES.search(run.command) for run in case.call.commands)
-    return None if case.for_agent or rewritten else f"git has no commit {name[:12]}"
+    return None if case.unseen or rewritten else f"git has no commit {name[:12]}"
 
 
 _COMPARE: dict[ClaimKind, Callable[[str, Case], str | None]] = {
