@@ -11,7 +11,7 @@ class Tracker(Block):
 
     _block_type_name: ClassVar[str | None] = "Helmsman Tracker"
     _block_type_slug: ClassVar[str | None] = "helmsman-tracker"
-    _description: ClassVar[str | None] = "Token for the issue tracker that is told when a loop needs a person."
+    _description: ClassVar[str | None] = "Token for the issue tracker that shows when a loop needs a person."
 
     token: SecretStr = Field(description="May read and write issues and labels of the one repository; it needs no more.")
 

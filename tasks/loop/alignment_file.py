@@ -44,7 +44,7 @@ def parse_alignment(path: Path, text: str) -> Alignment:
     parsed = read(text)
     if isinstance(parsed, str):
         kind = "cannot be read" if is_alignment(text) else "is no alignment"
-        remedy = "fix the file" if is_alignment(text) else "move it away, or give another path"
+        remedy = "fix the file" if is_alignment(text) else "move it elsewhere, or give another path"
         raise OperatorError(f"{path} {kind}", found=parsed, remedy=f"{remedy}; docs/align.md shows its form")
     return parsed
 

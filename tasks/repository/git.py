@@ -121,7 +121,7 @@ def open_repository(path: Path) -> Repository:
     except GitError as error:
         if "dubious ownership" in error.stderr:
             raise OperatorError(
-                "git refuses the repository because somebody else owns it",
+                "git refuses the repository because another user owns it",
                 found=str(path),
                 remedy=f"git config --global --add safe.directory {shlex.quote(str(path))}",
             ) from error

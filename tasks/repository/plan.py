@@ -19,7 +19,7 @@ from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.worktree import recover, reset_to
 
-REVERT_SUBJECT = "helmsman: put back the plan"
+REVERT_SUBJECT = "helmsman: restore the plan"
 TRAILER = "Helmsman-Tick"
 MOST_LISTED = 3
 
@@ -76,14 +76,14 @@ def revert_plan(context: LoopContext, state: LoopState, start: str) -> PlanEdit 
         after, problem = None, "it was no plain file any more"
     if after and after.blob == before.blob and after.mode == before.mode:
         return None
-    why = problem or "the loop ticks its items by evidence, and nobody asked for another plan"
+    why = problem or "the loop ticks its items by evidence, and no new plan was asked for"
     if after and advise(state).new_plan:
         try:
             why = rejection_reason(read_plan(path, before.content), read_plan(path, after.content), state.config.plan.item)
         except PlanError as complaint:
             why = f"the new plan cannot be followed: {clean(str(complaint))}"
     if not why:
-        return PlanEdit(kept=True, why="the plan was made anew")
+        return PlanEdit(kept=True, why="the plan was regenerated")
     tree = tree_with(context.repository, commit, path, before.content, before.mode)
     messages = "-m", REVERT_SUBJECT, "-m", f"The loop ticks it, not the agent.\n\nHelmsman-Loop: {state.loop}"
     _move_worktree(context, state, git(context.repository.common, "commit-tree", tree, "-p", commit, *messages).strip())

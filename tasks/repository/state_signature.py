@@ -69,7 +69,7 @@ def find_doubt(repository: Repository, loop: str, uid: str, stored: Stored, tip:
         return f"{finding} in {short}, though this machine signs this loop's states", True
     if stored.signature:
         return f"{short}, signed with a key that is not on this machine", False
-    return f"{finding} in {short}: an earlier version of Helmsman wrote it, or somebody by hand", False
+    return f"{finding} in {short}: an earlier version of Helmsman wrote it, or a person did", False
 
 
 def _ancestry_problem(repository: Repository, uid: str, commit: str, tip: Tip) -> str:

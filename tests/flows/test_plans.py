@@ -76,7 +76,7 @@ def test_a_plan_is_followed_item_by_item_and_ticked_by_evidence_whatever_the_age
     ]  # fmt: skip
     subjects = git(repository, "log", "--reverse", "--format=%s", "main..helmsman/loop").splitlines()
     assert subjects == [
-        "All done", "helmsman: put back the plan", "Write alpha", "Tick T001: Write alpha",
+        "All done", "helmsman: restore the plan", "Write alpha", "Tick T001: Write alpha",
         "Write beta", "Tick T002: Write beta after it", "Tick T003: Look at both",
     ]  # fmt: skip
     plan = git(repository, "show", "helmsman/loop:plan.toml")

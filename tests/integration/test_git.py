@@ -91,7 +91,7 @@ def test_somebody_elses_repository_is_refused_with_gits_remedy(tmp_path: Path) -
     for path in (top, top / ".git"):
         os.chown(path, 65534, 65534)
     error = refusal(top)
-    assert "somebody else owns it" in error.problem
+    assert "another user owns it" in error.problem
     assert error.remedy.endswith(f"safe.directory {top}")
 
 

@@ -31,7 +31,7 @@ def worked(top: Path, folder: Path, name: str, item: str, files: dict[str, str],
     landing.change(config=LoopConfig.model_validate(settings))
     tree, start = landing.context.worktree, landing.state.base_commit
     commit(tree, "All of it", {"tasks.md": PLAN.replace("[ ]", "[x]")})
-    commit(tree, "helmsman: put back the plan", {"tasks.md": plan})
+    commit(tree, "helmsman: restore the plan", {"tasks.md": plan})
     execution = record_of(landing.state, 1).execution.model_copy(update={"change": measure_change(tree, start)})
     evidence = Evidence(execution=execution, item=ItemProof(item=item, title="Write", proven=True))
     done = tick(landing.context, landing.state, evidence, record_of(landing.state, 1).decision)

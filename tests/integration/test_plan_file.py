@@ -55,7 +55,7 @@ def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(wo
     assert touched is not None
     assert (touched.kept, "ticks its items by evidence" in touched.why) == (False, True)
     assert work.sh("diff", "--name-only", work.start, BRANCH) == "app.py"
-    assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back the plan"
+    assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: restore the plan"
     assert work.sh("status", "--porcelain") == ""
     assert revert_plan(work.context, work.state, work.start) is None
 
