@@ -133,7 +133,7 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         (("chain", "loops.toml", "--goal", "g"), ("loops.toml and goals",)),
         (("chain", "loops.toml", "--draft"), ("--draft needs a goal", "loops.toml")),
         (("run", "g", "--yes", "--set", "plan=nix", "--plan", "nowhere.md"), ("nowhere.md",)),
-        (("run", "g", "--set", "agent=nix", "--agent", "template"), ("names no command",)),
+        (("run", "g", "--set", "agent=nix", "--agent", "template"), ("needs agent.command",)),
     ],
     ids=lambda value: repr(value)[:40],
 )
