@@ -82,7 +82,7 @@ def test_a_stop_for_the_operator_says_what_to_do_and_repeats_the_programs_words(
 def test_a_stop_after_failing_calls_says_how_many_there_were_and_how_the_last_one_ended() -> None:
     broken = execution(call(AgentOutcome.HUNG, error="no output"), files_changed=0)
     decision = decide(situation(state=state(failed_calls=2), execution=broken))
-    assert decision.reason == "3 agent calls in a row did nothing (3 are allowed), the last one hung: no output"
+    assert decision.reason == "3 agent calls in a row did nothing (3 are allowed), the last ended as hung: no output"
 
 
 @pytest.mark.feature("E7")
