@@ -5,7 +5,6 @@ engine does not know a question's deadline.
 """
 
 import logging
-import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -36,7 +35,8 @@ DEPLOYED_RUNS: dict[str, Any] = {**OUR_RUNS, "deployment_id": {"is_null_": False
 CRASHED = "Crashed"
 RETRIED = "AwaitingRetry"
 SETTLED_SECONDS = 30.0
-"""A worker may report one crash twice, seconds apart (8 were seen); the second report must not stop the restarted run."""
+"""A worker may report one crash twice, seconds apart (8 were seen); the second report must not stop the restarted run. The
+automation of a crash starts the sweep after this time."""
 OLDEST_CRASH = timedelta(days=1)  # older crashes were noticed by a person, or do not matter
 UNSTARTED_SECONDS = 600.0  # a process starts within seconds; one that has not started after this long is dead
 MOST_RESTARTS = 3  # restarts of an unstarted run; after that it stays pending for a person to look at
@@ -98,34 +98,22 @@ def _loop_of(run: FlowRun) -> tuple[str, str]:
 
 
 def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_SECONDS) -> list[str]:
-    """Restart runs that may continue after a crash, waiting until the newest has settled. Returns their names."""
-    if not (candidates := _revivable_runs(client)):
-        return []
-    newest = max(run.end_time.timestamp() if run.end_time else 0.0 for run in candidates)
-    time.sleep(max(newest + settled_seconds - now_utc().timestamp(), 0))
-    settled, revived = {run.id for run in candidates}, list[str]()
-    for run in _revivable_runs(client):
-        if run.id in settled:
-            result = client.set_flow_run_state(run.id, AwaitingRetry(message="The run crashed and is restarted automatically."))
-            _log.info("run %s crashed and continues: %s", run.name, result.status)
-            revived += [run.name] if result.status is SetStateStatus.ACCEPT else []
-    return revived
-
-
-def _revivable_runs(client: SyncPrefectClient) -> list[FlowRun]:
-    """Crashed runs whose loop finished an iteration since the last restart, by the engine's records."""
+    """Restart runs whose crash is that old and whose loop finished an iteration since the last restart. Returns their names."""
+    now, revived = now_utc(), list[str]()
+    settled: dict[str, Any] = {"after_": now - OLDEST_CRASH, "before_": now - timedelta(seconds=settled_seconds)}
     crashed: dict[str, Any] = {"state": {"name": {"any_": [CRASHED]}}, "parent_task_run_id": {"is_null_": True}}
     done: dict[str, Any] = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}
-    revivable = list[FlowRun]()
-    for run in runs_where(client, **DEPLOYED_RUNS, **crashed, end_time={"after_": now_utc() - OLDEST_CRASH}):
+    for run in runs_where(client, **DEPLOYED_RUNS, **crashed, end_time=settled):
         retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
         of_loop = {"all_": [f"uid:{tagged(run, 'uid:')}"]}
         has_progressed = not retried or (
             tagged(run, "uid:") and runs_where(client, tags=of_loop, end_time={"after_": max(retried)}, **done)
         )
         if has_progressed and not is_driven(run):
-            revivable.append(run)
-    return revivable
+            result = client.set_flow_run_state(run.id, AwaitingRetry(message="The run crashed and is restarted automatically."))
+            _log.info("run %s crashed and continues: %s", run.name, result.status)
+            revived += [run.name] if result.status is SetStateStatus.ACCEPT else []
+    return revived
 
 
 def is_driven(run: FlowRun) -> bool:
