@@ -108,11 +108,7 @@ def read_notes(context: LoopContext, state: LoopState, changed: Sequence[str] = 
 
 
 def read_agent_file(context: LoopContext, name: str) -> str | None:
-    """Text of a file that the agent was asked to write; None for a missing file or a link."""
-    folder = context.worktree / OWN_FOLDER
-    path = folder / name
-    if folder.is_symlink() or path.is_symlink() or not path.is_file():
-        return None
+    """Text of a file that the agent was asked to write; None for a missing file, or a link out of the worktree."""
     data = read_within(context.worktree, f"{OWN_FOLDER}/{name}", _BYTES_PER_CHARACTER * (LONGEST_FILE + 1))
     return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
 
@@ -138,20 +134,18 @@ def _replace_file(path: Path, text: str) -> None:
         file.write(text)
 
 
-def begin_verification(context: LoopContext, state: LoopState) -> None:
-    """Record what is fixed from now on: programs on PATH, included files, and the repository's alternates."""
-    if state.config.workspace.clean:
-        clean_checkout(context, state).begin()
-
-
 def set_up_worktree(context: LoopContext, state: LoopState) -> None:
-    """Run set-up in a fresh worktree; a person's own checkout (--in-place) is skipped. Raises SetupFailed."""
-    workspace = state.config.workspace
+    """Run set-up in a fresh worktree; a person's own checkout (--in-place) is skipped. Raises SetupFailed.
+
+    Records before what is fixed from now on: programs on PATH, included files, and the repository's alternates.
+    """
+    workspace, checkout = state.config.workspace, clean_checkout(context, state)
+    if workspace.clean:
+        checkout.begin()
     mark = own_folder(context.worktree) / READY if context.worktree.exists() else None
     if workspace.in_place or mark is None or mark.exists():
         return
-    begin_verification(context, state)
-    included = clean_checkout(context, state).folder / "included" if workspace.clean else context.folder.root / "included"
+    included = (checkout.folder if workspace.clean else context.folder.root) / "included"
     if not workspace.clean:
         copy_included(context.repository, state.base_commit, included)
     place_included(included, context.worktree)

@@ -43,7 +43,7 @@ from tasks.engine.runs import EndState, sleep_until
 from tasks.engine.step import is_kept, require_results
 from tasks.loop import steps
 from tasks.loop.merge import begin_merge, finish_branch_move, merge_loop
-from tasks.loop.prepare import begin_verification, copy_notes, set_up_worktree, tear_down
+from tasks.loop.prepare import copy_notes, set_up_worktree, tear_down
 from tasks.loop.recover import close_loop, mark_lost, move_to_best, repair
 from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, holds_lease, push_at_end
@@ -239,7 +239,6 @@ def begin_loop(context: LoopContext, state: LoopState) -> LoopState:
 
 def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     """Run the checks before any work, if configured, and store them with an estimate from similar work."""
-    begin_verification(context, state)
     _, tree = commit_and_tree(context.worktree, state.head)
     report = steps.baseline(context, state, tree) if state.config.baseline and state.config.checks else None
     warnings = tuple(start_warnings(state.config, report, items_of(context, state)))

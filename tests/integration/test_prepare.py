@@ -60,7 +60,7 @@ def test_a_file_that_is_gone_keeps_what_was_known(work: LoopWork) -> None:
     progress(work).unlink()
     memory = read_notes(work.context, state)
     assert memory.remaining_gap == "the printer"
-    assert "gone" in memory.problems[0]
+    assert "missing" in memory.problems[0]
 
 
 def test_a_file_without_end_and_bytes_that_are_no_text_are_read_up_to_a_bound(work: LoopWork) -> None:
@@ -111,7 +111,7 @@ def test_what_a_link_leads_to_is_not_read_into_the_state(work: LoopWork, outside
     planted(work, outside, deed)
     memory = read_notes(work.context, work.state)
     assert memory.completed == ()
-    assert "gone" in memory.problems[0]
+    assert "missing" in memory.problems[0]
 
 
 @pytest.mark.feature("X3")
