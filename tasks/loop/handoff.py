@@ -11,9 +11,9 @@ from pathlib import Path
 from helmsman.errors import HelmsmanError
 from helmsman.memory.agents_md import add_lines, propose_lines
 from helmsman.memory.handoff import Handoff, add_handoff, add_section, earlier_handoffs, handoff_of
-from helmsman.parsers.alignment_file import is_alignment, own_goal, render
+from helmsman.parsers.alignment_file import is_alignment
 from helmsman.parsers.project import find_commands
-from helmsman.records.alignment import ALIGNMENT, Alignment, inside
+from helmsman.records.alignment import ALIGNMENT, inside
 from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.state import LoopState
 from helmsman.secret_shapes import shapes_in
@@ -51,10 +51,8 @@ def write_handoff(context: LoopContext, state: LoopState) -> None:
         in_checkout = None if repository.bare else read_text(alignment_path(repository.top, name))
         if in_checkout is not None:
             _store_separately(repository, name, in_checkout, handoff)
-        if in_checkout is not None or name == ALIGNMENT:
-            return
-    new = Alignment(goal=own_goal(state.config.goal))
-    after = _with_handoff(name, decode_text(present.content, name) if present else render(new), handoff)
+        return
+    after = _with_handoff(name, decode_text(present.content, name), handoff)
     if after is not None:
         commit_to_branch(repository, state, tip, name, after, SUBJECT.format(state.loop))
 

@@ -165,8 +165,6 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
     # driver holds the lock, so it stored that itself, unless the loop is of another machine or was created again
     stored, _ = read_state(context.repository, state.loop)
     state = stored if (stored.uid, stored.host) == (state.uid, state.host) else state
-    if state.merged and state.outcome is Outcome.COMPLETED:  # it is merged, and nothing is left to stop
-        return state
     if state.ending is not None and not is_merge_due(state):  # an ended loop stays ended, whatever failed afterwards
         publish(MemoryNoted(lines=(str(reason),)))
         return state

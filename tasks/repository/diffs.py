@@ -205,7 +205,7 @@ def _add_new_lines(worktree: Path, now: Sequence[Entry], past: Sequence[Entry], 
     sizes = {name: size for name, size in zip(names, read_sizes(worktree, names), strict=True) if size is not None}
     ordered = [edit for edits in (now, past) for edit in sorted(edits, key=lambda edit: sizes.get(edit.after, 0))]
     within_limit = [edit for edit in ordered if sizes.get(edit.after, 0) <= LARGEST_SEARCHED]
-    bytes_left, characters_left, files_left = MOST_READ, MOST_TEXT, len(within_limit)
+    bytes_left, characters_left, unread = MOST_READ, MOST_TEXT, len(ordered)
     for edit in within_limit[:MOST_FILES]:
         ids = [name for name in edit.ids if sizes.get(name, LARGEST_SEARCHED + 1) <= LARGEST_SEARCHED]
         bytes_left -= sum(sizes[name] for name in ids)
@@ -218,11 +218,9 @@ def _add_new_lines(worktree: Path, now: Sequence[Entry], past: Sequence[Entry], 
         if characters_left < 0:
             break
         parts += [Part(edit.path, edit.commit, lines)] if lines else []
-        files_left -= 1
-    large = len(ordered) - len(within_limit)
-    left_out = [f"{large} files above {LARGEST_SEARCHED / 1e6:g} MB"] if large else []
-    beyond = f"{files_left} files beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines"
-    return [*left_out, beyond] if files_left else left_out
+        unread -= 1
+    limits = f"above {LARGEST_SEARCHED / 1e6:g} MB, or beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines"
+    return [f"{unread} files {limits}"] if unread else []
 
 
 def _text_lines(content: bytes) -> list[str]:

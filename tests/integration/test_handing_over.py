@@ -170,16 +170,12 @@ def test_a_file_committed_after_the_start_stays_unchanged(tmp_path: Path) -> Non
     assert "the parser" in handoffs_in_checkout(work.repository, ALIGNMENT)
 
 
-def test_a_missing_file_is_created_only_if_the_configuration_names_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [ALIGNMENT, "docs/deep/a b,c.md"])
+def test_a_missing_file_is_not_created(tmp_path: Path, name: str) -> None:
     work = start(tmp_path, {"app.py": "1\n"})
-    state = completed(work)
+    state = configured(completed(work), alignment=name)
     write_handoff(work.context, state)
     assert work.sh("rev-parse", BRANCH) == state.head
-    write_handoff(work.context, configured(state, alignment="docs/deep/a b,c.md"))
-    found = read(work.at("docs/deep/a b,c.md"))
-    assert isinstance(found, Alignment)
-    assert (found.goal, HEADING in found.more) == (GOAL, True)
-    assert work.sh("status", "--porcelain") == ""
 
 
 def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
