@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from posixpath import dirname
 from threading import Event
 
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
@@ -24,7 +23,7 @@ from tasks.repository import setup
 from tasks.repository.clean_checkout import Checkout, CleanCheckout
 from tasks.sandbox.enter import Command, check_sandbox
 from tasks.system.environment import check_environment, own_environment
-from tasks.system.files import leads_out, read_within, remove, remove_within
+from tasks.system.files import lies_within, read_within, remove, remove_within
 from tasks.system.journal import publish
 from tasks.system.process import ProcessResult, run
 from tasks.system.secrets import redact
@@ -147,7 +146,7 @@ def checked_out_with(
         check_context.checkout.prepare(commit, overlay)
         set_up(check_context, config)
         folder = place.parent
-        if folder.is_symlink() or folder.is_file() or leads_out(check_context.root, dirname(path) or "."):
+        if folder.is_symlink() or folder.is_file() or not lies_within(check_context.root, folder):
             remove(check_context.root / path.partition("/")[0])  # the work blocks the path
         folder.mkdir(parents=True, exist_ok=True)
         remove(place)
@@ -248,7 +247,7 @@ def _check_result(check_context: CheckContext, check: CheckConfig, ended: Proces
     passed = exited and ended.exit_code == 0 and not survivors
     left_out = check_context.checkout.left_out()
     remarks = (
-        OUTSIDE if check.report and leads_out(root, check.report) else "",
+        OUTSIDE if check.report and not lies_within(root, root / check.report) else "",
         f"removed from PATH, because new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else "",
     )
     return CheckResult(

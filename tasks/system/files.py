@@ -64,13 +64,6 @@ def lies_within(top: Path, path: Path) -> bool:
         return False
 
 
-def leads_out(top: Path, name: str) -> bool:
-    """Whether the path exists, but is outside of `top`."""
-    with contextlib.suppress(*_UNRESOLVABLE):
-        return not (top / name).resolve(strict=True).is_relative_to(top.resolve(strict=True))
-    return False
-
-
 def read_within(top: Path, name: str, most: int) -> bytes | None:
     """The first `most` bytes of a regular file; None if there is none, or it is outside.
 
