@@ -63,19 +63,16 @@ class Entry(NamedTuple):
     path: str  # from the root, decoded by `os.fsdecode`
 
 
-def entries_in(cwd: Path, commit: str, path: str = "") -> list[Entry]:
-    """Entries in a folder of a commit or tree, its root by default; empty if there is no such folder."""
-    folder = f"{path}/" if path else ""
-    return [entry for entry in _list_tree(cwd, commit, *([folder] if folder else [])) if entry.path.startswith(folder)]
-
-
 def entry_at(cwd: Path, commit: str, path: str) -> Entry | None:
     """Entry of a commit at exactly that path; None if there is none."""
-    return next((entry for entry in _list_tree(cwd, commit, path) if entry.path == path), None)
+    return next((entry for entry in entries_in(cwd, commit, path) if entry.path == path), None)
 
 
-def _list_tree(cwd: Path, commit: str, *paths: str) -> list[Entry]:
-    """List entries. Raises OperatorError if the commit, or a folder of a path, is missing."""
+def entries_in(cwd: Path, commit: str, *paths: str) -> list[Entry]:
+    """Entries in the root of a commit or tree, or at these paths; `x/` stands for what is in folder `x`.
+
+    Raises OperatorError if the commit, or a folder of a path, is missing.
+    """
     if any("\0" in path for path in paths):
         return []
     try:

@@ -68,8 +68,8 @@ def test_a_path_is_followed_through_folders_and_through_nothing_else(top: Path) 
         *(("100644", "x/y/z"), (FOLDER, "x/y"), (LINK, "link"), ("100644", "x/new\nline"))
     ]
     assert [entry_at(top, head, path) for path in ("link/a note.txt", "x/y/z/", "x/", "nothing", "X/y")] == [None] * 5
-    assert [entry.path for entry in entries_in(top, head, "x")] == ["x/new\nline", "x/y"]
-    assert entries_in(top, head, "link") == entries_in(top, head, "run.sh") == []
+    assert [entry.path for entry in entries_in(top, head, "x/")] == ["x/new\nline", "x/y"]
+    assert entries_in(top, head, "link/") == entries_in(top, head, "run.sh/") == []
 
 
 def test_what_is_written_packed_or_moved_later_is_seen_by_the_one_that_stays(top: Path) -> None:
