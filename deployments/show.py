@@ -21,7 +21,7 @@ from helmsman.config.base import Owner
 from helmsman.config.layers import describe, leaves
 from helmsman.config.owners import OWNERS
 from helmsman.errors import OperatorError
-from helmsman.orient.hats import current_hat
+from helmsman.orient.hats import hat_record
 from helmsman.oversee.limits import describe_window, open_windows
 from helmsman.plain import clean, clean_lines
 from helmsman.records.advance import SALVAGES_REMEMBERED
@@ -83,7 +83,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([f"agent      {describe_briefly(state.agent.kind)}"] if state.agent else ()),
         *texts.standing_lines(state),
         *(f"usage      {describe_window(window)}" for window in open_windows(state.usage, now_utc())),
-        *([hat_fact(due).line] if (due := current_hat(state)) and state.ending is None else ()),
+        *([hat_fact(due).line] if (due := hat_record(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.past_iterations else ()),
         *(fact.line for fact in finding_facts(state.findings) if not fact.is_detail),
         *([_activity_line(folder, state)] if driver else ()),

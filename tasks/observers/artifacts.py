@@ -85,12 +85,14 @@ def _write_artifacts(loop: str, pages: Sequence[Page]) -> None:
         found = client.read_artifacts(artifact_filter=ArtifactFilter.model_validate(fields))
         existing = {artifact.key: artifact for artifact in found}
         for key, page in by_key.items():
-            artifact, content = existing.get(key), {"data": page.data, "description": page.description}
+            artifact, data, description = existing.get(key), page.data, page.description
             if artifact is None:
-                client.create_artifact(ArtifactCreate(key=key, type=page.kind, flow_run_id=run_id(), **content))
-            elif (artifact.data, artifact.description) != (page.data, page.description):
+                new = ArtifactCreate(key=key, type=page.kind, data=data, description=description, flow_run_id=run_id())
+                client.create_artifact(new)
+            elif (artifact.data, artifact.description) != (data, description):
                 # without the client's event, which would contain the whole content again
-                client.request("PATCH", "/artifacts/{id}", path_params={"id": artifact.id}, json=content)
+                update = {"data": data, "description": description}
+                client.request("PATCH", "/artifacts/{id}", path_params={"id": artifact.id}, json=update)
 
 
 @contextmanager

@@ -212,7 +212,7 @@ def test_an_unreadable_loop_is_reported_and_hides_no_other(scene: Scene) -> None
 
 def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Scene, tmp_path: Path) -> None:
     told = offline_command_line(tmp_path).run(
-        "doctor", "--repo", broken.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300))
+        "doctor", "--repo", scene.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300))
     )
     found = {one["what"]: one for one in json.loads(told.output)}
     assert (found["disk"]["verdict"], "not checked" in found["disk"]["found"]) == ("warn", True)
@@ -225,7 +225,7 @@ def test_the_command_reports_its_fixes(scene: Scene, tmp_path: Path) -> None:
     checkout = clean_checkout(loop_context(str(scene.repository), state), state)
     checkout.begin()
     helmsman = offline_command_line(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
-    told = helmsman.run("doctor", "--fix", "--json", "--repo", broken.repository)
+    told = helmsman.run("doctor", "--fix", "--json", "--repo", scene.repository)
     found = {finding["what"]: finding for finding in json.loads(told.output)}
     assert (told.exit_code, found["checkouts"]["verdict"]) == (0, "ok")
     assert found["checkouts"]["fixed"] == f"removed {checkout.folder}"
