@@ -74,7 +74,7 @@ class Scene:
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     make_repository(tmp_path / "repository", {})
     for name in ("HELMSMAN_HOME", "PREFECT_HOME"):
         (tmp_path / name).mkdir()
@@ -210,11 +210,11 @@ def test_an_unreadable_loop_is_reported_and_hides_no_other(scene: Scene) -> None
     assert scene.doctor("worktrees")[0].remedy.startswith(f"git worktree remove {path}")
 
 
-def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Scene, tmp_path: Path) -> None:
-    told = offline_command_line(tmp_path).run(
+def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(scene: Scene, tmp_path: Path) -> None:
+    result = offline_command_line(tmp_path).run(
         "doctor", "--repo", scene.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300))
     )
-    found = {one["what"]: one for one in json.loads(told.output)}
+    found = {one["what"]: one for one in json.loads(result.output)}
     assert (found["disk"]["verdict"], "not checked" in found["disk"]["found"]) == ("warn", True)
     assert {"python", "checkouts"} <= found.keys()
 
@@ -225,7 +225,7 @@ def test_the_command_reports_its_fixes(scene: Scene, tmp_path: Path) -> None:
     checkout = clean_checkout(loop_context(str(scene.repository), state), state)
     checkout.begin()
     helmsman = offline_command_line(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
-    told = helmsman.run("doctor", "--fix", "--json", "--repo", scene.repository)
-    found = {finding["what"]: finding for finding in json.loads(told.output)}
-    assert (told.exit_code, found["checkouts"]["verdict"]) == (0, "ok")
+    result = helmsman.run("doctor", "--fix", "--json", "--repo", scene.repository)
+    found = {finding["what"]: finding for finding in json.loads(result.output)}
+    assert (result.exit_code, found["checkouts"]["verdict"]) == (0, "ok")
     assert found["checkouts"]["fixed"] == f"removed {checkout.folder}"

@@ -35,7 +35,7 @@ GATE = Gate(key="merge-1", kind=GateKind.MERGE, question="May it be merged?", as
 
 
 @dataclass
-class Driven:
+class DrivenLoop:
     """A loop whose driver is this process: it holds the lock, writes the journal and moves the state as a driver does."""
 
     root: Path
@@ -54,7 +54,7 @@ class Driven:
         self.held.enter_context(exclusive_driver(self.folder.lock, self.name))
         return journal_to(self.folder.journal)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self.held.close()
 
     def move(self, **fields: Any) -> None:
@@ -62,7 +62,7 @@ class Driven:
         moved = LoopState.model_validate({**dict(state), **fields})
         write_state(self.repository, moved, over=commit, record=fields.pop("record", None), subject="move")
 
-    def tell(self, *events: Event) -> None:
+    def log(self, *events: Event) -> None:
         write = journal_to(self.folder.journal)
         for event in events:
             write(event)
@@ -77,8 +77,8 @@ def tool(detail: str) -> ToolCalled:
 
 
 @pytest.fixture
-def loop(helmsman: CommandLine) -> Generator[Driven]:
-    made = Driven(helmsman.repository)
+def loop(helmsman: CommandLine) -> Generator[DrivenLoop]:
+    made = DrivenLoop(helmsman.repository)
     yield made
     made.release()
 
@@ -118,21 +118,21 @@ def says(output: Path, words: str) -> bool:
 # --- in a terminal ------------------------------------------------------------------------------------------------
 
 
-def test_a_terminal_follows_a_loop_from_another_one_and_ends_with_it(helmsman: CommandLine, loop: Driven) -> None:
+def test_a_terminal_follows_a_loop_from_another_one_and_ends_with_it(helmsman: CommandLine, loop: DrivenLoop) -> None:
     loop.create()
     loop.drive()
-    loop.tell(step(), tool("pytest -q"))
+    loop.log(step(), tool("pytest -q"))
     with terminal(helmsman) as shown:
         assert shown.has_written("Bash: pytest -q")
         assert shown.has_written("driven by  process ")
-        loop.tell(CheckFinished(result=builders.check(passed=True, name="unit")))
+        loop.log(CheckFinished(result=builders.check(passed=True, name="unit")))
         assert shown.has_written("✔ unit")
         record = builders.record(iteration=1)
         loop.move(iteration=1, record=record)
-        loop.tell(IterationRecorded(record=record), step(iteration=2))
+        loop.log(IterationRecorded(record=record), step(iteration=2))
         assert shown.shows("● mend-it #2 execute")
         loop.move(ending=DONE)
-        loop.let_go()
+        loop.release()
         assert shown.end() == 0
     left = "\n".join(shown.screen)
     assert "    → continue: the check fails" in left
@@ -141,16 +141,16 @@ def test_a_terminal_follows_a_loop_from_another_one_and_ends_with_it(helmsman: C
     assert "Bash" not in left  # which only stood there while it was done
 
 
-def test_a_terminal_of_any_size_gets_text_alone(helmsman: CommandLine, loop: Driven) -> None:
+def test_a_terminal_of_any_size_gets_text_alone(helmsman: CommandLine, loop: DrivenLoop) -> None:
     loop.create(of=builders.config(f"世界 {EVIL}" * 500), gate=GATE.model_copy(update={"evidence": f"{EVIL}\n" * 99}))
     loop.drive()
-    loop.tell(step(), *(tool(f"{number} 世界 {EVIL}" * 9) for number in range(20)))
+    loop.log(step(), *(tool(f"{number} 世界 {EVIL}" * 9) for number in range(20)))
     with terminal(helmsman, size=(20, 4)) as shown:
         for columns, rows in ((80, 24), (7, 2)):
             shown.resize(columns, rows)
         assert shown.has_written("helmsman approve mend-it")
         loop.move(gate=None, ending=DONE)
-        loop.let_go()
+        loop.release()
         assert shown.end() == 0
         assert "\x1b]0;" not in shown.written
         assert "\x1b[2J" not in shown.written
@@ -158,11 +158,11 @@ def test_a_terminal_of_any_size_gets_text_alone(helmsman: CommandLine, loop: Dri
 
 @pytest.mark.parametrize(("request_to_end", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ending_the_view_leaves_loop_and_terminal_unchanged(
-    request_to_end: signal.Signals, status: int, helmsman: CommandLine, loop: Driven
+    request_to_end: signal.Signals, status: int, helmsman: CommandLine, loop: DrivenLoop
 ) -> None:
     loop.create()
     loop.drive()
-    loop.tell(step())
+    loop.log(step())
     with terminal(helmsman) as shown:
         assert shown.has_written("execute")
         shown.process.send_signal(request_to_end)
@@ -176,26 +176,26 @@ def test_ending_the_view_leaves_loop_and_terminal_unchanged(
 # --- in a pipe ----------------------------------------------------------------------------------------------------
 
 
-def test_a_pipe_gets_a_line_for_each_thing_as_it_comes_and_no_cursor_movement(helmsman: CommandLine, loop: Driven) -> None:
+def test_a_pipe_gets_a_line_for_each_thing_as_it_comes_and_no_cursor_movement(helmsman: CommandLine, loop: DrivenLoop) -> None:
     loop.create()
     loop.drive()
     record = builders.record(iteration=1)
-    loop.tell(step(), tool("long ago"), IterationRecorded(record=record), step(iteration=2), tool(f"ls {EVIL}"))
+    loop.log(step(), tool("long ago"), IterationRecorded(record=record), step(iteration=2), tool(f"ls {EVIL}"))
     with piped(helmsman) as (process, output):
         assert says(output, "Bash: ls good")
         assert "long ago" not in output.read_text("utf-8")
-        loop.tell(tool("git commit"))
+        loop.log(tool("git commit"))
         assert says(output, "Bash: git commit")
-        loop.tell(GateOpened(gate=GATE, loop=loop.name))
+        loop.log(GateOpened(gate=GATE, loop=loop.name))
         loop.move(gate=GATE)
         assert says(output, "helmsman approve mend-it")
         answer = Answer(gate=GATE.key, kind=GATE.kind, choice=Choice.REVISE, by="ada", via="tracker", at=NOW)
-        loop.tell(GateAnswered(answer=answer))
+        loop.log(GateAnswered(answer=answer))
         loop.move(gate=None, answers=(answer,))
         assert says(output, "answered   revise by ada (tracker)")
-        loop.tell(IterationRecorded(record=builders.record(iteration=2)))
+        loop.log(IterationRecorded(record=builders.record(iteration=2)))
         loop.move(ending=DONE)
-        loop.let_go()
+        loop.release()
         assert process.wait(60) == 0
         told = output.read_text("utf-8")
     assert told.startswith("#1  agent finished")
@@ -213,10 +213,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("journal", DAMAGES)
-def test_once_prints_the_status_whatever_the_journal_contains(journal: str, helmsman: CommandLine, loop: Driven) -> None:
+def test_once_prints_the_status_whatever_the_journal_contains(journal: str, helmsman: CommandLine, loop: DrivenLoop) -> None:
     loop.create(of=builders.config(f"goal {EVIL}"), iteration=1)
     loop.drive()
-    loop.tell(step(iteration=2), tool(EVIL))
+    loop.log(step(iteration=2), tool(EVIL))
     DAMAGES[journal](loop.folder.journal)
     told = helmsman.run("watch", "mend-it", "--once", "--repo", helmsman.repository)
     assert (told.exit_code, told.errors) == (0, "")
@@ -225,14 +225,14 @@ def test_once_prints_the_status_whatever_the_journal_contains(journal: str, helm
     assert not {character for character in told.output if not character.isprintable()} - {"\n"}
 
 
-def test_json_output_comes_at_the_end_in_the_format_of_status(helmsman: CommandLine, loop: Driven) -> None:
+def test_json_output_comes_at_the_end_in_the_format_of_status(helmsman: CommandLine, loop: DrivenLoop) -> None:
     loop.create()
     loop.drive()
     once = helmsman.run("watch", "--once", "--json", "--repo", helmsman.repository)
     assert read_object(once.output)["driver"].startswith("process ")
     with piped(helmsman, "--json") as (process, output):
         loop.move(ending=DONE)
-        loop.let_go()
+        loop.release()
         assert process.wait(60) == 0
         result = read_object(output.read_text("utf-8"))
     assert set(result) >= RESULT_KEYS
