@@ -18,7 +18,7 @@ from helmsman.oversee.drift import is_off_task
 from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import render as render_notes
 from helmsman.plain import clean, clean_lines, in_plain_words, one_line
-from helmsman.prompts import fit, render
+from helmsman.prompts import fit, render, whole_parts
 from helmsman.prompts.message import BLOCKS, render_message
 from helmsman.records.control import LATER, RolledBack
 from helmsman.records.decision import CRITICAL
@@ -157,7 +157,7 @@ def _fit(facts: Sequence[Section], allowance: int) -> list[Section]:
         available = allowance - sum(reserved.values())
         first_size = tokens(text.partition("\n```")[0])
         room = max(available // 2, allowance - sum(sizes[position + 1 :]), reserved_here, min(available, first_size))
-        fitted_text = fit(text, room) if first_size <= room else ""
+        fitted_text = fit(whole_parts(text, room), room) if first_size <= room else ""
         allowance -= tokens(fitted_text)
         fitted.append((name, fitted_text))
     return fitted

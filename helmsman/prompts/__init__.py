@@ -30,24 +30,29 @@ def fence(text: str) -> str:
 def fit(text: str, allowance: int) -> str:
     """Cut a text to an allowance of tokens: fenced texts in equal shares of what the others leave; unused shares go to the next.
 
-    Text outside of fences is trusted. It is kept whole, up to the first part that does not fit: half an instruction would mean
-    something else. Only if it is the first part it is cut.
+    Text outside of fences is trusted and stays whole; only if it exceeds the allowance, its middle is cut and the rest omitted.
     """
     if fits(text, allowance):
         return text
-    pieces = _FENCED.split(text)  # trusted text, ticks of a fence, text in it, trusted text, …
-    trusted, quotations = pieces[::3], pieces[2::3]
-    while (size := tokens("\n".join(filter(None, (part.strip("\n") for part in trusted))))) > allowance and len(trusted) > 1:
-        trusted.pop()
-    if size > allowance:
-        return trim(trusted[0], allowance)
-    room, result = allowance - size, ""
-    quotations = quotations[: len(trusted)]
-    for at, part in enumerate(trusted):
-        quotation = _quote(quotations[at], room // (len(quotations) - at) - tokens("\n")) if at < len(quotations) else ""
-        room -= tokens(f"\n{quotation}")
-        result += part + quotation
+    result, *pieces = _FENCED.split(text)  # trusted text, then in turn ticks of a fence, text in it, trusted text
+    own = "\n".join(filter(None, (part.strip("\n") for part in (result, *pieces[2::3]))))
+    room = allowance - tokens(own)
+    if room < 0:
+        return trim(own, allowance)
+    remaining = len(pieces) // 3
+    for quoted, trusted in zip(pieces[1::3], pieces[2::3], strict=True):
+        quotation = _quote(quoted, room // remaining - tokens("\n"))
+        room, remaining = room - tokens(f"\n{quotation}"), remaining - 1
+        result += quotation + trusted
     return result.strip("\n")
+
+
+def whole_parts(text: str, allowance: int) -> str:
+    """The text up to the first trusted part that does not fit: half an instruction would mean something else."""
+    ends = [match.end() for match in _FENCED.finditer(text)]
+    while ends and tokens(_FENCED.sub("", text)) > allowance:
+        text = text[: ends.pop()]
+    return text
 
 
 def _quote(text: str, room: int) -> str:

@@ -52,7 +52,7 @@ def test_a_session_that_asks_to_be_done_is_sent_back_twice_with_a_word_that_it_h
     records, requests = drive(tmp_path, prefect_server, lambda request: turns[min(request.turn, 2)])
     assert [[attempt.blocked for attempt in record.execution.call.stops] for record in records] == [[True, True, False]] * 2
     told = str(requests[2].body["messages"])
-    assert told.count("so it is not done yet") == 2
+    assert told.count("so the work is not done yet") == 2
     assert not any(record.claims.wants_to_finish for record in records)  # what it said before it was sent back is over
 
 

@@ -95,11 +95,11 @@ def test_a_stop_is_blocked_at_most_twice() -> None:
 def test_the_message_names_the_failing_checks_and_no_limit() -> None:
     result = fails("pytest -q", 2, head="collected 9 items", tail="2 failed, 7 passed")
     assert block_message([PASSES, result, HANGS]) == (
-        "`pytest -q` fails, so it is not done yet.\n"
+        "`pytest -q` fails, so the work is not done yet.\n"
         "```\ntest_0\ntest_1\n```\n"
         "Go on with this. If you cannot, end with one line, `BLOCKED: ` or `CONTINUE: ` and the reason."
     )
-    assert "`pytest -q`, `lint` and 1 more fail, so it is not done yet." in block_message([result, fails("lint"), fails("types")])
+    assert "`pytest -q`, `lint` and 1 more fail, so the work is not done yet." in block_message([result, fails("lint"), fails("types")])
 
 
 def test_the_message_names_failing_tests_or_the_end_of_the_output() -> None:
