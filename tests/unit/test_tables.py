@@ -156,7 +156,7 @@ def rows_of(state: LoopState) -> list[list[str]]:
 def test_an_iteration_is_shown_with_its_numbers() -> None:
     last = step(completion=0.48, passing_tests=40, failing_tests=2, rung=2, cost_usd=1.25, seconds=754.0, undone=True, attempt=2)
     assert rows_of(state(iteration=1, history=history(last))) == [
-        ["1 (2)", "48%", "sideways", "✘", "40 of 42", "+20 \N{MINUS SIGN}5 in 1", "12", "$1.25", "0:12:34", "E-II", "taken back"]
+        ["1 (2)", "48%", "sideways", "✘", "40 of 42", "+20 \N{MINUS SIGN}5 in 1", "12", "$1.25", "0:12:34", "E-II", "undone"]
     ]
 
 

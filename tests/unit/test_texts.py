@@ -122,7 +122,7 @@ def test_the_last_message_of_an_agent_is_shown_with_a_question() -> None:
     after = advance(state(), found)
     assert "blocked" not in "\n".join(iteration_lines(found))
     assert "said       Half of it is done." in standing_lines(after)
-    assert "The agent's last words: Half of it is done" in evidence(after, "here")
+    assert "The agent's last message: Half of it is done" in evidence(after, "here")
 
 
 @pytest.mark.feature("H4", "M6")
