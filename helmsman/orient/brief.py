@@ -98,7 +98,7 @@ def brief(
 def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) -> list[Section]:
     """Sections of facts, the most specific first."""
     done, last, checks = state.done, state.last_call, state.checks
-    research = () if state.researching else render("research_findings", found=state.memory.research)
+    research = "" if state.researching else render("research_findings", found=state.memory.research)
     is_near_limit = nearly_used_windows(state.usage, orientation.started_at)
     reasons = "; ".join(dict.fromkeys(WHY[denial.rule] for denial in done.refused if denial.rule in WHY))
     details = "\n".join(clean_lines(denial.why) for denial in done.refused if denial.rule in DETAILED)

@@ -214,14 +214,12 @@ def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop:
     if not config.judge.criteria:
         return choose_by_rule(candidates)
     asking = CallSettings(config, lambda: judge_credentials(config), tag, stop)
-    (choice, first), (reverse_choice, second) = (
+    (choice, reason, usage), (reverse_choice, reverse_reason, reverse_usage) = (
         write_text(asking, partial(comparison_question, config, order), partial(read_choice, candidates=order))
         for order in (candidates, candidates[::-1])
     )
-    spent = first.usage.cost_usd + second.usage.cost_usd
-    return combine_choices(choice or first.reason, reverse_choice or second.reason, candidates).model_copy(
-        update={"cost_usd": spent}
-    )
+    combined = combine_choices(choice or reason, reverse_choice or reverse_reason, candidates)
+    return combined.model_copy(update={"cost_usd": usage.plus(reverse_usage).cost_usd})
 
 
 def _candidate(repository: Repository, state: LoopState) -> Candidate:

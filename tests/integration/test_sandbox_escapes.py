@@ -88,7 +88,7 @@ def test_references_hooks_and_settings_of_git_are_a_copy_that_is_thrown_away(sce
         "git rev-parse HEAD; git log --oneline main"
     )
     assert ended.exit_code is not None
-    scene.take_over()
+    scene.import_commits()
     assert git(scene.repository, "rev-parse", "main") == main
     assert ((scene.repository / ".git" / "config").read_text(), sorted(path.name for path in hooks.iterdir())) == before
     assert git(scene.repository, "for-each-ref", "--format=%(refname)", "refs/helmsman").split() == ["refs/helmsman/loop/state"]

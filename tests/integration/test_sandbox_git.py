@@ -46,12 +46,12 @@ def test_commits_come_home_with_branch_head_and_index(scene: SandboxScene) -> No
     ended = scene.inside("echo 2 > app.py; git commit -qam two; git mv app.py b.py; git commit -qm three; git log --format=%an")
     assert ended.head == "Ada\nAda\nHelmsman\n"
     assert subjects(scene) == ["start"]
-    scene.take_over()
+    scene.import_commits()
     assert subjects(scene) == ["three", "two", "start"]
     assert status(scene) == f"## {BRANCH}\n"
     git(scene.repository, "fsck", "--full", "--strict")
     assert not (scene.folder.root / "sandbox" / "git").exists()
-    scene.take_over()
+    scene.import_commits()
 
 
 def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: SandboxScene) -> None:
@@ -59,7 +59,7 @@ def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: SandboxSc
         f"{AS_ADA} git commit -q --allow-empty -m two; git checkout -q -b other; git commit -q --allow-empty -m three; git gc -q"
     )
     scene.inside(script)
-    scene.take_over()
+    scene.import_commits()
     assert (subjects(scene), subjects(scene, "HEAD")) == (["two", "start"], ["start"])
     assert git(scene.worktree, "rev-parse", "HEAD^{commit}") != git(scene.repository, "rev-parse", "main")
     assert git(scene.worktree, "log", "-1", "--format=%s").strip() == "three"
@@ -79,7 +79,7 @@ def test_the_repository_s_hooks_run_inside(scene: SandboxScene) -> None:
 
 def test_uncommitted_files_stay_as_they_are(scene: SandboxScene) -> None:
     scene.inside("echo 2 > app.py; echo 3 > new; git add new")
-    scene.take_over()
+    scene.import_commits()
     assert status(scene) == f"## {BRANCH}\n M app.py\n?? new\n"
 
 
@@ -104,7 +104,7 @@ BROKEN = {
 @pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
 def test_what_is_not_whole_is_left_and_nothing_of_it_runs(scene: SandboxScene, script: str) -> None:
     scene.inside("echo kept > file; " + script.replace("{root}", str(scene.root)))
-    scene.take_over()
+    scene.import_commits()
     assert set(subjects(scene)) <= {"start"}
     assert (scene.worktree / "file").read_text() == "kept\n"
     assert git(scene.worktree, "symbolic-ref", "HEAD").strip() == f"refs/heads/{BRANCH}"
@@ -232,7 +232,7 @@ def test_at_a_stop_a_check_sees_what_the_agent_has_committed_in_its_box(
         sees = "git diff --exit-code HEAD && grep -q 2 app.py"
         assert stopped(scene, sees).why == "every check that ran passes"
     assert subjects(scene) == ["start"]
-    scene.take_over()
+    scene.import_commits()
     assert subjects(scene) == ["two", "start"]
 
 

@@ -57,7 +57,7 @@ def test_another_repository_that_links_lead_to_is_not_brought(scene: SandboxScen
         f"rm -rf refs packed-refs; ln -s {other}/refs refs; echo 'ref: refs/heads/main' > HEAD" if whole else f"echo {tip} > HEAD"
     )
     scene.inside(f"cd $(git rev-parse --git-dir); {refs}; cd objects; {links}")
-    scene.take_over()
+    scene.import_commits()
     assert subjects(scene) == ["start"]
     with pytest.raises(GitError):
         git(scene.repository, "cat-file", "-e", tip)
@@ -80,16 +80,16 @@ def test_what_the_world_hinders_waits_and_is_taken_over_later(
     with monkeypatch.context() as hindered:
         hindered.setattr(own_git, "git_bytes", _failing(code, words))
         with pytest.raises(TransientError, match="cannot be imported yet") as caught:
-            scene.take_over()
+            scene.import_commits()
     assert str(scene.folder.root) in caught.value.remedy
-    scene.take_over()
+    scene.import_commits()
     assert (subjects(scene), kept(scene)) == (["two", "start"], [])
 
 
 def test_a_name_of_another_branch_hinders_nothing_whatever_it_holds(scene: SandboxScene) -> None:
     sh(scene.repository, "branch", "a\u2028b")
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
-    scene.take_over()
+    scene.import_commits()
     assert (subjects(scene), kept(scene)) == (["two", "start"], [])
 
 
@@ -108,7 +108,7 @@ def test_what_is_whole_is_taken_though_head_is_not_and_the_rest_is_kept(
     scene: SandboxScene, caplog: pytest.LogCaptureFixture
 ) -> None:
     scene.inside(AS_ADA + f"echo 2 > app.py; git commit -qam two; echo {'1' * 40} > $(git rev-parse --git-dir)/HEAD")
-    scene.take_over()
+    scene.import_commits()
     assert (subjects(scene), kept(scene)) == (["two", "start"], ["left-1"])
     assert "left-1" in caplog.text
 
@@ -138,12 +138,12 @@ def test_a_driver_killed_while_it_clears_up_does_not_take_the_branch_back(
     with monkeypatch.context() as dying:
         dying.setattr(own_git.shutil, "rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
-            scene.take_over()
-    scene.take_over()
+            scene.import_commits()
+    scene.import_commits()
     assert subjects(scene) == ["two", "start"]
 
 
 def test_a_branch_that_was_left_for_another_is_taken_over_by_head(scene: SandboxScene) -> None:
     scene.inside(AS_ADA + f"git checkout -qb other; git branch -D {BRANCH}; echo 2 > app.py; git commit -qam two")
-    scene.take_over()
+    scene.import_commits()
     assert (git(scene.worktree, "log", "-1", "--format=%s").strip(), kept(scene)) == ("two", [])
