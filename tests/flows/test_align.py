@@ -178,7 +178,7 @@ def test_without_an_answer_of_use_the_template_asks_and_says_why(desk: Desks, tu
     written = at.written()
     assert (written.made.by, written.open[: len(STANDARD)], at.asked) == ("template", STANDARD, 2)
     assert why in written.made.reason
-    assert "no model looked for gaps" in (state.message or "")
+    assert "the template: no model was asked" in (state.message or "")
 
 
 def test_an_answer_of_no_use_is_asked_for_once_more_with_the_reason(desk: Desks) -> None:

@@ -17,7 +17,7 @@ from tasks.groups.members import best_of, next_exit
 from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit, store_choice
 from tasks.loop.start import open_loop
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import known_state, replace_state
+from tasks.repository.state_ref import known_state, replace_state, write_state
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.processes import unique_tag
@@ -200,6 +200,7 @@ def works(tmp_path: Path) -> list[LoopState]:
         sh(top, "checkout", "--quiet", "--detach", start)
         head = commit(top, loop, {f"{loop}.py": "".join(f"{loop} {line} {SECRET}\n" for line in range(lines))})
         states.append(loop_state(start, loop=loop, config=wanted, head=head))
+        write_state(open_repository(top), states[-1], over=None, record=None, subject="start")
     return states
 
 

@@ -18,7 +18,7 @@ __all__ = ["api", "served"]  # fixtures
 def test_a_tracker_that_the_repository_names_is_not_taken(served: ServedRepository, api: TrackerApi) -> None:
     served.commit("theirs", {"helmsman.toml": configuration() + f'[tracker]\nkind = "{api.kind}"\nurl = "{api.url}"\n'})
     served.push("main")
-    with pytest.raises(OperatorError, match="what only the operator may set"):
+    with pytest.raises(OperatorError, match="only the operator may set"):
         handle_issue_event(event(served, api), NOW)
 
 

@@ -242,7 +242,7 @@ def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: ServedRep
         (CONFIGURATION + 'mood = "align"\n', "on_push.mood (helmsman.toml): unknown key"),
         (CONFIGURATION.replace('checks = ["make test"]', ""), "no check is configured"),
         (f'goal_file = "missing.md"\n{GOALLESS}', "missing.md cannot be read"),
-        (CONFIGURATION + 'goal_file = "goal.md"\n', "goal_file says it, for loops of pushes"),
+        (CONFIGURATION + 'goal_file = "goal.md"\n', "use goal_file, as for all other loops"),
     ],
 )
 def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: str, served: ServedRepository) -> None:
