@@ -144,7 +144,7 @@ def test_text_that_would_be_lost_is_an_error_with_its_line() -> None:
     for old, new, why in [
         ("# alignment", "# Something else", "its first line is not `# Alignment`"),
         ("## Gap check", "## Gap chek", "unknown heading 'Gap chek'; expected: Specification, Process, Evaluation, Gap check"),
-        ("## Evaluation\n", "", "'Machine checks' is not known here"),
+        ("## Evaluation\n", "", "unknown heading 'Machine checks'"),
         ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' appears twice"),
         ("## Process", "## Process\nSome words.", "line 15: 'Some words.' is directly below a section;"),
         ("Export the rows\nas CSV\n", "", "goal: expected some words"),

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.orient.written import compaction_question, needs_compaction, read_compacted
+from helmsman.orient.written import Compacted, compaction_question, needs_compaction, read_compacted
 from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, read, render
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight
-from helmsman.records.iteration import Choice, Completed, Question, WorkingMemory, WrittenParts
+from helmsman.records.iteration import Choice, Completed, Question, WorkingMemory
 from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences
 
@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {
     "currentState": "2 tests fail.",
     "nextSteps": ["the printer", "the docs"],
 }
-WRITTEN = WrittenParts.model_validate(GOOD)
+WRITTEN = Compacted.model_validate(GOOD)
 MEMORY = WorkingMemory(
     completed=(Completed(text="the parser", confidence=90), Completed(text="the lexer")),
     decisions=(Choice(chose="a table", rejected="regexes", reason="they are slow"), Choice(chose="one pass")),

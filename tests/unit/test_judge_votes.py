@@ -42,7 +42,7 @@ def test_a_valid_answer_is_a_vote() -> None:
         ("max_tokens", "reached its maximum length"),
         ("model_context_window_exceeded", "context is full"),
         ("refusal", "declined to answer"),
-        ("structured_output_retry_exhausted", "another form"),
+        ("structured_output_retry_exhausted", "an invalid form"),
         ("stop_sequence", "unknown reason: stop_sequence"),
         ("end_turn\n", "unknown reason"),
     ],
