@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from helmsman.errors import TransientError
 from helmsman.memory.estimates import NEWEST, estimate
 from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
 from helmsman.memory.recall import MEMORY_TOKENS, SearchHit, guardrails_cost, reminders
@@ -25,14 +24,7 @@ _INSIGNIFICANT = frozenset(_PARTS.split())  # insignificant parts of test names
 
 
 def recall(store: "Reads", subject: Subject, now: datetime, allowance: int = MEMORY_TOKENS) -> Recalled:
-    """Recall memory for the prompt, within the token allowance. If the store fails, returns the problem."""
-    try:
-        return _recall(store, subject, now, allowance)
-    except TransientError as error:
-        return Recalled(subject=subject, problem=" ".join(str(error).split()))
-
-
-def _recall(store: "Reads", subject: Subject, now: datetime, allowance: int) -> Recalled:
+    """Recall memory for the prompt, within the token allowance. Raises TransientError if the store fails."""
     # guardrails within the allowance: a person's first, then those for current failures, then the newest
     ranked = sorted(store.guardrails(subject.project), key=lambda item: item.created_at, reverse=True)
     ranked.sort(key=lambda item: (item.by != "person", item.failure not in subject.failures))

@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from helmsman.config import LoopConfig
 from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
 from helmsman.memory.recall import guardrails_cost, lessons_section, reminders_cost
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.tokens import tokens
+from tasks.loop.remember import recall_memory
 from tasks.memory import Store, open_store, recall
 from tasks.memory.recalling import search_text
+from tests.fakes.repositories import make_repository, start_loop
 from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary
 
 pytestmark = pytest.mark.feature("L4")
@@ -121,12 +124,13 @@ def test_the_estimate_is_of_this_project_only(store_url: str) -> None:
         assert (seen.project, seen.loops, seen.iterations.median) == ("shop", 3, 4)
 
 
-def test_a_failing_store_is_reported_without_raising(tmp_path: Path) -> None:
-    with open_store(f"sqlite:///{tmp_path / 'memory' / 'memory.db'}", NOW) as store:
-        put(store, known_lesson("a", "Pay by invoice"))
-        for file in (tmp_path / "memory").glob("memory.db*"):
-            file.write_bytes(b"no database " * 1000)
-        recalled = recall(store, SUBJECT, NOW)
+def test_a_failing_store_is_reported_without_raising(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HELMSMAN_MEMORY_URL", raising=False)
+    work = start_loop(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
+    (tmp_path / "folder").mkdir()
+    memory = {"use": True, "url": f"sqlite:///{tmp_path / 'folder'}"}
+    config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": memory})
+    recalled = recall_memory(work.context, work.state.model_copy(update={"config": config}), NOW)
     assert "the memory store fails" in recalled.problem
     assert "\n" not in recalled.problem
     assert recalled.reminders == ()
