@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.errors import Cancelled, HelmsmanError, TransientError
+from helmsman.errors import Cancelled, TransientError
 from helmsman.guardrails.stop import MOST_ATTEMPTS, allow_stop, block_message, failed_checks, judge_stop
 from helmsman.parsers.claude_stream import TurnReader, message_end, tool_calls, tool_results
 from helmsman.parsers.loose import text
@@ -42,9 +42,6 @@ LONGEST_SAID = 20_000
 
 PROBLEM_SHOWN = 300
 MESSAGE = "helmsman: the agent's files at a stop"
-
-FAULTS = HelmsmanError, OSError, ValueError, RecursionError
-"""Exceptions caused by a full disk, a strange tree or a broken repository."""
 
 
 class StopGate:
@@ -76,16 +73,17 @@ class StopGate:
     def run(self, before: Sequence[StopAttempt], active: bool, full: bool, message: str) -> tuple[StopAttempt, str]:
         """Judge an attempt to stop; also return the text for a blocked agent. `message`: its last message. Raises nothing."""
         with self._lock:
-            started = time.monotonic()
+            started, results = time.monotonic(), list[CheckResult]()
             try:
                 why = allow_stop(before, active=active, full=full)
-                results: list[CheckResult] = []
                 if not why:
                     results, why = self._check(len(before) + 1, message, started + self._config.steering.stop_seconds)
-                attempt = judge_stop(results, why, time.monotonic() - started)
-                return attempt, block_message(results) if attempt.blocked else ""
-            except Exception as error:  # noqa: BLE001 - a bug of ours must not keep an agent from stopping
-                return StopAttempt(blocked=False, why=f"the stop gate failed: {_error_text(error)}"), ""
+            except Cancelled:
+                why = "the session is ending"
+            except Exception as error:  # noqa: BLE001 - neither a strange tree nor a bug of ours keeps an agent from stopping
+                why = _error_text(error)
+            attempt = judge_stop(results, why, time.monotonic() - started)
+            return attempt, block_message(results) if attempt.blocked else ""
 
     def close(self) -> None:
         """Stop running checks and wait for them, which frees the checkout. No check starts afterwards."""
@@ -108,13 +106,8 @@ class StopGate:
             sandbox=self._config.isolation,
             allowance=lambda check: self._allowance(check, until),
         )
-        try:
-            self._check_out_files()
-            results, _ = run_on_checkout(check_context, with_checks(self._config, lenient))
-        except Cancelled:
-            return [], "the session is ending"
-        except FAULTS as error:
-            return [], _error_text(error)
+        self._check_out_files()
+        results, _ = run_on_checkout(check_context, with_checks(self._config, lenient))
         for result in results:
             if result.exit_code is not None:
                 self._seconds[result.command] = result.seconds
